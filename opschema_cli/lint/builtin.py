@@ -23,7 +23,7 @@ PYTHON_SYNTAX = Rule(
     Severity.ERROR,
     """A Python file that a pack recognises, or that such a file imports, does not parse.
 
-What depends on it is answered *unresolved* and not reported.""",
+Everything that depends on it is *unresolved* and not reported.""",
 )
 CPP_UNREAD = Rule(
     "OPS103",
@@ -31,29 +31,28 @@ CPP_UNREAD = Rule(
     Severity.WARNING,
     """A C++ file that a pack reads is not read.
 
-It is too long, nests too deeply or takes too long to parse. What depends on it is answered *unresolved* and not reported. A
-file with syntax errors is read all the same.""",
+It is too long, nests too deeply or takes too long to parse. Everything that depends on it is *unresolved* and not reported. A
+file with syntax errors is read nevertheless.""",
 )
 NOT_CHECKED = Rule(
     "OPS104",
     "not-checked",
     Severity.WARNING,
-    """Something is missing that rules need, so they did not run, or saw less.
+    """Something that rules need is missing, so they did not run, or only in part.
 
-A parser is not installed, for example, or an installed pack cannot be imported. The latter counts as an error where the
-configuration names the pack, or where the pack finds files of its kind. The run says once what is missing, how many files
-were not read, and which rules need them; it is said whatever paths are given, since it belongs to the run and not to a file.
-Findings of these rules that a
-baseline holds stay in it. Where it counts as much as `--fail-on` asks for, the run ends with exit code 2.""",
+A parser is not installed, for example, or an installed pack cannot be imported. The latter is an error if the configuration
+names the pack, or if the pack finds files of its kind. The run reports once what is missing, how many files were not read, and
+which rules need them, whatever paths are given, since this concerns the run and not a file. Findings of these rules that are in
+a baseline stay there. If its severity reaches `--fail-on`, the run ends with exit code 2.""",
 )
 STOPPED = Rule(
     "OPS105",
     "rule-stopped",
     Severity.WARNING,
-    """A rule found so much in one subject that it was stopped there.
+    """A rule had so many findings in one subject that it was stopped there.
 
-After 10,000 findings of one rule over one subject (a file, an entry, an operator) the rule is not asked for more. Fix what is
-reported, and run again for the rest.""",
+A rule stops after 10,000 findings in one subject (a file, an entry, an operator). Fix what is reported, and run again for the
+rest.""",
 )
 NOT_SHOWN = Rule(
     "OPS106",
@@ -61,8 +60,8 @@ NOT_SHOWN = Rule(
     Severity.INFO,
     """A rule has more findings in one file than a report shows.
 
-A report shows the 1,000 worst and first of them. The last line counts all, and the exit code, `--fix` and the baseline take all
-into account.""",
+A report shows 1,000 of them, the most severe and first ones. The last line counts all, and the exit code, `--fix` and the
+baseline consider all.""",
 )
 GIT_SILENT = Rule(
     "OPS107",
@@ -70,7 +69,7 @@ GIT_SILENT = Rule(
     Severity.WARNING,
     """git does not list the files of the workspace, because it waits for one that it reads itself.
 
-That is a pipe or a device in the place of a `.gitignore`, or of a file that git's configuration includes. The files were listed
+This is a pipe or a device in place of a `.gitignore`, or of a file that git's configuration includes. The files were listed
 without git: `.gitignore` files count, but not what git's own configuration excludes. Remove the file.""",
 )
 YAML_SYNTAX = Rule(
@@ -80,7 +79,7 @@ YAML_SYNTAX = Rule(
     """A schema file is not YAML, or not YAML that opschema reads.
 
 libyaml's own message is shown at its place. Nesting deeper than 100 levels, more than a million nodes and a second
-document in the file are refused. The file's other entries cannot be checked until it parses. A file that no pack recognises as a
+document in the file are rejected. The file's other entries cannot be checked until it parses. A file that no pack recognises as a
 schema file is not reported.""",
 )
 CRASHED = Rule(
@@ -89,8 +88,8 @@ CRASHED = Rule(
     Severity.ERROR,
     """A rule or a pack raised an exception. The defect is in its code, not in the linted repository.
 
-The message names the pack and the line that raised. A rule is reported once, with the number of subjects that it failed on. The
-other rules ran. The run ends with exit code 3. Report it to the authors of the pack; until then, `--ignore` the rule.""",
+The message names the pack and the line that raised. A rule is reported once, with the number of subjects on which it failed.
+The other rules ran. The run ends with exit code 3. Report it to the authors of the pack; until then, `--ignore` the rule.""",
 )
 UNUSED = Rule(
     "SUP001",
@@ -98,7 +97,8 @@ UNUSED = Rule(
     Severity.WARNING,
     """A suppression that suppresses nothing.
 
-The finding it hid is gone, or it stands on the wrong line. Delete it. It is only judged when the rules it names ran.""",
+The finding that it hid no longer exists, or it is on the wrong line. Delete it. It is reported only if the rules that it names
+ran.""",
     fixable="safe",
 )
 UNKNOWN = Rule(
@@ -115,7 +115,7 @@ STALE = Rule(
     Severity.WARNING,
     """The baseline lists a finding that is no longer there.
 
-Good news: write the baseline anew with `opschema baseline`, so that the finding cannot come back unseen.""",
+Update the baseline with `opschema baseline`, so that the finding cannot return unnoticed.""",
 )
 
 BUILTIN_RULES = (

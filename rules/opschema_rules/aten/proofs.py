@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 WRITTEN = (
-    "torchgen reads the files and writes all its C++ and Python from them, with an effect of every value; torch parses each"
-    " schema that this registers, and g++ compiles the declared kernels and the formulas of derivatives"
+    "torchgen reads the files and generates all its C++ and Python from them, where every value has an effect; torch parses each"
+    " schema that this registers, and g++ compiles the declared kernels and the derivative formulas"
 )
 
 LINKED = (
@@ -15,8 +15,8 @@ LINKED = (
 SAME = "torchgen writes the same C++ and Python before and after"
 
 RESTORED = (
-    "PyTorch's own entries are taken back to what they were before; torchgen then writes the C++ and Python for them that it"
-    " writes for PyTorch's"
+    "applied to an older form of PyTorch's own entries, it gives entries for which torchgen writes the same C++ and Python as for"
+    " PyTorch's"
 )
 
 KEPT = (

@@ -1,12 +1,12 @@
-"""The oracles that prove this pack's fixes and migrations, a sentence each; the tests say how (``tests/proofs``)."""
+"""The oracles that prove this pack's fixes and migrations, one sentence each; ``tests/proofs`` runs them."""
 
 CALLS = (
-    "MagiCompiler's own decorator, at commit e68e0b0 and at the one before, registers the ops, and torch calls each with each"
-    " argument, field and member set to other values, under FakeTensorMode and with gradients; what it gives is compared with what"
-    " the function itself gives"
+    "MagiCompiler's own decorator, at commit e68e0b0 and at the one before, registers the ops, and torch calls each with"
+    " different values for every argument, field and member, under FakeTensorMode and with gradients; the results are compared with"
+    " those of the plain function"
 )
 PROGRAMS = (
-    "programs that call the ops give the same values before and after, and MagiCompiler's own decorator, at commit e68e0b0, which"
-    " refuses them before, takes them after"
+    "programs that call the ops compute the same values before and after; MagiCompiler's own decorator, at commit e68e0b0,"
+    " rejects the ops before and accepts them after"
 )
-FAKES = "under MagiCompiler's own decorator, at commit e68e0b0, the outputs under FakeTensorMode become like those of the real call"
+FAKES = "under MagiCompiler's own decorator, at commit e68e0b0, the outputs under FakeTensorMode match those of the real call"

@@ -1,18 +1,16 @@
 """Proofs of this pack's fixes and migrations; `tests/proofs/pypto_oracle.py` runs them."""
 
 RECORDED = (
-    "Python executes the description, and g++ builds the orchestration with a stand-in for simpler's headers, which records what"
-    " each task is submitted with as the orchestration runs; signatures are compared with that"
+    "Python executes the description, and g++ builds the orchestration with a stand-in for simpler's headers, which records the"
+    " tensors of each submitted task; signatures are compared with these"
 )
 
 LOADED = (
-    "g++ builds the orchestration with a stand-in for simpler's headers, and the linker looks the function up in it as the"
-    " runtime does"
+    "g++ builds the orchestration with a stand-in for simpler's headers, and the linker looks up the function in it, like"
+    " the runtime"
 )
 
-SAME = (
-    "Python executes the description before and after: all but the names is the same, and the names are the same ones"
-)
+SAME = "Python executes the description before and after: only the names move, and no name is added or lost"
 
 SPECS = (
     "Python executes the module with stand-ins for PyPTO's language and the golden harness, which compare each parameter's"

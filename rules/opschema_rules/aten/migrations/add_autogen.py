@@ -22,7 +22,9 @@ from opschema_rules.aten.traits import autogen_of
 
 
 class AddAutogen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``ops`` are operators, or patterns of them, that are to get a generated out variant; none: only what torchgen demands."""
+    """``ops`` are operators, or patterns, that get a generated out variant; without it, only the lines that torchgen
+    requires.
+    """
 
     ops: tuple[str, ...] = ()
 
@@ -69,9 +71,9 @@ def add_autogen(draft: Draft, sites: Sequence[Site], options: AddAutogen) -> Ite
     variant is generated anyway, and of operators with kernels that write and are in no group. `ops` names operators that
     are to get an out variant; shell patterns are taken.
 
-    A line that is there is completed, and what torchgen does not generate is taken out of it. A new one is written as the
-    last field, or before the tags where the nearest entry has it there. Nothing else is changed. An operator for which
-    torchgen generates nothing stays and is noted, with the reason.
+    An existing line is completed, and names that torchgen does not generate are removed from it. A new line is written as
+    the last field, or before the tags if the nearest entry has it there. Nothing else is changed. An operator for which
+    torchgen generates nothing is left unchanged, with a note that gives the reason.
 
         opschema migrate add-autogen
         opschema migrate add-autogen -o ops=tanh_,_foreach_lerp.*

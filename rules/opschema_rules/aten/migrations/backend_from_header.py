@@ -81,19 +81,19 @@ def backend_from_header(draft: Draft, sites: Sequence[Site], options: BackendFro
     """Derive the lists of a backend's YAML from the header that declares its kernels.
 
     Before torchgen generated their headers, backends kept the class with their kernels by hand, as pytorch/xla did its
-    `aten_xla_type.h`. Each declaration in it is compared by name, types of arguments and type of the returned value with the
-    kernels that torchgen would declare for PyTorch's operators. Where one operator fits, it is listed under `supported`, and
-    under `symint` if the kernel takes `c10::SymInt`; where none or several do, a note at the declaration tells why, and nothing
-    is guessed.
+    `aten_xla_type.h`. Each declaration in it is compared by name, types of arguments and type of the returned value with
+    the kernels that torchgen would declare for PyTorch's operators. If one operator matches, it is listed under
+    `supported`, and under `symint` if the kernel takes `c10::SymInt`; if none or several match, a note at the declaration
+    gives the reason, and nothing is guessed.
 
-    The YAML is made if it is not there (`-o output=`, else `<backend>_native_functions.yaml`); of one that is there only the
-    lists are completed. What no header tells are options: the backend (`-o backend=XLA`), and the operators whose kernels
-    replace autograd (`-o autograd=max_pool2d,max_pool3d`).
+    The YAML is created if it does not exist (`-o output=`, else `<backend>_native_functions.yaml`); in an existing one only
+    the lists are completed. What a header does not contain must be given as options: the backend (`-o backend=XLA`), and
+    the operators whose kernels replace autograd (`-o autograd=max_pool2d,max_pool3d`).
 
         opschema migrate backend-from-header -o header=torch_xla/csrc/aten_xla_type.h -o backend=XLA
 
-    PyTorch's operators are those by which the pack judges a backend: of the tree, or of the installed torch. The closer that is
-    to the version that the header was written for, the fewer declarations are left over.
+    PyTorch's operators are those that the pack compares a backend with: of the tree, or of the installed torch. The closer
+    that version is to the one that the header was written for, the fewer declarations remain unmatched.
     """
     work = _work(draft, options)
     chosen = [site.subject for site in sites if isinstance(site.subject, Declaration)]

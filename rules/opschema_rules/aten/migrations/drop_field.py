@@ -57,10 +57,10 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
 def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Iterator[Note]:
     """Drop a field from all entries of native_functions.yaml, and of lists of schemas in a backend's YAML.
 
-    The field goes with all of its lines and the comments that stand directly above it or, further indented, below; these
-    are noted. With `-o value=` it goes only where it has that value, as it is written. A field that is written twice, or has
-    an anchor that is needed elsewhere, stays and is noted. If no entry has the field any more, code that still reads it and
-    documents that tell of it are noted, one place a file.
+    The field is removed with all of its lines and the comments directly above it or, further indented, below; these are
+    reported as notes. With `-o value=` it is removed only if it has that value, as written. A field that is written twice,
+    or has an anchor that is used elsewhere, is kept, with a note. If no entry has the field any more, notes list code that
+    still reads it and documents that mention it, one place for each file.
 
         opschema migrate drop-entry-field -o field=use_c10_dispatcher
         opschema migrate drop-entry-field -o field=variants -o value=function

@@ -33,9 +33,9 @@ _NAME = re.compile(r"[\w.:]+")
 
 
 class MoveSupported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``ops`` are the operators, by names or shell patterns, ``to`` is the list they go to.
+    """``ops`` are the operators, by name or shell pattern, ``to`` is the list to which they move.
 
-    ``from`` takes them out of that list alone.
+    ``from`` removes them from that list alone.
     """
 
     ops: list[str]
@@ -67,7 +67,7 @@ def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) 
     """Move operators between the lists of a backend's YAML.
 
     `supported`, `full_codegen` and `autograd` exclude each other: an operator that goes to one of them leaves the others.
-    `symint` and `ir_gen` say more of an operator that stays where it is: `-o to=symint` lists it there as well, and
+    `symint` and `ir_gen` add to an operator that keeps its list: `-o to=symint` lists it there as well, and
     `-o from=symint -o to=supported` takes it out again. With `-o from=` an operator leaves only that list.
 
     Every backend's YAML that lists the operator is changed; `--only PATH` takes one of them.
@@ -79,11 +79,11 @@ def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) 
     out under it, but not if it names its operator; it stays where it is, and is noted if its first item goes. No other line
     changes.
 
-    An operator of which a variant would stay on the other side of `autograd` is not moved: torchgen wants its functional,
-    in-place and out variants on one.
+    An operator is not moved if only some of its variants would be in `autograd`: torchgen requires its functional, in-place
+    and out variants on the same side.
 
-    Noted are definitions in C++ that are generated now (`full_codegen`), or are called otherwise (`symint`), and
-    operators that torchgen would not look at.
+    Notes list definitions in C++ that are now generated (`full_codegen`), or have another name (`symint`), and operators
+    that torchgen would ignore.
 
         opschema migrate move-supported -o ops=abs,maximum -o to=full_codegen
         opschema migrate move-supported -o "ops=bitwise_*.Tensor" -o from=full_codegen -o to=supported

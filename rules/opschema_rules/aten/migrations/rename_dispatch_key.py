@@ -28,7 +28,7 @@ _COMPOSITE = "CompositeImplicitAutograd"
 
 
 class RenameDispatchKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``from`` is the key as it is now, ``to`` what it is called then."""
+    """``from`` is the old name of the key, ``to`` its new name."""
 
     old: str = msgspec.field(name="from")
     new: str = msgspec.field(name="to")
@@ -66,11 +66,11 @@ def rename_dispatch_key(draft: Draft, sites: Sequence[Site], options: RenameDisp
     """Rename a dispatch key.
 
     It is renamed in the `dispatch:` tables of native_functions.yaml, in lists of keys (`CPU, CUDA: add`) too, in those of
-    derivatives.yaml, and as the `backend:` of a backend's YAML. Kernels that are called alike stay, and so do comments.
+    derivatives.yaml, and as the `backend:` of a backend's YAML. Kernels with the same name are kept, and so are comments.
 
-    An entry that has the new key already stays and is noted, so that no kernel is lost. Noted are also a new key that
-    torchgen does not know, tables that are left with `CompositeImplicitAutograd` alone, which torchgen refuses, comments
-    that speak of the old key, and code that names it: `DispatchKey::Math`, `TORCH_LIBRARY_IMPL(aten, Math, m)`.
+    An entry that already has the new key is left unchanged, with a note, so that no kernel is lost. Notes also list a new
+    key that torchgen does not know, tables with only `CompositeImplicitAutograd` left, which torchgen rejects, comments
+    that mention the old key, and code that names it: `DispatchKey::Math`, `TORCH_LIBRARY_IMPL(aten, Math, m)`.
 
         opschema migrate rename-dispatch-key -o from=Math -o to=CompositeImplicitAutograd
         opschema migrate rename-dispatch-key -o from=DefaultBackend -o to=CompositeExplicitAutograd

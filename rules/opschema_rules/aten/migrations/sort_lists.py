@@ -19,7 +19,7 @@ from opschema_rules.aten.proofs import SAME
 
 
 class SortLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``section`` is the list to sort, all of them without; ``order`` is ``ascii`` or ``letters``, that of the list without."""
+    """``section`` is the list to sort (default: all); ``order`` is ``ascii`` or ``letters`` (default: that of the list)."""
 
     section: str = ""
     order: Literal["", "ascii", "letters"] = ""
@@ -53,9 +53,9 @@ def find(draft: Draft, options: SortLists) -> Iterator[Site]:
 def sort_lists(draft: Draft, sites: Sequence[Site], options: SortLists) -> Iterator[Note]:
     """Sort the lists of operators in a backend's YAML.
 
-    Each list gets the order that it nearly has: that of ASCII (`_unsafe_view` before `abs`), or with `-o order=letters`
-    that of the letters alone, whatever their case (`_unsafe_view` between `unbind` and `unsqueeze`), which pytorch/xla keeps
-    in `full_codegen`.
+    Each list gets the order that it almost has: that of ASCII (`_unsafe_view` before `abs`), or with `-o order=letters`
+    that of the letters alone, whatever their case (`_unsafe_view` between `unbind` and `unsqueeze`), which pytorch/xla
+    keeps in `full_codegen`.
 
     An item goes with its options and the comment above it, which is noted. No operator passes a comment that heads a group, or a
     blank line where not all are parted by one: what stands between two of these is sorted by itself. A comment heads a group if

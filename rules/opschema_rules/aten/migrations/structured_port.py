@@ -69,11 +69,12 @@ def structured_port(draft: Draft, sites: Sequence[Site], options: StructuredPort
     `structured_delegate:`, and lose the dispatch keys that the structured kernel generates, `CompositeExplicitAutograd`
     and the like with them. Their other keys (sparse, quantized) stay, and so do composite ones that `-o keep=` names.
 
-    An operator stays as it is, and a note says why, where torchgen would refuse it: no functional or out entry, a mutable
-    variant, a composite out kernel, `TensorOptions` or lists of tensors as outputs, `device_guard: False`, `Meta` kernels of
-    its own. So it does where a sibling has a kernel for a key that the out entry lacks, for that would be lost.
+    An operator is left unchanged, with a note that gives the reason, if torchgen would reject it: no functional or out
+    entry, a mutable variant, a composite out kernel, `TensorOptions` or lists of tensors as outputs, `device_guard: False`,
+    `Meta` kernels of its own. The same applies if a sibling has a kernel for a key that the out entry lacks, since it would
+    be lost.
 
-    Noted is also what is to be written in C++, and which kernels nothing calls any more.
+    Notes also list what must be written in C++, and kernels that are no longer called.
 
         opschema migrate structured-port -o op=sin.out,cos.out -o inherits=TensorIteratorBase
     """

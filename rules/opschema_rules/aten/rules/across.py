@@ -24,9 +24,9 @@ _KEYWORDS_KEPT = frozenset(
 def repeated_operator(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator is declared twice.
 
-    An operator is known by its name with the overload, without a namespace. torchgen refuses two that share a dispatch key
-    ("duplicate operator ... for dispatch key ..."); two that share none it takes, with two schemas even, and writes code for
-    one here and for the other there.
+    An operator is known by its name with the overload, without a namespace. torchgen rejects two that share a dispatch key
+    ("duplicate operator ... for dispatch key ..."). It accepts two that share none, even with two schemas, and then
+    generates some code for one and some for the other.
 
     Bad:
 
@@ -63,8 +63,8 @@ def repeated_signature(native: NativeFile) -> Iterator[Diagnostic]:
     """Two overloads of one operator have the same signature.
 
     Overloads must differ in their arguments or returns. Two of the same kind (functional, in-place, out) that do not are
-    refused ("Duplicate schema kind ..."): torchgen could not tell which one the others are variants of. Names of returns,
-    annotations and `TensorOptions` do not count.
+    rejected ("Duplicate schema kind ..."): torchgen could not decide which one the others are variants of. Names of
+    returns, annotations and `TensorOptions` do not count.
 
     Bad:
 
@@ -112,9 +112,9 @@ def _kind(entry: NativeEntry) -> str:
 
 @rule("ATN303", "python-keyword", pure=True)
 def python_keyword(native: NativeFile) -> Iterator[Diagnostic]:
-    """An argument is called by a reserved word of Python.
+    """An argument's name is a reserved word of Python.
 
-    It could not be passed by name. torchgen refuses it, but for three operators that are older than the check.
+    It could not be passed by name. torchgen rejects it, except for three operators that are older than the check.
 
     Bad:
 
@@ -183,9 +183,9 @@ def in_place_with_out(native: NativeFile) -> Iterator[Diagnostic]:
 def kernel_namespaces(native: NativeFile) -> Iterator[Diagnostic]:
     """The kernels of one operator lie in several C++ namespaces.
 
-    torchgen declares the kernels of an operator in one namespace: "Codegen only supports one namespace per operator". It
-    looks only at the out variant where there is one; the kernels of the others it then declares in the wrong namespace. A
-    kernel without namespace lies in `at`.
+    torchgen declares the kernels of an operator in one namespace: "Codegen only supports one namespace per operator". If
+    there is an out variant, torchgen checks only that one, and declares the kernels of the others in the wrong namespace. A
+    kernel without a namespace is in `at`.
 
     Bad:
 
@@ -235,10 +235,9 @@ def kernel_namespaces(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN306", "tagged-generated", pure=True)
 def tagged_generated(native: NativeFile) -> Iterator[Diagnostic]:
-    """An entry has the tag `generated`, which torchgen gives to what it generates.
+    """An entry has the tag `generated`, which is reserved for operators that torchgen generates.
 
-    It then takes the entry for one that it made, leaves it out of the Python bindings, and counts it among what `autogen`
-    must list.
+    torchgen treats the entry as generated: it leaves it out of the Python bindings, and expects it in `autogen`.
 
     Bad:
 

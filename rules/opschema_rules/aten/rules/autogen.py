@@ -24,9 +24,9 @@ from opschema_rules.aten.traits import autogen_of, is_structured
 def autogen_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """Operators that torchgen generates are not listed in `autogen`.
 
-    For an in-place or mutable operator with an out variant and without a functional one torchgen generates that, and where
-    `autogen` names an out variant, the out variant and the functional one. It wants all of them listed, and prints the line
-    that it wants; this is the same line, and the fix writes it.
+    For an in-place or mutable operator with an out variant but no functional one, torchgen generates the functional one; if
+    `autogen` names an out variant, it generates the out variant and the functional one. It requires all of them to be
+    listed, and prints the required line; the fix writes this line.
 
     Bad:
 
@@ -114,9 +114,9 @@ def _names_of(entry: NativeEntry) -> Iterator[str]:
 def autogen_unknown(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` lists an operator that torchgen does not generate.
 
-    What is generated has one name: the operator's without the `_` of in-place ones, with the overload `out` or
-    `OVERLOAD_out` for the out variant. torchgen compares the list with that, but only where it makes a group of the entries;
-    where a misspelt name keeps it from generating anything, it says nothing.
+    A generated operator has a fixed name: the operator's name without the `_` of in-place ones, with the overload `out` or
+    `OVERLOAD_out` for the out variant. torchgen compares the list with these names, but only if it can group the entries;
+    if a misspelt name keeps it from generating anything, it reports nothing.
 
     Bad:
 
@@ -191,11 +191,11 @@ def _instead(group: Group, wanted: list[str]) -> str:
 
 @rule("ATN333", "autogen-elsewhere", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def autogen_elsewhere(native: NativeFile) -> Iterator[Diagnostic]:
-    """`autogen` stands in an entry that torchgen does not generate from.
+    """`autogen` is in an entry that torchgen does not generate from.
 
     torchgen generates from one variant: from the mutable one if there is one, else from the in-place, the out, the
-    functional one. It looks for the name of an out variant in that entry's `autogen` alone. In another entry's it is silently
-    of no effect.
+    functional one. It looks for the name of an out variant in that entry's `autogen` alone. In another entry, it silently
+    has no effect.
 
     Bad:
 
@@ -243,7 +243,7 @@ def autogen_elsewhere(native: NativeFile) -> Iterator[Diagnostic]:
 def autogen_repeated(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` lists an operator twice.
 
-    torchgen takes it; the second mention says nothing.
+    torchgen accepts it; the second mention has no effect.
 
     Bad:
 
@@ -275,9 +275,9 @@ def autogen_repeated(native: NativeFile) -> Iterator[Diagnostic]:
 def autogen_impossible(native: NativeFile) -> Iterator[Diagnostic]:
     """`autogen` asks for an out variant that torchgen cannot make.
 
-    An out variant writes what the operator returns, all of it. torchgen can make none of an operator that returns something
-    else beside tensors, and none of one that writes `self`, or returns what it was given to write, and is not in-place by
-    its name: what it makes is no variant of that operator.
+    An out variant writes everything that the operator returns. torchgen cannot generate one for an operator that also
+    returns something other than tensors, nor for one that writes `self`, or returns an argument that it writes, and is not
+    in-place by its name: the result would not be a variant of that operator.
 
     Bad:
 

@@ -18,11 +18,11 @@ def severity_of(reference: Reference | None) -> Severity:
 
 @rule("ATN607", "backend-dispatch-key", pure=True, by_release=True, needs=(REFERENCE,))
 def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
-    """`backend` is no dispatch key, or one that PyTorch itself has kernels for.
+    """`backend` is not a dispatch key, or is one that PyTorch itself has kernels for.
 
     The operators are registered under the dispatch key `backend`, those of `autograd` under `Autograd` and that name; both
-    must be among torchgen's. A key for which native_functions.yaml has kernels already is refused as well. A backend
-    that has no key of its own uses `PrivateUse1`.
+    must be among torchgen's. A key for which native_functions.yaml already has kernels is rejected as well. A backend that
+    has no key of its own uses `PrivateUse1`.
 
     Bad:
 

@@ -49,7 +49,7 @@ def unknown_keys(backend: BackendFile) -> list[str]:
 def backend_key_missing(backend: BackendFile) -> Iterator[Diagnostic]:
     """The YAML of a backend does not say which backend it is for, or where its kernels are.
 
-    torchgen needs `backend`, the dispatch key, and `cpp_namespace`, and refuses a file in which one is missing or empty.
+    torchgen needs `backend`, the dispatch key, and `cpp_namespace`, and rejects a file in which one is missing or empty.
 
     Bad:
 
@@ -100,9 +100,9 @@ def _head(backend: BackendFile) -> Node:
 def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     """The YAML of a backend has a key that torchgen does not know.
 
-    torchgen refuses the file. Its message lists `extra_headers` among the supported keys, which is refused like any other,
-    and leaves out `use_out_as_primary` and `device_guard`, which are taken. Keys of generators that go on from torchgen's
-    language (op-plugin, torch_npu, torch-mlir) are not judged in their files.
+    torchgen rejects the file. Its message lists `extra_headers` among the supported keys, which is rejected like any other,
+    and omits `use_out_as_primary` and `device_guard`, which are accepted. Keys of generators that extend torchgen's format
+    (op-plugin, torch_npu, torch-mlir) are not checked in their files.
 
     Bad:
 
@@ -157,11 +157,11 @@ def _renaming(backend: BackendFile, name: str, near: str | None) -> Fix | None:
 
 @rule("ATN603", "backend-value", pure=True, by_release=True)
 def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
-    """A key of a backend's YAML holds what it cannot hold.
+    """A key in a backend's YAML has an invalid value.
 
-    `backend`, `cpp_namespace` and `class_name` are names in C++, the namespace of at most two levels, or as many as the
-    torchgen that reads the file takes; `use_out_as_primary` and `device_guard` are true or false. torchgen refuses most of
-    this, some only when it writes code, and takes a number for a class's name.
+    `backend`, `cpp_namespace` and `class_name` are names in C++, the namespace with at most two levels, or as many as the
+    torchgen in use accepts; `use_out_as_primary` and `device_guard` are true or false. torchgen rejects most errors, some
+    only when it writes code, and accepts a number as a class name.
 
     Bad:
 

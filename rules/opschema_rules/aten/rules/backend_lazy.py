@@ -25,9 +25,9 @@ _PROPERTIES = (
 def non_native_node(backend: BackendFile) -> Iterator[Diagnostic]:
     """An item of `non_native` is malformed.
 
-    A lazy tensor backend lists nodes there that are no operators of ATen: mappings with a schema in `func`, and with `opkind`
-    and `properties` if need be. `gen_lazy_tensor` fails over most of what is wrong with a Python error, and passes over
-    fields that it does not know; `gen_backend_stubs` looks at none of it.
+    A lazy tensor backend lists nodes there that are not ATen operators: mappings with a schema in `func`, and optionally
+    `opkind` and `properties`. `gen_lazy_tensor` fails on most errors with a Python error, and ignores fields that it does
+    not know; `gen_backend_stubs` ignores the list.
 
     Bad:
 

@@ -22,10 +22,10 @@ _OPTIONS = ("structured", "define_meta", "device_guard", "use_out_as_primary")
 
 @rule("ATN605", "backend-list", pure=True)
 def backend_list(backend: BackendFile) -> Iterator[Diagnostic]:
-    """A key that holds a list of operators holds something else.
+    """The value of a key that takes a list of operators is not a list.
 
-    `supported` and `symint` may be left empty, the others not: torchgen fails over an empty `full_codegen` or `autograd`
-    with a Python error, and reads the text in `full_codegen: abs` letter by letter.
+    `supported` and `symint` may be left empty, the others not: torchgen fails on an empty `full_codegen` or `autograd` with
+    a Python error, and reads the text in `full_codegen: abs` letter by letter.
 
     Bad:
 
@@ -63,9 +63,9 @@ def backend_list(backend: BackendFile) -> Iterator[Diagnostic]:
 def backend_item(backend: BackendFile) -> Iterator[Diagnostic]:
     """An item of a backend's list names no operator.
 
-    An item is the operator's name with its overload. Newer versions of torchgen take options behind it (PyTorch's pull
-    request #172539), as `- mul.out: {structured: true}` or indented below; indented no deeper than the name, they would be
-    further names.
+    An item is the operator's name with its overload. Newer versions of torchgen accept options after it (PyTorch pull
+    request #172539), as `- mul.out: {structured: true}` or indented below; if they are indented no deeper than the name,
+    they are read as further names.
 
     Bad:
 

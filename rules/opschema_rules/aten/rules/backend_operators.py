@@ -54,10 +54,10 @@ def name_fault(name: str) -> str:
 
 @rule("ATN611", "backend-operator-name", fixable="unsafe", proof=WRITTEN, pure=True)
 def backend_operator_name(backend: BackendFile) -> Iterator[Diagnostic]:
-    """A list of a backend holds a text that cannot be an operator's name.
+    """A backend's list contains text that cannot be an operator's name.
 
-    torchgen takes a name and, behind a dot, an overload: `add.Tensor`. It keeps names that end with `_out` for overloads
-    called `out`.
+    torchgen expects a name and, after a dot, an overload: `add.Tensor`. Names that end with `_out` are reserved for
+    overloads called `out`.
 
     Bad:
 
@@ -105,9 +105,9 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     """A backend lists an operator that PyTorch does not have.
 
     The operators are those of the native_functions.yaml that the configuration names, of the one in the tree, or of the
-    installed torch, with what torchgen generates for them (`autogen`). torchgen stops at the first unknown name in `supported`,
-    `full_codegen` and `autograd`, and takes any text in `symint` and `ir_gen` without a word. Where the installed torch is not
-    known to be the version that the tree is built with, this is a warning.
+    installed torch, with what torchgen generates for them (`autogen`). torchgen stops at the first unknown name in
+    `supported`, `full_codegen` and `autograd`, and silently accepts any text in `symint` and `ir_gen`. If the installed
+    torch may not be the version that the tree is built with, this is a warning.
 
     Bad:
 
@@ -118,7 +118,7 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
       - rleu
     ```
 
-    Bad, which torchgen takes without a word:
+    Bad, which torchgen accepts silently:
 
     ```yaml xla_native_functions.yaml
     backend: XLA
@@ -201,7 +201,7 @@ def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
       - relu
     ```
 
-    Good (what `ir_gen` lists has its kernel in `supported`, and `symint` tells more of it):
+    Good (what `ir_gen` lists has its kernel in `supported`, and `symint` adds to it):
 
     ```yaml xla_native_functions.yaml
     backend: XLA

@@ -18,7 +18,7 @@ def symint_unlisted(backend: BackendFile) -> Iterator[Diagnostic]:
     """`symint` names an operator that the backend has no kernel for.
 
     `symint` adds to what is in `supported`, `full_codegen` or `autograd`: the kernel is called `<name>_symint` and takes
-    `SymInt`. Of an operator that is in none of them torchgen makes nothing, and says nothing.
+    `SymInt`. For an operator that is in none of them, torchgen generates nothing and reports nothing.
 
     Bad:
 
@@ -76,7 +76,7 @@ def _exists(backend: BackendFile, item: BackendItem) -> bool:
 def symint_without_symint(backend: BackendFile) -> Iterator[Diagnostic]:
     """`symint` names an operator whose schema has no `SymInt`.
 
-    torchgen refuses it when it writes the kernel's declaration.
+    torchgen rejects it when it writes the kernel's declaration.
 
     Bad:
 

@@ -19,8 +19,8 @@ from opschema_rules.aten.rules.backend_operators import KERNELS, related_items
 def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
     """Variants of one operator are registered partly for the backend and partly for its autograd.
 
-    torchgen wants the functional, in-place and out variants of an operator all in `supported` (or `full_codegen`) or all
-    in `autograd`.
+    torchgen requires the functional, in-place and out variants of an operator to be all in `supported` (or `full_codegen`)
+    or all in `autograd`.
 
     Bad:
 
@@ -74,12 +74,12 @@ def _known(backend: BackendFile, item: BackendItem) -> Known | None:
 
 @rule("ATN615", "composite-backend-operator", severity="info", pure=True, needs=(REFERENCE,))
 def composite_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
-    """A backend has a kernel for an operator that PyTorch makes of others.
+    """A backend has a kernel for an operator that PyTorch composes from others.
 
-    An operator that is `CompositeImplicitAutograd` works on every backend whose other operators work, and has its derivative
-    from them. A kernel of the backend's own hides them, so that the operator has no derivative any more but for what is
-    registered by hand. That may be meant: pytorch/xla does it where it lowers an operator as a whole. Which operators these are
-    changes from version to version, so that nothing is said by a torch that may not be the tree's.
+    An operator that is `CompositeImplicitAutograd` works on every backend whose other operators work, and has its
+    derivative from them. A separate kernel in the backend hides them, so the operator loses its derivative unless one is
+    registered by hand. That may be intended: pytorch/xla does it to lower an operator as a unit. Which operators these are
+    changes from version to version, so nothing is reported if the installed torch may not be the tree's version.
 
     Bad:
 

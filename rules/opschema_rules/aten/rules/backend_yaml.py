@@ -1,4 +1,4 @@
-"""YAML of a backend that torchgen's loader refuses before anything of it is looked at."""
+"""YAML of a backend that torchgen's loader refuses before anything of it is checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opschema_rules.aten.rules.fields import kind_of
 def repeated_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     """A key of a backend's YAML appears twice.
 
-    torchgen refuses the file; a reader that does not would lose all operators of the first list.
+    torchgen rejects the file; a reader that accepts it would lose all operators in the first list.
 
     Bad:
 
@@ -50,9 +50,9 @@ def repeated_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
 
 @rule("ATN608", "backend-yaml", pure=True)
 def backend_yaml(backend: BackendFile) -> Iterator[Diagnostic]:
-    """YAML that torchgen's loader refuses: a merge (`<<`), a tag, a key that is a list or a mapping.
+    """YAML that torchgen's loader rejects: a merge (`<<`), a tag, a key that is a list or a mapping.
 
-    The loader raises, and says nothing of the rest of the file.
+    The loader raises, and the rest of the file is not read.
 
     Bad:
 

@@ -20,7 +20,7 @@ from opschema_rules.aten.signatures import is_tensor_like, options_of, out_argum
 def method_self(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator is declared as a method and has no positional argument `Tensor self`.
 
-    torchgen reads it, and fails when it writes the class `Tensor`.
+    torchgen accepts the schema, and fails when it writes the class `Tensor`.
 
     Bad:
 
@@ -56,7 +56,8 @@ def method_self(native: NativeFile) -> Iterator[Diagnostic]:
 def symint_kernel(native: NativeFile) -> Iterator[Diagnostic]:
     """A kernel has `_symint` in its name, and the operator has no argument of type `SymInt`.
 
-    The name tells torchgen that the kernel takes `c10::SymInt`; without any, it fails when it writes the declaration.
+    By this name torchgen expects a kernel with `c10::SymInt`; without a `SymInt` argument, it fails when it writes the
+    declaration.
 
     Bad:
 
@@ -88,7 +89,7 @@ def symint_kernel(native: NativeFile) -> Iterator[Diagnostic]:
 def written_optional(native: NativeFile) -> Iterator[Diagnostic]:
     """An optional tensor is written, which torchgen has no C++ for.
 
-    torchgen reads it, and fails when it writes the operator's call.
+    torchgen accepts the schema, and fails when it writes the operator's call.
 
     Bad:
 
@@ -112,11 +113,11 @@ def written_optional(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN214", "python-binding", pure=True, by_release=True)
 def python_binding(native: NativeFile) -> Iterator[Diagnostic]:
-    """An operator that torchgen can write no Python binding for.
+    """An operator for which torchgen cannot write a Python binding.
 
     A binding takes and returns a fixed set of types, names all fields of a tuple or none, has its own `requires_grad`, and
-    gives a factory's dtype, layout, device and pin_memory as one, so that the schema must have them side by side (or
-    `category_override: dummy`). Which operators get a binding is told by `tools/autograd/gen_python_functions.py`.
+    treats a factory's dtype, layout, device and pin_memory as one group, so the schema must list them together (or
+    `category_override: dummy`). `tools/autograd/gen_python_functions.py` defines which operators get a binding.
 
     Bad:
 

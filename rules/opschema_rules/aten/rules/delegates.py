@@ -24,7 +24,7 @@ from opschema_rules.aten.traits import in_structured_group, is_structured
 def delegate_unknown(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_delegate` names an operator that is not declared.
 
-    It names the out variant, which is the structured kernel. torchgen refuses a name that it does not find.
+    It names the out variant, which is the structured kernel. torchgen rejects a name that it does not find.
 
     Bad:
 
@@ -101,10 +101,10 @@ def _delegate_fix(entry: NativeEntry, out: NativeEntry | None) -> Fix | None:
 
 @rule("ATN313", "delegate-unstructured", fixable="unsafe", proof=WRITTEN, pure=True)
 def delegate_unstructured(native: NativeFile) -> Iterator[Diagnostic]:
-    """`structured_delegate` names an operator that is no structured kernel.
+    """`structured_delegate` names an operator that is not structured.
 
-    What an operator delegates to must say `structured: True`. Where several variants delegate to their out variant, the
-    finding is there, once.
+    The operator that is delegated to must have `structured: True`. If several variants delegate to one out variant, there
+    is one finding, at the out variant.
 
     Bad:
 
@@ -178,8 +178,8 @@ def _structured_edits(out: NativeEntry) -> list[Edit]:
 def delegate_wrong(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_delegate` names the structured kernel of another operator.
 
-    The delegate is the out variant of the same signature: "delegates to ... but its actual delegate is ...". torchgen
-    takes it where the operator has no out variant at all, and then writes no kernel for it.
+    The delegate is the out variant of the same signature: "delegates to ... but its actual delegate is ...". If the
+    operator has no out variant at all, torchgen accepts it, and then writes no kernel for it.
 
     Bad:
 
@@ -280,7 +280,7 @@ def _half_structured(entry: NativeEntry, out: NativeEntry) -> Diagnostic:
 def structured_generated_kernel(native: NativeFile) -> Iterator[Diagnostic]:
     """A structured operator names a kernel that torchgen generates for it.
 
-    The kernels for `Meta` and `CompositeExplicitAutogradNonFunctional` of a structured operator are made of its meta
+    The kernels for `Meta` and `CompositeExplicitAutogradNonFunctional` of a structured operator are generated from its meta
     function. torchgen stops when it writes them: "Do not explicitly specify Meta dispatch key on structured functions".
 
     Bad:

@@ -25,10 +25,10 @@ _FIELDS = {"name": "the deprecated signature, a schema", "aten": "the call that 
 
 @rule("ATN451", "deprecated-field", pure=True)
 def deprecated_field(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
-    """An entry of deprecated.yaml has not just the fields `name` and `aten`, or they are no text.
+    """An entry in deprecated.yaml lacks `name` or `aten`, has other fields, or a field is not text.
 
-    `name` is a schema without overload, `aten` the call of an operator that it stands for. torchgen fails with a bare
-    `KeyError` where one is missing, and drops fields that it does not know.
+    `name` is a schema without an overload, `aten` the operator call that it stands for. torchgen fails with a bare
+    `KeyError` if one is missing, and drops fields that it does not know.
 
     Bad:
 
@@ -80,7 +80,7 @@ def _fields(entry: DeprecatedEntry) -> Iterator[Diagnostic]:
 
 @rule("ATN452", "deprecated-schema", fixable="safe", proof=WRITTEN, pure=True)
 def deprecated_schema(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
-    """The `name` of an entry in deprecated.yaml is no schema that torchgen reads.
+    """The `name` of an entry in deprecated.yaml is not a schema that torchgen can parse.
 
     Bad:
 
@@ -121,7 +121,7 @@ def _fix(text: SchemaText, edit: Edit | None) -> Fix | None:
 
 @rule("ATN453", "deprecated-call", pure=True)
 def deprecated_call(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
-    """The call in `aten` is none that torchgen reads, or passes what the deprecated signature does not have.
+    """The call in `aten` cannot be parsed by torchgen, or passes something that the deprecated signature does not have.
 
     It is written `name(a, b)`, with the arguments of the signature, or the constant `1`, separated by a comma and a space.
 
@@ -166,9 +166,9 @@ def _unknown(name: str, names: list[str]) -> str:
 def deprecated_operator(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
     """No operator in native_functions.yaml takes the call in `aten`.
 
-    The types and annotations of what is passed have to be those of an overload's arguments, in order, the rest of which have
-    defaults, and both return the same. `add_out(out, ...)` is the out variant, with its out arguments first. The operator
-    needs a Python binding; `add.Scalar` and its like have none.
+    The passed arguments must have the types and annotations of an overload's arguments, in order; the overload's other
+    arguments must have defaults, and both must return the same. `add_out(out, ...)` is the out variant, with its out
+    arguments first. The operator needs a Python binding; `add.Scalar` and its like have none.
 
     Bad:
 

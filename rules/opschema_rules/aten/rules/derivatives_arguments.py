@@ -20,12 +20,11 @@ _MANY = 6
 
 @rule("ATN411", "derivative-unknown-name", pure=True)
 def derivative_unknown_name(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula stands behind a name that is neither an argument nor an output of the operator.
+    """A formula is given for a name that is neither an argument nor an output of the operator.
 
-    A key of an entry names arguments (a gradient), or outputs (a forward derivative), several with commas between them.
-    An output is called by the name that the schema gives it, else `result`, or `result0`, `result1` ... where there are
-    several. torchgen takes any unknown first name for an output, and fails with a `KeyError` or `IndexError` over others;
-    some it drops without a word.
+    A key of an entry names arguments (a gradient), or outputs (a forward derivative), separated by commas. An output has
+    the name that the schema gives it, else `result`, or `result0`, `result1` ... if there are several. torchgen treats any
+    unknown first name as an output, and fails with a `KeyError` or `IndexError` on others; some it drops silently.
 
     Bad:
 
@@ -95,7 +94,7 @@ def _meant(name: str, definition: Definition) -> str:
 def derivative_name_twice(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """An argument or output has two formulas in one entry.
 
-    torchgen refuses an argument that has a formula and is `non_differentiable`; of two formulas it computes both and keeps
+    torchgen rejects an argument that has a formula and is `non_differentiable`; of two formulas, it computes both and keeps
     one.
 
     Bad:
@@ -137,7 +136,7 @@ def _twice(block: Block, name: str) -> Diagnostic:
 
 @rule("ATN413", "derivative-of-no-tensor", pure=True)
 def derivative_of_no_tensor(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula is for an argument that is no tensor.
+    """A formula is for an argument that is not a tensor.
 
     Only tensors, lists of them and optional ones have derivatives. torchgen says "Missing arguments for derivatives" when
     it writes the C++. A scalar that needs a gradient has to be a tensor in another overload.

@@ -36,9 +36,9 @@ def _noun(value: bool | int | float) -> str:
 
 @rule("ATN401", "derivative-item", pure=True)
 def derivative_item(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """derivatives.yaml is no list, or an item of it is no mapping.
+    """derivatives.yaml is not a list, or one of its items is not a mapping.
 
-    torchgen fails over it with an error of Python's that names no place.
+    torchgen fails with a Python error that names no place.
 
     Bad:
 
@@ -64,9 +64,9 @@ def derivative_item(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 @rule("ATN410", "derivative-yaml", pure=True)
 def derivative_yaml(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """YAML in derivatives.yaml that torchgen's loader refuses: a merge (`<<`), a tag, a key that is a list or a mapping.
+    """YAML in derivatives.yaml that torchgen's loader rejects: a merge (`<<`), a tag, a key that is a list or a mapping.
 
-    The loader raises, and with it the entire file is lost, not only the entry.
+    The loader raises, so the entire file is lost, not only the entry.
 
     Bad:
 
@@ -89,12 +89,12 @@ def derivative_yaml(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 @rule("ATN402", "derivative-field", pure=True)
 def derivative_field(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A field of an entry of derivatives.yaml is missing or is not what torchgen reads.
+    """A field of an entry in derivatives.yaml is missing or has the wrong type.
 
-    `name` is text. A formula is text, too: a plain `0`, `true` or `[...]` is something else to YAML, and one that is empty
-    is no C++. In quotes, a number compiles only where the formula is not that of a tensor: the gradient zero of `self` is
-    `zeros_like(self)`. `dispatch` is a mapping from dispatch keys to mappings of formulas. torchgen answers most of these with a
-    `KeyError` or `AttributeError`.
+    `name` is text. A formula is text, too: a plain `0`, `true` or `[...]` is a different type in YAML, and an empty one is
+    not C++. A number in quotes compiles only if the formula is not for a tensor: the gradient zero of `self` is
+    `zeros_like(self)`. `dispatch` is a mapping from dispatch keys to mappings of formulas. torchgen answers most of these
+    with a `KeyError` or `AttributeError`.
 
     Bad:
 
@@ -190,7 +190,7 @@ def _no_formula(entry: DerivativeEntry, key: Node, value: Node, node: Node) -> D
 def derivative_duplicate_key(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """An entry of derivatives.yaml has the same key twice.
 
-    torchgen stops over it and names the line on which the mapping begins, counted from 0.
+    torchgen stops, and reports the line on which the mapping begins, counted from 0.
 
     Bad:
 
@@ -236,10 +236,10 @@ def repeated_keys(entry: Entry, mapping: Node) -> Iterator[Diagnostic]:
 
 @rule("ATN404", "derivative-beside-dispatch", pure=True)
 def derivative_beside_dispatch(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula stands beside `dispatch`, where torchgen never looks.
+    """A formula is placed beside `dispatch`, where torchgen never reads it.
 
-    An entry with `dispatch` takes its formulas from there only. What belongs to all other dispatch keys stands below
-    `Default`. torchgen drops the formula without a word.
+    An entry with `dispatch` takes its formulas from there only. Formulas for all other dispatch keys belong under
+    `Default`. torchgen drops the formula silently.
 
     Bad:
 

@@ -23,15 +23,15 @@ _MISTAKES = 3
 def foreach_without_derivative(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A `_foreach_` operator has no derivative that torchgen can use.
 
-    Without an entry of its own, `_foreach_X` has one that torchgen makes of the entry of `X`; it cannot where that saves
-    strides, what a function makes of an argument, or anything of an output but `result`.
+    Without an entry of its own, `_foreach_X` gets one that torchgen derives from the entry of `X`; it cannot if that one
+    saves strides, the result of a function of an argument, or anything of an output other than `result`.
 
     For `_foreach_X_` torchgen uses the derivative of `X`: of the overload that takes what the operator takes, elements for
-    lists. It does not use the one of `_foreach_X`, and none with `output_differentiability`. An entry of the in-place
-    operator's own is refused. The few that need no derivative are listed in gen_variable_type.py
-    (`_foreach_ops_without_differentiability_info`); PyTorch before 2.1 has no such list, and asks for none.
+    lists. It does not use the one of `_foreach_X`, and none with `output_differentiability`. A separate entry for the
+    in-place operator is rejected. The few that need no derivative are listed in gen_variable_type.py
+    (`_foreach_ops_without_differentiability_info`); PyTorch before 2.1 has no such list, and needs no derivatives there.
 
-    A derivatives.yaml that lacks many of them is taken for one of other operators, and nothing is reported.
+    If a derivatives.yaml lacks many of them, it is assumed to be for other operators, and nothing is reported.
 
     Bad, there is no derivative of `square`:
 

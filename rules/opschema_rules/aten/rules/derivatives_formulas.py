@@ -29,8 +29,8 @@ def derivative_unsaved_list(derivatives: DerivativesFile) -> Iterator[Diagnostic
     """A backward formula uses a list that torchgen cannot save for the backward pass.
 
     It saves lists of tensors, integers, SymInts and scalars, booleans in an array of fixed size, and optional lists of
-    integers, SymInts and floats. Of others the generated code would keep a reference to memory that is gone by then, so
-    torchgen refuses them, without naming the operator.
+    integers, SymInts and floats. For others, the generated code would keep a reference to memory that is freed by then, so
+    torchgen rejects them, without naming the operator.
 
     Bad:
 
@@ -81,9 +81,9 @@ def _is_saved(of: SchemaType) -> bool:
 def derivative_accessor(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A formula asks a tensor for `.sizes()`, `.size(i)` or `.strides()`.
 
-    They fail for tensors of symbolic shape, so torchgen refuses them: `.sym_sizes()`, `.sym_size(i)` and `.sym_strides()`
-    take their place. The fix is unsafe because a function that gets the result must take SymInts (often one called
-    `..._symint`).
+    They fail for tensors with symbolic shapes, so torchgen rejects them: `.sym_sizes()`, `.sym_size(i)` and
+    `.sym_strides()` replace them. The fix is unsafe because a function that gets the result must take SymInts (often one
+    called `..._symint`).
 
     Bad:
 
@@ -118,9 +118,9 @@ def _accessors(formula: Formula) -> Iterator[Diagnostic]:
 def derivative_strides(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A formula asks for the strides of a tensor other than the one that its gradient is for.
 
-    torchgen saves strides in a way that works only where `x.sym_strides()` stands in the formula of `x` alone, and not for
-    the `self` of an in-place operator; the latter counts, too, where an in-place variant takes its derivative from the
-    functional operator.
+    torchgen saves strides in a way that works only if `x.sym_strides()` is used in the formula of `x` alone, and not for
+    the `self` of an in-place operator, including an in-place variant that takes its derivative from the functional
+    operator.
 
     Bad:
 
@@ -177,8 +177,8 @@ def _in_place(definition: Definition) -> str:
 def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A bracket in a formula is unbalanced.
 
-    torchgen copies formulas into C++ as they are; the compiler then complains about generated code. Brackets in strings
-    and comments do not count.
+    torchgen copies formulas into C++ unchanged; the compiler then complains about generated code. Brackets in strings and
+    comments do not count.
 
     Bad:
 
@@ -204,12 +204,11 @@ def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 @rule("ATN429", "derivative-unknown-variable", severity="warning", pure=True)
 def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula uses a name that is nearly that of an argument, an output or a gradient.
+    """A formula uses a name that resembles that of an argument, an output or a gradient.
 
-    In a formula stand the operator's arguments, its outputs (`result`, or their names), `grad`, `grads`, `grad_NAME`, and
-    in forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. A name that is none of them is taken
-    for something of C++, which torchgen does not know; here only one that looks like a slip is reported. Functions,
-    members, and names with a namespace are not looked at.
+    A formula uses the operator's arguments, its outputs (`result`, or their names), `grad`, `grads`, `grad_NAME`, and in
+    forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. torchgen treats any other name as C++;
+    this rule reports only names that look like a typo. Functions, members, and names with a namespace are not checked.
 
     Bad:
 
@@ -298,10 +297,10 @@ _KEYWORDS = _ALWAYS - {"grad", "grads", "grad_input_mask", "retain_variables", "
 
 @rule("ATN430", "derivative-wrapped-optional", pure=True)
 def derivative_wrapped_optional(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """`wrap_opt_if` is not written as torchgen's pattern reads it.
+    """`wrap_opt_if` is not written in the form that torchgen parses.
 
-    `wrap_opt_if(x, condition)` saves the argument `x` only where the condition holds. torchgen cuts the condition out up to
-    the first closing bracket, so it holds none, and fails where no comma follows the name.
+    `wrap_opt_if(x, condition)` saves the argument `x` only if the condition holds. torchgen reads the condition up to the
+    first closing bracket, so it cannot contain any, and fails if no comma follows the name.
 
     Bad:
 

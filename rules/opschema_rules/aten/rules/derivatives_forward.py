@@ -68,12 +68,12 @@ def _bare(formula: Formula, names: list[str]) -> Iterator[Diagnostic]:
 
 @rule("ATN432", "forward-automatic", pure=True)
 def forward_automatic(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """`auto_element_wise` or `auto_linear` stands where torchgen cannot make a formula of it.
+    """`auto_element_wise` or `auto_linear` is used where torchgen cannot derive a formula.
 
-    Both are forward formulas of an operator's only differentiable output. `auto_element_wise` is made of the backward
-    formula: of the one argument that has one, not of an in-place operator, and each use of the argument there has to stand
-    apart from the next by more than one character (`self * self`, not `self*self`). `auto_linear` calls the operator on
-    tangents, so at least one argument needs a backward formula.
+    Both are forward formulas of an operator's only differentiable output. `auto_element_wise` is derived from the backward
+    formula: only one argument may have one, the operator must not be in-place, and two uses of the argument there must be
+    more than one character apart (`self * self`, not `self*self`). `auto_linear` calls the operator on tangents, so at
+    least one argument needs a backward formula.
 
     Bad:
 
@@ -151,8 +151,8 @@ def _rewritten(block: Block) -> Iterator[Diagnostic]:
 def forward_original_self(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """The forward formula of an in-place operator uses the value that the operator overwrites.
 
-    `self_p` is already the result when the formula runs. Say `result` if that is meant, or `original_self_p`, for which
-    the value is cloned before.
+    `self_p` is already the result when the formula runs. Write `result` if that is meant, or `original_self_p`, for which
+    the value is cloned first.
 
     Bad:
 
@@ -184,9 +184,9 @@ def forward_original_self(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 def forward_outputs(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """Forward derivatives do not cover the outputs that have derivatives.
 
-    Where one output has a forward formula, each output with a derivative needs one, and no other can have one: those that
-    `output_differentiability` excludes, and all but the first if a backward formula says `grad`. An output that is neither
-    a tensor nor a list of them has none.
+    If one output has a forward formula, each output with a derivative needs one, and no other output can have one: not
+    those that `output_differentiability` excludes, and only the first if a backward formula uses `grad`. An output that is
+    neither a tensor nor a list of them has none.
 
     Bad:
 
@@ -260,8 +260,8 @@ def _has(names: list[str]) -> str:
 def forward_without_tangent(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A forward formula uses no tangent.
 
-    A forward derivative is linear in the tangents `x_t` of the arguments with backward formulas. torchgen takes a formula
-    without any only where the operator's one tensor input is a list, which does all by itself.
+    A forward derivative is linear in the tangents `x_t` of the arguments with backward formulas. torchgen accepts a formula
+    without any only if the operator's one tensor input is a list.
 
     Bad:
 

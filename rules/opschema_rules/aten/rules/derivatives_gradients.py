@@ -23,8 +23,8 @@ _MASK = re.compile(r"(?<!\w)grad_input_mask(?:\[(\d+)\])?")
 def gradient_index(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """A formula takes the gradient of an output that the operator does not have.
 
-    `grads[i]` is the gradient of the output number `i`, counted from 0 over the outputs that have derivatives: those of
-    which `output_differentiability` says so. torchgen checks only the number of all outputs.
+    `grads[i]` is the gradient of output number `i`, counted from 0 over the outputs that have derivatives according to
+    `output_differentiability`. torchgen checks only the number of all outputs.
 
     Bad:
 
@@ -63,10 +63,10 @@ def _out_of_bounds(block: Block, formula: Formula) -> Iterator[Diagnostic]:
 
 @rule("ATN422", "gradients-mixed", pure=True)
 def gradients_mixed(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """The formulas of an entry call gradients in more than one way.
+    """The formulas of an entry name gradients in more than one way.
 
-    `grad` says that only the first output has a derivative, `grads[i]` and `grad_NAME` that several have. All formulas of
-    an entry use one of the three.
+    `grad` implies that only the first output has a derivative, `grads[i]` and `grad_NAME` that several have. All formulas
+    of an entry use one of the three.
 
     Bad:
 
@@ -123,7 +123,8 @@ def _named(block: Block) -> tuple[str, Span] | None:
 def gradient_first_only(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """The formulas of an entry use `grads[0]` and no other gradient.
 
-    Then it is called `grad`, which also says that no other output has a derivative. If others have, a formula forgets them.
+    In that case the gradient is called `grad`, which also states that no other output has a derivative. If others have one,
+    a formula is missing.
 
     Bad:
 
@@ -168,10 +169,10 @@ def _only_first(block: Block, spots: list[Span]) -> Diagnostic:
 
 @rule("ATN424", "gradient-mask", pure=True)
 def gradient_mask(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula uses `grad_input_mask` where it is not there, or an element that it does not have.
+    """A formula uses `grad_input_mask` where it does not exist, or an element that it does not have.
 
-    It is an array with a boolean for each name before the colon, and exists only where there are several. torchgen takes
-    the formula; the C++ does not compile, or reads beyond the array.
+    It is an array with a boolean for each name before the colon, and exists only if there are several. torchgen accepts the
+    formula; the C++ does not compile, or reads beyond the array.
 
     Bad:
 

@@ -122,7 +122,7 @@ def _in_place(definition: Definition, key: Node) -> Iterator[Diagnostic]:
 
 @rule("ATN442", "derivative-without-effect", pure=True, by_release=True)
 def derivative_without_effect(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """An entry has backward formulas, and the operator can have no derivative.
+    """An entry has backward formulas, but the operator cannot have a derivative.
 
     None of its outputs is a differentiable tensor, by its schema or by `output_differentiability`, or the operator is one
     that torchgen lists as never needing a derivative (`DONT_REQUIRE_DERIVATIVE` in gen_variable_type.py).
@@ -163,9 +163,9 @@ def derivative_without_effect(derivatives: DerivativesFile) -> Iterator[Diagnost
 def derivative_needs_dispatch(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """An operator with a derivative has no kernel of its own in native_functions.yaml.
 
-    Without `dispatch` an operator is `CompositeImplicitAutograd`: it is made of others, whose derivatives count, and no
-    formula of its own is reached. It needs a `dispatch` with backends or `CompositeExplicitAutograd`. This also holds for
-    variants that take their derivative from this entry.
+    Without `dispatch` an operator is `CompositeImplicitAutograd`: it is composed of other operators, whose derivatives are
+    used, and its own formula is never reached. It needs a `dispatch` with backends or `CompositeExplicitAutograd`. This
+    also holds for variants that take their derivative from this entry.
 
     Bad:
 
@@ -221,7 +221,7 @@ def _kernels(operator: Operator) -> str:
 
 @rule("ATN444", "derivative-saves-self", pure=True)
 def derivative_saves_self(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """The derivative of an operator that writes saves `self`, and torchgen cannot take it for the functional variant.
+    """The derivative of an operator that writes saves `self`, so torchgen cannot use it for the functional variant.
 
     torchgen generates the functional variant of an operator that only writes, and uses the operator's derivative for it,
     where `self` would be another tensor. Give the functional variant an entry of its own, or do not use `self`.
@@ -274,10 +274,10 @@ def _derivative_saves_self(entry: DerivativeEntry) -> Iterator[Diagnostic]:
 
 @rule("ATN445", "derivative-without-default", pure=True)
 def derivative_without_default(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """An operator has formulas by dispatch key, none of them for `Default`, and torchgen needs those.
+    """An operator has formulas by dispatch key, but none for `Default`, which torchgen needs.
 
-    For a view, they tell which outputs are differentiable; of an operator with a `_foreach_` variant, they are made into
-    that variant's. torchgen fails with a `KeyError`.
+    For a view, they determine which outputs are differentiable; for an operator with a `_foreach_` variant, that variant's
+    formulas are derived from them. torchgen fails with a `KeyError`.
 
     Bad:
 

@@ -29,12 +29,12 @@ _SEARCHED = 40
 
 @rule("ATN406", "derivative-unknown-schema", fixable="unsafe", proof=WRITTEN, pure=True)
 def derivative_unknown_schema(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """The `name` of an entry in derivatives.yaml is not, letter by letter, the schema of an operator.
+    """The `name` of an entry in derivatives.yaml is not exactly the schema of an operator.
 
-    The field holds a copy of the operator's `func` in native_functions.yaml, defaults and annotations included, or of the
-    schema of an operator that torchgen generates. torchgen prints the schemas of the operators of that name and leaves it
-    to the reader what differs; here the differing part is marked. Nothing is said while an entry of native_functions.yaml
-    cannot be read, or where that file is not known, unless the operator of that name is.
+    The field is a copy of the operator's `func` in native_functions.yaml, including defaults and annotations, or of the
+    schema of an operator that torchgen generates. torchgen prints all schemas with that name and leaves the comparison to
+    the reader; here the differing part is marked. Nothing is reported while an entry of native_functions.yaml cannot be
+    read, or where that file is not known, unless the operator of that name is.
 
     The fix copies the schema. It is unsafe where names of arguments or outputs change, which formulas may use.
 
@@ -164,7 +164,7 @@ def _similar(text: SchemaText, name: str, operators: Operators) -> list[Operator
 def derivative_duplicate(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """Two entries of derivatives.yaml are for one operator.
 
-    torchgen takes the last and drops the others without a word.
+    torchgen uses the last one and drops the others silently.
 
     Bad:
 
@@ -201,11 +201,11 @@ def _named(entry: DerivativeEntry) -> Node:
 
 @rule("ATN408", "derivative-reserved-name", pure=True)
 def derivative_reserved_name(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """An operator with a derivative has an argument that is called as something in formulas.
+    """An operator with a derivative has an argument whose name has another meaning in formulas.
 
-    `result` is the output there, and `grad_input_mask` tells which gradients are wanted. The argument needs another name
-    in native_functions.yaml. The same holds for an argument that is called as an output of its operator and has a formula:
-    it is not known whose it is.
+    There, `result` is the output, and `grad_input_mask` says which gradients are needed. The argument needs another name in
+    native_functions.yaml. The same holds for an argument that has a formula and the name of an output of its operator: the
+    formula could be for either.
 
     Bad:
 
@@ -281,9 +281,9 @@ def argument_span(entry: DerivativeEntry, name: str) -> Span:
 def derivative_of_variant(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
     """An entry of derivatives.yaml is for an out variant, or for the functional variant of an operator that writes.
 
-    Out variants have no derivatives. torchgen takes such an entry for one of the functional operator with the same name, in
-    whose place it may put it, or fails if there is none. An overload called `functional` likewise counts as the operator
-    that writes; the derivative belongs there.
+    Out variants have no derivatives. torchgen treats such an entry as one for the functional operator with the same name,
+    and may replace that one's entry, or fails if there is none. Likewise, an overload called `functional` counts as the
+    operator that writes; the derivative belongs there.
 
     Bad:
 

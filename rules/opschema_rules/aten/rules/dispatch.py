@@ -45,10 +45,10 @@ def keys_in(entry: NativeEntry, wanted: frozenset[str]) -> Iterator[tuple[str, N
 
 @rule("ATN131", "unknown-dispatch-key", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def unknown_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
-    """A dispatch key that torchgen does not know, or that native_functions.yaml may not hold.
+    """A dispatch key that torchgen does not know, or that native_functions.yaml may not contain.
 
-    torchgen tells the key, and none that may be meant. Kernels of a backend outside of PyTorch's tree are listed in the
-    backend's own YAML. Which keys there are is read from the tree's own `torchgen/model.py`, if it has one.
+    torchgen reports the key, without a suggestion. Kernels of a backend outside of PyTorch's tree are listed in the
+    backend's own YAML. The known keys are read from the tree's own `torchgen/model.py`, if it has one.
 
     Bad:
 
@@ -113,8 +113,8 @@ def _is_external(name: str, vocabulary: Vocabulary) -> bool:
 def dispatch_entry(native: NativeFile) -> Iterator[Diagnostic]:
     """A line of a dispatch table has no kernel.
 
-    A kernel is the name of a C++ function. torchgen takes an empty one, and writes C++ that does not compile. (`dispatch: {}`
-    is an operator without kernels, which others register.)
+    A kernel is the name of a C++ function. torchgen accepts an empty one, and writes C++ that does not compile.
+    (`dispatch: {}` is an operator without kernels, which others register.)
 
     Bad:
 
@@ -159,7 +159,7 @@ _KERNEL = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", re.ASCII)
 
 @rule("ATN133", "kernel-name", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def kernel_name(native: NativeFile) -> Iterator[Diagnostic]:
-    """A kernel is no name of a C++ function, or lies too deep in namespaces.
+    """A kernel is not the name of a C++ function, or is nested in too many namespaces.
 
     torchgen copies the name into C++ unchanged. It accepts up to three namespaces, and appends `native` to them; how many
     is read from the torchgen of the tree, or of the release.
@@ -220,7 +220,7 @@ def _unfit_kernel(entry: NativeEntry, node: Node, kernel: str) -> tuple[str, Fix
 def repeated_dispatch_key(native: NativeFile) -> Iterator[Diagnostic]:
     """A dispatch key has two kernels in one table.
 
-    torchgen takes it, and the last one counts: `CPU, CUDA: a` and `CUDA: b` leave `a` for CPU only.
+    torchgen accepts it, and the last one counts: `CPU, CUDA: a` and `CUDA: b` leave `a` for CPU only.
 
     Bad:
 
@@ -269,11 +269,11 @@ def _repeated(entry: NativeEntry) -> Iterator[Diagnostic]:
 
 @rule("ATN135", "composite-clash", pure=True)
 def composite_clash(native: NativeFile) -> Iterator[Diagnostic]:
-    """A table has two composite keys, each of which includes the other.
+    """A dispatch table has two composite keys that exclude each other.
 
-    Only `CompositeImplicitAutogradNestedTensor` may stand beside `CompositeImplicitAutograd` or
-    `CompositeExplicitAutograd`. For a kernel with its own derivative take `CompositeExplicitAutograd`, else
-    `CompositeImplicitAutograd`.
+    A composite kernel serves every backend, so a second one is ambiguous. Only `CompositeImplicitAutogradNestedTensor` may
+    be combined with `CompositeImplicitAutograd` or `CompositeExplicitAutograd`. Use `CompositeExplicitAutograd` for a
+    kernel with its own derivative, else `CompositeImplicitAutograd`.
 
     Bad:
 

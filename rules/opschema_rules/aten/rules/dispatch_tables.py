@@ -20,10 +20,10 @@ from opschema_rules.aten.vocabulary import Vocabulary
 
 @rule("ATN136", "redundant-dispatch", fixable="safe", proof=WRITTEN, pure=True)
 def redundant_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
-    """A table holds nothing but `CompositeImplicitAutograd`, which is what an operator has without a table.
+    """A dispatch table contains only `CompositeImplicitAutograd`, which is the default without a table.
 
-    The kernel is then called as the operator is, with `_out` behind it for an operator with out arguments. torchgen
-    refuses a table that says so, and one that names the kernel otherwise (unless it holds `_symint`).
+    The default kernel has the operator's name, followed by `_out` for an operator with out arguments. torchgen rejects a
+    table that repeats this name, and one with another name (unless it contains `_symint`).
 
     Bad:
 
@@ -82,7 +82,7 @@ def _redundant(entry: NativeEntry, item: DispatchItem, default: str) -> Iterator
 
 @rule("ATN137", "manual-registration", pure=True)
 def manual_registration(native: NativeFile) -> Iterator[Diagnostic]:
-    """An operator has `manual_kernel_registration` and a dispatch table, which has no effect then.
+    """An operator has `manual_kernel_registration` and a dispatch table, which then has no effect.
 
     Bad:
 
@@ -110,7 +110,7 @@ def manual_registration(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN138", "factory-dispatch", fixable="unsafe", proof=WRITTEN, pure=True, by_release=True)
 def factory_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
-    """A factory has no dispatch table, so that it would be decomposed for `__torch_dispatch__`.
+    """A factory has no dispatch table, so it would be decomposed for `__torch_dispatch__`.
 
     Operators called `new_*` and `*_like`, and those that take dtype, layout, device and pin_memory but no tensor, need an
     explicit kernel, usually `CompositeExplicitAutograd`.

@@ -25,7 +25,7 @@ def _found(copied: CopiedSchemas, *sides: Side, severity: Severity = Severity.WA
 def copied_operator_missing(copied: CopiedSchemas) -> Iterator[Diagnostic]:
     """A schema is copied from PyTorch, and PyTorch has no such operator.
 
-    It was removed, or its overload has another name now. Where entries say for which versions they hold, the copy has to end
+    It was removed, or its overload has another name now. If entries give the versions that they apply to, the copy must end
     with the last version that had it.
 
     Bad (PyTorch has `add.Tensor`):
@@ -53,10 +53,10 @@ def copied_operator_missing(copied: CopiedSchemas) -> Iterator[Diagnostic]:
 
 @rule("ATN802", "copied-arguments", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_arguments(copied: CopiedSchemas) -> Iterator[Diagnostic]:
-    """A schema that is copied from PyTorch has other arguments than PyTorch's.
+    """A schema that is copied from PyTorch has different arguments.
 
-    An argument has another name, is missing, is one too many, or stands elsewhere. Names matter to callers who write them,
-    number and order to the signature of the kernel in C++.
+    An argument has another name, is missing, is superfluous, or is in another position. Names matter to callers that pass
+    arguments by name, number and order to the signature of the C++ kernel.
 
     Bad (PyTorch has `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`):
 
@@ -83,10 +83,10 @@ def copied_arguments(copied: CopiedSchemas) -> Iterator[Diagnostic]:
 
 @rule("ATN803", "copied-type", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_type(copied: CopiedSchemas) -> Iterator[Diagnostic]:
-    """An argument of a schema that is copied from PyTorch has another type than in PyTorch.
+    """An argument of a schema that is copied from PyTorch has a different type.
 
-    The kernel in C++ then has another signature. `int` for `SymInt` is a note only (`info`): such a kernel can be registered,
-    and sees plain numbers where PyTorch traces symbolic ones.
+    The C++ kernel then has another signature. `int` for `SymInt` is only an `info`: such a kernel can be registered, and
+    receives plain numbers where PyTorch traces symbolic ones.
 
     Bad (PyTorch has `expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)`):
 
@@ -114,7 +114,7 @@ def copied_type(copied: CopiedSchemas) -> Iterator[Diagnostic]:
 
 @rule("ATN804", "copied-alias", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_alias(copied: CopiedSchemas) -> Iterator[Diagnostic]:
-    """A schema that is copied from PyTorch says something else of what is written or aliased.
+    """A schema that is copied from PyTorch has different alias annotations.
 
     The annotations (`Tensor(a!)`) tell autograd and functionalization what an operator does to its arguments.
 
@@ -143,9 +143,9 @@ def copied_alias(copied: CopiedSchemas) -> Iterator[Diagnostic]:
 
 @rule("ATN805", "copied-default", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_default(copied: CopiedSchemas) -> Iterator[Diagnostic]:
-    """An argument of a schema that is copied from PyTorch has another default than in PyTorch.
+    """An argument of a schema that is copied from PyTorch has a different default.
 
-    Who calls the copy without the argument gets another result than who calls PyTorch's operator.
+    A call of the copy without the argument gives another result than the same call of PyTorch's operator.
 
     Bad (PyTorch has `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`):
 
@@ -172,9 +172,9 @@ def copied_default(copied: CopiedSchemas) -> Iterator[Diagnostic]:
 
 @rule("ATN806", "copied-returns", severity="warning", pure=True, needs=(REFERENCE,))
 def copied_returns(copied: CopiedSchemas) -> Iterator[Diagnostic]:
-    """A schema that is copied from PyTorch returns something else than PyTorch's.
+    """A schema that is copied from PyTorch has different returns.
 
-    The kernel in C++ then has another signature, which the dispatcher refuses when it is registered.
+    The C++ kernel then has another signature, which the dispatcher rejects when it is registered.
 
     Bad (PyTorch has `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`):
 

@@ -34,7 +34,7 @@ def unknown_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """A tag is not declared in tags.yaml.
 
     Without a tags.yaml in the tree the tags are those of the torch that reads the file. torchgen adds three by itself:
-    `pt2_compliant_tag`, `out` and `inplace`. A tag that appears twice is a warning, for torchgen takes it.
+    `pt2_compliant_tag`, `out` and `inplace`. A tag that appears twice is a warning, for torchgen accepts it.
 
     Bad:
 
@@ -85,9 +85,9 @@ SEEDED = "nondeterministic_seeded"
 def nondeterministic_tag(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that generates random numbers lacks the tag `nondeterministic_seeded`.
 
-    torchgen wants it where an argument is a `Generator`, where the name holds `rand` (since 2.15 but not `_philox_`), and
-    where the name or an argument holds `dropout`, unless it is a backward operator. The condition is read from the torchgen
-    of the tree, or of the release.
+    torchgen requires it if an argument is a `Generator`, if the name contains `rand` (since 2.15, not if it contains
+    `_philox_`), and if the name or an argument contains `dropout`, unless it is a backward operator. The condition is read
+    from the torchgen of the tree, or of the release.
 
     Bad:
 

@@ -80,8 +80,8 @@ def _meant(entry: NativeEntry, name: str) -> str | None:
 def unknown_field(native: NativeFile) -> Iterator[Diagnostic]:
     """An entry has a field that torchgen does not know.
 
-    torchgen refuses the file with "leftover entries". Which fields there are is read from the tree's own
-    `torchgen/model.py`, if it has one.
+    torchgen rejects the file with "leftover entries". The known fields are read from the tree's own `torchgen/model.py`, if
+    it has one.
 
     Bad:
 
@@ -119,7 +119,7 @@ def _unknown_field(entry: NativeEntry, name: str) -> Diagnostic:
 def repeated_key(native: NativeFile) -> Iterator[Diagnostic]:
     """A field or dispatch key appears twice in one mapping.
 
-    torchgen refuses the file, and tells the line of the mapping, counted from 0, instead of the key's.
+    torchgen rejects the file, and reports the line of the mapping, counted from 0, instead of the key's line.
 
     Bad:
 
@@ -219,8 +219,8 @@ _WORD = re.compile(r"(?!(?:yes|no|true|false|on|off|null)\Z)[A-Za-z_]", re.IGNOR
 def field_type(native: NativeFile) -> Iterator[Diagnostic]:
     """A field is of the wrong type: text instead of true or false, one name instead of a list.
 
-    torchgen refuses it, mostly with nothing more than "not a bool: 1". YAML 1.1 reads `yes`, `no`, `on` and `off` as true
-    and false, and `"True"` in quotes as text. An empty field is nothing, which only some fields may be.
+    torchgen rejects it, usually with nothing more than "not a bool: 1". YAML 1.1 reads `yes`, `no`, `on` and `off` as true
+    and false, and `"True"` in quotes as text. Only some fields may be empty.
 
     Bad:
 
@@ -322,9 +322,9 @@ _MARKS = (" !", "\n!", "\t!", "[!", "{!", ",!")
 
 @rule("ATN105", "native-yaml", pure=True)
 def native_yaml(native: NativeFile) -> Iterator[Diagnostic]:
-    """YAML that torchgen's loader refuses: a merge (`<<`), a tag, a key that is a list or a mapping.
+    """YAML that torchgen's loader rejects: a merge (`<<`), a tag, a key that is a list or a mapping.
 
-    The loader raises, and with it the entire file is lost, not only the entry.
+    The loader raises, so the entire file is lost, not only the entry.
 
     Bad:
 

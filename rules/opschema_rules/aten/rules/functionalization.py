@@ -23,12 +23,11 @@ _NON_FUNCTIONAL = "CompositeExplicitAutogradNonFunctional"
 
 @rule("ATN371", "mutation-ungrouped", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
-    """An operator with kernels of its own writes, and has no functional and out variants.
+    """An operator with kernels of its own writes to an argument, and has no functional and out variants.
 
-    Functionalization calls the functional variant in place of an operator that writes. So such an operator is in a group
-    with a functional and an out variant, which torchgen generates if `autogen` lists them; or it is
-    `CompositeImplicitAutograd`. torchgen stops when it writes the kernels: "Expected composite implicit autograd kernel or
-    non-modifying function".
+    Functionalization replaces an operator that writes by its functional variant. So such an operator needs a functional and
+    an out variant, which torchgen generates if `autogen` lists them; or it is `CompositeImplicitAutograd`. torchgen stops
+    when it writes the kernels: "Expected composite implicit autograd kernel or non-modifying function".
 
     Bad:
 
@@ -71,7 +70,7 @@ def mutation_ungrouped(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN372", "view-form", pure=True, by_release=True)
 def view_form(native: NativeFile) -> Iterator[Diagnostic]:
-    """A view with kernels of its own is not of the form that functionalization can replay.
+    """A view with kernels of its own does not have the form that functionalization can replay.
 
     Its first argument is a `Tensor` and the only one that is aliased, and it returns one `Tensor` or `Tensor[]`.
 
@@ -158,7 +157,7 @@ def _malformed(view: NativeEntry, *, named: bool) -> Iterator[tuple[Span, str]]:
 def view_copy_kernel(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator that copies a view has no `CompositeExplicitAutogradNonFunctional` kernel.
 
-    torchgen writes that kernel, which calls the view and clones its result, under the name that the dispatch table gives it.
+    torchgen generates that kernel, which calls the view and clones its result, under the name in the dispatch table.
 
     Bad:
 
@@ -198,10 +197,10 @@ def view_copy_kernel(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN374", "factory-out-name", pure=True, by_release=True)
 def factory_out_name(native: NativeFile) -> Iterator[Diagnostic]:
-    """The out variant of a factory calls its tensor something else than `out`.
+    """The out variant of a factory does not call its tensor `out`.
 
-    Functionalization calls the factory in the place of its out variant, and takes dtype, layout and device from the argument
-    `out`, by that name. torchgen stops when it writes the kernel: "Failed to synthesize the expression".
+    Functionalization replaces the out variant by the factory, and takes dtype, layout and device from the argument `out`,
+    by that name. torchgen stops when it writes the kernel: "Failed to synthesize the expression".
 
     Bad:
 

@@ -17,10 +17,10 @@ from opschema_rules.aten.signatures import base_name
 def variants_differ(native: NativeFile) -> Iterator[Diagnostic]:
     """Variants of one operator have different arguments or returns.
 
-    torchgen groups entries whose signatures are equal: names, types, defaults and order of the arguments, and the types of
-    what is returned or written. Where one of them differs in a letter, it tells of the consequences: an `autogen` line that
-    would be needed, an out variant without functional one, a delegate that is another one. Reported is what differs, in the
-    entry that has fewer variants like itself.
+    torchgen groups entries whose signatures are equal: names, types, defaults and order of the arguments, and the types
+    that are returned or written. If one of them differs in a letter, torchgen reports only the consequences: a missing
+    `autogen` line, an out variant without a functional one, a wrong delegate. This rule reports the difference itself, in
+    the entry that fewer variants agree with.
 
     Bad, an argument that is called otherwise:
 
@@ -176,8 +176,8 @@ def functional_of_mutable(native: NativeFile) -> Iterator[Diagnostic]:
 def scratch_variant(native: NativeFile) -> Iterator[Diagnostic]:
     """An out variant has scratch arguments, and there are other variants.
 
-    A written keyword-only argument whose name begins with `_scratch_` is a buffer that is planned ahead. torchgen makes no
-    group of such an operator and others: "unexpected keys in dict".
+    A written keyword-only argument whose name begins with `_scratch_` is a buffer that is planned ahead. torchgen cannot
+    group such an operator with others: "unexpected keys in dict".
 
     Bad:
 

@@ -21,15 +21,15 @@ from opschema_rules.aten.rules.backend_keys import unknown_keys
 
 @rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP, REFERENCE), proof=LINKED)
 def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
-    """An operator of a backend's YAML whose kernel is nowhere defined.
+    """An operator in a backend's YAML whose kernel is not defined anywhere.
 
-    torchgen declares the kernel as a method of the backend's class and registers it, so that the backend does not link. The
+    torchgen declares the kernel as a method of the backend's class and registers it, so the backend does not link. The
     check of its `gen_backend_stubs --impl-path` looks into one file and counts lines with the kernel's name; comments and
-    calls deceive it. Here every C++ file of the tree is read, overloads are distinguished by their types, and comments,
-    declarations and what the preprocessor drops (`#if 0`) do not count.
+    calls mislead it. This rule reads every C++ file of the tree, distinguishes overloads by their types, and ignores
+    comments, declarations and code that the preprocessor drops (`#if 0`).
 
     A kernel that a macro may define is not reported, nor is anything if more than half of all kernels are not found: they
-    are generated, then, or in another tree. Operators of `full_codegen` need no kernel.
+    are then generated, or in another tree. Operators of `full_codegen` need no kernel.
 
     Bad:
 
@@ -143,11 +143,11 @@ def _definition(owner: str, signature: CppSignature) -> str:
 
 @rule("ATN702", "kernel-unlisted", needs=(CPP, REFERENCE))
 def kernel_unlisted(kernels: BackendKernels) -> Iterator[Diagnostic]:
-    """A kernel that no operator of the backend's YAML asks for.
+    """A kernel that no operator in the backend's YAML needs.
 
-    torchgen declares the backend's class from the YAML, so that a method which is not in it does not compile. Where the tree
-    declares the method itself, nothing is reported; nor is a method that may be the kernel of an operator which is not known,
-    or that is compiled conditionally.
+    torchgen declares the backend's class from the YAML, so a method that is not in it does not compile. Where the tree
+    declares the method itself, nothing is reported; nor is a method that may be the kernel of an operator which is not
+    known, or that is compiled conditionally.
 
     Bad:
 
@@ -279,8 +279,8 @@ def _symint(asked: Asked, method: Method) -> str:
 def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
     """A kernel of an operator under `full_codegen`, which torchgen defines as well.
 
-    The class then has two definitions of one method. It is what remains when an operator moves from `supported` to
-    `full_codegen`; its kernel has to go. Files that are generated themselves are not judged.
+    The class then has two definitions of one method. This happens when an operator moves from `supported` to
+    `full_codegen`; remove its kernel. Generated files are not checked.
 
     Bad:
 
@@ -321,10 +321,9 @@ def kernel_generated(kernels: BackendKernels) -> Iterator[Diagnostic]:
 
 @rule("ATN705", "kernel-argument-order", severity="warning", needs=(CPP, REFERENCE))
 def kernel_argument_order(kernels: BackendKernels) -> Iterator[Diagnostic]:
-    """A kernel whose parameters have the names of the operator's arguments, but exchanged.
+    """A kernel whose parameters have the names of the operator's arguments, but swapped.
 
-    Their types are the same, so that it compiles, and computes with the wrong ones. Parameters with names of their own tell
-    nothing.
+    Their types are the same, so it compiles, and computes with the wrong ones. Parameters with other names are not checked.
 
     Bad:
 

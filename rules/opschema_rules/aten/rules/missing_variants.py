@@ -18,7 +18,7 @@ from opschema_rules.aten.model import NativeFile
 def functional_missing(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator has several variants and no functional one.
 
-    torchgen generates the functional variant of some operators, but neither of structured ones nor of those that are
+    torchgen generates the functional variant of some operators, but not of structured ones, nor of those that are
     `CompositeImplicitAutograd` or bound by hand: "functional variant is required".
 
     Bad:
@@ -76,8 +76,8 @@ def functional_missing(native: NativeFile) -> Iterator[Diagnostic]:
 def lone_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An out variant has no other variant.
 
-    torchgen refuses an out variant that is there alone, unless it is `CompositeImplicitAutograd`. If the functional one is
-    there with another signature, the finding is `variants-differ`.
+    torchgen rejects an out variant without any other variant, unless it is `CompositeImplicitAutograd`. If there is a
+    functional one with another signature, the finding is `variants-differ`.
 
     Bad:
 
@@ -118,9 +118,9 @@ def lone_out(native: NativeFile) -> Iterator[Diagnostic]:
 def no_out_variant(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator returns no tensor and is not on torchgen's list of such operators.
 
-    Every operator with kernels of its own is to have an out variant, now or later, and there can be none where no tensor is
-    returned. torchgen refuses such an operator unless `native_function_generation.py` lists it. That list is not part of
-    this file, so that the finding stands until the operator is on it.
+    Every operator with kernels of its own needs an out variant, now or later, which is impossible if it returns no tensor.
+    torchgen rejects such an operator unless `native_function_generation.py` lists it. That list is not part of this file,
+    so the finding remains until the operator is on it.
 
     Bad:
 

@@ -27,7 +27,7 @@ _FIELD = "precomputed"
 
 @rule("ATN161", "precomputed-structured", pure=True)
 def precomputed_structured(native: NativeFile) -> Iterator[Diagnostic]:
-    """`precomputed` stands on an operator without `structured: True`.
+    """An operator has `precomputed` without `structured: True`.
 
     Bad:
 
@@ -60,9 +60,9 @@ def precomputed_structured(native: NativeFile) -> Iterator[Diagnostic]:
 def precomputed_item(native: NativeFile) -> Iterator[Diagnostic]:
     """An item of `precomputed` is not of the form `argument -> type name, type name`, or does not fit the operator.
 
-    Each item replaces an argument of the kernel; the last one may have no `argument -> ` and adds parameters. What is
-    declared is written as in a schema, and no name may be all upper case, for the template's parameters are. torchgen
-    takes items that replace what is no argument, and then replaces nothing.
+    Each item replaces an argument of the kernel; the last one may have no `argument -> ` and adds parameters. Declarations
+    are written as in a schema, and no name may be all upper case, like the template's parameters. torchgen accepts items
+    that replace something other than an argument, and then replaces nothing.
 
     Bad:
 

@@ -16,10 +16,10 @@ from opschema_rules.aten.python_functions import is_bound, lone_outs, python_fun
 
 @rule("ATN361", "python-clash", pure=True, by_release=True)
 def python_clash(native: NativeFile) -> Iterator[Diagnostic]:
-    """Python cannot tell two overloads of one operator apart.
+    """Python cannot distinguish two overloads of one operator.
 
     Overloads that differ in what they return or write, in the options of a factory, or in whether the first argument is
-    called `self` or `input`, are called with the same arguments from Python. torchgen refuses them when it writes the
+    called `self` or `input`, are called with the same arguments from Python. torchgen rejects them when it writes the
     bindings: "Found duplicated function definition".
 
     Bad:
@@ -75,8 +75,8 @@ def python_clash(native: NativeFile) -> Iterator[Diagnostic]:
 def python_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An out variant has no other overload with its arguments in Python.
 
-    In Python the out variant is the function with the argument `out=`. So there must be an overload of that name, in the same
-    module and as a function, that takes the same arguments. torchgen looks for it when it writes the bindings.
+    In Python the out variant is the function with the argument `out=`. So the same module must have a function with that
+    name that takes the same arguments. torchgen looks it up when it writes the bindings.
 
     Bad, in another module:
 

@@ -46,10 +46,10 @@ def _fix(entry: NativeEntry, text: SchemaText, error: SchemaError) -> Fix | None
 
 @rule("ATN201", "schema-syntax", fixable="safe", proof=WRITTEN, pure=True)
 def schema_syntax(native: NativeFile) -> Iterator[Diagnostic]:
-    """A schema that cannot be read: a bracket, a comma, the arrow or the returns are missing or too many.
+    """A schema that cannot be parsed: a bracket, a comma, the arrow or the returns are missing or superfluous.
 
-    A schema has the form `name.overload(type name, *, type name=default) -> type`. torchgen stops at the first fault and
-    tells the entry's line; here every fault is shown at its characters.
+    A schema has the form `name.overload(type name, *, type name=default) -> type`. torchgen stops at the first error and
+    reports the entry's line; here every error is shown with its column.
 
     Bad:
 
@@ -81,8 +81,8 @@ _SYNTAX = frozenset(("arrow", "character", "comma", "syntax", "too-long", "unclo
 def schema_spelling(native: NativeFile) -> Iterator[Diagnostic]:
     """A schema is not written as torchgen writes it: spaces, the size of a list, parentheses around a single return.
 
-    torchgen compares what it read with what stands there, and refuses any difference. A comma is followed by one space,
-    but for those in the default of a list.
+    torchgen prints the parsed schema, compares it with the text, and rejects any difference. A comma is followed by one
+    space, except in the default of a list.
 
     Bad:
 
@@ -101,10 +101,11 @@ def schema_spelling(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN203", "schema-name", pure=True)
 def schema_name(native: NativeFile) -> Iterator[Diagnostic]:
-    """An operator's name that torchgen refuses, or that names nothing in Python and C++.
+    """An operator's name that torchgen rejects, or that is not a name in Python and C++.
 
-    A name cannot end with `_out`, for `out` is an overload, nor be a Python in-place method that does not exist; an
-    overload cannot be called `default`. There is one namespace at most. torchgen takes names such as `add-x` and `add x`.
+    A name cannot end with `_out`, since `out` is an overload, nor be that of a Python in-place method that does not exist;
+    an overload cannot be called `default`. At most one namespace is allowed. torchgen accepts names such as `add-x` and
+    `add x`.
 
     Bad:
 
@@ -126,10 +127,10 @@ def schema_name(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN204", "schema-type", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def schema_type(native: NativeFile) -> Iterator[Diagnostic]:
-    """A type that torchgen or the dispatcher does not know, or a combination of types that there is not.
+    """A type that torchgen or the dispatcher does not know, or a combination of types that does not exist.
 
-    torchgen tells "unrecognized type" and no candidate. A type that PyTorch had once (`Dimname`) is a warning in a file that
-    uses it several times: it is written for an older PyTorch, which is not part of the tree.
+    torchgen reports "unrecognized type" without a suggestion. A type that PyTorch used to have (`Dimname`) is a warning in
+    a file that uses it several times: the file is written for an older PyTorch, which is not part of the tree.
 
     Bad:
 
@@ -149,9 +150,10 @@ def schema_type(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN205", "schema-alias", fixable="safe", proof=WRITTEN, pure=True)
 def schema_alias(native: NativeFile) -> Iterator[Diagnostic]:
-    """An alias annotation that cannot be read, or on a type that it cannot stand on.
+    """An alias annotation that cannot be parsed, or on a type that cannot have one.
 
-    `(a)` is aliased, `(a!)` is written, `(a -> *)` joins any set; it stands behind `Tensor`, and names one lower-case letter.
+    `(a)` means aliased, `(a!)` written, and `(a -> *)` joins any set; the annotation follows `Tensor` and uses one
+    lower-case letter.
 
     Bad:
 
@@ -171,9 +173,9 @@ def schema_alias(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN206", "schema-default", fixable="safe", proof=WRITTEN, pure=True)
 def schema_default(native: NativeFile) -> Iterator[Diagnostic]:
-    """A default that is no value of its type, or a positional argument without default behind one that has it.
+    """A default that is not a value of its type, or a positional argument without a default after one with a default.
 
-    torchgen copies defaults as they are into C++ and Python, where they fail; the dispatcher reads most of them.
+    torchgen copies defaults unchanged into C++ and Python, where they fail; the dispatcher parses most of them.
 
     Bad:
 
@@ -193,9 +195,9 @@ def schema_default(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN207", "schema-arguments", pure=True)
 def schema_arguments(native: NativeFile) -> Iterator[Diagnostic]:
-    """Two arguments of one name, a misplaced `*`, or dtype, layout, device and pin_memory where they cannot stand.
+    """Two arguments with one name, a misplaced `*`, or misplaced dtype, layout, device and pin_memory.
 
-    torchgen takes two arguments of one name, and writes C++ that does not compile.
+    torchgen accepts two arguments with one name, and writes C++ that does not compile.
 
     Bad:
 
@@ -216,8 +218,8 @@ def schema_arguments(native: NativeFile) -> Iterator[Diagnostic]:
 def schema_mutation(native: NativeFile) -> Iterator[Diagnostic]:
     """Out arguments, the written `self` and the returns do not fit together.
 
-    Each out argument is returned, in order, with its annotation; what is written and positional is returned only if it is
-    `self`; an operator whose name ends with `_` writes `self` and returns it.
+    Each out argument is returned, in order, with its annotation; a positional argument that is written is returned only if
+    it is `self`; an operator whose name ends with `_` writes `self` and returns it.
 
     Bad:
 
@@ -238,11 +240,11 @@ def schema_mutation(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN209", "schema-cpp-type", pure=True)
 def schema_cpp_type(native: NativeFile) -> Iterator[Diagnostic]:
-    """A type that torchgen reads and has no C++ for, so that it fails when it writes the code.
+    """A type that torchgen parses but has no C++ for, so it fails when it writes the code.
 
-    A list of `bool` needs a size, for it becomes a `std::array`; there are no classes; a factory's dtype, layout, device and
-    pin_memory are optional. What is returned is a tensor, a value, an optional tensor or a list without size of these; a
-    list of written tensors is not returned.
+    A list of `bool` needs a size, since it becomes a `std::array`; classes are not supported; a factory's dtype, layout,
+    device and pin_memory are optional. An operator returns a tensor, a value, an optional tensor or an unsized list of
+    these; it cannot return a list of written tensors.
 
     Bad:
 

@@ -32,7 +32,7 @@ def delegate_of(entry: NativeEntry) -> Node | None:
 
 @rule("ATN151", "structured-kind", pure=True)
 def structured_kind(native: NativeFile) -> Iterator[Diagnostic]:
-    """`structured` stands on an operator without out arguments, or `structured_delegate` on one with.
+    """An operator without out arguments has `structured`, or one with out arguments has `structured_delegate`.
 
     The out variant holds the structured kernel; the functional and in-place operators delegate to it.
 
@@ -79,7 +79,7 @@ def structured_kind(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN152", "structured-device-guard", fixable="unsafe", proof=WRITTEN, pure=True)
 def structured_device_guard(native: NativeFile) -> Iterator[Diagnostic]:
-    """`device_guard: False` stands on a structured operator, whose kernels do not respect it.
+    """A structured operator has `device_guard: False`, which its kernels ignore.
 
     Bad:
 
@@ -113,7 +113,7 @@ _CLASS = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @rule("ATN153", "structured-inherits", fixable="safe", proof=WRITTEN, pure=True)
 def structured_inherits(native: NativeFile) -> Iterator[Diagnostic]:
-    """`structured_inherits` stands without `structured: True`, or does not name a class.
+    """`structured_inherits` is used without `structured: True`, or does not name a class.
 
     It names the class that the structured kernel's class inherits from, such as `TensorIteratorBase`, without a namespace.
 
@@ -166,7 +166,7 @@ _OPERATOR = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?", re.ASCII)
 
 @rule("ATN154", "structured-delegate-name", fixable="safe", proof=WRITTEN, pure=True)
 def structured_delegate_name(native: NativeFile) -> Iterator[Diagnostic]:
-    """`structured_delegate` is no name of an operator, or has a namespace.
+    """`structured_delegate` is not the name of an operator, or has a namespace.
 
     It names the out variant as `func` does, with its overload: `add.out`.
 
@@ -265,7 +265,7 @@ def _key_removal(entry: NativeEntry, node: Node, name: str) -> Fix | None:
 
 @rule("ATN157", "structured-composite", pure=True)
 def structured_composite(native: NativeFile) -> Iterator[Diagnostic]:
-    """A structured operator has a composite kernel, which torchgen has no structured kernels for.
+    """A structured operator has a composite kernel, which structured operators do not support.
 
     Bad:
 
@@ -300,8 +300,8 @@ _COMPOSITE = frozenset((IMPLICIT, NESTED))
 def structured_without_kernel(native: NativeFile) -> Iterator[Diagnostic]:
     """A structured operator names no kernel: no backend of the tree could run it.
 
-    torchgen takes it. It generates what calls the kernels from `dispatch` and from `ufunc_inner_loop`; without them there
-    is only the meta function.
+    torchgen accepts it. It generates the calls of the kernels from `dispatch` and from `ufunc_inner_loop`; without these
+    there is only the meta function.
 
     Bad:
 
@@ -331,7 +331,7 @@ def structured_without_kernel(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN156", "structured-factory", pure=True)
 def structured_factory(native: NativeFile) -> Iterator[Diagnostic]:
-    """A structured operator takes dtype, layout, device and pin_memory, which torchgen has no structured kernels for.
+    """A structured operator takes dtype, layout, device and pin_memory, which structured kernels do not support.
 
     torchgen fails when it writes the kernel's declaration ("structured kernels don't support TensorOptions yet").
 

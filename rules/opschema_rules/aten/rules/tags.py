@@ -25,10 +25,10 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 @rule("ATN501", "tag-field", pure=True)
 def tag_field(tags: TagsFile) -> Iterator[Diagnostic]:
-    """tags.yaml is no list, or an entry of it has no `tag` or no `desc`, or they are not what torchgen reads.
+    """tags.yaml is not a list, or one of its entries lacks `tag` or `desc`, or has the wrong type there.
 
     Both are text, and neither is empty. The tag names a value of the C++ enum `at::Tag`, so it is one word. torchgen fails
-    with a bare `KeyError` where `tag` is missing, and takes a tag that no C++ compiler does.
+    with a bare `KeyError` if `tag` is missing, and accepts tags that no C++ compiler accepts.
 
     Bad:
 
@@ -103,7 +103,7 @@ def _misspelt(entry: Entry, field: str) -> str | None:
 def tag_duplicate(tags: TagsFile) -> Iterator[Diagnostic]:
     """A tag appears twice in tags.yaml.
 
-    torchgen takes both for one; the second description is lost.
+    torchgen merges both; the second description is lost.
 
     Bad:
 
@@ -138,7 +138,7 @@ def tag_duplicate(tags: TagsFile) -> Iterator[Diagnostic]:
 def tag_unknown_field(tags: TagsFile) -> Iterator[Diagnostic]:
     """An entry of tags.yaml has a field that torchgen does not know.
 
-    The fields are `tag` and `desc`; torchgen drops any other without a word.
+    The fields are `tag` and `desc`; torchgen drops any other silently.
 
     Bad:
 

@@ -25,8 +25,8 @@ _FIELD = "ufunc_inner_loop"
 def ufunc_loop(native: NativeFile) -> Iterator[Diagnostic]:
     """An inner loop is not written as `name (dtypes)`, or its key or a dtype is unknown.
 
-    The field holds one loop, which is `Generic`, or a loop for each key. Dtypes are those of `torchgen.model.ScalarType`
-    and sets of them, such as `AllAndComplex`; between two stand a comma and one space.
+    The field contains one loop, which is `Generic`, or a loop for each key. Dtypes are those of `torchgen.model.ScalarType`
+    and sets of them, such as `AllAndComplex`, separated by a comma and one space.
 
     Bad:
 
@@ -112,9 +112,9 @@ def _dtypes(entry: NativeEntry, node: Node, text: str, start: int) -> Iterator[D
 
 @rule("ATN172", "ufunc-dispatch", pure=True, by_release=True)
 def ufunc_dispatch(native: NativeFile) -> Iterator[Diagnostic]:
-    """An inner loop stands on an operator that is not structured, or that has its own kernel for CPU or CUDA.
+    """An operator with an inner loop is not structured, or has its own kernel for CPU or CUDA.
 
-    The kernels for CPU and CUDA are made from the loop.
+    The kernels for CPU and CUDA are generated from the loop.
 
     Bad:
 

@@ -29,9 +29,9 @@ DEVICE_CHECKS = ("NoCheck", "ExactSame")
 
 @rule("ATN111", "illegal-variant", fixable="safe", proof=WRITTEN, pure=True)
 def illegal_variant(native: NativeFile) -> Iterator[Diagnostic]:
-    """`variants` holds something else than `function` and `method`, separated by a comma and one space.
+    """`variants` is not `function` or `method`, or both separated by a comma and one space.
 
-    A variant that appears twice is a warning, for torchgen takes it.
+    A variant that appears twice is a warning, for torchgen accepts it.
 
     Bad:
 
@@ -90,7 +90,7 @@ def _illegal_variant(entry: NativeEntry, node: Node, span: Span, name: str) -> D
 def out_variants(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with out arguments is declared as a method.
 
-    It can only be a function; as a method it would trip over a bug of Python's argument binding.
+    It can only be a function: a method with out arguments triggers a bug in the Python argument binding.
 
     Bad:
 
@@ -130,7 +130,7 @@ def _names(text: str | None) -> list[str]:
 def module_method(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator of a Python module is declared as a method.
 
-    `python_module` puts the function into `torch._C._nn` and the like; methods of `Tensor` lie in no module.
+    `python_module` puts the function into `torch._C._nn` and the like; methods of `Tensor` belong to no module.
 
     Bad:
 
@@ -190,9 +190,9 @@ def illegal_device_check(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN115", "foreach-device-check", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
 def foreach_device_check(native: NativeFile) -> Iterator[Diagnostic]:
-    """A `_foreach_` operator does not say `device_check: NoCheck`.
+    """A `_foreach_` operator lacks `device_check: NoCheck`.
 
-    Its kernels fall back to the slow path where the tensors lie on several devices, so that none may be checked.
+    Its kernels fall back to the slow path if the tensors are on several devices, so the devices must not be checked.
 
     Bad:
 
@@ -287,7 +287,7 @@ def _no_default(entry: NativeEntry, schema: OperatorSchema, item: Node, name: st
 def const_ref_out(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator with out arguments has `use_const_ref_for_mutable_tensors`.
 
-    torchgen refuses it, see https://github.com/pytorch/pytorch/issues/145522; the field is for operators such as
+    torchgen rejects it, see https://github.com/pytorch/pytorch/issues/145522; the field is for operators such as
     `_amp_update_scale_`, whose written tensors C++ takes as `const Tensor&`.
 
     Bad:

@@ -23,9 +23,9 @@ _RESIZES = ("resize_", "resize_as_")
 
 @rule("ATN341", "inplace-view-name", pure=True)
 def inplace_view_name(native: NativeFile) -> Iterator[Diagnostic]:
-    """An operator with the tag `inplace_view` is not called as in-place ones are.
+    """An operator with the tag `inplace_view` does not have the name of an in-place operator.
 
-    Its name must end in `_`, and there must be an operator of the name without it, the view itself.
+    Its name must end in `_`, and there must be an operator with the name without `_`, the view itself.
 
     Bad, no in-place name:
 
@@ -131,10 +131,10 @@ def _tag_fix(entry: NativeEntry, tag: str) -> Fix | None:
 
 @rule("ATN343", "view-copy-missing", pure=True, by_release=True)
 def view_copy_missing(native: NativeFile) -> Iterator[Diagnostic]:
-    """A view has no operator that copies.
+    """A view has no copying counterpart.
 
-    For each view with kernels of its own there is an operator of the name with `_copy` and the same arguments whose result
-    aliases nothing. torchgen wants it declared. Where it is declared with other arguments, those are reported.
+    Each view with kernels of its own needs an operator with the suffix `_copy` and the same arguments, whose result aliases
+    nothing. torchgen requires its declaration. If it is declared with other arguments, these are reported.
 
     Bad:
 
@@ -289,10 +289,10 @@ def view_composite(native: NativeFile) -> Iterator[Diagnostic]:
 
 @rule("ATN346", "view-name", pure=True, by_release=True)
 def view_name(native: NativeFile) -> Iterator[Diagnostic]:
-    """Two operators have the signature of one view, once `_copy` is left out of their names.
+    """Two operators have the same name and signature as one view, once `_copy` is removed from their names.
 
-    torchgen pairs a view with the operator that copies it by leaving `_copy` out of the name (and taking `_scatter` for
-    `_inverse`). What is left must be different for all views, and for all operators of one kind that are none.
+    torchgen pairs a view with the operator that copies it by removing `_copy` from the name (and replacing `_scatter` by
+    `_inverse`). The rest must be different for all views, and for all operators of one kind that are not views.
 
     Bad:
 
@@ -336,8 +336,8 @@ def view_name(native: NativeFile) -> Iterator[Diagnostic]:
 def view_beside_functional(native: NativeFile) -> Iterator[Diagnostic]:
     """An operator is a view by its annotations, and another variant of it is not.
 
-    An annotation without `!` on what is returned, or one that ends in `-> *`, makes an operator a view to torchgen. It then
-    takes the functional variant for the operator that copies: "view_copy name must end with '_copy' or '_scatter'".
+    An annotation without `!` on a return, or one that ends in `-> *`, makes an operator a view to torchgen. It then treats
+    the functional variant as the operator that copies: "view_copy name must end with '_copy' or '_scatter'".
 
     Bad:
 

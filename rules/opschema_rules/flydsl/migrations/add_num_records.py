@@ -42,18 +42,18 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     "add-num-records", find=find, scope=TREE, settled="no buffer descriptor needs a byte count", proof=proofs.NOTHING
 )
 def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
-    """Tell which buffer descriptors need a byte count, and propose one. Nothing is written.
+    """List the buffer descriptors that need a byte count, and propose one. Nothing is written.
 
-    Up to FlyDSL 0.1.8 the shape of a tensor is a constant of the compiled code without being part of the compile cache's key.
-    A descriptor with `max_size=False` and without `num_records_bytes` is then as long as the tensor of the first call: with
+    Up to FlyDSL 0.1.8 the shape of a tensor is a constant of the compiled code, but not part of the compile cache key. A
+    descriptor with `max_size=False` and without `num_records_bytes` is then as long as the tensor of the first call: with
     the next, longer one the kernel reads zeros and loses stores.
 
-    Which bytes a kernel may touch is for a person to say. The note proposes
+    Which bytes a kernel may access cannot be derived. The note proposes
 
     - the extents times the size of an element, where every call leads to a tensor that torch makes with them, and their names mean
       the same in the kernel;
-    - the same in the names of the place where it is made, where they mean nothing in the kernel: pass what they stand for;
-    - else in words, with what hides it.
+    - the same in the names of the place where it is created, if the kernel does not have them: pass their values;
+    - otherwise a description, with the reason why nothing is proposed.
     """
     tree = tree_of(draft)
     assert tree is not None

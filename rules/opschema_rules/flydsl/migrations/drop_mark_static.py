@@ -109,21 +109,20 @@ def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     `TensorAdaptor.mark_static(dims)` put the sizes of a tensor into the key of compiled kernels, for three days in May 2026. Since
     commit 801fc4e6 a wrapped tensor has them there anyway, unless it is marked dynamic.
 
-    The object of a call stays: `flyc.from_dlpack(t).mark_static()` becomes `flyc.from_dlpack(t)`. A statement that only
-    calls it goes, and so does a test of which each assertion and each expected exception is about what the method returns
-    or raises. In FlyDSL's own files the method goes with the attributes that it alone writes after `__init__`, the conditions
-    that those decide, and imports that nothing uses any more. Sentences of comments and docstrings that speak of it are
-    taken out.
+    The object of a call is kept: `flyc.from_dlpack(t).mark_static()` becomes `flyc.from_dlpack(t)`. A statement that only
+    calls it is removed, and so is a test whose assertions and expected exceptions all concern what the method returns or
+    raises. In FlyDSL's own files the method is removed together with the attributes that only it writes after `__init__`,
+    the conditions on them, and unused imports. Sentences in comments and docstrings that mention it are removed.
 
     Notes say
 
-    - each text that was cut so: read it again;
-    - each call on a tensor that is dynamic: its sizes are not in the key any more. Pass what the kernel bakes as
+    - each text that was shortened: read it again;
+    - each call on a dynamic tensor: its sizes are no longer in the key. Pass the sizes that the kernel compiles in as
       `fx.Constexpr[int]`;
-    - each mention that is left, `torch._dynamo.mark_static` apart.
+    - each remaining mention, except of `torch._dynamo.mark_static`.
 
-    A call is left, with a note, where its object may be something else or its arguments may have effects; everything is
-    where FlyDSL may be one of up to 0.1.8, whose key has sizes by `mark_static` only.
+    A call is left unchanged, with a note, if its object may be something else or its arguments may have effects; everything
+    is left unchanged if FlyDSL may be 0.1.8 or older, where only `mark_static` puts sizes into the key.
     """
     tree = tree_of(draft)
     assert tree is not None

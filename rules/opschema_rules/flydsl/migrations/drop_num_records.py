@@ -52,26 +52,26 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     proof=proofs.BYTES,
 )
 def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
-    """Drop the byte counts of buffer descriptors that say what the layout gives anyway.
+    """Drop the byte counts of buffer descriptors that equal the size of the layout.
 
     `make_buffer_tensor(t, max_size=False)` without `num_records_bytes` takes the size from the layout of `t`. Where that is
     dynamic, or part of the compile cache's key, a byte count that says the same is noise.
 
-    The count is dropped where it is the same for certain: `t` is followed through helpers, kernels and launchers to where
-    torch makes it, or to the layout that a view of it is given, and on each path of calls the count is the product of its
-    extents and the size of an element. Where only the elements can be counted, the count has to be 1, 2, 4 or 8 bytes for
-    each. A local that only held the count goes too.
+    The count is dropped if it is certainly the same: `t` is followed through helpers, kernels and launchers to where torch
+    creates it, or to the layout of a view of it, and on each path of calls the count must be the product of its extents and
+    the size of an element. If only the elements can be counted, the count must be 1, 2, 4 or 8 bytes for each. A local that
+    only held the count is removed too.
 
-    A call is left, with a note,
+    A call is left unchanged, with a note,
 
     - where a path cannot be followed, or the count says something else: a descriptor may be meant to end before the tensor;
     - where the count is computed with 64 bits at run time, or is no less than 2 GiB: the sizes of a layout may have 32;
     - where the size would be a constant of the compiled code and not part of its key: FlyDSL up to 0.1.8, unless each
       caller marks the tensor `mark_layout_dynamic`;
-    - where the tree's own `make_buffer_tensor` refuses to take the size from a constant layout.
+    - where the tree's own `make_buffer_tensor` rejects to take the size from a constant layout.
 
-    `create_buffer_resource` is no matter of this migration: it takes no size from a dynamic layout, and describes 4 GiB
-    instead. Comments above a call that still speak of `num_records_bytes` come back as notes.
+    This migration does not change `create_buffer_resource`: it takes no size from a dynamic layout, and describes 4 GiB
+    instead. Comments above a call that still mention `num_records_bytes` are reported as notes.
     """
     tree = tree_of(draft)
     assert tree is not None

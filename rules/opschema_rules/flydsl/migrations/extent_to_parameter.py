@@ -37,8 +37,8 @@ TYPE = "Int32"
 
 
 class ExtentToParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``names`` are the constants, such as `M`; ``constant`` is what each is called outside the kernels from then on, with `{}` for
-    its name.
+    """``names`` are the constants, such as `M`; ``constant`` is the new name of each outside the kernels, with `{}` for its
+    old name.
     """
 
     names: tuple[str, ...]
@@ -107,7 +107,7 @@ def _extent(draft: Draft, tree: FlyTree, path: str, name: str) -> _Extent | None
     proof=proofs.ROUND,
 )
 def extent_to_parameter(draft: Draft, sites: Sequence[Site], options: ExtentToParameter) -> Iterator[Note]:
-    """Make an extent that kernels bake in a parameter of run time.
+    """Turn an extent that is compiled into kernels into a run-time parameter.
 
     A kernel that reads a constant of its own module is compiled with the constant's value in it. The constant becomes a parameter
     `fx.Int32` of every kernel and launcher that needs it, behind their tensors; every call passes it; and outside the kernels the
@@ -115,11 +115,12 @@ def extent_to_parameter(draft: Draft, sites: Sequence[Site], options: ExtentToPa
 
         opschema migrate extent-to-parameter -o names=M
 
-    It is left, with a note that shows the place, where a kernel needs the value at compile time (`range_constexpr`, a static
-    layout, an `if` of Python), or where that is not known; where another number is computed from it that a kernel reads; where a
-    number of bytes needs more than 32 bits; and where not all calls are known, or one stands where the constant has no name.
+    It is left unchanged, with a note that shows the place, if a kernel needs the value at compile time (`range_constexpr`,
+    a static layout, a Python `if`), or if that is not known; if another number is computed from it that a kernel reads; if
+    a number of bytes needs more than 32 bits; and if not all calls are known, or one is made where the constant has no
+    name.
 
-    `parameter-to-extent` takes it back.
+    `parameter-to-extent` reverts it.
     """
     # Each goes behind the tensors, so the last one first.
     for site in reversed(sites):

@@ -94,17 +94,17 @@ def _groups(tree: FlyTree, name: str) -> list[_Group]:
     proof=proofs.ROUND,
 )
 def parameter_to_extent(draft: Draft, sites: Sequence[Site], options: ParameterToExtent) -> Iterator[Note]:
-    """Make a parameter of run time an extent that kernels bake in.
+    """Turn a run-time parameter into an extent that is compiled into kernels.
 
-    It takes `extent-to-parameter` back: where every launcher is given one and the same constant of the kernels' module, the
-    parameter goes from kernels, launchers and calls, and the constant gets its name, by which the kernels then read it. A FlyDSL
-    that compiles for a constant may unroll and fold by it; it compiles anew for each value.
+    It reverts `extent-to-parameter`: if every launcher is passed the same constant of the kernels' module, the parameter is
+    removed from kernels, launchers and calls, and the constant gets its name, under which the kernels then read it. FlyDSL
+    may unroll and fold a constant, and compiles again for each value.
 
         opschema migrate parameter-to-extent -o names=M
 
-    It is left, with a note that shows the place, where calls pass other things or not all of them are known, where a kernel
-    writes the parameter, reads an attribute of it or passes it to what may want no plain number, and where the name means
-    something else.
+    It is left unchanged, with a note that shows the place, if calls pass other values or not all of them are known, if a
+    kernel assigns the parameter, reads an attribute of it or passes it to something that may not accept a plain number, and
+    if the name means something else.
     """
     unclear = [site for site in sites if len(_named(draft, site)) > 1]
     for site in unclear:

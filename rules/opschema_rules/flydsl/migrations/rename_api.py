@@ -27,7 +27,7 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 class RenameApi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``to`` is the FlyDSL that the code is to be for (`0.4.2`); the newest known one without."""
+    """``to`` is the target release of FlyDSL (`0.4.2`); default: the newest known one."""
 
     to: str = ""
 
@@ -72,17 +72,17 @@ def _rows(options: RenameApi) -> list[Renamed]:
     proof=proofs.TRACED,
 )
 def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Iterator[Note]:
-    """Rename what FlyDSL calls by another name now, as `from_dlpack` of a torch tensor to `from_torch_tensor`.
+    """Rename FlyDSL names that have changed, such as `from_dlpack` of a torch tensor to `from_torch_tensor`.
 
-    The names are those of a small table with the release that brought each, `opschema_rules/flydsl/api_renames.py`; `to` is the
-    release that the code is to be for. Uses are found through imports, whatever they are called here; methods that FlyDSL looks
-    for, as `__fly_values__`, wherever they are defined, read or written as a string. FlyDSL's own files stay as they are.
+    The names are those of a small table with the release that brought each, `opschema_rules/flydsl/api_renames.py`; `to` is
+    the target release. Uses are found through imports, whatever their local names; methods that FlyDSL looks up, such as
+    `__fly_values__`, wherever they are defined, read or written as a string. FlyDSL's own files stay unchanged.
 
-    A use is left, with a note, where the new name means something else than the old one meant in the FlyDSL that the code is
-    for now, and where the new one is bound to something else in the file. `from_dlpack` takes any tensor that speaks DLPack
-    since 0.2.2: from there on it is renamed only where its argument is certainly a tensor of torch.
+    A use is left unchanged, with a note, if the new name means something other than the old one in the FlyDSL that the code
+    is written for, or if it is bound to something else in the file. Since 0.2.2 `from_dlpack` accepts any tensor that
+    supports DLPack: from then on it is renamed only if its argument is certainly a torch tensor.
 
-    What differs in a detail, and what comments, docstrings and other texts still say, comes back as notes.
+    Notes list differences in detail, and mentions in comments, docstrings and other texts.
 
         opschema migrate rename-api -o to=0.2.2
     """

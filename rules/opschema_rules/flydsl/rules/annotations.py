@@ -22,12 +22,12 @@ def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
     """A parameter of a traced function that is annotated as a plain Python value.
 
     The annotation says how an argument is compiled: `fx.Constexpr[int]` keeps it as a Python value, part of the cache key;
-    `fx.Int32` makes it a value of the run time. FlyDSL takes no notice of `int`, `float` and `bool`: what is passed becomes
-    an `fx.Int32`, `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use. From 0.2.3 on it
-    warns. A `str` cannot be passed at all but as `fx.Constexpr[str]`: the call raises `TypeError`.
+    `fx.Int32` makes it a run-time value. FlyDSL ignores `int`, `float` and `bool`: what is passed becomes an `fx.Int32`,
+    `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use. From 0.2.3 on it warns. A `str`
+    can only be passed as `fx.Constexpr[str]`; otherwise the call raises `TypeError`.
 
     A function under `@flyc.jit` is reported if it launches a kernel, is returned by the function around it or called by the
-    module. One that traced functions call is a plain function to them, and its arguments are what they are.
+    module. A function that traced functions call is a plain function to them, with plain arguments.
 
     Bad:
 

@@ -31,11 +31,11 @@ _REWRITTEN = ("range", "range_constexpr")
 def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
     """A name that the FlyDSL of the tree does not have.
 
-    Looked up are imports, attributes of FlyDSL's modules, methods of wrapped tensors, and the number of bytes that
-    `make_buffer_tensor()` takes from 0.2.0 on only. Where the tree holds FlyDSL itself, its files say what there is;
-    otherwise it is the releases that the requirements admit: a name that none of them has is an error, one that only the
-    newest lacks, which a new installation gets, is a warning. Names behind a compiled module are not known. What
-    `try`, `hasattr()` or a test of the version guards is left alone.
+    The rule checks imports, attributes of FlyDSL's modules, methods of wrapped tensors, and the number of bytes that
+    `make_buffer_tensor()` accepts since 0.2.0. If the tree contains FlyDSL itself, the names are read from its files;
+    otherwise from the releases that the requirements admit: a name that none of them has is an error, one that only the
+    newest lacks, which a new installation gets, is a warning. Names in compiled modules are not known. Code guarded by
+    `try`, `hasattr()` or a test of the version is not reported.
 
     Bad:
 

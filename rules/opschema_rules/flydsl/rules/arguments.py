@@ -124,13 +124,13 @@ def _fault(traced: Traced, item: Misfit, missing: list[str]) -> str:
 
 @rule("FLY213", "unlaunched-kernel")
 def unlaunched_kernel(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A kernel that is called and not launched.
+    """A kernel that is called but not launched.
 
-    The call of a kernel only takes its arguments; `.launch(grid=..., block=...)` on what it returns writes the kernel into the
-    program and starts it. Without, the program is compiled and runs, and the kernel does not: the output keeps what it
-    held. Nothing is said where what the call returns is passed on, returned or kept in anything but a name.
+    The call of a kernel only binds its arguments; `.launch(grid=..., block=...)` on the result adds the kernel to the
+    program and starts it. Without it, the program is compiled and runs, but the kernel does not: the output keeps its old
+    contents. Nothing is reported if the result of the call is passed on, returned or stored in anything but a name.
 
-    A kernel that is called at a module's top level, or handed to `flyc.compile`, which takes launchers, raises.
+    A kernel that is called at a module's top level, or passed to `flyc.compile`, which takes launchers, raises.
 
     Bad:
 

@@ -20,24 +20,24 @@ from opschema_rules.flydsl.usage import is_meant_to_fail
 
 @rule("FLY217", "device-branch", fixable="unsafe", proof=TRACED)
 def device_branch(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A value of run time that Python needs while it traces.
+    """A run-time value that Python needs while it traces.
 
-    The body of a kernel or launcher runs once, in Python, to write the program of the GPU. An `if`, a `while`, a conditional
-    expression and a `for` over `range` become part of that program; all else that asks for a value does so at once, and a
-    parameter that is no `Constexpr` has none yet. It raises: `range_constexpr(n)` and `range(n)` outside a `for`, an
-    `if const_expr(n > 0)`, `int(n)`, an `assert`, `min` and `max`, the condition of a comprehension, the index of a Python
-    list, the shape of `full` or of `make_rmem_tensor` (which ends the process in 0.4.2).
+    The body of a kernel or launcher runs once, in Python, to write the GPU program. An `if`, a `while`, a conditional
+    expression and a `for` over `range` become part of that program. Everything else that needs a value needs it
+    immediately, and a parameter that is not a `Constexpr` has none yet. These raise: `range_constexpr(n)` and `range(n)`
+    outside a `for`, an `if const_expr(n > 0)`, `int(n)`, an `assert`, `min` and `max`, the condition of a comprehension,
+    the index of a Python list, the shape of `full` or of `make_rmem_tensor` (which ends the process in 0.4.2).
 
-    The variable of `for i in range(4)` is such a value too, since the loop is one of the GPU, and it is not even a number of
-    FlyDSL's: as an index it raises, and where Python decides by it, as in `if const_expr(i == 0)` or an `assert`, it is
-    always true.
-    `range_constexpr` unrolls the loop and has a variable that is a number.
+    The variable of `for i in range(4)` is such a value too, since the loop runs on the GPU, and it is not even a FlyDSL
+    number: as an index it raises, and if Python decides by it, as in `if const_expr(i == 0)` or an `assert`, it is always
+    true. `range_constexpr` unrolls the loop and has a variable that is a number.
 
     A plain function that a kernel calls with such a value stays plain Python: its `if` and its `for` over `range` raise too.
     Under `flyc.jit` they become part of the program.
 
-    Only values are judged that come from parameters annotated as numbers, thread and block indices and such loops, and of launchers
-    those that launch kernels: a function under `flyc.jit` that a kernel calls may be given Python numbers.
+    The rule checks only values that come from parameters annotated as numbers, from thread and block indices and from such
+    loops, and of launchers only those that launch kernels: a function under `flyc.jit` that a kernel calls may be passed
+    Python numbers.
 
     Bad:
 
@@ -57,7 +57,7 @@ def device_branch(tree: FlyTree) -> Iterator[Diagnostic]:
             A[0] = n
     ```
 
-    Bad, the loop is one of the GPU:
+    Bad, the loop runs on the GPU:
 
     ```python
     @flyc.kernel
@@ -67,7 +67,7 @@ def device_branch(tree: FlyTree) -> Iterator[Diagnostic]:
             A[offsets[i]] = 0
     ```
 
-    Bad, the `if` is one of a plain function:
+    Bad, the `if` is in a plain function:
 
     ```python
     def clamp(n):

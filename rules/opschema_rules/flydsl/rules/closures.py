@@ -17,7 +17,7 @@ from opschema_rules.flydsl.stale_captures import StaleCapture, stale_captures
 
 @rule("FLY204", "closure-capture", severity="warning")
 def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A captured value that changes the code and not its cache key.
+    """A captured value that changes the compiled code but not its cache key.
 
     A function under `@flyc.jit` is compiled once for each cache key, and the artifact is kept on the disk. The key holds
     the source of the function and of what it captures, and the captured values that are numbers, strings, `None`, tuples,
@@ -25,9 +25,9 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
     instances of classes, frozen dataclasses too. Two builds that differ in nothing else have the same key: the second one,
     in this process or in another, silently runs the code of the first.
 
-    What is captured by a kernel or a helper counts as if the function that launches it captured it. Left alone are values
-    that come from what the key holds, that are constants, that every caller in the workspace gives the same value, and
-    whatever is not known.
+    A capture of a kernel or a helper counts as a capture of the function that launches it. Not reported are values that
+    derive from what the key holds, constants, values that are the same for every caller in the workspace, and unknown
+    values.
 
     Bad:
 
@@ -44,7 +44,7 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
         return launch
     ```
 
-    Bad, the number of stages is read of the instance only:
+    Bad, the number of stages is only read from the instance:
 
     ```python
     from dataclasses import dataclass
@@ -78,7 +78,7 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
         return launch
     ```
 
-    Good, a tuple is seen, and so are the numbers that a list is made of:
+    Good, a tuple is part of the key, and so are the numbers that a list is made of:
 
     ```python
     def build(order: tuple, tile: int):
@@ -91,7 +91,7 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
         return launch
     ```
 
-    Good, the tag stands for what is not seen:
+    Good, the tag represents what is not part of the key:
 
     ```python
     def build(dtype: torch.dtype, sizes: list):
@@ -143,9 +143,9 @@ def cross_dir_helper(tree: FlyTree) -> Iterator[Diagnostic]:
 
     The key of a compiled function holds its source, that of the kernels it launches, and that of the plain functions they
     call by name, if these lie in the folder of the compiled function. A helper in another folder, or called as an attribute
-    of its module, is traced like the rest, but after an edit of it the artifact from before is run, until the cache is
-    cleared or FlyDSL is another version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose files
-    count for every key; where the workspace names any, nothing is reported. There is one finding for each folder of helpers.
+    of its module, is traced like the rest, but after an edit of it the old artifact is run, until the cache is cleared or
+    FlyDSL changes its version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose files count for
+    every key; where the workspace names any, nothing is reported. There is one finding for each folder of helpers.
 
     Bad:
 
@@ -217,14 +217,14 @@ def _unseen(folder: str, found: list[Helper]) -> Diagnostic:
 
 @rule("FLY220", "instance-state", severity="warning")
 def instance_state(tree: FlyTree) -> Iterator[Diagnostic]:
-    """An attribute of the instance that a method under `@flyc.jit` bakes into the code.
+    """An instance attribute that a method under `@flyc.jit` compiles into the code.
 
-    The cache key of a compiled method has the type of `self`, and nothing of its attributes. What the method and the kernels
-    that it launches read of `self` is a constant of the code, so that another instance of the class, in the same process
-    already, runs the code of the first one.
+    The cache key of a compiled method contains the type of `self`, but not its attributes. Attributes that the method and
+    its kernels read are constants of the code, so another instance of the class, even in the same process, runs the code of
+    the first one.
 
-    Reported are attributes that `__init__` or a dataclass takes from what the instance is made with. Attributes of the class
-    are left alone, and those that callers pass as arguments, too.
+    The rule reports attributes that `__init__` or a dataclass sets from its arguments. It does not report class attributes,
+    or attributes that callers also pass as arguments.
 
     Bad:
 

@@ -24,13 +24,14 @@ SHOWN = 3
 
 @rule("FLY201", "static-size-descriptor")
 def static_size_descriptor(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A buffer whose size is taken from the tensor's layout, where the compiled kernel knows the layout of its first call only.
+    """A buffer whose size comes from the tensor's layout, while the compiled kernel only knows the layout of its first
+    call.
 
-    Up to FlyDSL 0.1.8 a tensor's shape is a constant of the compiled kernel but no part of the cache's key: a call with
+    Up to FlyDSL 0.1.8 a tensor's shape is a constant of the compiled kernel but not part of the cache key: a call with
     another shape runs the kernel that the first one compiled. With `max_size=False` and no `num_records_bytes` the buffer
-    then ends where the first tensor ended: reads behind that give 0, and what is written there is dropped, without an error.
-    Where every known caller wraps the tensor with `mark_layout_dynamic()`, the size is right as long as all do, so that this
-    is a warning. From 0.2.0 on the same line is right, and nothing is said.
+    then ends where the first tensor ended: reads beyond that give 0, and writes beyond that are dropped, without an error.
+    Where every known caller wraps the tensor with `mark_layout_dynamic()`, the size is right as long as all callers do, so
+    this is a warning. From 0.2.0 on the same line is right, and nothing is reported.
 
     Bad:
 
@@ -142,9 +143,10 @@ def _argument(body: Body, value: Expr) -> Place:
 
 @rule("FLY202", "descriptor-contradiction", severity="warning", fixable="safe", proof=SAME)
 def descriptor_contradiction(tree: FlyTree) -> Iterator[Diagnostic]:
-    """`max_size=True` beside `num_records_bytes`, which counts alone.
+    """`max_size=True` together with `num_records_bytes`, which overrides it.
 
-    Every FlyDSL that takes both lets `num_records_bytes` decide. What reads as the largest possible buffer is bounded then.
+    In every FlyDSL release with both parameters, `num_records_bytes` wins. The code reads as if the buffer had the largest
+    possible size, but it is bounded.
 
     Bad:
 
@@ -163,7 +165,7 @@ def descriptor_contradiction(tree: FlyTree) -> Iterator[Diagnostic]:
         x = fx.rocdl.make_buffer_tensor(X, max_size=False, num_records_bytes=M * 4)
     ```
 
-    Good, as `None` is no number of bytes:
+    Good, as `None` is not a number of bytes:
 
     ```python
     @flyc.kernel
@@ -218,7 +220,7 @@ def _without(item: Descriptor, size: Expr, place: Place) -> Fix | None:
 
 @rule("FLY203", "i32-bytes")
 def i32_bytes(tree: FlyTree) -> Iterator[Diagnostic]:
-    """Bytes of a buffer that are computed in 32 bits, by a FlyDSL that hands them on as they are.
+    """The size of a buffer is computed in 32 bits, and this FlyDSL does not widen it.
 
     The descriptor needs 64 bits. The FlyDSL between the commits fd6ff00c and e5f41ee5 widens plain numbers only: an
     `fx.Int32`, and what is computed from one, does not pass MLIR's verifier. Checked where the tree has such a FlyDSL itself.

@@ -20,16 +20,16 @@ _DIVISIONS = ("//", "/", "%")
 
 @rule("FLY209", "module-extent", severity="warning")
 def module_extent(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A size of tensors, a constant of the module, that a launch bakes into the code.
+    """A module constant that is a size of tensors, and that a launch compiles into the code.
 
-    The grid is computed from the constant while the function is traced, so the artifact is for this one size. To FlyDSL
-    from 0.2.0 on the value is a part of the cache key, and the function raises when the constant changes while the process
-    runs: a cost. Before that the key does not have it: when the file is edited, the artifact of the old size is run, reads
-    zeros beyond its end and drops what is stored there.
+    The grid is computed from the constant while the function is traced, so the artifact is for this one size. From FlyDSL
+    0.2.0 on the value is part of the cache key, and the function raises if the constant changes while the process runs: a
+    limitation. Before that it is not part of the key: after an edit of the file, the artifact for the old size is run,
+    reads zeros beyond its end and drops writes there.
 
-    Only plain extents are reported: an integer that stands alone as a size where torch makes a tensor, and that
-    the grid of a launch divides (`M // BLOCK`), and never one that anything is divided by, as tiles are.
-    The migration `extent-to-parameter` makes it a parameter.
+    Only plain extents are reported: an integer that is by itself a size where torch creates a tensor, that is divided in
+    the grid of a launch (`M // BLOCK`), and that is never a divisor, as tiles are. The migration `extent-to-parameter`
+    makes it a parameter.
 
     Bad:
 

@@ -34,12 +34,12 @@ INFERRED = Version("0.3.1")
 
 @rule("FLY214", "launch-configuration")
 def launch_configuration(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A `.launch` with what it does not take.
+    """A `.launch` with invalid arguments.
 
     It takes `grid`, `block`, `cluster`, `smem`, `stream` and, since 0.1.8, `unit_attrs` and `value_attrs`, all by keyword:
-    any other keyword and any argument by position raise `TypeError`. A size has one to three entries: none raise, and of
-    four the last is dropped without a word. Its entries are whole: a value of run time divided by `/` is a float, which
-    the verifier refuses (`//` is meant). A `stream` is a launcher's parameter or `None`; a number raises.
+    any other keyword and any argument by position raise `TypeError`. A size has one to three entries: an empty one raises,
+    and of four the last is dropped silently. Its entries are integers: a run-time value divided by `/` is a float, which
+    the verifier rejects (use `//`). A `stream` is a launcher's parameter or `None`; a number raises.
 
     Bad:
 
@@ -120,14 +120,13 @@ def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
 
 @rule("FLY215", "block-size")
 def block_size(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A `block` that contradicts the kernel's `known_block_size`, or that the release does not start without one.
+    """A `block` that contradicts the kernel's `known_block_size`, or is too large for the release without one.
 
     `known_block_size` is a promise about every launch: three positive integers, else the decorator raises. A launch whose
-    `block` is known while tracing and differs raises `ValueError`, and so does one without `block`, which stands for one
-    thread.
+    `block` is known while tracing and differs raises `ValueError`, and so does one without `block`, which means one thread.
 
-    Up to 0.3.0 a block of more than 256 threads raises too, unless the kernel says its `known_block_size`. From 0.3.1 on the
-    size is taken from the launch.
+    Up to 0.3.0 a block of more than 256 threads raises too, unless the kernel declares its `known_block_size`. From 0.3.1
+    on the size is taken from the launch.
 
     Bad:
 
@@ -298,9 +297,9 @@ def _needs_promise(tree: FlyTree) -> bool:
 def ignored_stream(tree: FlyTree) -> Iterator[Diagnostic]:
     """A launcher that takes a stream and does not launch on it.
 
-    A launcher without an `fx.Stream` parameter is given one, and all its launches use that. One that has it hands it to each
-    `.launch(stream=stream)` itself: a launch without starts on the default stream, unordered with what the
-    caller does on its own, so results are read before they are written.
+    A launcher without an `fx.Stream` parameter gets one, and all its launches use it. A launcher that declares one must
+    pass it to each `.launch(stream=stream)`: a launch without it starts on the default stream, unordered with the caller's
+    own work, so results may be read before they are written.
 
     Bad:
 

@@ -28,10 +28,10 @@ def _declared(item: Argument) -> tuple[Related, ...]:
 
 @rule("FLY216", "late-constexpr")
 def late_constexpr(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A `Constexpr` parameter that a call fills with a value which is no constant.
+    """A `Constexpr` parameter that is passed a value that is not a constant.
 
-    A kernel's `Constexpr` is a value of Python, handed to its body as it is while the kernel is traced. Given the launcher's
-    `n: fx.Int32`, which has a value on the GPU only, the body holds a value of another function: a loop over it
+    A kernel's `Constexpr` is a Python value, passed to its body unchanged while the kernel is traced. If it is the
+    launcher's `n: fx.Int32`, which has a value on the GPU only, the body uses a value of another function: a loop over it
     raises, and arithmetic with it fails when the module is verified. Make the launcher's parameter a `Constexpr` too, which
     compiles once for each value, or the kernel's an `fx.Int32`.
 
@@ -130,18 +130,18 @@ def _is_host(tree: FlyTree, call: Call) -> bool:
 
 @rule("FLY218", "argument-kind", fixable="safe", proof=TRACED)
 def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
-    """An argument that is of another kind than the parameter which takes it.
+    """An argument of another kind than its parameter.
 
-    A kernel's parameter that is no `Constexpr` is an operand of the launch, so the call has to pass a value of FlyDSL: with a
-    Python number, `None` or a launcher's `Constexpr`, it raises `TypeError: Cannot derive IR types`, and so does a default
-    that is a Python number. Write `fx.Int32(4)`, or declare the parameter a `Constexpr`.
+    A kernel's parameter that is not a `Constexpr` is an operand of the launch, so the call has to pass a FlyDSL value: with
+    a Python number, `None` or a launcher's `Constexpr`, it raises `TypeError: Cannot derive IR types`, and so does a
+    default that is a Python number. Write `fx.Int32(4)`, or declare the parameter a `Constexpr`.
 
-    A launcher's parameters are filled by the host, which may pass Python numbers; but no `None` for a tensor or a number, by
-    default neither, and of a `float` for an `fx.Int32` the fraction is lost without a word.
+    A launcher's arguments come from the host, which may pass Python numbers, but not `None` for a tensor or a number, also
+    not by default; the fraction of a `float` for an `fx.Int32` is lost silently.
 
-    A tensor that is passed where a number is declared, and the reverse, is found when the body does
-    something with it, or not at all: annotations are not enforced, and what is passed decides. The same holds for an
-    `fx.Int32` that is passed where the kernel declares `fx.Int64`: the kernel computes in 32 bits. These are warnings.
+    A tensor that is passed where a number is declared, or the reverse, causes an error only when the body uses it, or not
+    at all: annotations are not enforced, and the argument decides. The same holds for an `fx.Int32` that is passed where
+    the kernel declares `fx.Int64`: the kernel computes in 32 bits. These are warnings.
 
     Bad:
 
@@ -169,7 +169,7 @@ def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
         fill(n, A).launch(grid=(1,), block=(64,), stream=stream)
     ```
 
-    Bad, a default that a call counts on:
+    Bad, a default that a call relies on:
 
     ```python
     @flyc.jit

@@ -15,14 +15,14 @@ from opschema_rules.flydsl.usage import is_meant_to_fail
 def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
     """A parameter of a kernel or launcher that its body never reads.
 
-    Every call evaluates and passes it, the kernel loads it, and a reader looks for the bound that it sets: a kernel that takes
-    `n` and does not compare with it writes out of bounds for an `n` that is no multiple of its tile. A `Constexpr` that nothing
-    reads compiles the kernel anew for each of its values.
+    Every call evaluates and passes it, the kernel loads it, and a reader expects it to set a bound: a kernel that takes `n`
+    and does not compare with it writes out of bounds if `n` is not a multiple of its tile. A `Constexpr` that nothing reads
+    compiles the kernel again for each of its values.
 
-    Nothing is said of a name that begins with `_`, of one that is deleted, of functions that read none of their parameters, of
-    `self`, of a stream (see [ignored-stream](FLY219.md)), and of a `Constexpr` of a launcher, which may be there to
-    make the compile cache tell its values apart. Where kernels of one file share a signature, or part of it, and
-    another one reads the parameter, it is taken for part of a common interface.
+    Nothing is reported for a name that begins with `_`, a parameter that is deleted, functions that read none of their
+    parameters, `self`, a stream (see [ignored-stream](FLY219.md)), and a `Constexpr` of a launcher, which may be there to
+    distinguish entries of the compile cache. If kernels of one file share a signature, or part of it, and another one reads
+    the parameter, it is considered part of a common interface.
 
     Bad:
 

@@ -21,11 +21,11 @@ _SHAPE = params("dims", "divisibility")
 
 @rule("FLY208", "static-wrap", severity="info")
 def static_wrap(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A tensor whose size changes, wrapped so that each size compiles the kernel anew.
+    """A tensor whose size changes is wrapped so that the kernel is compiled again for each size.
 
     From 0.2.0 on the shape and the strides of a tensor that `from_dlpack` or `from_torch_tensor` wraps are part of the
-    cache's key, unless they are marked as dynamic. Reported where a loop, in the function or around its calls, makes the
-    tensor in changing sizes. That may be meant: a kernel that knows its sizes is faster.
+    cache key, unless they are marked as dynamic. This is reported if a loop, in the function or around its calls, creates
+    the tensor in changing sizes. That may be intended: a kernel that knows its sizes is faster.
 
     Bad:
 
@@ -150,11 +150,11 @@ def _runs_once(ends: Sequence[Expr]) -> bool:
 
 @rule("FLY210", "divisibility")
 def divisibility(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A mark that FlyDSL refuses: a divisibility that is no power of two, or a leading dimension whose stride is not 1.
+    """A mark that FlyDSL rejects: a divisibility that is not a power of two, or a leading dimension whose stride is not 1.
 
-    `mark_shape_dynamic()` and `mark_stride_dynamic()` take powers of two, as many as dimensions, or one for all.
-    `mark_layout_dynamic()` takes the dimension whose stride is 1; checked for tensors that are made in view of the call,
-    with sizes that are written there. All of them raise where the tensor is wrapped.
+    `mark_shape_dynamic()` and `mark_stride_dynamic()` take powers of two, one for each dimension or one for all.
+    `mark_layout_dynamic()` takes the dimension whose stride is 1; this is checked for tensors that are created in the same
+    function with literal sizes. All of them raise where the tensor is wrapped.
 
     Bad:
 

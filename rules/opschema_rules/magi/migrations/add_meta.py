@@ -25,7 +25,7 @@ _ARGUMENT = "infer_output_meta_fn"
 
 
 class AddMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``explicit=true`` names the inputs also where the default takes the same."""
+    """``explicit=true`` also names the inputs if the default is the same."""
 
     explicit: bool = False
 
@@ -80,11 +80,11 @@ def _lacks_meta(op: MagiOp) -> bool:
     proof=FAKES,
 )
 def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[Note]:
-    """Add `infer_output_meta_fn` to ops whose outputs provably are not what the default takes them for.
+    """Add `infer_output_meta_fn` to ops whose outputs provably differ from the default.
 
-    Without a meta function the fake of an op is like its first tensors. Where the op returns something like another of its tensors,
-    that is silently wrong under `torch.compile`. The migration names the right ones, by their lowered names (`cfg__w`), where every
-    `return` provably gives a new tensor with the shape, strides, type and device of one input:
+    Without a meta function, the fake outputs of an op are like its first tensors. If the op returns something like another
+    of its tensors, that is silently wrong under `torch.compile`. The migration names the right ones, by their lowered names
+    (`cfg__w`), where every `return` provably gives a new tensor with the shape, strides, type and device of one input:
 
     - `torch.empty_like(x)` and its kin, `x.clone()`, `-x`, `torch.relu(x)`, `F.silu(x)` and the like, and locals that hold one;
     - arithmetic with Python numbers, and functions such as `torch.exp()`, where `.to(x.dtype)` gives the type back: of
@@ -94,8 +94,8 @@ def add_meta(draft: Draft, sites: Sequence[Site], options: AddMeta) -> Iterator[
     becomes the meta function: `infer_output_meta_fn=lambda a, b: a @ b`. It has to be made of parameters, constants and functions
     of torch whose shape does not depend on values.
 
-    Everything else is left unchanged, without a note: other tensors may be broadcast, and what other functions return is not known.
-    With `-o explicit=true` the inputs are named also where the default takes the same.
+    Everything else is left unchanged, without a note: other tensors may be broadcast, and what other functions return is
+    not known. With `-o explicit=true` the inputs are also named if the default is the same.
 
         opschema migrate add-meta
         opschema migrate add-meta -o explicit=true

@@ -103,13 +103,13 @@ def _hands_on(registrations: Registrations, body: Body, call: Expr) -> bool:
     proof=PROGRAMS,
 )
 def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) -> Iterator[Note]:
-    """Drop an argument of `magi_register_custom_op` that it does not take any more.
+    """Drop an argument that `magi_register_custom_op` no longer accepts.
 
     The keyword goes from every call of the decorator, of a `functools.partial` of it, and of functions that hand the rest of their
     arguments on to it. Comments that stand with it go along.
 
-    A call is left, with a note, where the argument's value may have effects. What else mentions the name comes back as notes: a
-    parameter of a function that wraps the decorator, a dictionary that is unpacked, text.
+    A call is left unchanged, with a note, where the argument's value may have effects. What else mentions the name is
+    reported as a note: a parameter of a function that wraps the decorator, a dictionary that is unpacked, text.
 
         opschema migrate drop-argument -o name=has_internal_collective
     """

@@ -45,16 +45,17 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
     proof=PROGRAMS,
 )
 def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
-    """Make enumerations of strings that ops take strings themselves, and compare their members with `==`.
+    """Make the members of string enumerations that ops take strings, and compare them with `==`.
 
-    `magi_register_custom_op` lowers an enumeration to `str`. A member of a plain `Enum` is refused when the op is called; inside
-    of the op it is a plain string, so `mode is Mode.A` is silently false. `class Mode(Enum)` becomes `class Mode(str, Enum)`, and
-    wherever the workspace compares a member of it, or a parameter annotated with it, `is` becomes `==` and `is not` `!=`.
+    `magi_register_custom_op` lowers an enumeration to `str`. A member of a plain `Enum` is rejected when the op is called;
+    inside the op it is a plain string, so `mode is Mode.A` is silently false. `class Mode(Enum)` becomes
+    `class Mode(str, Enum)`, and wherever the workspace compares a member of it, or a parameter annotated with it, `is`
+    becomes `==` and `is not` `!=`.
 
-    An enumeration is left as it is, with a note, if it has other bases than `Enum`, or a member whose value is empty: as a string
-    that one would be false. Notes say where an op, or a function that it hands the parameter on to, asks for what a plain string
-    lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace asks `isinstance(..., str)` beside the enumeration.
-    On Python 3.10 an f-string prints a member that is a string as its value.
+    An enumeration is left unchanged, with a note, if it has other bases than `Enum`, or a member whose value is empty: as a
+    string that one would be false. Notes show where an op, or a function that it passes the parameter to, uses what a plain
+    string lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace tests `isinstance(..., str)` besides the
+    enumeration. On Python 3.10 an f-string prints a member that is a string as its value.
 
         opschema migrate enum-to-str-enum
     """

@@ -61,10 +61,10 @@ def _with_fields(tree: MagiTree, item: Dataclass, above: tuple[ClassRef, ...]) -
 def freeze_dataclass(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
     """Add `frozen=True` to the dataclasses that ops take as parameters.
 
-    `magi_register_custom_op` refuses a mutable dataclass, as a parameter or as a field of one. The decorator of each such class
-    gets `frozen=True`; so do those of its fields' classes. Ops that a test expects to fail are left out.
+    `magi_register_custom_op` rejects a mutable dataclass, as a parameter or as a field of one. The decorator of each such
+    class gets `frozen=True`; so do those of its fields' classes. Ops that a test expects to fail are ignored.
 
-    A class is left as it is, with a note at the place that shows why, where
+    A class is left unchanged, with a note at the place that shows why, where
 
     - an attribute of an instance is assigned, deleted or set by `setattr()` after it is made: in its own methods (`__init__()`,
       `__post_init__()`) or anywhere else in the workspace. A write to a field's name counts unless what it is written to is known

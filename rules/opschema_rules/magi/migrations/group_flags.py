@@ -93,12 +93,12 @@ def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Ite
     gradient less for each flag but one. Calls pass `Cfg(flag=...)`, and import it where they import the op; calls of
     `torch.ops.ns.op` pass `cfg__flag`. If all flags have defaults, the dataclass is the parameter's default.
 
-    All of that is done, or nothing, with a note at the place that stands against it:
+    Either all of that is done, or nothing, with a note at the place that prevents it:
 
     - a field with a default would come before a lowered parameter without one (MAG312);
-    - a parameter is a tensor, or has a default that a schema does not keep; the op assigns it;
-    - a call unpacks `*` or `**`, or would evaluate its arguments in another order; the op is used otherwise than by a call
-      (passed on, kept in a table), or calls itself;
+    - a parameter is a tensor, is assigned in the op, or has a default that a schema cannot hold;
+    - a call unpacks `*` or `**`, or would evaluate its arguments in another order; the op is used other than by a call
+      (passed on, stored in a table), or calls itself;
     - a meta, setup or backward function is used elsewhere too, is not known, or does not do with its parameters, its inputs and its
       gradients what can be followed: names as the op's, one unpacking or constant places, one tuple with `None` for each flag.
 

@@ -56,16 +56,17 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
     "tuple-to-list", find=find, scope=OPS, settled="no op takes a tuple, or the contract takes them", proof=PROGRAMS
 )
 def tuple_to_list(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
-    """Make lists of the parameters of ops, and of the fields of their dataclasses, that are tuples.
+    """Turn tuple parameters of ops, and tuple fields of their dataclasses, into lists.
 
-    A schema knows lists only: `tuple[int, int]` becomes `list[int]`, in the op, in its meta function and in the dataclass. Tuples
-    that are written out where the op or the dataclass is called become lists as well. So do default values. A field gets a
-    `default_factory`; the default of a parameter goes, because a lowered signature keeps no list, and the calls that left it out
-    pass it.
+    Schemas support only lists: `tuple[int, int]` becomes `list[int]`, in the op, in its meta function and in the dataclass.
+    Literal tuples in calls of the op or the dataclass become lists as well, and so do default values. A field gets a
+    `default_factory`; the default of a parameter is removed, because a lowered signature cannot hold a list, and calls that
+    omitted it pass it.
 
-    Left as they are, with a note: tuples whose elements differ in type, or are of a type that a schema has no list of; those whose
-    type is an alias; parameters whose default cannot go, because one before them has one. Notes say where an op does with the
-    value what a list cannot (`pad + (0,)`, `pad == (1, 1)`, `table[pad]`, `isinstance(pad, tuple)`).
+    Left unchanged, with a note: tuples whose elements differ in type, or have a type that schemas have no list of; those
+    whose type is an alias; parameters whose default cannot be removed, because an earlier one has a default. Notes show
+    where an op uses the value in a way that a list does not support (`pad + (0,)`, `pad == (1, 1)`, `table[pad]`,
+    `isinstance(pad, tuple)`).
 
         opschema migrate tuple-to-list
     """

@@ -28,11 +28,11 @@ from opschema_rules.torchlib.type_table import known_releases
 
 @rule("MAG303", "annotation")
 def annotation(op: MagiOp) -> Iterator[Diagnostic]:
-    """A parameter, a field or a return value without an annotation, or with one that schemas have no type for.
+    """A parameter, a field or a return value without an annotation, or with one that torch schemas do not support.
 
     The op's schema is made from the annotations, so every parameter and the return value need one, and `*args` and
     `**kwargs` have no place in it. A field whose annotation is a string with names that its module does not have is
-    refused, too, as is a dataclass that holds itself; and, before commit e68e0b0, every dataclass. A type that torch
+    rejected, too, as is a dataclass that contains itself; and, before commit e68e0b0, every dataclass. A type that torch
     does not know, such as `dict`, `Any` or `nn.Module`, raises as well: take the tensors of a module one by one.
 
     Bad:
@@ -75,7 +75,7 @@ def annotation(op: MagiOp) -> Iterator[Diagnostic]:
         return x * 2
     ```
 
-    Bad (a dataclass, before they were taken):
+    Bad (a dataclass, before they were supported):
 
     ```toml
     [magi]

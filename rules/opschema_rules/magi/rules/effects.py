@@ -41,11 +41,11 @@ def _declared(op: MagiOp, lowered: str) -> tuple[Related, ...]:
 
 @rule("MAG330", "undeclared-write")
 def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
-    """A body that writes a tensor which `mutates_args` does not name.
+    """A body that writes to a tensor that `mutates_args` does not name.
 
-    Nothing tells: the call works, and the compiler, which takes the tensor for unchanged, moves and drops code around
-    it. Name it in `mutates_args`, by its own name or, for one in a dataclass, by the lowered name `config__w`. See
-    torchlib's rule of this name for what is looked at.
+    There is no error message: the call works, but the compiler assumes that the tensor is unchanged, and moves or removes
+    code around the call. Name it in `mutates_args`, by its own name or, for a tensor in a dataclass, by the lowered name
+    `config__w`. See the rule `undeclared-mutation` of the pack torchlib for what is checked.
 
     Bad:
 
@@ -104,11 +104,10 @@ def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
 
 @rule("MAG331", "aliased-output", fixable="unsafe", proof=CALLS)
 def aliased_output(op: MagiOp) -> Iterator[Diagnostic]:
-    """A body that returns a tensor that it was given, or a view of it.
+    """A body that returns one of its arguments, or a view of one.
 
-    What an op returns may not share its storage with what it is given: torch raises at each call that comes to such a
-    `return`. Return a copy. See `returned-input` of the pack torchlib for
-    what counts as a view.
+    An output of an op may not share its storage with an input: torch raises at each call that reaches such a `return`.
+    Return a copy. See `returned-input` of the pack torchlib for what counts as a view.
 
     Bad:
 
@@ -167,10 +166,10 @@ def _copying(op: MagiOp, span: Span, written: str) -> Fix:
 
 @rule("MAG332", "mutates-name")
 def mutates_name(op: MagiOp) -> Iterator[Diagnostic]:
-    """A `mutates_args` that names what the op cannot write.
+    """A `mutates_args` with a name that the op cannot write to.
 
-    It lists names of tensors, before or after they are lowered; the name of a dataclass stands for all of its fields,
-    so all of them have to be tensors. Any other name, and a string for the list, is refused when the op is registered.
+    It lists names of tensors, before or after lowering; the name of a dataclass means all of its fields, so all of them
+    must be tensors. Any other name, and a string instead of the list, is rejected when the op is registered.
 
     Bad:
 

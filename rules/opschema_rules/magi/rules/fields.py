@@ -22,10 +22,11 @@ from opschema_rules.magi.usage import is_called_to_fail, is_caught
 
 @rule("MAG362", "frozen-field")
 def frozen_field(op: MagiOp) -> Iterator[Diagnostic]:
-    """An assignment to a field of a dataclass that an op takes, which is frozen.
+    """An assignment to a field of a frozen dataclass that an op takes.
 
-    An op takes frozen dataclasses only, and an assignment to an attribute of one raises. Looked at are the op's body, its
-    meta, setup and backward functions, and callers that make the instance. Make a new one with `dataclasses.replace()`.
+    An op accepts only frozen dataclasses, and an assignment to an attribute of one raises. The rule checks the op's body,
+    its meta, setup and backward functions, and callers that create the instance. Create a new one with
+    `dataclasses.replace()`.
 
     Bad:
 
@@ -97,11 +98,11 @@ def frozen_field(op: MagiOp) -> Iterator[Diagnostic]:
 
 @rule("MAG363", "missing-field")
 def missing_field(op: MagiOp) -> Iterator[Diagnostic]:
-    """A field that is read, and that the dataclass of an op does not have.
+    """A read of a field that the dataclass of an op does not have.
 
-    Looked at are the op's body, its meta, setup and backward functions, and callers that make the instance. Methods,
-    properties, class variables and what `__post_init__` adds are attributes as well; nothing is reported of a class whose
-    attributes are not known, or of a variable whose attributes or type the code asks for.
+    The rule checks the op's body, its meta, setup and backward functions, and callers that create the instance. Methods,
+    properties, class variables and what `__post_init__` adds are attributes as well. Nothing is reported for a class whose
+    attributes are not known, or for a variable whose attributes or type the code tests.
 
     Bad:
 

@@ -25,8 +25,8 @@ from opschema_rules.torchlib.rules.setup_context import saved_for_backward
 def backward_pair(op: MagiOp) -> Iterator[Diagnostic]:
     """A `backward_fn` and a `setup_context_fn` that do not fit each other.
 
-    A `backward_fn` that reads `ctx.saved_tensors`, or an attribute of the context, needs a `setup_context_fn` that
-    leaves it there. A `setup_context_fn` without a `backward_fn` is never called (a warning).
+    A `backward_fn` that reads `ctx.saved_tensors`, or an attribute of the context, needs a `setup_context_fn` that sets it.
+    A `setup_context_fn` without a `backward_fn` is never called (a warning).
 
     Bad:
 
@@ -228,9 +228,9 @@ def _pads(value: Expr, wanted: int) -> bool:
 
 @rule("MAG343", "gradient-refused")
 def gradient_refused(op: MagiOp) -> Iterator[Diagnostic]:
-    """A `backward_fn` for an op that can have no gradient.
+    """A `backward_fn` for an op that cannot have a gradient.
 
-    torch refuses a gradient for an op that writes its arguments or returns nothing.
+    torch rejects a gradient for an op that writes to its arguments or returns nothing.
 
     Bad:
 

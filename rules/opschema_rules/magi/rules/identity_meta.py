@@ -15,12 +15,12 @@ from opschema_rules.magi.signature import Leaf
 
 @rule("MAG322", "identity-meta")
 def identity_meta(op: MagiOp) -> Iterator[Diagnostic]:
-    """An op that returns another shape or type than that of its first tensor, and says nothing of it.
+    """An op whose output has another shape or type than its first tensor, without a meta function that says so.
 
-    Without `infer_output_meta_fn`, and with a list of names, tracing takes the outputs for tensors like those
-    parameters. Where the body returns a sum, a product of matrices or a comparison, the compiled program computes with
-    the wrong shape, without an error. Only what a `return` plainly says is looked at. A product of matrices, `cat`,
-    `view` and their like may happen to keep the shape: they are a warning, and none where a list names the tensor.
+    Without `infer_output_meta_fn`, and with a list of names, tracing assumes that the outputs are tensors like those
+    parameters. If the body returns a sum, a matrix product or a comparison, the compiled program computes with the wrong
+    shape, without an error. Only plain expressions in `return` are checked. A matrix product, `cat`, `view` and similar may
+    keep the shape: they are a warning, and not reported if a list names the tensor.
 
     Bad:
 

@@ -16,12 +16,12 @@ from opschema_rules.magi.usage import is_called_to_fail
 
 @rule("MAG312", "default-order")
 def default_order(op: MagiOp) -> Iterator[Diagnostic]:
-    """A lowered parameter without a default behind one that has one.
+    """A lowered parameter without a default after one that has a default.
 
-    A dataclass becomes its fields, with their defaults, where the parameter stood; a required parameter or field behind
-    it makes a signature that Python refuses (`non-default argument follows default argument`). Defaults that a schema
-    cannot hold, such as a list, are dropped, and keyword-only parameters become plain ones: both may leave a required
-    parameter behind. Put required parameters first.
+    A dataclass becomes its fields, with their defaults, where the parameter stood; a required parameter or field after it
+    makes a signature that Python rejects (`non-default argument follows default argument`). Defaults that a schema cannot
+    hold, such as a list, are dropped, and keyword-only parameters become plain ones: both may leave a required parameter in
+    the wrong place. Put required parameters first.
 
     Bad:
 
@@ -90,10 +90,10 @@ def _behind(op: MagiOp, leaf: Leaf, other: Leaf) -> Diagnostic:
 
 @rule("MAG317", "lowered-name")
 def lowered_name(op: MagiOp) -> Iterator[Diagnostic]:
-    """Two lowered parameters of one name.
+    """Two lowered parameters with the same name.
 
-    A field is lowered to the parameter's and the field's names with two underscores between them, so that
-    `config.scale` becomes `config__scale`. Another parameter of that name makes a signature that Python refuses.
+    The name of a lowered field is the parameter's and the field's name, joined by two underscores: `config.scale` becomes
+    `config__scale`. Another parameter with that name makes a signature that Python rejects.
 
     Bad:
 
@@ -135,10 +135,10 @@ def lowered_name(op: MagiOp) -> Iterator[Diagnostic]:
 def lowered_kind(op: MagiOp) -> Iterator[Diagnostic]:
     """A keyword-only or positional-only parameter that the op cannot pass on.
 
-    Since commit e68e0b0 every parameter of the lowered signature is a plain one. Without a dataclass, the op's function
-    is called with all of them by place, so that passing a keyword-only parameter raises; with a dataclass it is called
-    by name, so that a positional-only one does. Before, positional-only parameters and keyword-only tensors are
-    refused, and other keyword-only ones work.
+    Since commit e68e0b0 every parameter of the lowered signature is a plain one. Without a dataclass, the op's function is
+    called with all of them by position, so passing a keyword-only parameter raises; with a dataclass it is called by name,
+    so passing a positional-only one raises. Before that, positional-only parameters and keyword-only tensors are rejected,
+    and other keyword-only ones work.
 
     Bad:
 
@@ -229,10 +229,10 @@ def _lowered_kind(op: MagiOp, item: Param) -> tuple[str, Severity] | None:
 def dropped_default(op: MagiOp) -> Iterator[Diagnostic]:
     """A default that a schema cannot hold.
 
-    A schema holds `None`, numbers, strings, dtypes and devices. Since commit e68e0b0 the decorator drops any other
-    default, without a word, so that the parameter is required: a call that leaves it out raises (a warning). Before, it
-    raises where the op is registered. Where a parameter is a dataclass, calls go through the original signature first,
-    and keep their defaults. Nothing is said when every call in the tree passes it.
+    A schema holds `None`, numbers, strings, dtypes and devices. Since commit e68e0b0 the decorator silently drops any other
+    default, so the parameter is required: a call that omits it raises (a warning). Before that, the registration of the op
+    raises. If a parameter is a dataclass, calls go through the original signature first, and keep their defaults. Nothing
+    is reported when every call in the tree passes it.
 
     Bad:
 

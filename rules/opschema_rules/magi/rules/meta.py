@@ -38,11 +38,11 @@ def is_judged(op: MagiOp) -> bool:
 
 @rule("MAG320", "meta-name", fixable="safe", proof=CALLS)
 def meta_name(op: MagiOp) -> Iterator[Diagnostic]:
-    """A list in `infer_output_meta_fn` that names what is no tensor parameter.
+    """A list in `infer_output_meta_fn` with a name that is not a tensor parameter.
 
-    `infer_output_meta_fn=["x"]` says that the output is like the tensor `x`. Names are those of the lowered signature:
-    the tensor `w` in the dataclass `config` is `config__w`. Another name raises when the op is traced, so under
-    `torch.compile` only.
+    `infer_output_meta_fn=["x"]` says that the output is like the tensor `x`. Names are those of the lowered signature: the
+    tensor `w` in the dataclass `config` is `config__w`. Any other name raises when the op is traced, that is, only under
+    `torch.compile`.
 
     Bad:
 
@@ -137,14 +137,14 @@ def _renamed(item: Named, name: str, quote: str) -> Fix:
 
 @rule("MAG321", "meta-count", fixable="safe", proof=CALLS)
 def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
-    """A meta that makes another number of outputs than the op returns.
+    """A meta function that returns another number of outputs than the op.
 
-    A list of one name makes one tensor, one of several a tuple of as many. Without `infer_output_meta_fn` the outputs
-    are like the first tensors among the op's parameters, as many as the return annotation's tuple has; those in its
-    dataclasses count. An op that returns `None`, a number, a list or a tuple of one needs a function. So does, before
-    commit e68e0b0, one that returns a tuple in a module whose annotations are strings (`from __future__ import
-    annotations`): its tuple is not seen. A tuple for the list is taken for a function, and called. All of it raises
-    when the op is traced only, with words that do not say why.
+    A list of one name makes one tensor, a list of several names a tuple. Without `infer_output_meta_fn` the outputs are
+    like the first tensors among the op's parameters, as many as the return annotation's tuple has; those in its dataclasses
+    count. An op that returns `None`, a number, a list or a tuple of one needs a function. So does, before commit e68e0b0,
+    one that returns a tuple in a module whose annotations are strings (`from __future__ import annotations`): its tuple is
+    not recognised. A tuple instead of the list is treated as a function, and called. All of this raises only when the op is
+    traced, with messages that do not say why.
 
     Bad:
 
@@ -170,7 +170,7 @@ def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
         return x + 1, x + 2
     ```
 
-    Bad (nothing, before e68e0b0):
+    Bad (no `infer_output_meta_fn`, before e68e0b0):
 
     ```toml
     [magi]

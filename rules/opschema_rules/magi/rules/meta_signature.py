@@ -26,11 +26,11 @@ from opschema_rules.torchlib.rules.signatures import fake_signature
 
 @rule("MAG323", "meta-signature", fixable="safe", proof=CALLS)
 def meta_signature(op: MagiOp) -> Iterator[Diagnostic]:
-    """A meta function that does not take what it is given.
+    """A meta function that does not accept the arguments that it is called with.
 
-    Where no parameter of the op is a dataclass, torch calls the meta function like a fake: by place, without the
-    arguments at the end that equal their defaults; its names do not matter, order and defaults do. With a dataclass it
-    is called by name, with every original parameter of the op: the names have to be the same.
+    Where no parameter of the op is a dataclass, torch calls the meta function like a fake: by position, without trailing
+    arguments that equal their defaults; its names do not matter, order and defaults do. With a dataclass it is called by
+    name, with every original parameter of the op: the names must be the same.
 
     Bad:
 

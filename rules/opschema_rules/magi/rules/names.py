@@ -25,8 +25,8 @@ _GUARD = re.compile(rb"^def _assert_op_name_valid\(", re.MULTILINE)
 def bare_decorator(tree: MagiTree) -> Iterator[Diagnostic]:
     """`@magi_register_custom_op` without its parentheses.
 
-    The decorator is made by a call. Without it, the function is taken for the op's name, and its name then stands for
-    the decorator: no op is registered, and calling it decorates its argument.
+    The decorator is created by a call. Without the call, the function is treated as the op's name, and the function's name
+    then refers to the decorator: no op is registered, and calling it decorates its argument.
 
     Bad:
 
@@ -54,13 +54,13 @@ def bare_decorator(tree: MagiTree) -> Iterator[Diagnostic]:
 
 @rule("MAG350", "op-name")
 def op_name(tree: MagiTree) -> Iterator[Diagnostic]:
-    """A name that is no `namespace::name`, or that two ops share.
+    """A name that is not `namespace::name`, or that two ops share.
 
-    A name of another form is refused. Of two ops of one name the second replaces the first, also where the first one's
-    handle is called; newer versions of MagiCompiler refuse it. Without a name, an op is called after its file and
-    function, so that two files of one name in different folders may clash: that is a warning, as they may never be
-    imported together. Names that are written out in two files may be meant for different machines: that is an info.
-    Nothing is said of ops that are registered inside functions or under conditions.
+    A name of another form is rejected. If two ops share a name, the second replaces the first, also where the first one's
+    handle is called; newer versions of MagiCompiler reject it. Without a name, an op is named after its file and function,
+    so two files with the same name in different folders may clash: that is a warning, as they may never be imported
+    together. Explicit names in two files may be for different machines: that is an info. Ops that are registered inside
+    functions or under conditions are not reported.
 
     Bad:
 

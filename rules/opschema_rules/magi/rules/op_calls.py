@@ -23,11 +23,11 @@ from opschema_rules.torchlib.rules.op_calls import call_faults
 
 @rule("MAG360", "op-arguments")
 def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
-    """A call that passes an op what its signature does not take.
+    """A call whose arguments do not match the op's signature.
 
-    The op is called with the function's own parameters, and through `torch.ops` with the lowered ones
-    (`config__scale`). Looked at are arguments that are missing, unknown, too many or passed twice, and literals that
-    torch refuses for a parameter's type. Calls that a handler catches or a test expects to fail are left alone.
+    The op is called with the function's own parameters, and through `torch.ops` with the lowered ones (`config__scale`).
+    The rule checks for arguments that are missing, unknown, too many or passed twice, and for literals that torch rejects
+    for a parameter's type. Calls whose exceptions are caught, or that a test expects to fail, are not reported.
 
     Bad:
 
@@ -89,10 +89,10 @@ def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
 def argument_value(op: MagiOp) -> Iterator[Diagnostic]:
     """A call that passes a value of the wrong kind: another dataclass, a tensor for a dataclass, a member for a string.
 
-    A call of the op reads the fields of the dataclass in the annotation from what it is passed, and torch checks what
-    it gets for each: an instance of a class without one of these fields raises, as does a tensor where a dataclass
-    belongs, a dataclass where a tensor belongs, or a member of `class Mode(Enum)` where a string belongs. An instance of
-    another class with the same fields is accepted. Only values that are surely known are looked at.
+    A call of the op reads the fields of the annotated dataclass from the argument, and torch checks the value of each: an
+    instance of a class without one of these fields raises, as does a tensor in place of a dataclass, a dataclass in place
+    of a tensor, or a member of `class Mode(Enum)` in place of a string. An instance of another class with the same fields
+    is accepted. Only values that are certain are checked.
 
     Bad:
 

@@ -26,14 +26,14 @@ from opschema_rules.magi.types_of_torch import dataclass_in, is_listed
 
 @rule("MAG301", "mutable-dataclass", fixable="safe", proof=CALLS)
 def mutable_dataclass(op: MagiOp) -> Iterator[Diagnostic]:
-    """A dataclass that an op takes, and that is not frozen.
+    """A dataclass parameter of an op that is not frozen.
 
-    An op takes a dataclass as the tensors, numbers and strings in it, and makes it anew from them. What code wrote to
-    the first one could be lost, so the decorator takes frozen dataclasses only, and raises a `TypeError` for others,
-    also for one that is a field of another. `frozen=True` is a safe fix where no code of the tree assigns one of its
-    fields, and nothing inherits from it.
+    An op passes a dataclass as the tensors, numbers and strings in it, and creates a new instance from them. Changes to the
+    original could be lost, so the decorator accepts only frozen dataclasses, and raises a `TypeError` for others, also for
+    one that is a field of another. `frozen=True` is a safe fix if no code of the tree assigns one of its fields, and
+    nothing inherits from it.
 
-    Before commit e68e0b0 MagiCompiler's ops take no dataclasses at all: see `annotation`.
+    Before commit e68e0b0 MagiCompiler's ops do not support dataclasses at all: see `annotation`.
 
     Bad:
 
@@ -61,7 +61,7 @@ def mutable_dataclass(op: MagiOp) -> Iterator[Diagnostic]:
         return x * config.scale
     ```
 
-    Good (a class that is no dataclass of the op):
+    Good (a class that is not a dataclass of the op):
 
     ```python
     @dataclass
@@ -91,8 +91,8 @@ def mutable_dataclass(op: MagiOp) -> Iterator[Diagnostic]:
 def container(op: MagiOp) -> Iterator[Diagnostic]:
     """A parameter or a field that is a tuple or a dict.
 
-    Schemas of torch have lists of one type, no tuples and no dicts: the decorator raises. A tuple may become a `list`,
-    or several parameters; the values of a dict become fields.
+    torch schemas have lists of one type, but no tuples or dicts, so the decorator raises. A tuple may become a `list`, or
+    several parameters; the values of a dict become fields.
 
     Bad:
 
@@ -184,10 +184,10 @@ def dataclass_return(op: MagiOp) -> Iterator[Diagnostic]:
 
 @rule("MAG305", "closed-values")
 def closed_values(op: MagiOp) -> Iterator[Diagnostic]:
-    """A `Literal` or an enumeration of other values than strings.
+    """A `Literal` or an enumeration whose values are not strings.
 
-    The decorator makes `str` of a `Literal` or an `Enum` whose values are all strings, and raises for others. Before
-    commit e68e0b0 every `Literal` raises, and every enumeration is handed on as it is, which torch 2.13 takes.
+    The decorator turns a `Literal` or an `Enum` whose values are all strings into `str`, and raises for others. Before
+    commit e68e0b0 every `Literal` raises, and every enumeration is passed on unchanged, which torch 2.13 accepts.
 
     Bad:
 
@@ -261,8 +261,8 @@ def closed_values(op: MagiOp) -> Iterator[Diagnostic]:
 def optional_dataclass(op: MagiOp) -> Iterator[Diagnostic]:
     """A dataclass inside another type: `Optional[Config]`, `Config | None`, `list[Config]`.
 
-    Only a parameter or field that is the dataclass itself is flattened. Any other type with it goes to torch, which
-    says that it does not support it. Give the parameter a default that stands for "none", or take a flag besides.
+    Only a parameter or field that is the dataclass itself is flattened. Any other type that contains it is passed to torch,
+    which does not support it. Give the parameter a default that represents "none", or add a flag.
 
     Bad:
 
@@ -313,10 +313,10 @@ def _inside(op: MagiOp, leaf: Leaf) -> Iterator[Diagnostic]:
 
 @rule("MAG314", "none-return")
 def none_return(op: MagiOp) -> Iterator[Diagnostic]:
-    """An op that returns `None`, where the decorator makes `NoneType` of it.
+    """An op that returns `None`, which the decorator turns into `NoneType`.
 
     Since commit e68e0b0 the decorator resolves annotations with `typing.get_type_hints`, which turns `None` into
-    `NoneType`; torch refuses that as a return type. Return a tensor that is new. Before, `-> None` works.
+    `NoneType`; torch rejects that as a return type. Return a new tensor. Before, `-> None` works.
 
     Bad:
 

@@ -35,12 +35,12 @@ def _taken(op: MagiOp, branch: Branch) -> tuple[Related, ...]:
 def post_init_twice(op: MagiOp) -> Iterator[Diagnostic]:
     """A `__post_init__` that changes a field each time it runs.
 
-    A call of the op takes the dataclass apart, and its body gets a new one, made from the fields: `__post_init__` runs
-    again, on what it had already changed. A scale that it multiplies is multiplied twice, without an error. Compute in
-    a `classmethod` that makes the instance, or in a property.
+    A call of the op takes the dataclass apart, and its body gets a new one, created from the fields: `__post_init__` runs
+    again, on fields that it has already changed. A scale that it multiplies is multiplied twice, without an error. Compute
+    in a `classmethod` that creates the instance, or in a property.
 
-    Only plain arithmetic on the field itself is looked at, and tried with numbers: what gives the same twice, such as a
-    clamp or rounding up, is fine.
+    Only plain arithmetic on the field itself is checked, by trying it with numbers: an operation that changes nothing the
+    second time, such as a clamp or rounding up, is fine.
 
     Bad:
 
@@ -75,7 +75,7 @@ def post_init_twice(op: MagiOp) -> Iterator[Diagnostic]:
         return x * config.scale
     ```
 
-    Good (the same twice):
+    Good (the second time changes nothing):
 
     ```python
     ALIGN = 16
@@ -108,10 +108,10 @@ def post_init_twice(op: MagiOp) -> Iterator[Diagnostic]:
 
 @rule("MAG310", "not-rebuildable")
 def not_rebuildable(op: MagiOp) -> Iterator[Diagnostic]:
-    """A dataclass that cannot be made from its fields.
+    """A dataclass that cannot be created from its fields.
 
-    The op's body gets a dataclass that is made anew with every field, by name. `field(init=False)` is no parameter of
-    `__init__`, so that raises at every call; so does an `InitVar` without a default, and an `__init__` of its own that
+    The op's body gets a new instance of the dataclass, created with every field, by name. `field(init=False)` is not a
+    parameter of `__init__`, so every call raises; so does an `InitVar` without a default, and a custom `__init__` that
     takes other names.
 
     Bad:
@@ -192,10 +192,10 @@ def _own_init(op: MagiOp, found: Dataclass) -> Iterator[tuple[Place, str]]:
 
 @rule("MAG311", "subclass-passed", severity="warning")
 def subclass_passed(op: MagiOp) -> Iterator[Diagnostic]:
-    """A call that passes an instance of a class that inherits from the dataclass.
+    """A call that passes an instance of a subclass of the dataclass.
 
-    The body gets an instance of the class in the annotation, made from the fields of that class: what the inheriting
-    class adds or overrides is lost, without an error.
+    The body gets an instance of the class in the annotation, created from the fields of that class: what the subclass adds
+    or overrides is lost, without an error.
 
     Bad:
 

@@ -23,11 +23,11 @@ _SETUP = ("ctx", "inputs", "output")
 
 @rule("MAG340", "setup-signature", fixable="safe", proof=CALLS)
 def setup_signature(op: MagiOp) -> Iterator[Diagnostic]:
-    """A `setup_context_fn` that cannot be called as it is called.
+    """A `setup_context_fn` that does not accept the arguments that it is called with.
 
     Where no parameter of the op is a dataclass, torch calls it by name: `ctx=`, `inputs=`, `output=`. Other names raise
-    when the op runs with a gradient. With a dataclass it is called by place with these three, whatever their names.
-    `inputs` are the op's original parameters, all of them and in order; a function that unpacks another number fails.
+    when the op runs with a gradient. With a dataclass it is called by position with these three, whatever their names.
+    `inputs` are the op's original parameters, all of them and in order; a function that unpacks a different number fails.
 
     Bad:
 

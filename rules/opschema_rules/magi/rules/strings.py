@@ -31,13 +31,13 @@ def lowered_enums(op: MagiOp) -> Iterator[tuple[Leaf, EnumKind]]:
 
 @rule("MAG306", "plain-enum", fixable="unsafe", proof=CALLS)
 def plain_enum(op: MagiOp) -> Iterator[Diagnostic]:
-    """An enumeration whose members are no strings, where the op takes a `str`.
+    """An enumeration whose members are not strings, where the op takes a `str`.
 
-    Since commit e68e0b0 the decorator makes `str` of an enumeration whose values are strings. A member of `class
-    Mode(Enum)` is none: the op is registered, and every call with a member raises. Members of `class Mode(str, Enum)`
-    are strings. Before, members are passed as they are.
+    Since commit e68e0b0 the decorator turns an enumeration whose values are strings into `str`. A member of
+    `class Mode(Enum)` is not a string: the op is registered, but every call with a member raises. Members of
+    `class Mode(str, Enum)` are strings. Before, members are passed as they are.
 
-    Nothing is said when every call in the tree passes a string.
+    Nothing is reported when every call in the tree passes a string.
 
     Bad:
 
@@ -112,11 +112,11 @@ def _mixing(enum: EnumKind) -> Fix | None:
 
 @rule("MAG307", "enum-identity", fixable="safe", proof=CALLS)
 def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
-    """A body that takes a `str` for the member of an enumeration.
+    """A body that treats a `str` as the member of an enumeration.
 
-    What the op's body gets is the member's value, a plain `str`: `mode is Mode.ADD` is false, without an error, and
+    The op's body receives the member's value, a plain `str`: `mode is Mode.ADD` is false, without an error, and
     `mode.value` and `mode.name` do not exist. `==` holds for members of `class Mode(str, Enum)`, and never for those of
-    `class Mode(Enum)`: compare with `Mode.ADD.value`. Or make a member of it first: `mode = Mode(mode)`.
+    `class Mode(Enum)`: compare with `Mode.ADD.value`. Or convert it to a member first: `mode = Mode(mode)`.
 
     Bad:
 
@@ -149,7 +149,7 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
         return x + 1 if config.mode.value == "add" else x * 2
     ```
 
-    Bad (members that are no strings):
+    Bad (members that are not strings):
 
     ```python
     class Mode(Enum):
@@ -258,8 +258,8 @@ def _attribute(op: MagiOp, leaf: Leaf, expr: Expr) -> Iterator[Diagnostic]:
 def literal_value(op: MagiOp) -> Iterator[Diagnostic]:
     """A call that passes a string which the `Literal` does not list.
 
-    The decorator makes `str` of a `Literal`, and nothing checks the value any more: the op takes any string. Type
-    checkers do not see it, as the op's type is lost.
+    The decorator turns a `Literal` into `str`, so nothing checks the value: the op accepts any string. Type checkers do not
+    report it, as the op's type is lost.
 
     Bad:
 

@@ -74,11 +74,11 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
     - one that shares tasks in which the signatures of all kernels together have one entry for each tensor: its place behind those
       of the kernels before it, the cube core's first.
 
-    A kernel is left, with a note, where its signature is computed, where its orchestration is not known, and where its tasks
-    leave its place open or do not agree on it. Signatures stay as they are; `derive-signatures` corrects them.
+    A kernel is left unchanged, with a note, if its signature is computed, if its orchestration is not known, or if its
+    tasks do not determine its place or disagree on it. Signatures stay unchanged; `derive-signatures` corrects them.
 
-    With `action=drop` the field goes from every kernel, with the comments that are its own. Other mentions of it in the files that
-    had it come back as notes.
+    With `action=drop` the field is removed from every kernel, with its comments. Other mentions of it in these files are
+    reported as notes.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply

@@ -21,8 +21,8 @@ from opschema_rules.pypto.model import Kernel, Program
 
 
 class DeriveSignatures(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """With `incomplete-only=true` only missing signatures and those that are too short or too long are derived; one that has
-    its length keeps its directions.
+    """With `incomplete-only=true` only missing signatures and those of the wrong length are derived; others keep their
+    directions.
     """
 
     incomplete_only: bool = False
@@ -62,30 +62,30 @@ def _codes(item: Demand | Doubt) -> tuple[str, ...]:
     needs=(CPP,),
 )
 def derive_signatures(draft: Draft, sites: Sequence[Site], options: DeriveSignatures) -> Iterator[Note]:
-    """Fill in or correct the signatures of kernels from what the orchestration submits them with.
+    """Fill in or correct the signatures of kernels from the tensors that the orchestration submits them with.
 
-    Each task of a kernel tells which tensors it gets and how: `add_input` is `IN`, `add_output` is `OUT`, `add_inout` is `INOUT`.
-    A tensor added by `add_no_dep` may have any direction: what is declared for it stays, else it is `INOUT`, as pypto's code
-    generator writes it. Scalars have no place in a signature; those that stand at its end stay there.
+    Each task of a kernel shows its tensors and their directions: `add_input` is `IN`, `add_output` is `OUT`, `add_inout` is
+    `INOUT`. A tensor added by `add_no_dep` may have any direction: what is declared for it stays, else it is `INOUT`, as
+    pypto's code generator writes it. Scalars do not belong in a signature; those at its end are kept.
 
-    Which kernel of a task declares what depends on the tree's runtime, as the rule `signature-short` tells:
+    Which kernel of a task declares which tensors depends on the tree's runtime, see the rule `signature-short`:
 
-    - in a current runtime the longest signature of a task speaks for all its kernels. It is corrected, and so are others of
-      its length; where none has any, all of them get the entire list, and where one has it, those without stay without;
-    - where entries name their slots (`arg_index`), each kernel's are corrected as it names them, and what is new gets its
+    - in a current runtime the longest signature of a task counts for all its kernels. It is corrected, and so are others of
+      its length; if none has any, all of them get the entire list, and if one has it, those without a signature do not get
+      one;
+    - if entries name their slots (`arg_index`), each kernel's entries are corrected accordingly, and new entries get an
       `arg_index` too;
     - where signatures are counted together, their entries follow each other through the payload; where none has any, the
       first kernel of the task that runs in it once (the cube core's before those of vector cores) gets all.
 
-    Signatures that are right for the tree's runtime are not touched, nor those of a task of whose kernels none is reported by
-    `signature-missing`, `signature-short`, `signature-direction` or `scalar-position`: `opschema lint` lists before what is
-    changed, wherever in the tree it is, and `--only` changes less. A kernel is left as it is, with a note that says why, where
-    its signature is
-    missing or has the wrong length and
+    Signatures that are right for the tree's runtime are not changed, nor those of a task if none of its kernels is reported
+    by `signature-missing`, `signature-short`, `signature-direction` or `scalar-position`: `opschema lint` lists beforehand
+    what will be changed, and `--only` restricts it. A kernel is left unchanged, with a note that gives the reason, if its
+    signature is missing or has the wrong length and
 
-    - a task of it is not known, or the orchestration may submit it in ways that are not;
-    - the branches before a task, or two of its tasks, add a tensor in different ways;
-    - nothing shows which of a task's kernels is to declare which of its tensors.
+    - one of its tasks is not known, or the orchestration may submit it in unknown ways;
+    - the branches before a task, or two of its tasks, add a tensor in different directions;
+    - it is not known which of a task's kernels must declare which of its tensors.
 
     Files that do not import the enum yet do so afterwards.
 

@@ -29,8 +29,8 @@ _PLATFORM = re.compile(r"\w+\Z")
 
 
 class ToCallable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`platforms` are those that the cases run on (`a2a3sim,a2a3`); the old runner was told by its caller. For tests that run on
-    others, run the migration once for each with `--only`.
+    """`platforms` are those that the cases run on (`a2a3sim,a2a3`); the old runner got them from its caller. If tests run
+    on different platforms, run the migration once for each with `--only`.
     """
 
     platforms: list[str]
@@ -62,7 +62,7 @@ def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCa
     Until April 2026 a test of simpler was a folder with a `golden.py` and a `kernels/kernel_config.py`, and a runner was pointed to
     it. Now it is a class that pytest collects, with the same description as its `CALLABLE`.
 
-    `golden.py` becomes `test_<folder>.py`. Its functions and constants stay as they are; a class below them has
+    `golden.py` becomes `test_<folder>.py`. Its functions and constants stay unchanged; a class below them has
 
     - `CALLABLE`: `ORCHESTRATION` and `KERNELS` as they are written, comments too, with sources relative to the test;
     - the runtime in its decorator; `RTOL`, `ATOL` and `RUNTIME_ENV`;
@@ -70,7 +70,7 @@ def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCa
       before;
     - `generate_args` and `compute_golden`, which call the functions.
 
-    `kernel_config.py` goes; what it says of itself becomes the docstring of the class.
+    `kernel_config.py` is removed; its docstring becomes that of the class.
 
     Before, `bgemm/kernels/kernel_config.py`:
 
@@ -111,11 +111,11 @@ def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCa
         }
     ```
 
-    A description is left, with a note, where it is computed; where there is no `golden.py`, or a test already, and whether that
-    says the same; where either file does more than that, is a link or the target of one; and where code still refers to it.
-    Notes say where a person has to look at the new test: an orchestration without a signature, which scene tests need (it is
-    written where tasks only read, or read and write, each of its tensors); another number of outputs than `__outputs__` has;
-    repeated runs; paths in `RUNTIME_ENV`; and mentions in prose.
+    A description is left unchanged, with a note, if it is computed; if there is no `golden.py`, or already a test (the note
+    says whether it is the same); if either file does more than that, is a link or the target of one; and if code still
+    refers to it. Notes list what to check in the new test: an orchestration without a signature, which scene tests need (it
+    is written where tasks only read, or read and write, each of its tensors); another number of outputs than `__outputs__`
+    has; repeated runs; paths in `RUNTIME_ENV`; and mentions in prose.
 
         opschema migrate kernel-config-to-callable -o platforms=a2a3sim,a2a3 --only 'examples/a2a3/**' --apply
     """

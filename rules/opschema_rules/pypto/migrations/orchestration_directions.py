@@ -18,8 +18,8 @@ from opschema_rules.pypto.task_matching import entry_of
 
 
 class OrchestrationDirections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """With `written=true` tensors that are declared `IN` and written become `INOUT` too; memory that is only scratch is copied
-    back needlessly then.
+    """With `written=true`, tensors that are declared `IN` but written become `INOUT` too; scratch memory is then copied
+    back needlessly.
     """
 
     written: bool = False
@@ -64,21 +64,21 @@ def _code(entry: Entry, index: int, direction: Direction, options: Orchestration
     needs=(CPP,),
 )
 def orchestration_directions(draft: Draft, sites: Sequence[Site], options: OrchestrationDirections) -> Iterator[Note]:
-    """Declare tensors of the orchestration `INOUT` where a task reads what no task has written.
+    """Declare tensors of the orchestration `INOUT` if a task reads them before any task has written them.
 
-    The runtime copies only `IN` and `INOUT` tensors to the device: what reads an `OUT` before anything has written it reads what
-    the memory held before. `INOUT` is always right for such a tensor, at the cost of one copy.
+    The runtime copies only `IN` and `INOUT` tensors to the device: reading an `OUT` tensor before anything has written it
+    gives old memory. `INOUT` is always right for such a tensor, at the cost of one copy.
 
-    Nothing but the uses in the orchestration's source decides. An `OUT` becomes `INOUT` where its first use is not in a branch and
+    Only the uses in the orchestration's source count. An `OUT` becomes `INOUT` if its first use is not in a branch and
 
     - adds it by `add_input`; or
-    - adds it by `add_inout` to a task in a loop that gets no scalar: nothing tells the kernel which of its runs is the first,
-      so it reads in that one, too. A kernel that gets scalars may be told so by one (`is_first`), and one that runs once may
-      write before it reads; these stay.
+    - adds it by `add_inout` to a task in a loop that gets no scalar: the kernel cannot know which of its runs is the first,
+      so it reads in that one, too. A kernel with scalars may get this from one (`is_first`), and one that runs once may
+      write before it reads; these are kept.
 
-    Tensors that are declared `IN` and written stay, for the memory may be scratch that nobody copies back on purpose; with the
-    option they become `INOUT`, too. Orchestrations that cannot be followed to their end, and those of several `callables`, whose
-    tensors other chips may write, are left alone.
+    Tensors that are declared `IN` but written are kept, since the memory may be scratch that is intentionally not copied
+    back; with the option they become `INOUT`, too. Orchestrations that cannot be followed completely, and those of several
+    `callables`, whose tensors other chips may write, are not changed.
 
         opschema migrate orchestration-directions
         opschema migrate orchestration-directions -o written=true --only TestScalarData --apply

@@ -29,18 +29,18 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
 
 @migration("wrap-outputs", find=find, scope=SPECS, settled="every output is declared as one", proof=proofs.SPECS)
 def wrap_outputs(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
-    """Declare the outputs of entries as `pl.Out` or `pl.InOut`, as their `TensorSpec`s ask for.
+    """Declare the outputs of entries as `pl.Out` or `pl.InOut`, according to their `TensorSpec`s.
 
-    Of each parameter that PTO110 reports the annotation changes, and nothing else:
+    Only the annotations of parameters that PTO110 reports are changed:
 
     - a plain `pl.Tensor` whose spec has `is_output=True` becomes `pl.InOut[...]` if a spec gives it an `init_value` or the body
       reads it (`pl.load`, `pl.slice`), and `pl.Out[...]` otherwise;
     - a `pl.Out[...]` whose spec has an `init_value` becomes `pl.InOut[...]`.
 
-    A spec counts for the entry that it is passed with, never for another of the same parameter's name; what a `@pl.jit.host` entry
-    only hands on, for the function that takes it too. Left to a person, with a note, are outputs of which it is not known whether
-    they have an initial value, annotations that are names of others, files that import no `pl`, and entries whose specs are
-    computed.
+    A spec counts for the entry that it is passed with, never for another one with the same parameter name; if a
+    `@pl.jit.host` entry only passes a parameter on, it also counts for that function. Left unchanged, with a note, are
+    outputs whose initial value is not known, annotations that are aliases, files that do not import `pl`, and entries with
+    computed specs.
 
         opschema migrate wrap-outputs
         opschema migrate wrap-outputs --apply

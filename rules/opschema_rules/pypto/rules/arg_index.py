@@ -13,12 +13,12 @@ from opschema_rules.pypto.task_matching import Task, tasks
 
 @rule("PTO112", "arg-index-list", needs=(CPP,))
 def arg_index_list(program: Program) -> Iterator[Diagnostic]:
-    """An `arg_index` that does not go with its signature.
+    """An `arg_index` that does not match its signature.
 
     From simpler `b972b288e` until `b1e4bd239` each kernel with a `signature` had a parallel `arg_index`: the tensor of the
-    payload that each entry is for. A kernel without it, or with one of another length, is refused when the program is
-    loaded; a number that no task of the kernel has a tensor for is passed over by the dump, which is a warning. Other
-    runtimes have no such list, and for them nothing is looked at.
+    payload that each entry is for. A kernel without it, or with one of another length, is rejected when the program is
+    loaded; a number for which no task of the kernel has a tensor is ignored by the dump, which is a warning. Other runtimes
+    have no such list, so nothing is checked for them.
 
     Bad:
 

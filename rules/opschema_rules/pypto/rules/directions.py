@@ -22,13 +22,13 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     The dump copies an `IN` tensor before the kernel runs, an `OUT` tensor afterwards and an `INOUT` tensor both times. It
     follows the signature, not the orchestration: with a wrong direction the dump does not show the values that the kernel
     read or wrote. `add_no_dep` does not define how a tensor is used, so any direction is right for it. A tensor that is
-    added with `add_inout` for the order of tasks alone is `INOUT` to the runtime too.
+    added with `add_inout` only to order tasks is also `INOUT` to the runtime.
 
     Which tensor an entry is for depends on the runtime; see `signature-short`, which alone reports a list that leaves
-    tensors out. An entry is reported when it is right for no task of the kernel, whichever way is gone through the branches
-    before it; see `first-call-wins` for tasks that differ. Of the kernels of one task those with the longest list are judged
-    entry by entry; a shorter one may also name, in their order, the tensors that its kernel touches, and is reported when it
-    is neither that nor the beginning of the task's.
+    tensors out. An entry is reported if it is wrong for all tasks of the kernel, on every path through the branches before
+    them; see `first-call-wins` for tasks that differ. Of the kernels of one task, those with the longest list are checked
+    entry by entry; a shorter list may also name, in order, only the tensors that its kernel uses, and is reported if it is
+    neither that nor a prefix of the task's list.
 
     Bad:
 
@@ -38,7 +38,7 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     ]
     ```
 
-    Bad, right for neither arm of the branch:
+    Bad, wrong for both branches:
 
     ```python
     KERNELS = [
@@ -57,7 +57,7 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
 
-    Bad, a shorter list that is no part of the task's:
+    Bad, a shorter list that is not part of the task's:
 
     ```python
     KERNELS = [
@@ -191,12 +191,12 @@ def _redirected(program: Program, claim: Claim, kinds: Sequence[str]) -> Fix | N
 
 @rule("PTO111", "first-call-wins", severity="warning", needs=(CPP,))
 def first_call_wins(program: Program) -> Iterator[Diagnostic]:
-    """A kernel that two tasks submit with one tensor added in different ways.
+    """A kernel that two tasks submit with the same tensor in different directions.
 
-    A kernel has one signature for all of its tasks, and the compiler writes down the first: where one task adds a tensor
-    as `OUT` and another as `INOUT`, no signature is right for both, and the dump of one of them is wrong. Add the tensor
-    alike, or register the kernel under an id of its own for each. Ways through the branches before one submit, and turns
-    of a loop, are not distinguished, and `add_no_dep` goes with all.
+    A kernel has one signature for all of its tasks, and the compiler uses the first: if one task adds a tensor as `OUT` and
+    another as `INOUT`, no signature is right for both, and the dump of one of them is wrong. Add the tensor in the same
+    direction, or register the kernel under a separate id for each. Paths through the branches before one submit, and
+    iterations of a loop, are not distinguished, and `add_no_dep` matches any direction.
 
     Bad:
 

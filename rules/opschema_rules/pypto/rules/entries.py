@@ -18,9 +18,9 @@ from opschema_rules.pypto.model import OrchestrationPart, Program
 def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     """A description that names a function which its orchestration's source does not have.
 
-    The runtime looks the function up by its name when the program is loaded, and aborts. Nothing is said where the name
-    stands anywhere in the source, be it in a macro, where the source includes another that may define it, and where the
-    tree's runtime looks for `aicpu_orchestration_entry` whatever the description says, as older ones do.
+    The runtime looks the function up by its name when the program is loaded, and aborts. Nothing is reported if the name
+    appears anywhere in the source, even in a macro, if the source includes another file that may define it, or if the
+    tree's runtime always uses `aicpu_orchestration_entry`, as older ones do.
 
     Bad:
 
@@ -78,11 +78,11 @@ def _source_of(part: OrchestrationPart) -> str | None:
 
 @rule("PTO114", "orchestration-arguments", needs=(CPP,))
 def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
-    """An orchestration that takes more tensors than its signature declares, or than it says that it expects.
+    """An orchestration that reads more tensors than its signature, or its `expected_arg_count`, declares.
 
-    `orch_args.tensor(3)` is the fourth entry of the orchestration's signature. Behind the last one there is no tensor: the
-    runtime stages none, and the orchestration reads what lies there; with an `expected_arg_count` that is too small
-    as well, nothing checks it. Scalars have no entry, as they are no tensors.
+    `orch_args.tensor(3)` is the fourth entry of the orchestration's signature. After the last entry there is no tensor: the
+    runtime copies none, and the orchestration reads arbitrary memory; if `expected_arg_count` is too small as well, nothing
+    checks it. Scalars have no entry, as they are not tensors.
 
     Bad:
 

@@ -18,8 +18,7 @@ from opschema_rules.pypto.model import Kernel, Program
 def func_id(program: Program) -> Iterator[Diagnostic]:
     """A `func_id` that names no kernel, or the wrong one.
 
-    A task names its kernels by numbers, and the runtime looks up what is registered under them. Three things go wrong without
-    a message:
+    A task names its kernels by number, and the runtime looks these numbers up. Three mistakes cause no error message:
 
     * two kernels of one program have the same `func_id`: the later one takes the place of the earlier;
     * a task names a number that no kernel has. In a branch or loop, where it may never be submitted, that is a warning; it is
@@ -147,13 +146,13 @@ def _cores(kernel: Kernel, named: list[KernelId], source: str) -> Iterator[Diagn
 
 @rule("PTO109", "name-source", severity="warning", fixable="safe", proof=proofs.SAME)
 def name_source(program: Program) -> Iterator[Diagnostic]:
-    """Two kernels of a program whose names are those of each other's sources.
+    """Two kernels of a program whose names are swapped, judged by their source files.
 
-    Tools that draw the graph of tasks, and traces, call a kernel by its `name`. Where the names of two kernels are swapped
-    the program runs as it should, and whoever reads the graph looks for a fault in the wrong kernel.
+    Traces and drawings of the task graph show a kernel's `name`. If the names of two kernels are swapped, the program still
+    runs correctly, but whoever reads the graph searches for a problem in the wrong kernel.
 
-    A name fits a source if its words are words of the file's name, or their letters begin such words (`SF` of `softmax`). Only
-    a pair is reported where each name fits the other's source and not its own.
+    A name fits a source if its words are words of the file's name, or abbreviate such words (`SF` for `softmax`). A pair is
+    reported only if each name fits the other's source and not its own.
 
     Bad:
 

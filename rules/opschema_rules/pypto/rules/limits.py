@@ -18,11 +18,11 @@ from opschema_rules.pypto.task_matching import Task, entry_of, tasks
 def arg_limit(program: Program) -> Iterator[Diagnostic]:
     """More arguments than the runtime has room for.
 
-    A kernel takes at most 32 tensors and 16 scalars, the orchestration itself 256 and 128. A signature that is longer
-    is refused when the program is loaded, a payload when it is filled, so that its task fails; an `expected_arg_count`
-    beyond what there is room for is never met. The limits are those of the runtime in the tree, as its
-    `arg_direction.h` says: before simpler `19b2c0be5` a kernel could have 16 tensors and 32 scalars, before `b5261a7f3`
-    the orchestration 128 tensors. `max-tensors` and `max-scalars` in the configuration set those of a kernel.
+    A kernel takes at most 32 tensors and 16 scalars, the orchestration itself 256 and 128. A longer signature is rejected
+    when the program is loaded, a longer payload when it is filled, so its task fails; an `expected_arg_count` beyond the
+    limit is never met. The limits are those of the runtime in the tree, read from its `arg_direction.h`: before simpler
+    `19b2c0be5` a kernel could have 16 tensors and 32 scalars, before `b5261a7f3` the orchestration 128 tensors.
+    `max-tensors` and `max-scalars` in the configuration set those of a kernel.
 
     Bad:
 

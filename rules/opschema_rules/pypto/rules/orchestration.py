@@ -15,19 +15,18 @@ from opschema_rules.pypto.task_matching import WORDS
 
 @rule("PTO106", "orch-out-read", severity="warning", fixable="unsafe", proof=proofs.RECORDED, needs=(CPP,))
 def orch_out_read(program: Program) -> Iterator[Diagnostic]:
-    """A tensor that the orchestration declares `OUT` and reads before anything has written it.
+    """A tensor that the orchestration declares `OUT` but reads before anything has written it.
 
-    The runtime copies a tensor to the device if its entry in the orchestration's signature is `IN` or `INOUT`. One that is
-    `OUT` is only allocated there, and holds what was left in that memory (runtimes before simpler `affb46123` filled it with
-    zeros): an accumulator then starts with the values of an
-    earlier run, which shows as a result that is wrong now and then. Declare it `INOUT`; or, if the kernel writes the tensor
-    before it reads it, add it with `add_output`.
+    The runtime copies a tensor to the device if its entry in the orchestration's signature is `IN` or `INOUT`. An `OUT`
+    tensor is only allocated there, and contains what was left in that memory (runtimes before simpler `affb46123` filled it
+    with zeros): an accumulator then starts with the values of an earlier run, and the result is wrong now and then. Declare
+    it `INOUT`; or, if the kernel writes the tensor before it reads it, add it with `add_output`.
 
-    The first use counts, in the order in which tasks are submitted, and in branches that of each way; views and other names of
-    a tensor are followed. Nothing is said where the tensor goes where it cannot be followed before, where it may be written on
-    some way that leads to the use, be it in an earlier turn of a loop, and where a task in a loop takes it as `add_inout`
-    beside scalars, as these may tell the kernel to write in the first turn (`is_first`). An orchestration that is one of several
-    `callables` is left out: other chips may write its tensors.
+    The first use counts, in the order in which tasks are submitted, and on each branch; views and aliases of a tensor are
+    followed. Nothing is reported if the tensor was passed to something that cannot be followed, if it may be written on
+    some path to the use, including an earlier iteration of a loop, and if a task in a loop takes it as `add_inout` together
+    with scalars, as these may make the kernel write it in the first iteration (`is_first`). An orchestration that is one of
+    several `callables` is not checked: other chips may write its tensors.
 
     Bad:
 
@@ -63,7 +62,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
 
-    Bad (one way reads it, and the other alone writes it):
+    Bad (one branch reads it, and only the other writes it):
 
     ```python
     ORCHESTRATION = {
@@ -83,7 +82,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
 
-    Good (the first turn may write it):
+    Good (the first iteration may write it):
 
     ```cpp
     const ChipTensor &c = orch_args.tensor(2).ref();
@@ -95,7 +94,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (what the first task writes is read):
+    Good (the first task writes it):
 
     ```cpp
     const ChipTensor &c = orch_args.tensor(2).ref();
@@ -122,14 +121,14 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
 
 @rule("PTO107", "orch-in-written", severity="warning", fixable="unsafe", proof=proofs.RECORDED, needs=(CPP,))
 def orch_in_written(program: Program) -> Iterator[Diagnostic]:
-    """A tensor that the orchestration declares `IN` and writes.
+    """A tensor that the orchestration declares `IN` but writes.
 
-    The runtime copies a tensor back to the host unless its entry in the orchestration's signature is `IN`. What is written
-    into one that is `IN` stays on the device, and the host goes on with the old data. Declare it `INOUT`.
+    The runtime copies a tensor back to the host unless its entry in the orchestration's signature is `IN`. Writes to an
+    `IN` tensor stay on the device, and the host continues with the old data. Declare it `INOUT`.
 
-    Where a task reads the tensor as it writes it, or a later one does, it may be meant as scratch memory, which nobody needs
-    on the host: that is an info only. Nothing is said where what the orchestration does cannot be followed, or where it is
-    one of several `callables`: its tensors may be memory that chips share.
+    If the same task or a later one reads the tensor, it may be intended as scratch memory, which the host does not need:
+    that is only an info. Nothing is reported if the orchestration cannot be followed, or if it is one of several
+    `callables`: its tensors may be memory that chips share.
 
     Bad:
 

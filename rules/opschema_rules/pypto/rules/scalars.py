@@ -18,11 +18,11 @@ from opschema_rules.pypto.task_matching import Task, tasks
 def scalar_position(program: Program) -> Iterator[Diagnostic]:
     """A scalar before a tensor.
 
-    All tensors of a payload are added before its scalars: the runtime refuses a tensor behind a scalar, and the task
-    fails. In a signature a scalar need not stand at all, and if it does, then behind all tensors: entry *i* is for
-    tensor *i*, so that one before shifts every direction behind it. In the orchestration's own signature that decides
-    what is copied to the device and back; in a kernel's the dump alone is wrong, which is a warning (and older
-    runtimes, before simpler `b1e4bd239`, pass over it).
+    All tensors of a payload are added before its scalars: the runtime rejects a tensor after a scalar, and the task fails.
+    A signature may omit scalars; if it lists them, they follow all tensors: entry *i* is for tensor *i*, so a scalar before
+    a tensor shifts every later direction. In the orchestration's own signature, this determines what is copied to the
+    device and back; in a kernel's signature only the dump is wrong, which is a warning (and older runtimes, before simpler
+    `b1e4bd239`, ignore it).
 
     Bad:
 

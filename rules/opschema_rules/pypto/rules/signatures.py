@@ -18,12 +18,12 @@ from opschema_rules.pypto.task_matching import WORDS, fits
 
 @rule("PTO101", "signature-missing", severity="warning", fixable="safe", proof=proofs.RECORDED, needs=(CPP,))
 def signature_missing(program: Program) -> Iterator[Diagnostic]:
-    """A kernel that is submitted with tensors, and declares none.
+    """A kernel that is submitted with tensors, but declares none.
 
     The runtime's dump of arguments finds a task's tensors by the signatures of its kernels. If no kernel of a task declares
-    a signature, none of its tensors are dumped, and only a line in the log mentions it. Declare the direction of each tensor,
-    in the order in which the orchestration adds them, without the scalars. One kernel with a signature is enough for a task.
-    Trees whose runtime has no such dump are not checked.
+    a signature, none of its tensors are dumped, and only a line in the log mentions it. Declare the direction of each
+    tensor, in the order in which the orchestration adds them, without the scalars. One kernel with a signature is enough
+    for a task. Trees whose runtime cannot dump arguments are not checked.
 
     The fix writes the list if every task of the kernel is known and all tasks agree. A tensor without dependencies is
     written as `INOUT`, as the compiler does, and an `arg_index` where the runtime asks for one.
@@ -117,14 +117,14 @@ def _listed(slots: Sequence[Slot]) -> str:
 def signature_short(program: Program) -> Iterator[Diagnostic]:
     """Kernels whose signatures do not cover the tensors that they are submitted with.
 
-    Entry *i* of a signature is for tensor *i* of the payload, and of the kernels of a task the one with the longest list
-    speaks for all: tensors beyond it are not dumped. A list that is longer than a payload is right, so that a kernel may
-    be submitted with fewer tensors elsewhere.
+    Entry *i* of a signature is for tensor *i* of the payload. Of the kernels of a task, the longest list counts for all:
+    tensors beyond it are not dumped. A list that is longer than a payload is valid, so that a kernel may be submitted with
+    fewer tensors elsewhere.
 
     Older runtimes read signatures in other ways, which this rule follows. Before simpler `b1e4bd239`, a parallel
     `arg_index` named the tensor of each entry, and those that no kernel named were not dumped. Before `b972b288e`, the
-    signatures of a task's kernels had to have as many tensors together as the payload, neither less nor more, or
-    nothing of the task was dumped.
+    signatures of a task's kernels together had to have exactly as many tensors as the payload, or nothing of the task was
+    dumped.
 
     Bad:
 
@@ -134,7 +134,7 @@ def signature_short(program: Program) -> Iterator[Diagnostic]:
     ]
     ```
 
-    Bad, with both arms of the branch, the longer one counts:
+    Bad, the longer branch counts:
 
     ```cpp
     CoreTaskArgs p;
@@ -146,7 +146,7 @@ def signature_short(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
 
-    Good, the longest of the two speaks, and a prefix of it is right:
+    Good, the longer of the two counts, and a prefix of it is valid:
 
     ```python
     KERNELS = [

@@ -17,15 +17,15 @@ from opschema_rules.pypto.submodules import submodules
 
 @rule("PTO115", "source-missing")
 def source_missing(program: Program) -> Iterator[Diagnostic]:
-    """A source that a description names and that is not there.
+    """A source that a description names but that does not exist.
 
-    Orchestrations and kernels are compiled when a case runs, on a machine with the tool chain, and that is when a path that
-    a move or a new name left behind comes to light. A path in `CALLABLE` of a class below `@scene_test` is relative to the
-    file of the class; in `kernel_config.py` only one that is built from `__file__` is known, as any other depends on the
-    folder that the program runs in.
+    Orchestrations and kernels are compiled when a case runs, on a machine with the tool chain, so a path that is outdated
+    after a move or rename is noticed only then. A path in `CALLABLE` of a class below `@scene_test` is relative to the file
+    of the class; in `kernel_config.py` only one that is built from `__file__` is known, as any other depends on the folder
+    that the program runs in.
 
-    Nothing is said of absolute paths, of those that are computed, that lead out of the workspace or into a submodule, of
-    those that a `.gitignore` leaves out, as something makes them, and where the description's own file writes files.
+    Nothing is reported for absolute or computed paths, paths outside the workspace or in a submodule, and paths that a
+    `.gitignore` excludes, as they may be generated. Nothing is reported either if the description's own file writes files.
 
     Bad:
 

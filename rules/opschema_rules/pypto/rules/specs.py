@@ -13,20 +13,20 @@ from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
 
 @rule("PTO110", "golden-output-direction", severity="warning", fixable="unsafe", proof=proofs.SPECS)
 def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
-    """A parameter's direction does not move what its `TensorSpec` needs moved.
+    """A parameter's direction does not copy what its `TensorSpec` needs.
 
     The annotation of an entry's parameter becomes its direction in the orchestration's signature, and that decides what is
-    copied: `pl.Tensor` to the device only, `pl.Out` back only, `pl.InOut` both ways. So of a spec with `is_output=True` whose
-    parameter is a plain `pl.Tensor` the host reads back what it had before, and of a spec with an `init_value` whose
-    parameter is `pl.Out` the kernel finds undefined memory where the golden function starts from the value. The compiler
-    adds a direction where the parameter itself is handed to a kernel that writes it, but not behind a `pl.reshape` or in a
-    loop, so that what works today fails after a change of the body; hence a warning. A `pl.Out` whose spec is neither an
-    output nor has a value is a buffer between kernels, and right.
+    copied: `pl.Tensor` to the device only, `pl.Out` back only, `pl.InOut` both ways. So for a spec with `is_output=True`
+    whose parameter is a plain `pl.Tensor`, the host reads its old data back; for a spec with an `init_value` whose
+    parameter is `pl.Out`, the kernel gets undefined memory while the golden function starts from the value. The compiler
+    adds a direction if the parameter itself is passed to a kernel that writes it, but not after a `pl.reshape` or in a
+    loop, so working code may fail after a change of the body; hence a warning. A `pl.Out` whose spec is not an output and
+    has no value is a buffer between kernels, and valid.
 
-    Specs are paired with the entry that they are passed with: `run_jit(fn=..., specs=...)`, `run(program=..., specs=...)`, or
-    `define_tensors()` and `get_program()` of one test case. What a `@pl.jit.host` entry does nothing with but hand it on to one
-    `@pl.jit` function counts for that function's parameter too. A spec, direction or entry that is computed is left alone, and so
-    is an output that stays on the device (`resident=`) of a `@pl.jit.host` entry, which the harness reads back itself.
+    Specs are matched with the entry that they are passed with: `run_jit(fn=..., specs=...)`, `run(program=..., specs=...)`,
+    or `define_tensors()` and `get_program()` of one test case. A parameter that a `@pl.jit.host` entry only passes on to
+    one `@pl.jit` function counts for that function's parameter, too. A computed spec, direction or entry is not checked,
+    nor is an output that stays on the device (`resident=`) of a `@pl.jit.host` entry, which the harness reads back itself.
 
     Bad:
 
@@ -54,7 +54,7 @@ def golden_output_direction(entry: SpecEntry) -> Iterator[Diagnostic]:
     run_jit(fn=accumulate, specs=build_specs())
     ```
 
-    Bad, where the cache's history is lost:
+    Bad, the history of the cache is lost:
 
     ```python examples/attend.py
     import pypto.language as pl

@@ -58,12 +58,12 @@ def add_field(draft: Draft, sites: Sequence[Site], options: AddField) -> Iterato
     """Add a field to all entries that a condition chooses.
 
     The path is written with dots, and `*` stands for every key or item: `status`, `source.bench_manifest_driven`,
-    `signature.params.*.kw_only`. The value is YAML. A field that is there already stays, unless `-o replace=true`. A mapping
-    on the path that an entry lacks is made, but never in place of a `*`.
+    `signature.params.*.kw_only`. The value is YAML. An existing field is kept, unless `-o replace=true`. A missing mapping
+    on the path is created, but never in place of a `*`.
 
-    Entries are chosen by name (`-o op=Exp*,LogFwdOp`) and by conditions that all have to hold (`-o where=`):
-    `status=implemented`, `family!=norm*`, `has:source.bench`, `lacks:source.kernel_map`. A name that the manifest's schema
-    does not list, that no entry has and that is nearly one of those is refused as misspelt, but not behind `!=` and `lacks:`.
+    Entries are chosen by name (`-o op=Exp*,LogFwdOp`) and by conditions that must all be true (`-o where=`):
+    `status=implemented`, `family!=norm*`, `has:source.bench`, `lacks:source.kernel_map`. A name that is in neither the
+    manifest's schema nor an entry, but resembles one of those, is rejected as misspelt, except after `!=` and `lacks:`.
 
     The field is written as its neighbours are, in block or flow style, in the place that it has in the tree's other
     entries.

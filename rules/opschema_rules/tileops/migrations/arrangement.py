@@ -107,7 +107,7 @@ class Arrangement:
             yield Note(Place(file.path, Span(0, 0)), text, leaves_site=True)
 
     def _blocked(self) -> Iterator[Note]:
-        """The files that keep entries because their new file stays as it is."""
+        """The files that keep entries because their new file stays unchanged."""
         kept = {(entry.file.path, path) for entry, path in self.targets.items() if self._target_of(entry) != path}
         for own, path in sorted(kept):
             if own in self._parts:

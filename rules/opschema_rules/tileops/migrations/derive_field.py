@@ -48,7 +48,7 @@ def find(draft: Draft, options: DeriveField) -> Iterator[Site]:
     proof=ROWS,
 )
 def derive_field(draft: Draft, sites: Sequence[Site], options: DeriveField) -> Iterator[Note]:
-    """Add a field that entries lack, each with the value that follows from the code.
+    """Add a missing field to entries, with the value that follows from the code.
 
     | field | follows from |
     |---|---|
@@ -57,8 +57,8 @@ def derive_field(draft: Draft, sites: Sequence[Site], options: DeriveField) -> I
     | `source.kernel_map` | `default_kernel_map` of the op's class |
     | `source.bench_manifest_driven` | what the benchmark reads from the manifest |
 
-    Where the value does not follow with certainty, the entry is left and noted. A field that is there stays as it is. Entries
-    are chosen as by `add-field`.
+    If the value is not certain, the entry is left unchanged, with a note. An existing field is kept. Entries are chosen as
+    by `add-field`.
 
         opschema migrate derive-field -o path=source.kernel_map -o where=status=implemented
     """

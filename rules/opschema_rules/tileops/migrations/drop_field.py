@@ -50,12 +50,12 @@ def find(draft: Draft, options: DropField) -> Iterator[Site]:
     proof=ROWS,
 )
 def drop_field(draft: Draft, sites: Sequence[Site], options: DropField) -> Iterator[Note]:
-    """Drop a field from all entries that a condition chooses, with the comments that belong to it.
+    """Drop a field from all entries that a condition chooses, with its comments.
 
-    Paths and conditions are those of `add-field`; with `-o value=` only a field of that value goes. A mapping that is
-    left empty goes too, unless the tree writes it as `{}` elsewhere or demands it, or it is an input or the like, which an
-    author named. An anchor goes once all of its aliases do. If no entry has the field any more, code that still reads it
-    is noted.
+    Paths and conditions are those of `add-field`; with `-o value=` only a field with that value is removed. A mapping that
+    becomes empty is removed too, unless the tree writes it as `{}` elsewhere or requires it, or it is named by the author,
+    like an input. An anchor is removed once all of its aliases are. If no entry has the field any more, notes list code
+    that still reads it.
 
         opschema migrate drop-field -o path=signature.static_dims -o where=family=normalization
     """

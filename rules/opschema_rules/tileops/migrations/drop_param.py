@@ -71,17 +71,18 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
 def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Iterator[Note]:
     """Drop parameters: from `signature.params`, from rows, from rules that only constrain them, and from code.
 
-    In code a parameter of `__init__()` or `forward()` goes, and calls no longer pass it. Where the method uses it, or another
-    op that shares the method declares it, neither the code nor the entry changes, and a note says why (`drop-field` takes it
-    out of the manifest alone). With `-o value=` its uses are folded to that value: in the method, in
-    shape rules, in static dimensions and in the roofline; a rule that then always holds goes. An entry is left whole, and noted,
-    where a row of it or a call of its op gives another value, or an expression cannot take this one.
+    In code, a parameter of `__init__()` or `forward()` is removed, and calls no longer pass it. If the method uses it, or
+    another op that shares the method declares it, neither the code nor the entry changes, and a note gives the reason
+    (`drop-field` removes it from the manifest alone). With `-o value=` its uses are folded to that value: in the method, in
+    shape rules, in static dimensions and in the roofline; a rule that is then always true is removed. An entry is left
+    unchanged, with a note, if one of its rows or a call of its op gives another value, or if an expression cannot take this
+    one.
 
-    Where a shape declares a dimension of the same name, that stands for it from then on: rules, formulas and rows keep it.
-    A rule that only constrains what other rules name as well stays, and so does that in rows.
-    An entry is left whole, and noted, where an expression would name what nothing gives a value any more (no dimension, no
-    rule that equates it, and for rules no row), and where a part of it cannot be edited, such as one below an anchor.
-    What else uses it is left and noted: rules and formulas that relate it to other names, code that reads it from rows.
+    If a shape declares a dimension with the same name, that replaces it: rules, formulas and rows keep it. A rule that only
+    constrains names of other rules is kept, and so are these names in rows. An entry is left unchanged, with a note, if an
+    expression would read a name that no longer has a value (no dimension, no rule that equates it, and for rules no row),
+    or if a part of it cannot be edited, such as one below an anchor. Notes list what else uses the parameter: rules and
+    formulas that relate it to other names, code that reads it from rows.
 
         opschema migrate drop-param -o op=DropoutOp -o param=N_total,dtype
         opschema migrate drop-param -o op=SoftmaxFwdOp -o param=tune -o value=false
@@ -140,7 +141,7 @@ def _held_by_code(draft: Draft, drops: Sequence[_Drop], value: Data, *, fold: bo
 
 
 def _left(site: Site, left: LeftAlone) -> Iterator[Note]:
-    """The notes on an entry that is left whole."""
+    """The notes on an entry that is left unchanged."""
     if left.place == site.place:
         yield Note(site.place, left.reason, leaves_site=True)
     else:

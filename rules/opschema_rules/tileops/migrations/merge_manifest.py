@@ -18,8 +18,8 @@ from opschema_rules.tileops.proofs import ROWS
 
 
 class MergeManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``to`` is the file that takes the entries, ``file`` lists the files that are merged, all where it is empty, and ``ops``
-    says what becomes of a top-level ``ops:``.
+    """``to`` is the target file, ``file`` lists the files that are merged (default: all), and ``ops`` decides about a
+    top-level ``ops:``.
     """
 
     to: str
@@ -56,9 +56,10 @@ def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
 def merge_manifest(draft: Draft, sites: Sequence[Site], options: MergeManifest) -> Iterator[Note]:
     """Put the entries of several manifest files into one.
 
-    The entries are written one file after the other, each as it is, with the comments above it; the head of a file stands
-    before its first entry. The one file is laid out as it is already, else as the first that is merged: with a top-level
-    `ops:` where that has one, unless `-o ops=drop`. It is the reverse of `split-manifest`, and notes the same things.
+    The entries are written one file after the other, each unchanged, with the comments above it; the head of a file is
+    written before its first entry. An existing target file keeps its layout; otherwise it is that of the first merged file:
+    with a top-level `ops:` if that has one, unless `-o ops=drop`. It is the reverse of `split-manifest`, and notes the same
+    things.
 
         opschema migrate merge-manifest -o to=tileops/ops_manifest.yaml
     """

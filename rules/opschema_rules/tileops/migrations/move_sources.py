@@ -48,17 +48,18 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     proof=ROWS,
 )
 def move_sources(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
-    """Write the paths under `source` whose files have moved as they are now.
+    """Update the paths under `source` whose files have moved.
 
-    What is changed are the paths that `source-path` (SRC101) and `op-class` (SRC102) report, in `op`, `kernel`, `test` and
-    `bench`, one path or a list. A file is found by what it holds: the op's class, or the kernels that `kernel_map` names; where
-    these are in several files now and the path was no part of a list, it becomes one. Of several classes of one name the only
-    one below the same top folder is meant. Next by its name, but never a class's op: the same path in another case, the only
-    file of that name or with that folder above it, a package that became a module or the other way round, nearly that name in
-    the same folder. A test or benchmark is found as the only one below the same top folder that names the op's class. Last,
-    where the same path of every other entry went. A file that is another entry's, and does not speak of this one, is not it.
+    The migration changes the paths that `source-path` (SRC101) and `op-class` (SRC102) report, in `op`, `kernel`, `test`
+    and `bench`, one path or a list. A file is found by its contents: the op's class, or the kernels that `kernel_map`
+    names; where these are in several files now and the path was no part of a list, it becomes one. Of several classes with
+    one name, the only one below the same top folder is used. Next by its name, but never a class's op: the same path in
+    another case, the only file of that name or with that folder above it, a package that became a module or the other way
+    round, nearly that name in the same folder. A test or benchmark is found as the only one below the same top folder that
+    names the op's class. Last, the new place of the same path in all other entries. A file that belongs to another entry,
+    and does not mention this one, does not count.
 
-    What rests on less than a class is noted; so are paths for which nothing is found, and folders.
+    A match on less than a class gets a note; so do paths for which nothing is found, and folders.
 
     A kernel in `kernel_map` that the entry's kernel files define in another case only (`GqaKernel`, now `GQAKernel`) is
     written as they do.

@@ -36,7 +36,7 @@ from opschema_rules.tileops.proofs import ROWS
 
 
 class RenameInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``old`` and ``new`` are the input's names; ``op`` lists ops or patterns of their names, all where it is empty."""
+    """``old`` and ``new`` are the input's names; ``op`` lists ops or patterns of their names (default: all)."""
 
     old: str
     new: str
@@ -105,7 +105,7 @@ def _keys(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Node, str, str]]
 
 @migration("rename-input", find=find, options=RenameInput, scope=ENTRIES, settled="no entry has the input", proof=ROWS)
 def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> Iterator[Note]:
-    """Rename an input: in the signature, in all that speaks of it, in code.
+    """Rename an input: in its entry, in everything that refers to it, and in code.
 
     In the manifest: the input, `same_as()` and other dtypes and shapes that refer to it, columns of `dtype_combos`, shape rules,
     static dimensions, the keys `<input>_shape` of workload rows, variables and formulas of the roofline. A dimension or
@@ -113,17 +113,17 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
 
     In code: the parameter of `forward()`, `_infer_output_shapes()` (`<input>_shape` there), `_validate_dtypes()` and
     `eval_roofline()`, its uses and its docstring; arguments that calls of the op or of these methods pass by name; the keys
-    `"<input>_shape"` that tests and benchmarks read from rows. A method that ops share is renamed if all of them are, or
-    have the new name already. An op whose code cannot follow keeps the old name in the manifest too.
+    `"<input>_shape"` that tests and benchmarks read from rows. A shared method is changed if all its ops are renamed, or
+    already have the new name. If the code of an op cannot be changed, the op keeps the old name in the manifest too.
 
     The function that `roofline.func` names follows if all entries which name it do: its parameters, calls that pass them by
     name, and the keys and attributes that it reads of the op or of a row, unless the op's own code gives them their names.
 
-    Comments and messages are changed where the input is surely meant: `` `x` ``, `x.dtype`, a message that begins with
+    Comments and messages are changed if they certainly refer to the input: `` `x` ``, `x.dtype`, a message that begins with
     `x must`, or has `x` directly before a value of it (`f"x: {x_shape}"`).
 
-    A renaming that was left half done is completed. Calls that may be meant but cannot be followed, comments and messages
-    that hold the old name come back as notes.
+    An incomplete renaming is completed. Calls that may be affected but cannot be followed, and comments and messages that
+    contain the old name are reported as notes.
 
         opschema migrate rename-input -o op=DropoutOp,FFTC2COp -o old=x -o new=input
     """

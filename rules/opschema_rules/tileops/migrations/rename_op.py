@@ -61,18 +61,18 @@ def _has_class(entry: OpEntry, name: str) -> bool:
 
 @migration("rename-op", find=find, options=RenameOp, scope=ENTRIES, settled="the op has that name already", proof=ROWS)
 def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterator[Note]:
-    """Rename an op: its key in the manifest, its class, and every mention of either.
+    """Rename an op: its key in the manifest, its class, and every mention of them.
 
-    The class is renamed where it is defined, imported, exported and used, in ops, tests, benchmarks and scripts; so
-    are other entries that name the op (`variant_of`), and strings, comments, docstrings and documents where they hold exactly
-    that identifier. A module in which the name means something else (a class of its own, an import from elsewhere)
-    is left alone, as are files that tell what was (a changelog) and data files; each comes back as a note. So does
-    every longer name that holds the old one (`TestOldOp`).
+    The class is renamed where it is defined, imported, exported and used, in ops, tests, benchmarks and scripts; so are
+    other entries that name the op (`variant_of`), and strings, comments, docstrings and documents where they hold exactly
+    that identifier. A module in which the name means something else (a class of its own, an import from elsewhere) is not
+    changed, nor are historical files (a changelog) and data files; each is reported as a note. So is every longer name that
+    contains the old one (`TestOldOp`).
 
     If the key is not the name of a class, it may be any word, and the op's class may have the new name already: then only
     entire strings and words in backticks that are exactly the key are changed, and `variant_of`.
 
-    Paths, names of registered custom operators and the order of sorted lists stay as they are.
+    Paths, names of registered custom operators and the order of sorted lists stay unchanged.
 
         opschema migrate rename-op -o old=GroupNormFwdOpNoAffine -o new=GroupNormNoAffineFwdOp
     """

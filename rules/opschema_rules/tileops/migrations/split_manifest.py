@@ -23,8 +23,9 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class SplitManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``into`` is the entries' key that names their file, or names files and the ops in each (``math: Exp*, Log*; logic: And*``);
-    ``folder`` is where new files go, ``file`` restricts what is split, and ``ops`` says what becomes of a top-level ``ops:``.
+    """``into`` is the entries' key that names their file, or names files and the ops in each (``math: Exp*, Log*; logic:
+    And*``); ``folder`` is where new files go, ``file`` restricts what is split, and ``ops`` decides about a top-level
+    ``ops:``.
     """
 
     into: str
@@ -65,13 +66,13 @@ def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
 def split_manifest(draft: Draft, sites: Sequence[Site], options: SplitManifest) -> Iterator[Note]:
     """Give each family of entries a file of its own.
 
-    Each entry goes to the file that its key `-o into=` names (`family`), or to that of the group which lists it, as it is
-    written, with the comments above it; what stays is not touched. The comments at the head of a file that is left without
-    entries go to the file of its first entry. New files are written beside the old one, or to `-o folder=`; they have a
-    top-level `ops:` where the old one has, unless `-o ops=drop`, which takes it and the indentation away everywhere.
+    Each entry goes to the file that its key `-o into=` names (`family`), or to that of the group which lists it, unchanged,
+    with the comments above it; other entries are not touched. The comments at the head of a file without remaining entries
+    move to the file of its first entry. New files are written beside the old one, or to `-o folder=`; they have a top-level
+    `ops:` where the old one has, unless `-o ops=drop`, which removes it and the indentation everywhere.
 
-    Files with document markers, in flow style, or with aliases that would lead into another file stay as they are and are
-    noted; so are code and documents that name a file which is gone, or read `ops`.
+    Files with document markers, in flow style, or with aliases that would point into another file are left unchanged, with
+    a note; notes also list code and documents that name a removed file, or read `ops`.
 
         opschema migrate split-manifest -o into=family -o folder=tileops/manifest
         opschema migrate split-manifest -o "into=unary: Exp*, Log*; binary: Add*, Mul*"

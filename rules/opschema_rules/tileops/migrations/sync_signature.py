@@ -77,20 +77,20 @@ def _in_code(ops: Sequence[OpImplementation], what: Sequence[str]) -> Iterator[S
     "sync-signature", find=find, options=SyncSignature, scope=ENTRIES, settled="both sides say the same", proof=ROWS
 )
 def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) -> Iterator[Note]:
-    """Make what the manifest and the code say of parameters the same, after the side that `-o from=` names.
+    """Make the parameters of the manifest and the code agree; `-o from=` names the side that is right.
 
-    `-o what=` lists what is compared: `kw_only`, `defaults` and `order`, the first two if nothing is said.
+    `-o what=` lists what is compared: `kw_only`, `defaults` and `order` (default: the first two).
 
-    `from=code` changes the manifest: `kw_only: true` is added or taken away, `default` added, set or taken away, inputs and
+    `from=code` changes the manifest: `kw_only: true` is added or removed, `default` added, set or removed, inputs and
     parameters are written in the order of `forward()` and `__init__()`, each with its comments.
 
     `from=yaml` changes the code: parameters of `__init__()` move across the `*`, which itself moves where that is enough,
     comes where there is none and goes where nothing is left behind it (parameters that an op has for itself, such as
     `kernel_map`, stand behind it), get or lose their default, or stand in the order of the manifest, as do the inputs of
-    `forward()`. A method that ops share changes only if all their entries
-    say the same. Calls that pass by position what moves are noted.
+    `forward()`. A method that ops share changes only if all their entries say the same. Calls that pass moved parameters by
+    position are reported as notes.
 
-    Defaults that are computed, `*args` and comments among the parameters are left and noted.
+    Computed defaults, `*args` and comments among the parameters are left unchanged, with notes.
 
         opschema migrate sync-signature -o from=yaml -o what=kw_only
     """

@@ -19,12 +19,12 @@ def axis_beyond_rank(entry: OpEntry) -> Iterator[Diagnostic]:
     """An expression reads an axis that a tensor does not have.
 
     A declared `shape` fixes the rank, so `x.shape[2]` has no value on any call where `x` is `[M, K]`: a shape rule checks
-    nothing, a static dimension can never be committed to, and `eval_roofline()` raises. Shape rules, static dimensions and
-    the formulas of the roofline are looked at, `flops` and `bytes` where `roofline-form` lets them read shapes. Behind a
-    condition nothing is judged, for it may be a guard on the rank (`x.ndim < 3 or …`); presence tests (`bias is None or …`)
-    are no such guard.
+    nothing, a static dimension can never be compared, and `eval_roofline()` raises. Shape rules, static dimensions and
+    roofline formulas are checked; `flops` and `bytes` only where `roofline-form` lets them read shapes. Expressions after a
+    condition are not checked, since it may be a guard on the rank (`x.ndim < 3 or …`); presence tests (`bias is None or …`)
+    are not such a guard.
 
-    In the roofline of a `spec-only` entry it is a warning.
+    In the roofline of a `spec-only` entry this is a warning.
 
     Bad:
 

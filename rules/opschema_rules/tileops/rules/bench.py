@@ -31,8 +31,9 @@ REPORTS = ("ManifestBenchmark",)
 def bench_declared(entry: OpEntry) -> Iterator[Diagnostic]:
     """An implemented op does not declare that its benchmark is driven by the manifest.
 
-    Without `bench_manifest_driven: true`, what the benchmark does with workloads and roofline is not held to the manifest.
-    An implemented op that names a benchmark may not leave it out. It holds where the tree's specification demands it.
+    Without `bench_manifest_driven: true`, it is not checked whether the benchmark uses the manifest's workloads and
+    roofline. An implemented op that names a benchmark must declare it. This is checked if the tree's specification requires
+    it.
 
     Bad:
 
@@ -67,9 +68,9 @@ def bench_declared(entry: OpEntry) -> Iterator[Diagnostic]:
 def bench_workloads(manifest: Manifest) -> Iterator[Diagnostic]:
     """A benchmark does not take its workloads from the op's entry.
 
-    The file that `source.bench` names must call `load_workloads` or `workloads_to_params` with the op's name, so that what is
-    measured is what the manifest declares. The name may be written in the call or be a constant of the module. Where the file
-    hands the op's name on in other ways, or the argument is computed, nothing is reported.
+    The file that `source.bench` names must call `load_workloads` or `workloads_to_params` with the op's name, so that what
+    is measured is what the manifest declares. The name may be written in the call or be a constant of the module. If the
+    file passes on the op's name in other ways, or the argument is computed, nothing is reported.
 
     An error with `bench_manifest_driven: true`. Without it a warning, for implemented ops of trees whose specification
     demands the declaration.
@@ -110,7 +111,7 @@ def bench_workloads(manifest: Manifest) -> Iterator[Diagnostic]:
             ManifestBenchmark(NAME, make(shape, dtype)).run()
     ```
 
-    Good, handed on:
+    Good, passed on:
 
     ```python benchmarks/bench_example.py
     from kit.manifest import load_workloads
@@ -136,9 +137,9 @@ def bench_workloads(manifest: Manifest) -> Iterator[Diagnostic]:
 def bench_roofline(manifest: Manifest) -> Iterator[Diagnostic]:
     """A benchmark does not report the op's roofline.
 
-    The file that `source.bench` names must call `eval_roofline()` on an op, or make a `ManifestBenchmark` with the op's name;
-    figures counted beside it are not what the manifest declares. Where the file hands the op's name on in other ways,
-    nothing is reported.
+    The file that `source.bench` names must call `eval_roofline()` on an op, or make a `ManifestBenchmark` with the op's
+    name; figures that are computed elsewhere are not what the manifest declares. If the file passes on the op's name in
+    other ways, nothing is reported.
 
     An error with `bench_manifest_driven: true`. Without it a warning, for implemented ops of trees whose specification
     demands the declaration.

@@ -16,12 +16,12 @@ from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
 @rule("DTY109", "dtype-refused")
 def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
-    """`_validate_dtypes()` refuses dtypes that the manifest declares.
+    """`_validate_dtypes()` rejects dtypes that the manifest declares.
 
-    A hand-written `_validate_dtypes()` is executed, without running it, on tensors of every combination of dtypes that the
-    manifest declares for the inputs: of their unions, or the rows of `dtype_combos`. One that it refuses for certain is a call
-    that the manifest promises and nobody can make. A dtype that the constructor is given counts as any. It holds where the
-    tree's specification knows `_validate_dtypes`.
+    opschema interprets a hand-written `_validate_dtypes()`, without running it, for every combination of dtypes that the
+    manifest declares for the inputs: from their unions, or from the rows of `dtype_combos`. If it certainly rejects one,
+    the manifest promises a call that nobody can make. A dtype that is passed to the constructor may have any value. This is
+    checked if the tree's specification mentions `_validate_dtypes`.
 
     Bad:
 
@@ -113,12 +113,12 @@ def _written(dtypes: Mapping[str, str]) -> str:
 
 @rule("DTY110", "dtype-accepted", severity="warning")
 def dtype_accepted(manifest: Manifest) -> Iterator[Diagnostic]:
-    """`_validate_dtypes()` takes a dtype that the manifest does not declare.
+    """`_validate_dtypes()` accepts a dtype that the manifest does not declare.
 
-    A hand-written `_validate_dtypes()` is executed, without running it, with dtypes that an input does not declare. Where it
-    refuses some of them and takes others for certain, the manifest and the check do not agree on what the op supports. A
-    method that refuses no dtype of an input leaves it to other code and is not reported. It holds where the tree's
-    specification knows `_validate_dtypes`.
+    opschema interprets a hand-written `_validate_dtypes()`, without running it, with dtypes that the manifest does not
+    declare. If it certainly rejects some of them and accepts others, the manifest and the method disagree on the supported
+    dtypes. A method that rejects no dtype of an input leaves the check to other code and is not reported. This is checked
+    if the tree's specification mentions `_validate_dtypes`.
 
     Bad:
 

@@ -20,7 +20,7 @@ def _severity(manifest: Manifest) -> Severity:
 
 @rule("CAR101", "carrier-input")
 def carrier_input(op: OpImplementation) -> Iterator[Diagnostic]:
-    """An input is a tensor that a call passes; a carrier only stands in for a dtype or a device.
+    """An input is a carrier: it only stands in for a dtype or a device, and no call passes it.
 
     A carrier is a required 0-dimensional input that `forward()` does not take. The entry uses only its dtype, so the
     manifest declares an argument that callers cannot pass. Declare a parameter for the dtype or device instead, and
@@ -135,11 +135,11 @@ def _made(attributes: Iterable[CarrierAttribute]) -> Iterator[Related]:
 
 @rule("CAR103", "carrier-same-as")
 def carrier_same_as(op: OpImplementation) -> Iterator[Diagnostic]:
-    """A dtype is taken from a tensor that a call passes, not from a carrier.
+    """A dtype refers to a carrier, not to a tensor that a call passes.
 
-    `same_as(x)` and `promote_int_to_float(x)` say that a caller chooses the dtype by what it passes as `x`. Of a
-    carrier (see `carrier-input`) nobody passes anything, so the reference hides which dtypes there are: write
-    them, and declare the choice among them as a param.
+    `same_as(x)` and `promote_int_to_float(x)` say that a caller chooses the dtype by the tensor that it passes as `x`.
+    Nobody passes a carrier (see `carrier-input`), so the reference hides which dtypes are supported: list them, and declare
+    the choice among them as a param.
 
     Bad:
 
@@ -186,14 +186,14 @@ def carrier_same_as(op: OpImplementation) -> Iterator[Diagnostic]:
 
 @rule("CAR102", "carrier-attribute")
 def carrier_attribute(manifest: Manifest) -> Iterator[Diagnostic]:
-    """An op hands its custom op the tensors that it computes with, and no stand-in for a dtype or a device.
+    """An op passes its custom op a tensor that only stands in for a dtype or a device.
 
-    Found are 0-dimensional tensors that an op class makes, in `__init__()` or elsewhere, and hands to a custom op which
-    never uses their values: its implementation ignores the parameter or asks it for dtype, device or shape
-    only. They may be made by any chain of creation, conversion, reshaping and indexing whose shape is known, and kept
-    by assignment, by `setattr` or as a buffer. Every place the tensor reaches is followed. One that is read anywhere,
-    mutated, part of autograd, or handed to something that cannot be resolved, is no carrier. A warning in a tree
-    whose own checks still demand an input of every op.
+    The rule finds 0-dimensional tensors that an op class creates, in `__init__()` or elsewhere, and passes to a custom op
+    that never uses their values: its implementation ignores the parameter or reads only its dtype, device or shape. They
+    may be created by any chain of creation, conversion, reshaping and indexing whose shape is known, and stored by
+    assignment, by `setattr` or as a buffer. Every use of the tensor is followed. One that is read anywhere, mutated, part
+    of autograd, or passed to something that cannot be resolved is not a carrier. This is a warning in a tree whose own
+    checks still require an input of every op.
 
     Bad:
 
@@ -286,12 +286,12 @@ def _ops(carriers: Carriers, attributes: Iterable[CarrierAttribute]) -> tuple[st
 
 @rule("CAR104", "carrier-registration")
 def carrier_registration(manifest: Manifest) -> Iterator[Diagnostic]:
-    """A custom op takes the tensors that it computes with, and no stand-in for a dtype or a device.
+    """A custom op takes a tensor that only stands in for a dtype or a device.
 
-    Found are parameters of a custom op, registered by decorator, by call, through `torch.library.Library` or in a helper
-    that registers several, whose values no implementation uses while every caller fills them with a carrier (see
-    `carrier-attribute`). An op that ignores a real tensor, or mutates it, is not meant. A warning in a tree whose own
-    checks still demand an input of every op.
+    The rule finds parameters of a custom op, registered by decorator, by call, through `torch.library.Library` or in a
+    helper that registers several, whose values no implementation uses and for which every caller passes a carrier (see
+    `carrier-attribute`). An op that ignores a real tensor, or mutates it, is not reported. This is a warning in a tree
+    whose own checks still require an input of every op.
 
     Bad:
 

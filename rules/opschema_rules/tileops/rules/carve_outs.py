@@ -15,14 +15,14 @@ from opschema_rules.tileops.model import Manifest, Validator
 
 @rule("CAR105", "carrier-carve-out", severity="warning")
 def carrier_carve_out(validator: Validator) -> Iterator[Diagnostic]:
-    """A validator holds ops without tensor inputs to the same checks as all others.
+    """A validator exempts ops without tensor inputs from a check.
 
-    An exception keyed on `ref_api: "none"` and a `forward()` without arguments lets such an op declare inputs that
-    nothing passes (see `carrier-input`). An op that declares `inputs: {}` needs none: there is nothing to line up.
+    An exemption keyed on `ref_api: "none"` and a `forward()` without arguments lets such an op declare inputs that nothing
+    passes (see `carrier-input`). An op that declares `inputs: {}` needs no exemption: there is nothing to compare.
 
-    Found is an expression that tests both, whatever the names and wherever its result travels, if it skips a check: an
-    early return, or a condition that runs the check for other ops only. `ref_api: "none"` alone is no such test, and
-    neither is a test that reports the op.
+    The rule finds an expression that tests both, whatever the names and wherever its result is used, if it skips a check:
+    an early return, or a condition that runs the check for other ops only. A test of `ref_api: "none"` alone is not
+    reported, and neither is a test that reports the op.
 
     Bad:
 
@@ -80,10 +80,10 @@ def _consequences(found: CarveOut) -> Iterator[Related]:
 
 @rule("CAR106", "carrier-invariant", severity="info")
 def carrier_invariant(manifest: Manifest) -> Iterator[Diagnostic]:
-    """A check asks for an output, and for an input or a param; an op may do without tensor inputs.
+    """A check requires an input of every op, though an op may have no tensor inputs.
 
-    A validator or test that demands an input of every op makes ops that have none declare a carrier. Reported only
-    where some entry has no other input than a carrier (see `carrier-input`).
+    A validator or test that requires an input of every op makes ops that have none declare a carrier. This is reported only
+    if some entry has no input but a carrier (see `carrier-input`). Require an output, and an input or a param.
 
     Bad:
 

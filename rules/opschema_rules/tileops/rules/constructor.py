@@ -18,10 +18,10 @@ INFRASTRUCTURE = frozenset({"kernel_map", "tune", "target"})
 
 @rule("SIG201", "param-not-in-code")
 def param_not_in_code(op: OpImplementation) -> Iterator[Diagnostic]:
-    """A parameter of the manifest is one of neither `__init__()` nor `forward()`.
+    """Neither `__init__()` nor `forward()` has a parameter that the manifest declares.
 
-    A caller who reads the manifest passes it, and gets a `TypeError`. Where one of both methods cannot be known, or
-    takes `**kwargs`, nothing is reported. Entries that are `spec-only` count as warnings.
+    A caller who reads the manifest passes it, and gets a `TypeError`. If one of the methods is not known, or takes
+    `**kwargs`, nothing is reported. Findings in `spec-only` entries are warnings.
 
     Bad:
 
@@ -107,10 +107,10 @@ def _hint(name: str, choices: list[str]) -> str:
 
 @rule("SIG202", "static-dim-not-in-constructor")
 def static_dim_not_in_constructor(op: OpImplementation) -> Iterator[Diagnostic]:
-    """A name of `static_dims` is no parameter of `__init__()`.
+    """A name in `static_dims` is not a parameter of `__init__()`.
 
     `static_dims` names what the caller commits to when the op is constructed, so each name must be a parameter of the
-    constructor. It holds where the tree's specification knows `static_dims`.
+    constructor. This is checked if the tree's specification mentions `static_dims`.
 
     Bad:
 

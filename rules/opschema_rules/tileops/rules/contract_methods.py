@@ -18,10 +18,10 @@ from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 def infer_shapes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
     """`_infer_output_shapes()` does not take the inputs' shapes.
 
-    It is called with one argument for each declared input, named `<input>_shape`, an optional one included. A parameter of
-    another name, a missing one, or a further one without a default makes that call a `TypeError`, and with it the fake
-    implementation under `torch.compile`. A method that takes `*args` or `**kwargs` is not looked at. It holds where the
-    tree's specification knows `_infer_output_shapes`.
+    It is called with one argument for each declared input, named `<input>_shape`, including optional ones. With a parameter
+    of another name, a missing one, or an additional one without a default, that call raises a `TypeError`, and so does the
+    fake implementation under `torch.compile`. A method that takes `*args` or `**kwargs` is not checked. This is checked if
+    the tree's specification mentions `_infer_output_shapes`.
 
     Bad:
 
@@ -107,11 +107,11 @@ def _inputs_key(entry: OpEntry) -> Span:
 
 @rule("SIG302", "infer-shapes-outputs")
 def infer_shapes_outputs(manifest: Manifest) -> Iterator[Diagnostic]:
-    """`_infer_output_shapes()` returns the shapes of other outputs than the manifest declares.
+    """`_infer_output_shapes()` returns shapes for other outputs than the manifest declares.
 
-    Callers look each declared output up in the dictionary that it returns. Where it returns literal ones only, the keys of
-    at least one must be the names under `signature.outputs`; a method that several ops share may return others for the
-    rest. A dictionary that is computed is not looked at. It holds where the tree's specification knows
+    Callers look each declared output up in the dictionary that it returns. If it returns only literal dictionaries, the
+    keys of at least one must be the names under `signature.outputs`; a method that several ops share may return others for
+    the other ops. A dictionary that is computed is not checked. This is checked if the tree's specification mentions
     `_infer_output_shapes`.
 
     Bad:
@@ -194,10 +194,9 @@ def _literal_keys(method: Method, value: Expr) -> dict[str, Span] | None:
 def validate_dtypes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
     """A hand-written `_validate_dtypes()` does not take the declared inputs.
 
-    It is called with the inputs by name, without the optional ones that a call leaves out. One that is generated from the
-    manifest is right by itself; one that a class writes, or takes over from a function, must keep up with the manifest. A
-    method that takes `*args` or `**kwargs` is not looked at. It holds where the tree's specification knows
-    `_validate_dtypes`.
+    It is called with the inputs by name, without the optional ones that a call omits. A method that is generated from the
+    manifest is always right; one that a class defines, or assigns from a function, must match the manifest. A method that
+    takes `*args` or `**kwargs` is not checked. This is checked if the tree's specification mentions `_validate_dtypes`.
 
     Bad:
 

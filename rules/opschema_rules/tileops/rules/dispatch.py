@@ -19,8 +19,8 @@ from opschema_rules.tileops.op_classes import call_params
 def kernel_map_argument(manifest: Manifest) -> Iterator[Diagnostic]:
     """`__init__()` does not take `kernel_map`.
 
-    `kernel_map` lets a caller replace kernels. A constructor that does not take it (or `**kwargs`) puts the replacement
-    out of reach. It holds where the tree's specification knows slot S12.
+    `kernel_map` lets a caller replace kernels. A constructor that does not take it (or `**kwargs`) makes that impossible.
+    This is checked if the tree's specification mentions slot S12.
 
     Bad:
 
@@ -63,13 +63,13 @@ def _takes_kernel_map(method: Method) -> bool:
 def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
     """`__init__()` never calls `self.dispatch_kernel()`.
 
-    `dispatch_kernel` resolves and installs the kernels, and registers the instance for `torch.compile`. A constructor
-    that takes `kernel_map` and never gets there, neither itself nor through `super().__init__()` nor through a method of
-    its own, drops the caller's kernels silently. The finding stands at the last constructor that is given them. Where a
-    call cannot be followed, nothing is reported. It holds where the tree's specification knows slot S13.
+    `dispatch_kernel` resolves and installs the kernels, and registers the instance for `torch.compile`. A constructor that
+    takes `kernel_map` and never gets there, neither itself nor through `super().__init__()` nor through a method of its
+    own, drops the caller's kernels silently. The finding is at the last constructor that receives them. If a call cannot be
+    followed, nothing is reported. This is checked if the tree's specification mentions slot S13.
 
-    With `spec = ["dispatch-in-init"]` the contract is stricter: the call stands in `__init__()` itself, or in a constructor that
-    it calls. A call in another method is reported.
+    With `spec = ["dispatch-in-init"]` the rule is stricter: the call must be in `__init__()` itself, or in a constructor
+    that it calls. A call in another method is reported.
 
     Bad:
 
@@ -232,9 +232,9 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
 def contract_stub(op: OpImplementation) -> Iterator[Diagnostic]:
     """An op's class leaves a method of its contract abstract.
 
-    A base class says by `@abstractmethod` which methods every op must write. A class that inherits the abstract one cannot
-    even be constructed; one that inherits a body of `raise NotImplementedError` in its place can, and fails when it is
-    called. Methods that a hook such as `__init_subclass__` may generate are left alone.
+    A base class marks the methods that every op must implement with `@abstractmethod`. A class that inherits the abstract
+    method cannot be constructed; one that inherits a body of `raise NotImplementedError` instead can, but fails when the
+    method is called. Methods that a hook such as `__init_subclass__` may generate are not reported.
 
     Bad:
 
@@ -257,7 +257,7 @@ def contract_stub(op: OpImplementation) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
 
-    Good, a base between both writes it:
+    Good, a class in between implements it:
 
     ```python
     class ExampleBase(Op):

@@ -36,11 +36,11 @@ class Combo(msgspec.Struct, frozen=True):
 def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row of `dtype_combos` is not one dtype for each input.
 
-    Every row pins one combination: a column for every required input, outputs as far as they do not follow, and in each
-    column one dtype or `same_as(x)` for a column of the same row. A tensor that the signature declares `same_as(x)` has the
-    dtype of `x` in every row. Columns of optional inputs are the business of `optional-reference`.
+    Every row is one combination: a column for every required input, and for outputs whose dtype does not follow; each
+    column has one dtype, or `same_as(x)` with a column of the same row. A tensor that the signature declares `same_as(x)`
+    has the dtype of `x` in every row. `optional-reference` checks columns of optional inputs.
 
-    Bad, `w` has no column and `z` is no tensor:
+    Bad, `w` has no column and `z` is not a tensor:
 
     ```yaml
     signature:
@@ -51,7 +51,7 @@ def dtype_combos(entry: OpEntry) -> Iterator[Diagnostic]:
         - {x: float16, z: int8}
     ```
 
-    Bad, the columns pin nothing:
+    Bad, the columns fix nothing:
 
     ```yaml
     signature:
@@ -219,7 +219,7 @@ def _same_as(tensor: Tensor) -> str | None:
 def combo_outside_union(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row of `dtype_combos` assigns a dtype that the tensor's own `dtype` does not list.
 
-    The combinations are a subset of the product of the declared unions; what a tensor cannot be, no row can make it.
+    The combinations are a subset of the product of the declared unions; a row cannot add a dtype.
 
     Bad:
 
@@ -258,9 +258,9 @@ def combo_outside_union(entry: OpEntry) -> Iterator[Diagnostic]:
 def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A workload row runs a dtype that no tensor of the op can have.
 
-    A row's `dtypes` drive the op's main dtype, be it of the first input, of another one or of the output. So a dtype is wrong
+    A row's `dtypes` set the op's main dtype: that of the first input, of another one or of the output. So a dtype is wrong
     only if no tensor's `dtype` allows it, or if `dtype_combos` lists the supported combinations and none of them has it.
-    Entries with a dtype that cannot be resolved, and entries with a param that is a dtype itself, are not judged.
+    Entries with an unresolved dtype, and entries with a param of type dtype, are not checked.
 
     Bad:
 
@@ -309,9 +309,9 @@ def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
 def duplicate_combo(entry: OpEntry) -> Iterator[Diagnostic]:
     """Two rows of `dtype_combos` list the same combination.
 
-    The rows are a set: one that repeats another supports nothing more, and stands where another combination was probably
-    meant. Rows are compared by what they assign, `same_as(x)` followed and aliases of dtypes resolved; the order of their
-    columns does not count. Rows with a column that has no dtype are not compared.
+    The rows are a set: a repeated row adds nothing, and another combination was probably meant. Rows are compared by the
+    dtypes that they assign, with `same_as(x)` and aliases of dtypes resolved; the order of columns does not matter. Rows
+    with a column that has no dtype are not compared.
 
     Bad:
 

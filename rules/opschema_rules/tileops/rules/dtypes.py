@@ -27,14 +27,14 @@ from opschema_rules.tileops.proofs import ROWS, VALIDATOR
 
 @rule("DTY101", "unknown-dtype", fixable="safe", pure=True, proof=VALIDATOR)
 def unknown_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A dtype is none that torch has.
+    """A dtype does not exist in torch.
 
     Each alternative of a tensor's `dtype` and each item of a row's `dtypes` is the name of a torch dtype (`float16`, not
-    `fp16` or `torch.float16`); a tensor may have `same_as(x)` or `promote_int_to_float(x)` instead. A row lists one dtype
-    an item, because the benchmark looks it up in torch. Where the tree's validator lists the dtypes that it accepts, that
+    `fp16` or `torch.float16`); a tensor may have `same_as(x)` or `promote_int_to_float(x)` instead. Each item of a row is
+    one dtype, because the benchmark looks it up in torch. If the tree's validator lists the dtypes that it accepts, that
     list counts.
 
-    The fix writes the name out; it is safe where the spelling leaves no doubt.
+    The fix writes the full name; it is safe if the spelling is unambiguous.
 
     Bad:
 
@@ -142,8 +142,8 @@ def _renaming(entry: OpEntry, node: Node, token: DtypeToken, name: str) -> Fix |
 def same_as_unknown(entry: OpEntry) -> Iterator[Diagnostic]:
     """`same_as(x)` refers to a tensor that the signature does not declare.
 
-    The reference names an input or an output of the same entry; a param has no dtype to lend. Nothing is reported while a
-    part of `inputs` or `outputs` is malformed.
+    The reference names an input or an output of the same entry; a param has no dtype. Nothing is reported while a part of
+    `inputs` or `outputs` is malformed.
 
     Bad:
 
@@ -262,9 +262,9 @@ def _cycle(entry: OpEntry, problem: DtypeProblem) -> Diagnostic:
 
 @rule("DTY104", "promote-int-to-float", pure=True)
 def promote_int_to_float(entry: OpEntry) -> Iterator[Diagnostic]:
-    """`promote_int_to_float(x)` stands on an input, or refers to something that is no input.
+    """`promote_int_to_float(x)` is used for an input, or refers to something that is not an input.
 
-    It says what an *output* is: `float32` where the input `x` is integral, else the dtype of `x`.
+    It defines the dtype of an *output*: `float32` if the input `x` is integral, else the dtype of `x`.
 
     Bad:
 

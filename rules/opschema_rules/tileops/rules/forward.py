@@ -14,16 +14,16 @@ from opschema_rules.tileops.model import Manifest, OpImplementation
 
 @rule("SIG101", "forward-order")
 def forward_order(manifest: Manifest) -> Iterator[Diagnostic]:
-    """`forward()` does not take what the manifest declares, in its order.
+    """`forward()` does not take the inputs and parameters that the manifest declares, in their order.
 
-    A caller passes inputs by position. When `forward()` takes them in another order, under other names, or takes
-    fewer or more of them, code that is written or generated from the manifest feeds the wrong tensors, often without an
-    error. `forward()` must take the inputs in the order of `signature.inputs`, and then, in the order of
-    `signature.params`, those parameters that it takes at all. Keyword-only parameters have no order.
+    A caller passes inputs by position. If `forward()` takes them in another order, under other names, or takes fewer or
+    more of them, code that is written or generated from the manifest passes the wrong tensors, often without an error.
+    `forward()` must take the inputs in the order of `signature.inputs`, and then, in the order of `signature.params`, the
+    parameters that it takes. Keyword-only parameters have no order.
 
-    Not looked at: a `forward()` that is generated or decorated so that its parameters cannot be known, inputs that `*args` or
-    `**kwargs` may take, and carriers, which have a rule of their own (`carrier-input`). Entries that are `spec-only` count
-    as warnings.
+    Not checked are a `forward()` that is generated or decorated so that its parameters are not known, inputs that `*args`
+    or `**kwargs` may take, and carriers, which have their own rule (`carrier-input`). Findings in `spec-only` entries are
+    warnings.
 
     Bad:
 
@@ -54,7 +54,7 @@ def forward_order(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](input)
     ```
 
-    Good, `scale` is a parameter that `forward()` takes behind the inputs:
+    Good, `scale` is a parameter that `forward()` takes after the inputs:
 
     ```yaml
     signature:
@@ -126,9 +126,8 @@ def _reordered(method: Method, result: Alignment) -> Drift:
 def forward_positional(manifest: Manifest) -> Iterator[Diagnostic]:
     """`forward()` takes a declared input by keyword only.
 
-    Inputs are passed by position, in the order of `signature.inputs`: benchmarks, fakes and compiled graphs do so. An
-    input behind the `*` of `forward()` cannot be passed that way, whatever its place in the order. Parameters may stand
-    behind the `*`.
+    Inputs are passed by position, in the order of `signature.inputs`: benchmarks, fakes and compiled graphs do so. An input
+    after the `*` of `forward()` cannot be passed that way. Parameters may follow the `*`.
 
     Bad:
 
@@ -178,13 +177,13 @@ def _inputs(op: OpImplementation) -> Iterator[tuple[Method, Slot, Slot]]:
 
 @rule("SIG103", "optional-default")
 def optional_default(manifest: Manifest) -> Iterator[Diagnostic]:
-    """An input is optional on one side only.
+    """An input is optional in only one of manifest and code.
 
-    `optional: true` promises that a call may leave the input out, so `forward()` must default it to `None`: that is an
-    error. The other way round, an input that the manifest requires and `forward()` defaults is a warning: a call
-    without it succeeds, and no workload, shape rule or roofline says what it means.
+    `optional: true` promises that a call may omit the input, so `forward()` must default it to `None`; otherwise it is an
+    error. Conversely, an input that the manifest requires and `forward()` defaults is a warning: a call without it
+    succeeds, and no workload, shape rule or roofline says what it means.
 
-    It holds where the tree's manifest specification knows `optional: true`.
+    This is checked if the tree's manifest specification mentions `optional: true`.
 
     Bad:
 
@@ -204,7 +203,7 @@ def optional_default(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, bias)
     ```
 
-    Bad, the code grants what the manifest does not promise:
+    Bad, the code allows what the manifest does not promise:
 
     ```yaml
     signature:

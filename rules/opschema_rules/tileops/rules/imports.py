@@ -19,10 +19,10 @@ from opschema_rules.tileops.model import Manifest, OpEntry
 def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
     """A module of the ops imports a name that its module does not define.
 
-    Such an import fails as soon as it runs, and all ops of the module with it. Looked at are the modules that implement ops
-    and those beside them, as far as they import from modules of the workspace. Imports in `try` or under a condition (as
-    `if TYPE_CHECKING`) are left alone, and so are modules that make their names at run time. A module that is not there may be
-    generated; it is reported only where one beside it has nearly its name and defines what is wanted.
+    Such an import fails as soon as it runs, so no op of the module can be imported. The rule checks the modules that
+    implement ops and those beside them, and their imports from modules of the workspace. Imports in `try` or under a
+    condition (such as `if TYPE_CHECKING`), and modules that create their names at run time, are not reported. A missing
+    module may be generated; it is reported only if one beside it has nearly the same name and defines the imported name.
 
     Bad:
 
@@ -166,10 +166,10 @@ def _public_names(file: PythonFile) -> list[str]:
 
 @rule("SRC106", "roofline-func")
 def roofline_func(manifest: Manifest) -> Iterator[Diagnostic]:
-    """`roofline.func` names no function of the workspace.
+    """`roofline.func` does not name a function of the workspace.
 
-    The dotted path is imported to compute a roofline. Its module must exist, and define a function, or a class, of that name.
-    Functions of other packages are not looked at. An entry that is `spec-only` counts as a warning.
+    The dotted path is imported to compute a roofline. Its module must exist, and define a function, or a class, of that
+    name. Functions of other packages are not checked. A finding in a `spec-only` entry is a warning.
 
     Bad:
 

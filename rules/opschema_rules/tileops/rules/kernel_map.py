@@ -22,11 +22,11 @@ from opschema_rules.tileops.model import OpImplementation
 def kernel_map(op: OpImplementation) -> Iterator[Diagnostic]:
     """`source.kernel_map` differs from the class's `default_kernel_map`.
 
-    The manifest's map is the op's table of kernels: what a caller can replace, and what somebody who implements the op has to
-    write. Its keys and class names must be those of the dictionary that `default_kernel_map` returns, over all its
+    The manifest's map lists the op's kernels: those that a caller can replace, and that an implementation of the op must
+    provide. Its keys and class names must be those of the dictionary that `default_kernel_map` returns, in all its
     branches. Class attributes such as `self._op_name` and `self.kernel_cls` are followed. A class that returns an empty map
-    leaves its kernels to the ops it is composed of and is not compared; neither is a part that is computed. Entries that
-    are `spec-only` count as warnings.
+    uses the kernels of the ops that it is composed of and is not compared; neither is a computed part. Findings in
+    `spec-only` entries are warnings.
 
     Bad:
 
@@ -35,7 +35,7 @@ def kernel_map(op: OpImplementation) -> Iterator[Diagnostic]:
       kernel_map: {example: OtherKernel}
     ```
 
-    Bad, a kernel that the manifest does not know:
+    Bad, a kernel that the manifest does not list:
 
     ```python
     class ExampleFwdOp(Op):

@@ -22,8 +22,8 @@ RESERVED_KEYS = ("dtypes", "label")
 def duplicate_op(manifest: Manifest) -> Iterator[Diagnostic]:
     """An op is declared twice.
 
-    The loader merges all files of the manifest by op name. A name that two files declare makes it raise, so nothing loads;
-    within one file YAML keeps the last entry, and the first one is lost without a word.
+    The loader merges all files of the manifest by op name. It raises for a name that two files declare, so nothing loads;
+    within one file YAML keeps the last entry, and the first one is lost silently.
 
     Bad:
 
@@ -56,11 +56,11 @@ def duplicate_op(manifest: Manifest) -> Iterator[Diagnostic]:
 def op_key_format(entry: OpEntry) -> Iterator[Diagnostic]:
     """An op's name puts its direction in the wrong place, or leaves it out.
 
-    A key is `{Name}[Fwd|Bwd]Op`: a word that tells variants apart belongs to the name and stands before the direction. The
-    direction may be left out only where the manifest does not carry both directions of the op. The key is the class's
-    name, so the class is renamed with it.
+    A key is `{Name}[Fwd|Bwd]Op`: a word that distinguishes variants belongs to the name and precedes the direction. The
+    direction may be omitted only if the manifest does not declare both directions of the op. The key is the class's name,
+    so rename the class with it.
 
-    Holds where the tree's specification states the format.
+    This is checked if the tree's specification states the format.
 
     Bad:
 
@@ -71,7 +71,7 @@ def op_key_format(entry: OpEntry) -> Iterator[Diagnostic]:
       roofline: {}
     ```
 
-    Bad, its backward sibling makes the direction necessary:
+    Bad, the direction is needed because there is a backward op:
 
     ```yaml kit/manifest/example.yaml
     MaxPoolOp:
@@ -111,11 +111,11 @@ def _class(entry: OpEntry) -> Iterator[Related]:
 
 @rule("MAN104", "name-collision", pure=True)
 def name_collision(entry: OpEntry) -> Iterator[Diagnostic]:
-    """Two things of an entry have one name.
+    """Two parts of an entry have the same name.
 
-    Inputs, params and `static_dims` share a namespace: shape rules and formulas read them by name, and the code takes them as
-    arguments. A param that is called `dtypes` or `label` cannot be given in a workload row, where these keys are reserved
-    (of an op with one input, `workload-keys` says so). An output may have the name of the input it overwrites.
+    Inputs, params and `static_dims` share a namespace: shape rules and formulas read them by name, and the code takes them
+    as arguments. A param named `dtypes` or `label` cannot be given in a workload row, where these keys are reserved (for an
+    op with one input, `workload-keys` reports it). An output may have the name of the input it overwrites.
 
     Bad:
 
@@ -177,8 +177,8 @@ def _a(noun: str) -> str:
 def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
     """An entry promises what its status cannot keep.
 
-    `torch_compile_fullgraph: true` promises that the implementation can be captured whole; a `spec-only` entry has no
-    implementation that could. Either the status is out of date, or the promise is premature.
+    `torch_compile_fullgraph: true` promises that the implementation can be captured as one graph; a `spec-only` entry has
+    no implementation that could. Either the status is out of date, or the promise is premature.
 
     Bad:
 
@@ -214,12 +214,12 @@ def status_promise(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("MAN106", "variant-of")
 def variant_of(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An entry names a primary that is not there, is a variant itself, or is implemented elsewhere.
+    """`variant_of` names an entry that does not exist, is a variant itself, or is implemented elsewhere.
 
     `variant_of` links an entry to the primary form of the same op: one level deep, with the same `source.kernel` and
     `source.op`.
 
-    Holds where the tree's specification describes `variant_of`; newer ones do without.
+    This is checked if the tree's specification describes `variant_of`; newer ones do not have it.
 
     Bad:
 

@@ -13,17 +13,18 @@ from opschema_rules.tileops.mutated_inputs import OpWithOperators, Writes
 
 @rule("SIG304", "mutates-args")
 def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
-    """The operators of an op write other inputs than the manifest marks `mutated: true`.
+    """The custom operators of an op write to other inputs than the manifest marks with `mutated: true`.
 
-    `mutates_args` of a `torch.library.custom_op`, or its schema, tells the compiler which tensors a call changes,
-    `mutated: true` tells the manifest's readers. Both must name the same inputs. The operators of an op are those that
+    `mutates_args` of a `torch.library.custom_op`, or its schema, declares to the compiler which tensors a call changes;
+    `mutated: true` declares it in the manifest. Both must name the same inputs. The operators of an op are those that
     `compile_op_names` lists and those that `forward()` calls, however they are registered: by decorators, in helpers and
-    loops, through a library; one that it lists must be registered somewhere in the tree. An op without any has those of
-    the kernels in `default_kernel_map`, where `forward()` passes its own arguments on by their names. The tensor
-    arguments of a listed operator are the inputs, by their names or else in their order; what it writes beyond them is an
-    output buffer, but no attribute of the op: what outlives the call is an input. That a marked input is never written is
-    reported where all operators of the op are known. Nothing is reported of an operator whose own declaration is wrong
-    (`undeclared-mutation`, `unused-mutation`). The rule holds where the tree's specification knows `mutated: true`.
+    loops, through a library; one that it lists must be registered somewhere in the tree. For an op without any, the
+    operators of the kernels in `default_kernel_map` count, if `forward()` passes its own arguments on by name. The tensor
+    arguments of a listed operator are the inputs, matched by name or else by position; other tensors that it writes to are
+    output buffers, except attributes of the op: a tensor that outlives the call is an input. That a marked input is never
+    written is reported where all operators of the op are known. Nothing is reported for an operator whose own declaration
+    is wrong (`undeclared-mutation`, `unused-mutation`). The rule applies if the tree's specification mentions
+    `mutated: true`.
 
     Bad:
 
@@ -83,7 +84,7 @@ def mutates_args(subject: OpWithOperators) -> Iterator[Diagnostic]:
     def _example(x: torch.Tensor, instance_key: str) -> torch.Tensor: ...
     ```
 
-    Good, `out` is a buffer and no input:
+    Good, `out` is a buffer, not an input:
 
     ```yaml
     signature:

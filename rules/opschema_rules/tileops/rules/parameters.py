@@ -194,14 +194,14 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
 
 @rule("SIG204", "ctor-kw-only", fixable="safe", proof=ROWS)
 def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
-    """A parameter is keyword-only on one side only.
+    """A parameter is keyword-only in only one of manifest and code.
 
-    Parameters are positional unless the manifest says `kw_only: true`. A constructor that puts one behind its `*` refuses
-    calls that the manifest promises; one that takes it by position too grants more than the manifest says.
+    Parameters are positional unless the manifest says `kw_only: true`. A constructor with the parameter after its `*`
+    rejects calls that the manifest promises; one that also takes it by position allows more than the manifest says.
 
-    In the first case the finding stands at the constructor, and the fix, which adds `kw_only: true`, is unsafe: the
-    manifest is the source of truth. In the second it stands in the manifest, and removing `kw_only` is safe. It holds
-    where the tree's specification knows `kw_only`.
+    In the first case the finding is at the constructor, and the fix, which adds `kw_only: true`, is unsafe: the manifest is
+    the source of truth. In the second it is in the manifest, and removing `kw_only` is safe. This is checked if the tree's
+    specification mentions `kw_only`.
 
     Bad:
 
@@ -275,15 +275,15 @@ def _only_in_manifest(method: Method, param: Param, declared: ParamDecl) -> Drif
 
 @rule("SIG205", "none-annotation", fixable="safe", proof=ROWS)
 def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
-    """A parameter admits `None` on one side only.
+    """A parameter admits `None` in only one of manifest and code.
 
-    Whether a type admits `None` decides whether a caller may withhold the value, so the manifest's `type` and the
-    annotation in the code must agree on it; how they spell the type is free. `Optional[X]`, `Union[X, None]`, `X | None`,
-    annotations in quotes and names of such types are followed. A type that cannot be followed is not compared.
+    Whether a type admits `None` decides whether a caller may omit the value, so the manifest's `type` and the annotation in
+    the code must agree on it; the spelling of the type does not matter. `Optional[X]`, `Union[X, None]`, `X | None`, quoted
+    annotations and aliases are followed. A type that cannot be followed is not compared.
 
-    Where only the code admits `None`, the finding stands in the manifest and the fix adds `| None` there. Where only the
-    manifest does, it stands at the annotation. It holds where the tree's specification compares it. A `default: null` that
-    the manifest's own type does not admit is the business of `null-default`.
+    If only the code admits `None`, the finding is in the manifest and the fix adds `| None` there. If only the manifest
+    does, it is at the annotation. This is checked if the tree's specification compares it. A `default: null` that the
+    manifest's own type does not admit is reported by `null-default`.
 
     Bad:
 
@@ -301,7 +301,7 @@ def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, self.eps)
     ```
 
-    Bad, the other way round:
+    Bad, the reverse:
 
     ```yaml
     signature:

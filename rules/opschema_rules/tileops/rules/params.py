@@ -23,9 +23,9 @@ def param_type(entry: OpEntry) -> Iterator[Diagnostic]:
     """The type of a param is not a Python type expression.
 
     Readers parse `type` to learn whether a caller may pass `None`: `int`, `float | None`, `"list[int] | tuple[int, ...]"`,
-    `torch.dtype`, `Optional[int]`. Prose, literals and calls say nothing they understand.
+    `torch.dtype`, `Optional[int]`. They cannot parse prose, literals or calls.
 
-    Holds where the tree's specification says that `type` is such an expression.
+    This is checked if the tree's specification says that `type` is such an expression.
 
     Bad:
 
@@ -78,11 +78,11 @@ def _refused_nulls(entry: OpEntry) -> Iterator[tuple[ParamDecl, str, Node, Node]
 def null_default(entry: OpEntry) -> Iterator[Diagnostic]:
     """A param defaults to null, and its type does not admit `None`.
 
-    The two together say that the op refuses the value that it supplies itself. The fix declares `| None`; it is safe where
-    the code admits `None` for the param, by its annotation or its default, and a guess where the code does not show it. Where
-    the constructor is known to have another default, or none, null is what is wrong, and `ctor-default` says so.
+    Together they say that the op rejects its own default. The fix declares `| None`; it is safe if the code admits `None`
+    for the param, by its annotation or its default, and otherwise unsafe. If the constructor is known to have another
+    default, or none, then null is wrong, and `ctor-default` reports it.
 
-    Holds where the tree's specification forbids it.
+    This is checked if the tree's specification forbids it.
 
     Bad:
 
@@ -165,15 +165,14 @@ def _refused_defaults(entry: OpEntry) -> Iterator[tuple[ParamDecl, Node]]:
 
 @rule("MAN203", "param-default-type", fixable="unsafe", candidates=_refused_defaults, proof=ROWS)
 def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
-    """The default of a param is not of its type.
+    """The default of a param does not match its type.
 
-    Checked for the types whose values YAML can write: numbers, booleans, text, dtypes by name, lists (which stand for tuples
-    too, with their elements and length), mappings, `Literal`. As in Python an `int` is a `float`, and a `bool` an `int`. A type
-    with a part that is not known here is not judged. `null` is the business of `null-default`, and a number that YAML reads as
-    text that of `yaml11-scalar`. The fix declares the constructor's
-    default where that is of the type; it is a guess.
+    Checked for the types whose values YAML can write: numbers, booleans, text, dtypes by name, lists (which stand for
+    tuples too, with their elements and length), mappings, `Literal`. As in Python an `int` is a `float`, and a `bool` an
+    `int`. A type with an unknown part is not checked. `null-default` checks `null`, and `yaml11-scalar` numbers that YAML
+    reads as text. The fix declares the constructor's default if that matches the type; it is unsafe.
 
-    Holds where the tree's specification says that `type` is a Python type expression.
+    This is checked if the tree's specification says that `type` is a Python type expression.
 
     Bad:
 
@@ -183,7 +182,7 @@ def param_default_type(entry: OpEntry) -> Iterator[Diagnostic]:
         eps: {type: int, default: "auto"}
     ```
 
-    Bad, and the constructor knows better:
+    Bad, and the constructor has the right default:
 
     ```yaml
     signature:

@@ -20,15 +20,15 @@ from opschema_rules.tileops.rules.row_values import stated
 def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
     """`_infer_output_shapes()` returns another shape than the manifest declares.
 
-    The registered fake takes the shape of each output from `_infer_output_shapes()`, so code that `torch.compile` has compiled
-    allocates and indexes by it; callers go by the manifest. Nothing is run: the constructor and the method are executed
-    on known values by opschema, with the shapes and params of each workload row, and with sizes that are derived from a row: odd
-    and distinct ones, 1 and 0, as far as the shape rules allow them. Where a row leaves a size open, one is chosen that
-    satisfies the rules. The shapes that come back are held against the declared shapes and the shape rules.
+    The registered fake takes the shape of each output from `_infer_output_shapes()`, so compiled code (`torch.compile`)
+    allocates and indexes by it; callers rely on the manifest. Nothing is run: opschema interprets the constructor and the
+    method with the shapes and params of each workload row, and with sizes that are derived from a row: odd and distinct
+    ones, 1 and 0, as far as the shape rules allow them. If a row leaves a size open, one is chosen that satisfies the
+    rules. The returned shapes are compared with the declared shapes and the shape rules.
 
-    A call that the code refuses, or whose result depends on what cannot be known, such as the device, is left out
-    (`--show-unresolved` lists the latter). Where ops share one method, and some agree with it, the others' entries are reported.
-    It holds where the tree's specification knows `_infer_output_shapes`.
+    A call that the code rejects, or whose result depends on something unknown, such as the device, is skipped
+    (`--show-unresolved` lists the latter). If ops share one method, and some agree with it, the entries of the others are
+    reported. This is checked if the tree's specification mentions `_infer_output_shapes`.
 
     Bad:
 
@@ -45,7 +45,7 @@ def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
 
-    Bad, the shape rule counts one more:
+    Bad, the shape rule says one more:
 
     ```yaml
     signature:
@@ -73,7 +73,7 @@ def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
 
-    Good, a size that the rules allow and the code refuses is no difference:
+    Good, a size that the rules allow and the code rejects is not a difference:
 
     ```python
     class ExampleFwdOp(Op):
@@ -160,11 +160,12 @@ def _readings(entry: OpEntry, call: DescribedCall) -> str:
 
 @rule("SHP114", "row-refused")
 def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
-    """The code refuses a workload row.
+    """The code rejects a workload row.
 
-    A workload row is a call that works. The constructor and `_infer_output_shapes()` are executed on its values, as for
-    `returned-shape`; a `raise` or `assert` that they reach for certain refuses the row. Rows that leave a shape open, and rows that
-    the signature itself does not allow, are not looked at. It holds where the tree's specification knows `_infer_output_shapes`.
+    A workload row is a call that must work. opschema interprets the constructor and `_infer_output_shapes()` with its
+    values, as for `returned-shape`; a `raise` or `assert` that they certainly reach rejects the row. Rows that leave a
+    shape open, and rows that the signature itself does not allow, are not checked. This is checked if the tree's
+    specification mentions `_infer_output_shapes`.
 
     Bad:
 
@@ -188,7 +189,7 @@ def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
 
-    Good, whether it refuses the row depends on the device:
+    Good, whether it rejects the row depends on the device:
 
     ```python
     class ExampleFwdOp(Op):

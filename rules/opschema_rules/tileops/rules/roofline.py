@@ -17,9 +17,9 @@ from opschema_rules.tileops.vocabulary import VARS_HELPERS
 
 @rule("ROO101", "roofline-syntax", pure=True)
 def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A roofline formula is no Python expression.
+    """A roofline formula is not a Python expression.
 
-    The values of `vars`, `flops` and `bytes` are expressions; one that does not parse gives no figure to anybody.
+    The values of `vars`, `flops` and `bytes` are expressions; one that does not parse can never be evaluated.
 
     Bad:
 
@@ -49,17 +49,17 @@ def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("ROO102", "roofline-unbound", candidates=foreign_names)
 def roofline_unbound(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A roofline formula reads a name that it does not know.
+    """A roofline formula reads a name that has no value there.
 
-    A variable in `vars` may read inputs, params, dimensions of the inputs' shapes, `elem_bytes`, the helpers, and the variables
-    above it; `flops` and `bytes` read variables, params, dimensions and `elem_bytes`, and call only `ceil`, `floor` and `log2`.
-    Outputs are not known: they do not exist before the op runs. `eval_roofline()` is generated from the formulas, and is missing
-    where one of them reads anything else. Where the tree's own generator collects the names that it binds, and the dimensions
-    of shapes are not among them, a formula may not read those either.
+    A variable in `vars` may read inputs, params, dimensions of the inputs' shapes, `elem_bytes`, the helpers, and the
+    variables above it; `flops` and `bytes` read variables, params, dimensions and `elem_bytes`, and call only `ceil`,
+    `floor` and `log2`. Outputs cannot be read: they do not exist before the op runs. `eval_roofline()` is generated from
+    the formulas, and is missing if one of them reads anything else. If the tree's own generator lists the names that it
+    binds, and dimensions of shapes are not among them, a formula may not read those either.
 
-    Where the op writes `eval_roofline()` by hand, the formula does not run and only misleads its readers: a warning, unless
-    nothing in the entry, and no workload row, has a name that it reads. Holds where the tree's documents state the names that
-    a formula may read.
+    If the op has a hand-written `eval_roofline()`, the formula does not run and only misleads its readers: a warning,
+    unless neither the entry nor any workload row has a name that it reads. This is checked if the tree's documents state
+    the names that a formula may read.
 
     Bad, `y` is an output:
 
@@ -120,14 +120,15 @@ def _misshapen(entry: OpEntry) -> Iterator[tuple[str, Span]]:
 
 @rule("ROO103", "roofline-form", candidates=_misshapen)
 def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A roofline formula uses a form that its layer does not have.
+    """A roofline formula uses syntax that its layer does not allow.
 
-    Variables are where shapes are read: `x.shape` and `x.ndim` of inputs, slices, comprehensions, helpers; not a tensor's data,
-    other attributes, methods or `lambda`. `flops` and `bytes` are arithmetic on variables, so that they can be read at a glance:
-    no attributes, subscripts or comprehensions. A variable is not called like something that a formula knows already.
-    `eval_roofline()` is generated from the formulas, and is missing where one of them has another form.
+    Shapes are read in `vars`: `x.shape` and `x.ndim` of inputs, slices, comprehensions, helpers; not a tensor's data, other
+    attributes, methods or `lambda`. `flops` and `bytes` are arithmetic on variables, so that they are easy to read: no
+    attributes, subscripts or comprehensions. A variable may not have the name of something that a formula already knows.
+    `eval_roofline()` is generated from the formulas, and is missing if one of them has another form.
 
-    Where the op writes `eval_roofline()` by hand this is a warning. Holds where the tree's documents state the layers.
+    If the op has a hand-written `eval_roofline()`, this is a warning. This is checked if the tree's documents state the
+    layers.
 
     Bad:
 
@@ -219,12 +220,12 @@ def _is_no_shape(node: ast.expr, inputs: Container[str]) -> bool:
 
 @rule("ROO105", "optional-in-roofline", pure=True)
 def optional_in_roofline(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A roofline formula uses an optional input for anything but a check whether it is passed.
+    """A roofline formula uses an optional input for more than a check whether it is passed.
 
-    On a call that leaves the input out, its name is `None` and has no shape. `vars` may test it, `bias is not None`, and `flops`
-    and `bytes` read that variable; a formula that needs the tensor's own shape is a function (`roofline.func`).
+    On a call that omits the input, its name is `None` and has no shape. `vars` may test it, `bias is not None`, and `flops`
+    and `bytes` read that variable; a formula that needs the tensor's own shape must be a function (`roofline.func`).
 
-    Holds where the tree's specification knows optional inputs.
+    This is checked if the tree's specification mentions optional inputs.
 
     Bad:
 

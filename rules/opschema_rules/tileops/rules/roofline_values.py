@@ -39,18 +39,18 @@ class Result(msgspec.Struct, frozen=True):
 
 @rule("ROO104", "roofline-value", pure=True)
 def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A roofline formula gives no count on a workload row.
+    """The value of a roofline formula on a workload row is not a count.
 
-    `flops` and `bytes` are counts: finite numbers, never negative, and an op that moves no byte does nothing. They are
-    evaluated on each row, with the shapes, params and dimensions that the row gives, the variables in their order, and the
-    size of the row's first dtype as `elem_bytes`. A formula that reads a name without a value is not looked at, nor is a
-    row that breaks a shape rule. An op may compute nothing (`flops: "0"`); a formula that is 0 on every row is wrong. A
-    `spec-only` entry may hold constants until it is implemented.
+    `flops` and `bytes` are counts: finite numbers, never negative, and an op moves at least one byte. They are evaluated on
+    each row, with the shapes, params and dimensions that the row gives, the variables in their order, and the size of the
+    row's first dtype as `elem_bytes`. A formula that reads a name without a value is not checked, nor is a row that breaks
+    a shape rule. An op may compute nothing (`flops: "0"`), but a formula that evaluates to 0 on every row is wrong. A
+    `spec-only` entry may use constants until it is implemented.
 
     The manifest is the source of truth of the formulas, whether `eval_roofline()` is generated from them or not; a finding on
     a `spec-only` entry is a warning.
 
-    Bad, for a row with one column it is 0, for a wider one negative:
+    Bad, it is 0 for a row with one column, and negative for wider rows:
 
     ```yaml
     roofline:

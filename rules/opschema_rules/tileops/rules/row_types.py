@@ -21,11 +21,11 @@ from opschema_rules.tileops.scalars import misreading
 
 @rule("WKL107", "workload-label", fixable="safe", pure=True, proof=ROWS)
 def workload_label(entry: OpEntry) -> Iterator[Diagnostic]:
-    """YAML reads a row's label as something other than the written text.
+    """YAML reads a row's label as something other than its text.
 
-    Benchmarks put the label into the names of their cases, so `1.10` is called `1.1`, because it is a number, and `~` is
-    called `None`. A row without a label has no `label`. What YAML 1.1 misreads is `yaml11-scalar`'s, and a label of another
-    kind `manifest-structure`'s. A label that names nothing is a warning.
+    Benchmarks put the label into the names of their cases, so `1.10` becomes `1.1`, because it is a number, and `~` becomes
+    `None`. A row without a label must omit `label`. `yaml11-scalar` reports what YAML 1.1 misreads, and
+    `manifest-structure` a label of another type. An empty label is a warning.
 
     Bad:
 

@@ -72,7 +72,7 @@ def row_breaks_rule(entry: OpEntry) -> Iterator[Diagnostic]:
       - {x_shape: [4, 8], dtypes: [float16], label: "flat"}
     ```
 
-    Good, `kv_shape` may stand for anything, and `H_kv` stays open:
+    Good, `kv_shape` may mean anything, and `H_kv` stays open:
 
     ```yaml
     signature:
@@ -206,9 +206,9 @@ def _blamed(entry: OpEntry, bound: BoundRow, equation: Equation) -> Place:
 def rule_fails(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule cannot be evaluated on the workload rows.
 
-    An index past the last axis, a number where a shape is needed, an attribute that tensors do not have in a rule: such a rule
-    checks nothing, and the validators that could use it pass over it. Names that have no value yet are no failure, and a row
-    that breaks another rule is not looked at.
+    An index past the last axis, a number where a shape is needed, an attribute that tensors do not have in a rule: such a
+    rule checks nothing, and validators that could use it skip it. Names that have no value yet are not reported, and a row
+    that breaks another rule is not checked.
 
     Bad, `x` has two axes:
 
@@ -259,10 +259,10 @@ def _calls_known(equation: Equation) -> bool:
 
 @rule("WKL203", "row-breaks-constraint", pure=True)
 def row_breaks_constraint(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A workload row has a dimension of a size that its constraint excludes.
+    """A workload row has a dimension with a size that its constraint excludes.
 
     `constraints` restricts the dimensions of a tensor's `shape` on every call: to sizes, or by `power_of_2`, `even`,
-    `positive`, `divisible_by(k)`. The rows must obey; a dimension whose size a row leaves open is not looked at.
+    `positive`, `divisible_by(k)`. The rows must satisfy them; a dimension whose size a row leaves open is not checked.
 
     Bad:
 

@@ -26,11 +26,11 @@ from opschema_rules.tileops.vocabulary import SHAPE_HELPERS, closest, states
 
 @rule("SHP102", "unknown-helper", pure=True)
 def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A shape rule calls a function that shape rules do not have.
+    """A shape rule calls an unknown function.
 
     Rules may call a fixed set of functions: Python's own such as `len`, `all` and `isinstance`, and helpers such as
-    `broadcast_shapes` and `reduced_shape`. A function that the tree's own validator, documents or the modules beside its
-    manifest name is known too. Any other makes the rule impossible to evaluate.
+    `broadcast_shapes` and `reduced_shape`. Functions that the tree's own validator, its documents or the modules beside its
+    manifest name are known, too. A rule with any other function cannot be evaluated.
 
     Bad:
 
@@ -67,13 +67,13 @@ def unknown_helper(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("SHP107", "unbound-name", pure=True)
 def unbound_name(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A shape rule reads a name that nothing gives a value.
+    """A shape rule reads a name that never has a value.
 
     A rule knows the inputs and outputs, the params, the static dimensions, the dimensions of declared shapes, and the names
-    that some rule equates with a known size (`q.shape == (B, S, H, D)` gives four). A rule that reads any other name can
-    never be evaluated. Names that a workload row gives a value count as known.
+    that some rule equates with a known size (`q.shape == (B, S, H, D)` defines four). A rule that reads any other name can
+    never be evaluated. Names that have a value in a workload row count as known.
 
-    A warning in a tree whose specification does not say what a rule may call: nothing evaluates rules there.
+    This is a warning in a tree whose specification does not say what a rule may call: nothing evaluates rules there.
 
     Bad, `D_head` is meant to be `D`:
 
@@ -84,7 +84,7 @@ def unbound_name(entry: OpEntry) -> Iterator[Diagnostic]:
         - "D_head % 8 == 0"
     ```
 
-    Good, each name is bound somewhere, if not in the rule that reads it:
+    Good, each name is bound in some rule, though not in the one that reads it:
 
     ```yaml
     signature:
@@ -125,8 +125,8 @@ def _given_names(entry: OpEntry) -> Iterator[str]:
 def unused_symbol(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule introduces a name that nothing reads.
 
-    `_k == (kernel_size[0] if isinstance(kernel_size, tuple) else kernel_size)` only gives `_k` a meaning; with no other rule,
-    shape, constraint or formula that reads `_k`, it constrains nothing, and what it was written for is probably missing.
+    `_k == (kernel_size[0] if isinstance(kernel_size, tuple) else kernel_size)` only defines `_k`; if no other rule, shape,
+    constraint or formula reads `_k`, it constrains nothing, and the rule that it was written for is probably missing.
     Dimensions of declared shapes and of tuples (`x.shape == (B, S)`) are documentation and may stand alone.
 
     Bad:
@@ -199,10 +199,10 @@ def _names(text: str) -> Sequence[str]:
 def ambiguous_size(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule reads a name that is a tensor as well as a dimension.
 
-    Rules know each tensor by its name. Where a declared shape calls a dimension like a tensor, `S` in a rule is the tensor to
-    whoever evaluates it, and arithmetic on a tensor fails, though the size is meant. Rename one of them.
+    Rules refer to each tensor by its name. If a declared shape has a dimension with the name of a tensor, `S` in a rule is
+    evaluated as the tensor, and arithmetic with it fails, though the size is meant. Rename one of them.
 
-    Declared shapes may share names with tensors: nothing but sizes stands there.
+    Dimensions that only declared shapes use may share names with tensors.
 
     Bad:
 

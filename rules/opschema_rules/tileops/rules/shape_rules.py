@@ -20,9 +20,9 @@ from opschema_rules.tileops.signature import (
 
 @rule("SHP101", "rule-syntax", pure=True)
 def rule_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A shape rule is no Python expression.
+    """A shape rule is not a Python expression.
 
-    A rule that does not parse is never checked by anything. It has to be one expression: no statement, no `=` for `==`.
+    A rule that does not parse is never checked. It must be one expression: no statement, and no `=` instead of `==`.
 
     Bad:
 
@@ -53,11 +53,11 @@ def rule_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
 def optional_unguarded(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule uses an optional input without saying what holds when it is not passed.
 
-    Every rule holds on every call, also on one that leaves the input out, where its name is `None`. So each use other than
+    Every rule applies to every call, including one that omits the input, where its name is `None`. So each use other than
     `x is None` and `x is not None` needs an earlier `x is None` among the operands of the rule's top-level `or`. The form
     `x is not None and …` reports a legal call without the input as a violation.
 
-    Holds where the tree's specification knows optional inputs.
+    This is checked if the tree's specification mentions optional inputs.
 
     Bad:
 
@@ -104,8 +104,8 @@ def rule_without_check(entry: OpEntry) -> Iterator[Diagnostic]:
     """A shape rule evaluates to a number or a shape, so it checks nothing.
 
     A rule must be true; any number but 0 and any shape but `()` counts as true. The usual cause is a conditional
-    expression, which binds less tightly than `==`: `n == a if c else b` means `(n == a) if c else b`, and where `c` is false
-    the rule is the number `b` and `n` is not looked at. Put the conditional in parentheses.
+    expression, which binds less tightly than `==`: `n == a if c else b` means `(n == a) if c else b`, and where `c` is
+    false the rule is the number `b`, and `n` is not compared. Put the conditional in parentheses.
 
     Bad:
 

@@ -20,8 +20,8 @@ from opschema_rules.tileops.vocabulary import closest, states
 def static_dim_form(entry: OpEntry) -> Iterator[Diagnostic]:
     """A static dimension is not one axis of an input.
 
-    What the constructor commits to is compared, on every call, with one axis of one input: `N: "x.shape[-1]"`. The axis is an
-    integer or a declared param. Products, slices and outputs cannot be committed to.
+    On every call, a static dimension is compared with one axis of one input: `N: "x.shape[-1]"`. The axis is an integer or
+    a declared param. Products, slices and outputs are not allowed.
 
     Bad:
 
@@ -39,7 +39,7 @@ def static_dim_form(entry: OpEntry) -> Iterator[Diagnostic]:
         N: "y.shape[-1]"
     ```
 
-    Bad, `dim` is no param:
+    Bad, `dim` is not a param:
 
     ```yaml
     signature:
@@ -89,12 +89,12 @@ def _is_whole(entry: OpEntry, section: str) -> bool:
 def shape_declaration(entry: OpEntry) -> Iterator[Diagnostic]:
     """A declared shape is not a list of dimensions.
 
-    `shape` is one shape in brackets; its dimensions are names, integers, or sums and products of them. Readers take the rank
-    and the dimension names from it, so a bracket that is not closed, a missing dimension or other text leaves them nothing.
+    `shape` is one shape in brackets; its dimensions are names, integers, or sums and products of them. Tools read the rank
+    and the dimension names from it, so an unclosed bracket, a missing dimension or other text makes it useless.
 
-    Alternatives (`[M, K] | [K, M]`) are errors where the tree's specification says that a shape is one declaration. What
-    leaves the rank or a size open (`...`, `*`), and `same_as(x)` for the shape of another tensor, are warnings where it says
-    so: a tensor of any rank has no `shape`, and rules relate it to others.
+    Alternatives (`[M, K] | [K, M]`) are errors if the tree's specification says that a shape is one declaration. An open
+    rank or size (`...`, `*`), and `same_as(x)` for the shape of another tensor, are warnings if it says so: a tensor of any
+    rank has no `shape`, and rules relate it to others.
 
     Bad:
 
@@ -178,7 +178,7 @@ def constraint_dim(entry: OpEntry) -> Iterator[Diagnostic]:
     """A constraint names a dimension that the shape does not have, or has an unknown form.
 
     `constraints` maps a dimension of the tensor's own `shape` to the sizes it may have, `"64 | 128 | 256"`, or to a
-    predicate: `power_of_2`, `divisible_by(k)`, `even`, `positive`. A key that is no dimension restricts nothing.
+    predicate: `power_of_2`, `divisible_by(k)`, `even`, `positive`. A key that is not a dimension restricts nothing.
 
     Bad:
 
@@ -239,11 +239,11 @@ def _is_stated(entry: OpEntry, text: str) -> bool:
 def output_shape(entry: OpEntry) -> Iterator[Diagnostic]:
     """The shape of an output is not declared.
 
-    An output has a `shape`, or a shape rule that reads it. One that has neither cannot be allocated, faked or checked from
-    the manifest. A signature without any shape rule is MAN101's.
+    An output has a `shape`, or a shape rule that reads it. If it has neither, it cannot be allocated, faked or checked from
+    the manifest. A signature without any shape rule is reported as MAN101.
 
-    Holds where the tree's specification demands that the shape of every output is specified: an error where it says "must", else
-    a warning.
+    This is checked if the tree's specification requires that the shape of every output is specified: an error where it says
+    "must", else a warning.
 
     Bad:
 

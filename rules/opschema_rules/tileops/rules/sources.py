@@ -22,11 +22,11 @@ SAME_NAME = "the file was found by its name alone"
 
 @rule("SRC101", "source-path", fixable="safe", proof=ROWS)
 def source_path(manifest: Manifest) -> Iterator[Diagnostic]:
-    """A path under `source` leads to no file.
+    """A path under `source` does not exist.
 
-    Readers, benchmarks and generators open these files. `op` and `kernel` may be written as they lie below `src/`. Where the
-    op's class, or a kernel class that `kernel_map` names, is defined in one other file, the fix writes that file; where only a
-    file of the same name is found, the fix is unsafe.
+    Readers, benchmarks and generators open these files. `op` and `kernel` may be relative to `src/`. If the op's class, or
+    a kernel class that `kernel_map` names, is defined in exactly one other file, the fix writes that path; if there is only
+    a file with the same name, the fix is unsafe.
 
     The paths of an entry that is `spec-only` are placeholders until it is implemented. There a missing file is reported,
     as a warning, only if the op's class exists already or the file is found elsewhere.
@@ -122,9 +122,9 @@ def op_class(manifest: Manifest) -> Iterator[Diagnostic]:
     """`source.op` names a file that does not define the op's class.
 
     The class of an op has the name of its entry and is defined in the file that `source.op` names; that is how every tool
-    finds it. Where exactly one other file defines a class of that name, the fix writes that file. An entry that is
-    `spec-only` may have no class yet; it is reported, as a warning, only if another file defines it. Of entries with one
-    name, those that are not the class's own are left to `duplicate-op`, and an entry that is to be renamed to `op-key-format`.
+    finds it. If exactly one other file defines a class with that name, the fix writes that path. An entry that is
+    `spec-only` may have no class yet; it is reported, as a warning, only if another file defines it. `duplicate-op` reports
+    entries with the same name, and `op-key-format` an entry that must be renamed.
 
     Bad:
 
@@ -209,8 +209,8 @@ def _no_class(entry: OpEntry, file: PythonFile, elsewhere: str | None) -> Diagno
 def test_names_op(entry: OpEntry) -> Iterator[Diagnostic]:
     """The file that `source.test` names never mentions the op.
 
-    It is the text of the file that is looked at, so a mention in a comment counts, and so does one in a list that helpers
-    read. An op without any is tested elsewhere, or not at all. Ops that have no class yet are left alone.
+    Only the text of the file is searched, so a mention in a comment counts, and so does one in a list that helpers read. An
+    op without any mention is tested elsewhere, or not at all. Ops that have no class yet are not reported.
 
     Bad:
 

@@ -36,14 +36,14 @@ _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames
 def manifest_structure(manifest: Manifest) -> Iterator[Diagnostic]:
     """A part of an entry is missing, misspelt or of the wrong kind.
 
-    The loader hands the entry on as it is, so a string where a list is expected fails later, elsewhere, or never: a misspelt
-    key is simply not read. Every entry is held to one JSON Schema, `manifest.schema.json`, which editors can use too
-    (`# yaml-language-server: $schema=...`), and every violation is reported, whatever the entry's status. Other rules
-    skip what is malformed here.
+    The loader passes the entry on unchanged, so a string where a list is expected fails later, elsewhere, or never: a
+    misspelt key is simply not read. Every entry is validated against one JSON Schema, `manifest.schema.json`, which editors
+    can use too (`# yaml-language-server: $schema=...`), and every violation is reported, whatever the entry's status. Other
+    rules skip what is malformed here.
 
-    Older trees are held to what their own specification and validator know: `status`, `ref_api`, a `shape` for every
-    output, text for every formula, a `kernel_map` for implemented ops and a closed set of keys came one by one. A key
-    that the tree's specification mentions is never unknown.
+    In older trees, only what their own specification and validator know is checked: `status`, `ref_api`, a `shape` for
+    every output, text for every formula, a `kernel_map` for implemented ops and a closed set of keys were added one by one.
+    A key that the tree's specification mentions is never unknown.
 
     Bad:
 

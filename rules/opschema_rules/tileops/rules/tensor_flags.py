@@ -29,12 +29,12 @@ _WHERE_ELSE = {
 
 @rule("MAN301", "optional-flag", fixable="safe", pure=True, proof=VALIDATOR)
 def optional_flag(entry: OpEntry) -> Iterator[Diagnostic]:
-    """`optional` stands on something that is no input, or is not literally `true`.
+    """`optional` is set on something other than an input, or is not `true`.
 
-    Only a tensor input may be left out of a call. `optional: false` says nothing that leaving the key out does not say; any
-    other value is read as not optional.
+    Only a tensor input may be left out of a call. `optional: false` is the same as omitting the key; any other value is
+    read as not optional.
 
-    Holds where the tree's specification knows `optional`.
+    This is checked if the tree's specification mentions `optional`.
 
     Bad:
 
@@ -67,12 +67,12 @@ def optional_flag(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("MAN302", "mutated-flag", fixable="safe", pure=True, proof=VALIDATOR)
 def mutated_flag(entry: OpEntry) -> Iterator[Diagnostic]:
-    """`mutated` stands on something that is no input, or is not literally `true`.
+    """`mutated` is set on something other than an input, or is not `true`.
 
-    Only a tensor input is written in place; what an op returns is an output. `mutated: false` says nothing that leaving the
-    key out does not say; any other value is read as not mutated.
+    Only a tensor input is written in place; a returned tensor is an output. `mutated: false` is the same as omitting the
+    key; any other value is read as not mutated.
 
-    Holds where the tree's specification knows `mutated`.
+    This is checked if the tree's specification mentions `mutated`.
 
     Bad:
 
@@ -141,10 +141,10 @@ def _not_true(entry: OpEntry, name: str, flag: str, owner: Node, value: Node) ->
 def optional_reference(entry: OpEntry) -> Iterator[Diagnostic]:
     """A declaration that holds on every call depends on an input that a call may leave out.
 
-    An input that is not passed has no dtype and no sizes. So no dtype is `same_as()` it, no row of `dtype_combos` has a column for
-    it, and no other tensor's `shape` uses a dimension that only it binds.
+    An input that is not passed has no dtype and no sizes. So no dtype may be `same_as()` it, no row of `dtype_combos` may
+    have a column for it, and no other tensor's `shape` may use a dimension that only it binds.
 
-    Holds where the tree's specification knows `optional`.
+    This is checked if the tree's specification mentions `optional`.
 
     Bad:
 
@@ -264,7 +264,7 @@ def optional_order(entry: OpEntry) -> Iterator[Diagnostic]:
     The order of `inputs` is the order of `forward()`, which takes each optional input with a default, and in Python a
     parameter with a default cannot precede one without.
 
-    Holds where the tree's specification says that optional inputs are the trailing ones.
+    This is checked if the tree's specification says that optional inputs are the trailing ones.
 
     Bad:
 

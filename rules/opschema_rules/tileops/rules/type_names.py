@@ -32,7 +32,7 @@ def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
     reports names that differ by one letter or by case from a type of Python, `typing` or `torch`, and built-in functions, such
     as `any` for `Any`. A name that the op's module or another Python file of the tree defines is accepted.
 
-    The fix replaces the name by the one that it resembles.
+    The fix replaces the name with the one that it resembles.
 
     This is checked if the tree's specification says that `type` is a Python type expression.
 
@@ -54,7 +54,7 @@ def param_type_name(entry: OpEntry) -> Iterator[Diagnostic]:
         kind: {type: torch.dytpe, default: float16}
     ```
 
-    Good, another file of the tree knows `Tensors`, and what is in quotes may be anything:
+    Good, another file of the tree defines `Tensors`, and text in quotes may be anything:
 
     ```yaml
     signature:

@@ -25,14 +25,15 @@ from opschema_rules.tileops.stray_keys import RowKeys, row_keys
 def workload_label_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
     """A row's label names a dtype that the row lists.
 
-    A benchmark case is called by its label and the dtype that it runs, so `llama-8b-fp16` becomes `llama-8b-fp16-float16`; and
-    a row with two dtypes runs one of them under the name of the other. Short forms count: `fp16`, `bf16`, `f32`, `e4m3`, `i8`.
-    A dtype that the row does not list may stand for something else, such as the dtype of a cache.
+    The name of a benchmark case is its label and the dtype that it runs, so `llama-8b-fp16` becomes
+    `llama-8b-fp16-float16`; and a row with two dtypes runs one of them under a label that names the other. Short forms
+    count: `fp16`, `bf16`, `f32`, `e4m3`, `i8`. A dtype that the row does not list may mean something else, such as the
+    dtype of a cache.
 
-    The fix takes the dtype out of the label; it is safe as long as no other row of the op would run a dtype under the same
+    The fix removes the dtype from the label; it is safe as long as no other row of the op would run a dtype under the same
     label.
 
-    Holds where the tree's specification demands it.
+    This is checked if the tree's specification requires it.
 
     Bad:
 
@@ -129,10 +130,11 @@ def _unfit(entry: OpEntry) -> Iterator[object]:
 def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
     """The keys of a row do not derive from the signature.
 
-    For an op with one tensor input, a row is read by name: `{input}_shape` is the input's shape, `dtypes` and `label` are what
-    they say, and every other key is a param. A key that is none of these reaches nobody, and a shape under another name is
-    read by hand-written code only. Keys that begin with `__` are free, and so are the keys of ops with several inputs, whose
-    families agree on aggregate shapes such as `kv_shape`. A row need not give the shape of a carrier (see `carrier-input`).
+    For an op with one tensor input, a row is read by name: `{input}_shape` is the input's shape, `dtypes` and `label` are
+    the dtypes and the label, and every other key is a param. Any other key is ignored, and a shape under another name is
+    read only by hand-written code. Keys that begin with `__` are not restricted, and neither are the keys of ops with
+    several inputs, whose families use aggregate shapes such as `kv_shape`. A row need not give the shape of a carrier (see
+    `carrier-input`).
 
     The fix renames a key; it is unsafe because a benchmark may still read the old one.
 
@@ -146,7 +148,7 @@ def workload_keys(entry: OpEntry) -> Iterator[Diagnostic]:
       - {input_shape: [8, 8], dtypes: [float16], label: "large"}
     ```
 
-    Bad, `axis` is no param:
+    Bad, `axis` is not a param:
 
     ```yaml
     workloads:

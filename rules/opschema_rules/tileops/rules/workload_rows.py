@@ -21,8 +21,8 @@ from opschema_rules.tileops.stray_keys import misspelt
 def workload_count(entry: OpEntry) -> Iterator[Diagnostic]:
     """An implemented op has too few workload rows.
 
-    The rows are what benchmarks measure; an op without any is never measured, though its status says that it works. Where the
-    tree's specification demands two rows, one is not enough.
+    The rows are what benchmarks measure; an op without rows is never measured, though its status says that it works. If the
+    tree's specification requires two rows, one is not enough.
 
     Bad:
 
@@ -30,7 +30,7 @@ def workload_count(entry: OpEntry) -> Iterator[Diagnostic]:
     workloads: []
     ```
 
-    Bad, where the specification demands two:
+    Bad, if the specification requires two:
 
     ```yaml
     workloads:
@@ -62,7 +62,7 @@ def workload_missing_param(entry: OpEntry) -> Iterator[Diagnostic]:
 
     Benchmarks construct the op from the row, so each param without a default must be in it.
 
-    Holds where the tree's specification demands it.
+    This is checked if the tree's specification requires it.
 
     Bad:
 
@@ -123,13 +123,13 @@ def _incomplete(entry: OpEntry) -> Iterator[tuple[Tensor, Row, Row]]:
 
 @rule("WKL109", "workload-missing-shape", candidates=_incomplete)
 def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A workload row leaves out the shape of an input that the other rows give.
+    """A workload row omits the shape of an input that the other rows give.
 
-    An op with several inputs takes their shapes from the row by the keys that its benchmark agrees on, `{input}_shape` or an
-    aggregate such as `kv_shape`. A row that lacks `{input}_shape` of a required input, and has no key in its place that the
-    rows with it do not have, says nothing of that input: the benchmark fails on this row, or measures another call. Not
-    judged are inputs for which no row has the key, and a row where the benchmark asks first whether it is there
-    (`row.get("weight_shape")`). With a single input this is `workload-keys`.
+    An op with several inputs takes their shapes from the row under the keys that its benchmark reads, `{input}_shape` or an
+    aggregate such as `kv_shape`. A row that lacks `{input}_shape` of a required input, and has no other key in its place,
+    does not define that input: the benchmark fails on this row, or measures another call. Not checked are inputs for which
+    no row has the key, and rows if the benchmark first tests whether the key exists (`row.get("weight_shape")`). For an op
+    with a single input, `workload-keys` reports this.
 
     Bad:
 
@@ -143,7 +143,7 @@ def workload_missing_shape(entry: OpEntry) -> Iterator[Diagnostic]:
       - {x_shape: [8, 8], dtypes: [float16], label: "large"}
     ```
 
-    Good, `kv_shape` stands for both, and `bias` may be left out:
+    Good, `kv_shape` is for both, and `bias` may be omitted:
 
     ```yaml
     signature:
@@ -185,12 +185,12 @@ def _asks_for(entry: OpEntry, key: str) -> bool:
 
 @rule("WKL105", "optional-coverage", pure=True)
 def optional_coverage(entry: OpEntry) -> Iterator[Diagnostic]:
-    """The rows never pass an optional input, or never leave it out.
+    """The rows never pass an optional input, or never omit it.
 
-    Each optional input doubles what the op must do. At least one row passes it, by `{input}_shape`, and one leaves it out;
-    else one half is never run.
+    Each optional input doubles what the op must do. At least one row must pass it, by `{input}_shape`, and one must omit
+    it; otherwise one case is never run.
 
-    Holds where the tree's specification knows optional inputs; a `spec-only` entry is free of it.
+    This is checked if the tree's specification mentions optional inputs; `spec-only` entries are not checked.
 
     Bad:
 
@@ -230,9 +230,9 @@ def optional_coverage(entry: OpEntry) -> Iterator[Diagnostic]:
 def duplicate_row(entry: OpEntry) -> Iterator[Diagnostic]:
     """Two workload rows measure the same thing.
 
-    A row that repeats another, in every value, only runs the benchmark a second time, under a name that is taken. A row that
-    differs in nothing but its label is a warning: it costs a run, and its name promises a difference that is not there. Rows
-    that list different dtypes are different.
+    A row that repeats all values of another only runs the benchmark a second time, under a name that is already used. A row
+    that differs only in its label is a warning: it costs a run, and its name suggests a difference that does not exist.
+    Rows that list different dtypes are different.
 
     Bad:
 

@@ -22,13 +22,13 @@ _LIBYAML = re.compile(r"\bC(?:Safe|Full|Unsafe)?Loader\b")
 
 @rule("YML104", "yaml-refused", fixable="safe", proof=ROWS)
 def yaml_refused(subject: ManifestFile) -> Iterator[Diagnostic]:
-    """The reader of the manifest refuses the file, though it is YAML.
+    """The reader of the manifest rejects the file, though it is YAML.
 
-    `yaml.safe_load` is stricter than the grammar, and where it raises, every op of the file is lost, not only the entry:
+    `yaml.safe_load` is stricter than the grammar, and if it raises, every op of the file is lost, not only the entry:
 
     - `<<` merges mappings and nothing else; no list or mapping can be a key.
-    - Between two tokens there are only spaces, even in front of a comment: a tab, as in `family:<TAB>scan`, is refused, unless
-      the code beside the manifest reads with libyaml (`CSafeLoader`). The fix writes a space.
+    - Between two tokens there are only spaces, even in front of a comment: a tab, as in `family:<TAB>scan`, is rejected,
+      unless the code beside the manifest reads with libyaml (`CSafeLoader`). The fix writes a space.
     - A file in UTF-16 cannot be read where that code opens it as UTF-8.
 
     Bad:

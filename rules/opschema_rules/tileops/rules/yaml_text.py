@@ -30,9 +30,9 @@ _SUSPECT = frozenset("+-.0123456789yYnNoOiI")
 def duplicate_key(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A mapping gives the same key twice, and the reader silently keeps only the last value.
 
-    PyYAML does not complain: the first value is lost, and whoever reads the file sees both. Keys are compared as the
-    reader takes them, so `yes` repeats `true`. A merge key (`<<`) may be repeated and overridden. An op that is declared
-    twice is `MAN102`.
+    PyYAML does not complain: the first value is lost, though readers of the file see both. Keys are compared as the reader
+    takes them, so `yes` repeats `true`. A merge key (`<<`) may be repeated and overridden. An op that is declared twice is
+    `MAN102`.
 
     Bad:
 
@@ -123,13 +123,13 @@ def _removal(file: YamlFile, mapping: Node, pair: tuple[Node, Node]) -> Fix | No
 
 @rule("YML102", "yaml11-scalar", fixable="safe", pure=True, proof=ROWS)
 def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
-    """A plain scalar is read differently than it looks.
+    """YAML 1.1 reads a plain scalar differently than it looks.
 
-    The manifest is read as YAML 1.1: `no`, `yes`, `on` and `off` are booleans, as keys too; `010` is octal and `12:30` a number
-    to the base of 60; `2026-01-31` is a date; `1e-6`, `1.0e5` and `-.5` are text, since a float needs a digit, a point and a
-    sign in its exponent. Where text is required (names, dtypes, labels, paths, formulas) the cure is quotes; where a
-    number is required it is the spelling that the reader knows, without point and exponent where an integer is. A value
-    whose kind the manifest does not fix, such as an extra key of a workload row, is a warning.
+    The manifest is read as YAML 1.1: `no`, `yes`, `on` and `off` are booleans, as keys too; `010` is octal and `12:30` a
+    base-60 number; `2026-01-31` is a date; `1e-6`, `1.0e5` and `-.5` are text, since a float needs a digit, a point and a
+    sign in its exponent. Where text is required (names, dtypes, labels, paths, formulas), quote it; where a number is
+    required, use a spelling that YAML 1.1 knows, without a point and exponent for an integer. A value whose kind the
+    manifest does not fix, such as an extra key of a workload row, is a warning.
 
     Bad:
 
@@ -156,7 +156,7 @@ def misread_scalar(subject: ManifestFile) -> Iterator[Diagnostic]:
         inplace: {type: bool, default: no, kw_only: yes}
     ```
 
-    Good, text that is meant as text:
+    Good, quoted text:
 
     ```yaml
     workloads:
@@ -282,7 +282,7 @@ _TAGS = frozenset(
 def yaml_tag(subject: ManifestFile) -> Iterator[Diagnostic]:
     """A value carries a tag that a safe YAML loader refuses.
 
-    `yaml.safe_load` raises at such a tag, and with it the entire file is lost, not only the entry. A tag such as
+    `yaml.safe_load` raises at such a tag, so the entire file is lost, not only the entry. A tag such as
     `!!python/object/apply:` is an attempt to run code when the file is read.
 
     Bad:

@@ -23,11 +23,11 @@ from opschema_rules.torchlib.places import declared
 def gradient_count(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that does not return one gradient for each argument.
 
-    `backward` returns one value for each argument of the schema before `*`, also for those that have no gradient, and those with
-    defaults: `None` for them. Arguments after `*` do not count. Where it returns fewer, it fails once a call passes the arguments
-    that were left out. A list is one value, not several.
+    `backward` returns one value for each argument of the schema before `*`, including those without a gradient and those
+    with defaults: `None` for these. Arguments after `*` do not count. If it returns fewer, it fails once a call passes the
+    missing arguments. A list is one value, not several.
 
-    Only `return`s that say how many they return are looked at: a tuple, `None`.
+    Only `return` statements whose number of values is evident are checked: a tuple, `None`.
 
     Bad:
 
@@ -102,10 +102,11 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
 
 @rule("REG307", "gradient-kind", needs=(CPP,))
 def gradient_kind(operator: Operator) -> Iterator[Diagnostic]:
-    """A gradient for an argument that can have none, or one tensor for a list of them.
+    """A gradient for an argument that cannot have one, or a single tensor for a list of tensors.
 
-    `backward` returns `None` for a number, a string and whatever else is no tensor, and a list of gradients for a list of tensors.
-    Only what is plainly a tensor is looked at: a gradient that `backward` was given, or arithmetic with it.
+    `backward` returns `None` for a number, a string and anything else that is not a tensor, and a list of gradients for a
+    list of tensors. Only values that are evidently tensors are checked: a gradient that is passed to `backward`, or
+    arithmetic with one.
 
     Bad:
 
@@ -165,8 +166,8 @@ def _of_kind(gradient: Gradient, backward: Body, argument: Argument, item: Expr)
 def gradient_arguments(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that does not take one gradient for each value that the operator returns.
 
-    `backward` is called with the context and, by place, a gradient for each returned value of the schema; a returned
-    list of tensors is one.
+    `backward` is called with the context and, by position, a gradient for each returned value of the schema; a returned
+    list of tensors counts as one.
 
     Bad:
 
@@ -235,8 +236,8 @@ def _taken(gradient: Gradient, backward: Body) -> Iterator[Diagnostic]:
 def gradient_schema(operator: Operator) -> Iterator[Diagnostic]:
     """A gradient for an operator that cannot have one.
 
-    `register_autograd` refuses an operator that writes its arguments or returns nothing, and one with a tensor after `*`. Kernels
-    that C++ registers for a key of autograd may do all of this, and are not judged.
+    `register_autograd` rejects an operator that writes to its arguments or returns nothing, and one with a tensor after
+    `*`. Kernels that C++ registers for an autograd key may do all of this, and are not checked.
 
     Bad:
 

@@ -14,14 +14,14 @@ from opschema_rules.torchlib.proofs import REGISTRATION
 
 @rule("REG121", "no-decorator", fixable="safe", proof=REGISTRATION)
 def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
-    """A registering call that takes its function at once, used as a decorator.
+    """A registering call without its function, used as a decorator.
 
     `register_fake` and `register_autograd` of a custom op, `torch.library.register_autograd`, and `impl` and
-    `_register_fake` of a `Library` take the function with their other arguments, where `register_kernel`, `register_vmap`
-    and the other functions of `torch.library` give a decorator without it. Without it torch raises a `TypeError` when the
-    module is imported. The bare method is a decorator: `@scale.register_fake`.
+    `_register_fake` of a `Library` take the function together with their other arguments, whereas `register_kernel`,
+    `register_vmap` and the other functions of `torch.library` return a decorator. Without the function, torch raises a
+    `TypeError` when the module is imported. The bare method is a decorator: `@scale.register_fake`.
 
-    Looked at is what stands in a module itself, under no condition and in no `try` or `with`.
+    Only calls at the top level of a module are checked, not those under a condition or in a `try` or `with`.
 
     Bad:
 

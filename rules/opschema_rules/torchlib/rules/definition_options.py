@@ -13,11 +13,11 @@ from opschema_rules.torchlib.places import argument_place, declared
 
 @rule("REG114", "tag-demands", by_release=True, needs=(CPP,))
 def tag_demands(operator: Operator) -> Iterator[Diagnostic]:
-    """An operator with the tag `inplace` or `out` whose schema is not of that form.
+    """An operator with the tag `inplace` or `out` whose schema does not have that form.
 
-    `torch.Tag.inplace` wants the first argument, a plain tensor, to be the only one that is written, and to be what
-    is returned. `torch.Tag.out` wants every written argument to be a plain tensor behind `*`, and exactly these to be
-    returned, in their order. Definitions that are not so raise when the module is imported.
+    `torch.Tag.inplace` requires that the first argument, a plain tensor, is the only one that is written, and is returned.
+    `torch.Tag.out` requires that every written argument is a plain tensor after `*`, and that exactly these are returned,
+    in order. Other definitions raise when the module is imported.
 
     Bad:
 
@@ -64,10 +64,10 @@ def _demanded(item: Problem) -> str:
 
 @rule("REG115", "keyword-only-tensor", needs=(CPP,))
 def keyword_only_tensor(operator: Operator) -> Iterator[Diagnostic]:
-    """A `custom_op` that takes a tensor by name alone.
+    """A `custom_op` with a keyword-only tensor.
 
-    Tensors of a `custom_op` must stand before `*`, those that it writes under the tag `out` apart; it raises when the
-    module is imported.
+    Tensors of a `custom_op` must be before `*`, except those that it writes under the tag `out`; otherwise it raises when
+    the module is imported.
 
     Bad:
 
@@ -101,12 +101,11 @@ _SLIPS = {"gpu": "cuda", "GPU": "cuda", "CPU": "cpu", "CUDA": "cuda", "Cpu": "cp
 
 @rule("REG116", "device-types")
 def device_types(operator: Operator) -> Iterator[Diagnostic]:
-    """A `device_types` without a tensor to tell the device, or of words that torch does not know.
+    """A `device_types` without a tensor that determines the device, or with unknown device names.
 
-    With `device_types` torch chooses the kernel by the tensors that a call passes. A function that takes no tensor
-    needs an argument `device: torch.device`, which torch reads by its place: one that is `Optional` is refused; one
-    behind `*` or with a default makes calls fail that leave it off. Words are `cpu`, `cuda`, `mps` and so on, without
-    an index.
+    With `device_types`, torch chooses the kernel by the tensors that a call passes. A function without tensors needs an
+    argument `device: torch.device`, which torch reads by its position: an `Optional` one is rejected; with one after `*` or
+    with a default, calls that omit it fail. Device names are `cpu`, `cuda`, `mps` and so on, without an index.
 
     Bad:
 

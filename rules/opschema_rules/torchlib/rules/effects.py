@@ -28,13 +28,12 @@ _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
 @rule("REG402", "returned-input", needs=(CPP,))
 def returned_input(operator: Operator) -> Iterator[Diagnostic]:
-    """A kernel that returns what it was given, or a view of it.
+    """A kernel that returns one of its arguments, or a view of one.
 
-    What an operator returns may not share its storage with what it was given. `custom_op` raises at each call that
-    comes to such a `return`; an operator of `define` only lies to `torch.compile`, which is a warning here. Return a
-    copy (`x.clone()`), or, where the operator writes `x`, return nothing. Views are known by their method
-    (`x.view(-1)`, `x[0]`, `x.t()`); nothing is said of `x.contiguous()`, `x.to(...)` and `x.reshape(...)`, which copy
-    or not.
+    An output of an operator may not share its storage with an input. `custom_op` raises at each call that reaches such a
+    `return`; an operator of `define` only misleads `torch.compile`, which is a warning here. Return a copy (`x.clone()`),
+    or, if the operator writes to `x`, return nothing. Views are recognised by their method (`x.view(-1)`, `x[0]`, `x.t()`);
+    nothing is reported for `x.contiguous()`, `x.to(...)` and `x.reshape(...)`, which may or may not copy.
 
     Bad:
 
@@ -191,7 +190,7 @@ def _returns(
 
 @rule("REG403", "undeclared-mutation", needs=(CPP,))
 def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
-    """A kernel that writes an argument that the schema does not mark as written.
+    """A kernel that writes to an argument that the schema does not mark as written.
 
     There is no error message: the call works, but `torch.compile` assumes that the argument is unchanged, and moves or removes
     code around the call. Name the argument in `mutates_args`, or write `Tensor(a!)` in the schema. The rule finds writes to

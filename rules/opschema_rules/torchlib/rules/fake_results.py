@@ -27,15 +27,15 @@ _TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "
 def fake_result(operator: Operator) -> Iterator[Diagnostic]:
     """A fake returns other shapes or dtypes than the kernel.
 
-    `torch.compile` plans memory and strides with what the fake promises; where the kernel returns something else, compiled
-    code fails, or reads what is not there. Both functions are executed on shapes and dtypes alone, with what torch's own
-    functions return, for inputs that the schema allows: tensors of several ranks and dtypes with different sizes, flags both
-    ways, optional tensors with and without. Nothing of the tree is run.
+    `torch.compile` plans memory and strides by the results of the fake; if the kernel returns something else, compiled code
+    fails, or reads invalid memory. opschema interprets both functions on shapes and dtypes alone, with the results of
+    torch's own functions, for inputs that the schema allows: tensors of several ranks and dtypes with different sizes,
+    flags both true and false, optional tensors both present and absent. Nothing in the tree is run.
 
-    A difference counts only if every input that both functions take shows it, whatever its ranks and dtypes. Sizes are
-    multiples of 256, as kernels may take no others. A size of a result counts only where both sides make it of the same sizes,
-    or of those of one tensor: which sizes of different tensors always agree is not known. Nothing is said of results that
-    other packages or compiled kernels make.
+    A difference is reported only if every input that both functions accept shows it, whatever its ranks and dtypes. Sizes
+    are multiples of 256, as some kernels accept no others. A size of a result counts only if both sides compute it from the
+    same sizes, or from those of one tensor: which sizes of different tensors always agree is not known. Nothing is reported
+    for results that come from other packages or compiled kernels.
 
     Bad:
 

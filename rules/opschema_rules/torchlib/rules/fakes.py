@@ -21,11 +21,11 @@ _COMPOSITE |= {"CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutog
 def no_fake(operator: Operator) -> Iterator[Diagnostic]:
     """An operator without a fake.
 
-    `torch.compile`, `torch.export` and everything else that runs with fake tensors needs to know what an operator
-    returns without running it; without a fake it stops there. None is needed by an operator that writes its arguments
-    and returns nothing, one with the tag `inplace` or `out`, a `triton_op`, and one whose kernel is composite, since
-    that runs itself. Nothing is said where registrations of the namespace cannot be followed. Of operators that C++
-    defines it is an info.
+    `torch.compile`, `torch.export` and everything else that runs with fake tensors needs to know what an operator returns
+    without running it; without a fake it stops there. No fake is needed for an operator that writes to its arguments and
+    returns nothing, one with the tag `inplace` or `out`, a `triton_op`, and one whose kernel is composite, since that runs
+    with fake tensors itself. Nothing is reported if registrations of the namespace cannot be followed. For operators that
+    C++ defines it is an info.
 
     Bad:
 
@@ -100,10 +100,10 @@ def _may_have_fake(operator: Operator) -> bool:
 
 @rule("REG207", "fake-and-meta", by_release=True, needs=(CPP,))
 def fake_and_meta(operator: Operator) -> Iterator[Diagnostic]:
-    """A fake beside a kernel for `Meta`.
+    """A fake and a kernel for `Meta`.
 
-    Both say what fake tensors give. Before torch 2.10 `register_fake` raises when there is a kernel for `Meta`, also
-    one in C++; since then one of both is never used, which is a warning.
+    Both define the results for fake tensors. Before torch 2.10 `register_fake` raises if there is a kernel for `Meta`, also
+    one in C++; since then one of the two is never used, which is a warning.
 
     Bad:
 
@@ -157,8 +157,7 @@ def fake_and_meta(operator: Operator) -> Iterator[Diagnostic]:
 def two_fakes(operator: Operator) -> Iterator[Diagnostic]:
     """An operator for which one module registers two fakes.
 
-    The last one counts, and the first is dead code. Of an operator that `define` made, torch before 2.10 refuses the
-    second.
+    The last one counts, and the first is dead code. For an operator of `define`, torch before 2.10 rejects the second.
 
     Bad:
 
@@ -218,8 +217,8 @@ def two_fakes(operator: Operator) -> Iterator[Diagnostic]:
 def fake_of_composite(operator: Operator) -> Iterator[Diagnostic]:
     """A fake for an operator whose kernel is `CompositeImplicitAutograd`.
 
-    Such a kernel is made of other operators and runs with fake tensors by itself, so `register_fake` raises. A kernel
-    that `Library.impl` or `m.def` is given without a key is one.
+    Such a kernel is composed of other operators and runs with fake tensors itself, so `register_fake` raises. A kernel that
+    is passed to `Library.impl` or `m.def` without a key is one.
 
     Bad:
 

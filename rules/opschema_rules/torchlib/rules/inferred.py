@@ -17,10 +17,11 @@ _RETURNED = "torch takes None, Tensor, List[Tensor], int, float, bool, Number an
 
 @rule("REG101", "missing-annotation")
 def missing_annotation(operator: Operator) -> Iterator[Diagnostic]:
-    """A function without the annotations from which its schema is made.
+    """A function without the annotations from which its schema is derived.
 
-    Without `schema=`, `custom_op`, `triton_op` and `infer_schema` make the schema of the annotations; each parameter
-    needs one, and so does what is returned (`-> None` if nothing). It raises when the module is imported.
+    Without `schema=`, `custom_op`, `triton_op` and `infer_schema` derive the schema from the annotations; each parameter
+    needs one, and so does the return value (`-> None` if there is none). Without it, torch raises when the module is
+    imported.
 
     Bad:
 
@@ -30,7 +31,7 @@ def missing_annotation(operator: Operator) -> Iterator[Diagnostic]:
         return x * factor
     ```
 
-    Bad (nothing said of what is returned):
+    Bad (no return annotation):
 
     ```python
     @torch.library.custom_op("kit::clear", mutates_args=("x",))
@@ -38,7 +39,7 @@ def missing_annotation(operator: Operator) -> Iterator[Diagnostic]:
         x.zero_()
     ```
 
-    Good (a schema that is written, and annotations):
+    Good (an explicit schema, and annotations):
 
     ```python
     @torch.library.custom_op("kit::scale", mutates_args=(), schema="(Tensor x, float factor) -> Tensor")
@@ -59,10 +60,10 @@ def missing_annotation(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG102", "parameter-kind")
 def parameter_kind(operator: Operator) -> Iterator[Diagnostic]:
-    """A function with parameters that no schema can have.
+    """A function with a kind of parameter that a schema cannot express.
 
-    A schema has arguments that are passed by place or name, and such that are passed by name. `*args`, `**kwargs` and
-    parameters before `/` raise when the module is imported. Write a list for many tensors.
+    A schema has arguments that are passed by position or name, and arguments that are passed by name. `*args`, `**kwargs`
+    and parameters before `/` raise when the module is imported. Use a list for several tensors.
 
     Bad:
 
@@ -88,14 +89,13 @@ def parameter_kind(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG103", "parameter-type", fixable="safe", by_release=True, proof=REGISTRATION)
 def parameter_type(operator: Operator) -> Iterator[Diagnostic]:
-    """A parameter of a type that torch takes in no schema.
+    """A parameter of a type that a schema cannot have.
 
-    `infer_schema` has a table of types: `Tensor`, `int`, `float`, `bool`, `str`, `torch.dtype`, `torch.device`,
-    `torch.types.Number`; lists and sequences of tensors and numbers; and `Optional` of most of these. A tuple, a
-    `dict`, a class, `List[str]` or `Union[int, float]` raises when the module is imported. Which spellings it knows
-    depends on the release: `list[int]` and `Sequence` of `collections.abc` since torch 2.7, `Optional[List[Tensor]]`
-    since 2.15. Which release the tree is for is read from its requirements. Classes are let be where the tree registers
-    opaque types.
+    `infer_schema` knows these types: `Tensor`, `int`, `float`, `bool`, `str`, `torch.dtype`, `torch.device`,
+    `torch.types.Number`; lists and sequences of tensors and numbers; and `Optional` of most of these. A tuple, a `dict`, a
+    class, `List[str]` or `Union[int, float]` raises when the module is imported. Which spellings it knows depends on the
+    release: `list[int]` and `Sequence` of `collections.abc` since torch 2.7, `Optional[List[Tensor]]` since 2.15. The
+    release is read from the tree's requirements. Classes are not reported if the tree registers opaque types.
 
     Bad:
 
@@ -134,7 +134,7 @@ def parameter_type(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG104", "return-type", by_release=True)
 def return_type(operator: Operator) -> Iterator[Diagnostic]:
-    """A return type that torch takes in no schema.
+    """A return type that a schema cannot have.
 
     An operator returns nothing, tensors, a list of tensors, numbers, or a tuple of a fixed number of these.
     `Optional[Tensor]`, `Tuple[Tensor, ...]`, `List[int]` or `str` raises when the module is imported.
@@ -168,9 +168,9 @@ def return_type(operator: Operator) -> Iterator[Diagnostic]:
 def string_annotation(operator: Operator) -> Iterator[Diagnostic]:
     """An annotation in quotes with a name that the module does not have.
 
-    An annotation that is a string, as all are below `from __future__ import annotations`, is evaluated where the
-    operator is defined, with the module's names alone: a name that is local to a factory, or imported only for type
-    checkers, is not found.
+    An annotation that is a string, as all are with `from __future__ import annotations`, is evaluated when the operator is
+    defined, with only the module's names: a name that is local to a factory, or imported only for type checkers, is not
+    found.
 
     Bad:
 

@@ -59,14 +59,13 @@ class Made(msgspec.Struct, frozen=True):
 
 @rule("REG119", "library-use", fixable="safe", needs=(CPP,), proof=REGISTRATION)
 def library_use(tree: Tree) -> Iterator[Diagnostic]:
-    """A `Library` that torch refuses to make, or a call that such a library refuses.
+    """A `Library` that torch refuses to create, or a call that the library rejects.
 
-    `Library(ns, kind)` takes the kinds `DEF`, `IMPL` and `FRAGMENT`, once `DEF` for a namespace, neither of the kinds
-    that define for `prim`, and no dispatch key with them. A library of kind `IMPL` defines nothing; no library takes
-    names of another namespace. Dispatch keys are `CPU`, `CUDA` and so on; the devices `cpu` and `cuda` are what
-    `register_kernel` takes.
+    `Library(ns, kind)` accepts the kinds `DEF`, `IMPL` and `FRAGMENT`: `DEF` once for each namespace, `DEF` and `FRAGMENT`
+    without a dispatch key and not for `prim`. A library of kind `IMPL` cannot define operators; no library accepts names of
+    another namespace. Dispatch keys are `CPU`, `CUDA` and so on; the devices `cpu` and `cuda` are for `register_kernel`.
 
-    Followed is a library that a name is given once.
+    A library is followed if its name is assigned once.
 
     Bad:
 

@@ -18,11 +18,11 @@ from opschema_rules.torchlib.storage import implementations, rebound, tensors_of
 
 @rule("REG108", "mutates-names", fixable="safe", proof=REGISTRATION)
 def mutates_args(operator: Operator) -> Iterator[Diagnostic]:
-    """A `mutates_args` that names what the function cannot write.
+    """A `mutates_args` with a name that the function cannot write to.
 
-    It lists names of parameters that are tensors, `Optional[Tensor]` or lists of tensors, or is the string
-    `"unknown"`, for all of them. Another string is refused: `("x")` is the string `"x"`; the tuple is `("x",)`. So is
-    a name that no parameter has, and one of a number.
+    It lists names of parameters that are tensors, `Optional[Tensor]` or lists of tensors, or is the string `"unknown"`, for
+    all of them. Any other string is rejected: `("x")` is the string `"x"`; the tuple is `("x",)`. So is a name that no
+    parameter has, and the name of a number.
 
     Bad:
 
@@ -83,10 +83,10 @@ def mutates_args(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG109", "mutates-schema")
 def mutates_schema(operator: Operator) -> Iterator[Diagnostic]:
-    """A `mutates_args` that does not name what the written schema marks as written.
+    """A `mutates_args` that does not match the arguments that the schema marks as written.
 
-    Of `custom_op` with `schema=` torch demands that `mutates_args` names exactly the arguments with `(a!)`;
-    `"unknown"` is not taken. It raises when the module is imported.
+    For `custom_op` with `schema=`, torch requires that `mutates_args` names exactly the arguments with `(a!)`; `"unknown"`
+    is not accepted. Otherwise it raises when the module is imported.
 
     Bad:
 
@@ -161,9 +161,9 @@ def _tuple_fix(operator: Operator, item: Problem) -> Fix | None:
 
 @rule("REG404", "unused-mutation", severity="info", needs=(CPP,))
 def unused_mutation(operator: Operator) -> Iterator[Diagnostic]:
-    """An argument that is marked as written, and that no kernel uses.
+    """An argument that is marked as written, but that no kernel uses.
 
-    `torch.compile` then copies a tensor, or keeps others from being moved around the operator, for nothing.
+    `torch.compile` then copies a tensor, or does not move other operations around the operator, without need.
 
     Bad:
 

@@ -15,12 +15,11 @@ from opschema_rules.torchlib.places import declared
 
 @rule("REG401", "call-arguments", needs=(CPP,))
 def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
-    """A call that passes an operator what its schema does not take.
+    """A call whose arguments do not match the operator's schema.
 
-    Looked at are calls through `torch.ops.ns.name`, through a handle, and of the decorated function: too many
-    arguments, unknown names, an argument behind `*` that is passed by place, one that is missing or passed twice, and
-    literals of a type that torch refuses (`1.5` for an `int`). Where an operator has several overloads, nothing is
-    said.
+    The rule checks calls through `torch.ops.ns.name`, through a handle, and of the decorated function for too many
+    arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice, and
+    literals of a type that torch rejects (`1.5` for an `int`). If an operator has several overloads, nothing is reported.
 
     Bad:
 

@@ -41,9 +41,9 @@ _NOT_OURS = frozenset(
 def operator_name(operator: Operator) -> Iterator[Diagnostic]:
     """A name that is not a valid operator name.
 
-    `custom_op`, `triton_op` and `torch.library.define` take `namespace::name` or `namespace::name.overload`, each
-    part a plain identifier and no word of the schema language. `.default` is how `torch.ops` calls the overload
-    without name, and cannot be given.
+    `custom_op`, `triton_op` and `torch.library.define` take `namespace::name` or `namespace::name.overload`, each part a
+    plain identifier and not a keyword of the schema language. `.default` is what `torch.ops` calls the overload without a
+    name, and cannot be used.
 
     Bad:
 
@@ -108,8 +108,9 @@ def _ill_named(name: str) -> str:
 def default_overload(operator: Operator) -> Iterator[Diagnostic]:
     """A registration for `namespace::name.default`.
 
-    `.default` is how `torch.ops` calls the overload without name. As a string it is refused, by `register_fake` and its like,
-    `impl` and `Library.impl`: write the name without it. The overload itself (`torch.ops.kit.scale.default`) is taken.
+    `.default` is what `torch.ops` calls the overload without a name. In a string it is rejected, by `register_fake` and
+    similar functions, `impl` and `Library.impl`: write the name without it. The overload itself
+    (`torch.ops.kit.scale.default`) is accepted.
 
     Bad:
 
@@ -159,7 +160,7 @@ def default_overload(operator: Operator) -> Iterator[Diagnostic]:
 def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
     """An operator in the namespace `prim`.
 
-    `prim` is kept for TorchScript; `custom_op`, `define` and `Library` refuse it.
+    `prim` is reserved for TorchScript; `custom_op`, `define` and `Library` reject it.
 
     Bad:
 
@@ -187,9 +188,9 @@ def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
 def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
     """An operator that one file defines twice.
 
-    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is taken and
-    replaces the first, with all that was registered for it, which is a warning. Definitions of which only one takes
-    place (in the branches of an `if` or `#if`, in a handler, in a function) are let be, and so are those in different
+    A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and
+    replaces the first, with everything that was registered for it, which is a warning. Definitions of which only one is
+    executed (in the branches of an `if` or `#if`, in a handler, in a function) are not reported, nor are those in different
     files, of which one may never be imported.
 
     Bad:
@@ -260,9 +261,9 @@ def _twice(operator: Operator, before: Operator, name: str) -> Diagnostic:
 def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
     """A registration for an operator that nothing defines.
 
-    A fake, an autograd or a vmap rule for a name that no operator has raises; a kernel for it is kept and never
-    called, which is a warning. Looked at are namespaces of which the tree defines operators and can be read to the
-    end; not those of torch and other well-known packages, nor names that a condition may leave out.
+    A fake, an autograd or a vmap rule for a name that no operator has raises; a kernel for it is stored but never called,
+    which is a warning. The rule checks namespaces in which the tree defines operators and every registration can be
+    followed; not those of torch and other well-known packages, nor names that are defined conditionally.
 
     Bad:
 
@@ -321,7 +322,7 @@ def _meant(tree: Tree, name: str) -> str:
 
 @rule("REG118", "registered-too-early")
 def registered_too_early(operator: Operator) -> Iterator[Diagnostic]:
-    """A fake or an autograd rule that stands before the operator's definition.
+    """A fake or an autograd rule that is registered before the operator is defined.
 
     `register_fake`, `register_autograd` and `register_vmap` look the operator up when they run; a kernel may come
     first.

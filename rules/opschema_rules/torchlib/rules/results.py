@@ -29,12 +29,11 @@ _OF_TENSORS = _NEW | {"shape", "dtype", "device", "size", "ndim", "dim", "numel"
 
 @rule("REG210", "returned-count", needs=(CPP,))
 def returned_count(operator: Operator) -> Iterator[Diagnostic]:
-    """A fake or a kernel that plainly returns something else than the schema says.
+    """A fake or a kernel that returns something other than the schema says.
 
-    Looked at are values that tell by themselves what they are: a tuple or list that is written out, `None`, a tensor
-    that `torch.empty` and its like make. Fewer or more values than the schema returns raise in the best case; three
-    for two, from a fake or a kernel of a defined operator, ends the process. A list for a tuple is fine, and so is
-    `None` among several.
+    Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from `torch.empty` and similar
+    functions. Fewer or more values than the schema returns raise at best; three instead of two, from a fake or a kernel of
+    a defined operator, crash the process. A list instead of a tuple is fine, and so is `None` among several values.
 
     Bad:
 
@@ -197,9 +196,9 @@ def _is_none(value: Expr) -> bool:
 def swallowed_scalars(operator: Operator) -> Iterator[Diagnostic]:
     """A fake whose `*args` takes numbers that it uses as tensors.
 
-    `*args` in a fake takes whatever the schema passes behind the parameters that are named: the tensors that one
-    thought of, and the numbers and strings before or between them. `args[0].shape` then fails where the schema passes
-    an `int` at that place, and a loop over all of them where there is any.
+    `*args` in a fake takes all arguments after the named parameters: the tensors that were intended, and the numbers and
+    strings before or between them. `args[0].shape` then fails if the schema passes an `int` at that position, and a loop
+    over all of them fails if there is any.
 
     Bad:
 

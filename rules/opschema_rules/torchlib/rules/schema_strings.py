@@ -26,11 +26,11 @@ _FORM = re.compile(r"\(.*\) -> .*")
 def schema_string(operator: Operator) -> Iterator[Diagnostic]:
     """A schema string that torch cannot read.
 
-    `define`, `custom_op(schema=...)` and `m.def` take a schema as text, which is read when the module is imported or
-    the library is loaded: types are `Tensor`, `int`, `SymInt`, `float`, `bool`, `str`, `Scalar`, `ScalarType`,
-    `Device` and so on, `T?` and `T[]` of these. All faults of a string are shown, each at its place. What torch takes
-    though it is wrong, such as two arguments of one name, is a warning. `torch.library.define` takes the name apart,
-    and then a schema that is on one line and has ` -> ` in it.
+    `define`, `custom_op(schema=...)` and `m.def` take a schema as text, which is read when the module is imported or the
+    library is loaded: types are `Tensor`, `int`, `SymInt`, `float`, `bool`, `str`, `Scalar`, `ScalarType`, `Device` and so
+    on, `T?` and `T[]` of these. All errors in a string are shown, each at its place. Errors that torch accepts, such as two
+    arguments with one name, are warnings. `torch.library.define` takes the name separately, and then a schema on one line
+    that contains ` -> `.
 
     Bad:
 

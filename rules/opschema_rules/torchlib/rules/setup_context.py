@@ -117,9 +117,9 @@ def _called_by_name(gradient: Gradient, setup: Body) -> Iterator[Diagnostic]:
 
 @rule("REG304", "setup-context-inputs", needs=(CPP,))
 def setup_context_inputs(operator: Operator) -> Iterator[Diagnostic]:
-    """A `setup_context` that unpacks `inputs` in another number or order than the schema's.
+    """A `setup_context` that unpacks `inputs` with a number or order that differs from the schema.
 
-    `inputs` holds every argument before `*`, in the schema's order, defaults filled in; those after `*` are in
+    `inputs` holds every argument before `*`, in the schema's order, with defaults filled in; those after `*` are in
     `keyword_only_inputs`. Other names are harmless; the schema's own names in another order are not.
 
     Bad:
@@ -208,8 +208,8 @@ def _unpacked(gradient: Gradient, setup: Body, unpack: Unpack) -> Iterator[Diagn
 def saved_for_backward(operator: Operator) -> Iterator[Diagnostic]:
     """A `backward` that reads from the context what `setup_context` does not store there.
 
-    `backward` unpacks `ctx.saved_tensors` into another number than `setup_context` saves, reads an attribute that it never sets, or
-    there is no `setup_context` at all. If the context is passed to other code, nothing is reported.
+    `backward` unpacks another number of `ctx.saved_tensors` than `setup_context` saves, or reads an attribute that is never
+    set, or there is no `setup_context` at all. If the context is passed to other code, nothing is reported.
 
     Bad:
 
@@ -232,7 +232,7 @@ def saved_for_backward(operator: Operator) -> Iterator[Diagnostic]:
     mul.register_autograd(backward, setup_context=setup_context)
     ```
 
-    Bad (nothing is left there):
+    Bad (nothing is stored):
 
     ```python
     @torch.library.custom_op("kit::scale", mutates_args=())

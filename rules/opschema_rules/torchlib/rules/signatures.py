@@ -74,7 +74,7 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
         return x.new_empty(x.shape[0], x.shape[1] + size)
     ```
 
-    Good (other names, and more than is asked for):
+    Good (other names, and an additional parameter with a default):
 
     ```python
     @torch.library.custom_op("kit::norm", mutates_args=())
@@ -94,11 +94,13 @@ def fake_signature(operator: Operator) -> Iterator[Diagnostic]:
 def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
     """A kernel whose parameters do not match the operator's schema.
 
-    A function given to `register_kernel`, `torch.library.impl` or `Library.impl` is called like a fake: by place before `*`,
-    without the arguments at the end that equal the schema's defaults, by name after it. See `fake-signature` for what follows.
+    A function given to `register_kernel`, `torch.library.impl` or `Library.impl` is called like a fake: by position before
+    `*`, without trailing arguments that equal the schema's defaults, by name after it. See `fake-signature` for the
+    consequences.
 
-    An argument that the kernel does not take has a fix only where the kernel returns what another function makes, which takes an
-    argument of that name: a kernel that takes an argument and ignores it computes something else, without an error.
+    For an argument that the kernel does not take, there is a fix only if the kernel returns the result of another function
+    that takes an argument with that name: a kernel that takes an argument and ignores it computes something else, without
+    an error.
 
     Bad:
 
@@ -160,7 +162,7 @@ def kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
 def schema_function(operator: Operator) -> Iterator[Diagnostic]:
     """A `custom_op` whose function has parameters that do not match its `schema=`.
 
-    With `schema=` torch reads nothing of the function's signature, and calls it like any other kernel: see `fake-signature`, and
+    With `schema=`, torch ignores the function's signature, and calls it like any other kernel: see `fake-signature`, and
     `kernel-signature` for what the fix does.
 
     Bad:
@@ -190,7 +192,8 @@ def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
 
     The function given to `register_vmap` is called with `info` and `in_dims`, and then like a fake: see `fake-signature`.
 
-    An argument that it does not take has a fix where the function passes it on, as in the example: see `kernel-signature`.
+    For an argument that it does not take, there is a fix if the function passes it on, as in the example: see
+    `kernel-signature`.
 
     Bad:
 

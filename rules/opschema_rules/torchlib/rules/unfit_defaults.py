@@ -23,7 +23,7 @@ from opschema_rules.torchlib.type_table import type_table
 
 @rule("REG106", "default-value", fixable="safe", by_release=True, proof=REGISTRATION)
 def default_value(operator: Operator) -> Iterator[Diagnostic]:
-    """A default that no schema can hold.
+    """A default that a schema cannot express.
 
     A schema holds defaults as text: `None`, numbers, booleans, strings, dtypes and devices. A list, a tuple or a
     tensor, infinity, a string with `"` or a line break in it, and `None` for a list or a device that is not
@@ -79,11 +79,11 @@ def default_value(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG107", "default-type", severity="warning", fixable="safe", by_release=True, proof=REGISTRATION)
 def default_type(operator: Operator) -> Iterator[Diagnostic]:
-    """A default that is no value of its parameter's type.
+    """A default that is not a value of its parameter's type.
 
-    `infer_schema` lets `size: int = None` pass. A call that leaves such an argument off works, since defaults at the
-    end are not passed at all. One that passes `None`, or under `torch.compile` an argument behind it, fails: `None`
-    is no `int`. Nothing is said of `bool` and `Tensor`, for which torch takes `None`.
+    `infer_schema` accepts `size: int = None`. A call that omits such an argument works, since trailing defaults are not
+    passed at all. One that passes `None`, or under `torch.compile` a later argument, fails: `None` is not an `int`. Nothing
+    is reported for `bool` and `Tensor`, for which torch accepts `None`.
 
     Bad:
 
