@@ -232,10 +232,7 @@ def packaged() -> Path | None:
     return folder if folder is not None and folder.is_dir() else None
 
 
-TORCH_RELEASES = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "2.12", "2.13", "2.14", "2.15")
-"""The releases of torch whose tables opschema holds: each one's wheel, ``torch==X.0``."""
-
-_OF_TORCH = re.compile(r"torchgen/.*(?<!\.pyc)(?<!/)|torch/_library/[a-z_]+\.py|torch/version\.py")
+_OF_TORCH = re.compile(r"torchgen/.*(?<!\.pyc)(?<!/)|torch/_library/[a-z_]+\.py|torch/(?:version|library)\.py")
 """Files of a torch release that the corpus holds."""
 
 
@@ -253,7 +250,7 @@ def unpack_torch(source: Path, folder: Path) -> Iterator[str]:
             raise SystemExit(f"there is no torch in {source}")
         release = _release(installed.name)
         paths = [path for part in ("torchgen", "torch/_library") for path in sorted((source / part).rglob("*"))]
-        files = [path for path in [*paths, source / "torch/version.py"] if path.is_file()]
+        files = [path for path in [*paths, source / "torch/version.py", source / "torch/library.py"] if path.is_file()]
         texts = ((path.relative_to(source).as_posix(), path.read_bytes()) for path in files)
         _write_torch(texts, folder / f"aten/torch-{release}")
         yield f"aten/torch-{release}"

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +43,22 @@ def git_pin(root: Path, path: str) -> str | None:
     entries = (entries_of(listing) if listing is not None else None) or []
     match = _GITLINK.fullmatch(entries[0]) if len(entries) == 1 else None
     return match[1].decode() if match is not None and os.fsdecode(match[2]) == path else None
+
+
+def pin_of_submodule(root: Path, path: str, inside: Callable[[str], str | None]) -> str | None:
+    """The commit at which the submodule at ``path`` is pinned, by the innermost repository that it lies in; None without one.
+
+    ``inside`` leads from a path to its place on disk, and is None for one outside of the root.
+    """
+    repository, inner = ".", path
+    for match in re.finditer("/", path):
+        folder = os.path.join(root, path[: match.start()])
+        if not os.path.isdir(folder):
+            break
+        if os.path.exists(os.path.join(folder, ".git")):
+            repository, inner = path[: match.start()], path[match.end() :]
+    target = inside(repository)
+    return git_pin(Path(target), inner) if target is not None else None
 
 
 def ls_files(root: Path, *arguments: str) -> subprocess.Popen[bytes] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -19,9 +18,9 @@ from opschema_cli.file_listing import (
     SKIPPED_FOLDERS,
     entries_of,
     git_files,
-    git_pin,
     in_git,
     ls_files,
+    pin_of_submodule,
     pipe_of_git,
     walked_files,
 )
@@ -86,7 +85,7 @@ class Workspace:
         self.unlisted = ""
         """The file that git waited for until it was given up, so that the files were listed without it; empty if it answered."""
         self.probes: dict[str, bool] = {}
-        self.admitted: set[str] = set()
+        self.admitted, self.provided = set[str](), dict[str, str]()
         self.environment: dict[str, str] = {}
         self.pins: dict[str, str | None] = {}
         self._sources: dict[str, Source] = {}
@@ -145,7 +144,8 @@ class Workspace:
         """Every file that was asked for, with the digest of its bytes; empty for one that could not be read, or that changed
         after something was told by its digest.
         """
-        asked = (path for path in {**self._data, **self._digests} if path not in self.overlay)
+        kept = self.overlay.keys() | self.provided.keys()
+        asked = (path for path in {**self._data, **self._digests} if path not in kept)
         return {path: "" if path in self._moved else self.digest(path) for path in asked}
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Workspace:
@@ -161,6 +161,7 @@ class Workspace:
         other._links = self._links
         other.unlisted = self.unlisted
         other.admitted = self.admitted
+        other.provided = self.provided
         other.environment = self.environment
         other.pins = self.pins
         return other
@@ -211,7 +212,7 @@ class Workspace:
 
     def is_file(self, path: str) -> bool:
         """Whether ``path`` names a file inside the root, ignored or not."""
-        if path in self.file_set:
+        if path in self.file_set or path in self.provided:
             return True
         if path in self.overlay:
             return False
@@ -229,6 +230,14 @@ class Workspace:
         self.admitted.add(name)
         return name
 
+    def provide(self, path: str, text: str) -> str:
+        """The name under which a text that comes with opschema can be read from now on: ``<torch 2.15>/tags.yaml``.
+
+        The brackets say that it is no file. It is none of ``files``, and no input of a run: opschema's own code is one.
+        """
+        self.provided[path] = text
+        return path
+
     def variable(self, name: str) -> str:
         """A variable of the environment that the result depends on; empty when it is not set."""
         return self.environment.setdefault(name, os.environ.get(name, ""))
@@ -238,19 +247,8 @@ class Workspace:
         None where there is none, or no git to tell. A submodule of a submodule is pinned by the one that it lies in.
         """
         if path not in self.pins:
-            self.pins[path] = self._pin(path)
+            self.pins[path] = pin_of_submodule(self.root, path, self._inside)
         return self.pins[path]
-
-    def _pin(self, path: str) -> str | None:
-        repository, inner = ".", path
-        for match in re.finditer("/", path):
-            folder = os.path.join(self.root, path[: match.start()])
-            if not os.path.isdir(folder):
-                break
-            if os.path.exists(os.path.join(folder, ".git")):
-                repository, inner = path[: match.start()], path[match.end() :]
-        target = self._inside(repository)
-        return git_pin(Path(target), inner) if target is not None else None
 
     def locate(self, path: str) -> Path:
         """The place of a workspace file on disk, links followed.
@@ -280,6 +278,8 @@ class Workspace:
         """
         if path in self.overlay:
             return self._drafted(path)
+        if path in self.provided:
+            return self.provided[path].encode()
         if path not in self._data:
             believed = self._states.get(path) if path in self._digests else None
             is_so = False

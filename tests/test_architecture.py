@@ -214,7 +214,7 @@ def test_the_engine_never_imports_a_pack() -> None:
 BUILDS_ON = {"magi": {"torchlib"}, "tileops": {"torchlib"}}
 """Packs whose subjects are those of another, made in a way of their own: Magi ops are operators of torch.library."""
 
-SHARED = {"PAGES"}
+SHARED = {"PAGES", "TORCH_RELEASES"}
 """Names of the package that holds the packs, which all of them may import."""
 
 

@@ -16,6 +16,7 @@ from opschema_cli.commands.lint_report import exit_code, make_report, print_fixe
 from opschema_cli.commands.lint_run import baseline_of, inputs_of, job_of, run_lint, settings_of
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.torch_release import aim_at, torch_option
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.lint.fix import Fixed, fix_all
@@ -62,6 +63,7 @@ _PATH = click.Path(path_type=Path)
 @no_plugins_option
 @click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
+@torch_option
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
 @click.option("--show-unresolved", is_flag=True, help="List code that could not be resolved (text, concise and json).")
 @click.option(
@@ -105,6 +107,8 @@ def _lint(options: LintOptions) -> int:
         )
     ) as session:
         session.as_implemented = frozenset(options.as_implemented)
+        if options.torch:
+            aim_at(session, options.torch)
         return _lint_in(session, options, started)
 
 

@@ -30,5 +30,6 @@ class LintOptions(msgspec.Struct, frozen=True):
     stdin_filename: Path | None
     show_settings: bool
     show_unresolved: bool
+    torch: str
     as_implemented: tuple[str, ...]
     quiet: bool

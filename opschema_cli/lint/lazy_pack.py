@@ -44,6 +44,7 @@ class LazyPack(msgspec.Struct, frozen=True, dict=True):
     unread: tuple[Sighting, ...] = ()
     pages: str = ""
     claims: Callable[[Project, Any, str], bool] = claims_all
+    releases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what the author wrote.

@@ -128,7 +128,8 @@ class Pack(msgspec.Struct, frozen=True):
     of all that are implemented; ``stubs`` generates code from declarations. ``unread`` are kinds of declarations that the pack
     recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the web, with ``{code}`` in it.
     ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of the pack's kind by name,
-    place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``speed`` makes a pack that
+    place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``releases`` are those of
+    torch that its option ``torch`` can name, if it has one: ``2.15``. ``speed`` makes a pack that
     reads much Python faster.
     """
 
@@ -148,6 +149,7 @@ class Pack(msgspec.Struct, frozen=True):
     pages: str = ""
     claims: Callable[[Project, Any, str], bool] = claims_all
     speed: Speed = Speed()
+    releases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what the author wrote.

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import TORCH_RELEASES
 from opschema_cli.requirements import Version, read_version
 from opschema_cli.testing import lint_files
+from opschema_rules import TORCH_RELEASES
+from opschema_rules.aten.native_history import NATIVE, table_bytes
+from opschema_rules.aten.native_table import TABLE as NATIVES
+from opschema_rules.aten.native_table import native_text
 from opschema_rules.aten.pack import PACK
 from opschema_rules.aten.torchgen_history import read_release, table_text
 from opschema_rules.aten.torchgen_table import TABLE
@@ -63,6 +66,12 @@ def test_infer_schema_of_the_release_takes_the_types_of_the_table(corpus: Path, 
 def test_the_table_of_torchgens_is_what_they_say(corpus: Path) -> None:
     releases = {_version(name): read_release(release(corpus, name)) for name in TORCH_RELEASES}
     assert table_text(releases.items()) == TABLE.read_text(encoding="utf-8")
+
+
+def test_the_schemas_that_come_with_opschema_are_the_releases_own(corpus: Path) -> None:
+    folders = [release(corpus, name) for name in TORCH_RELEASES]
+    assert table_bytes(folders) == NATIVES.read_bytes()
+    assert all(native_text(_version(item.name[6:])) == (item / NATIVE).read_text(encoding="utf-8") for item in folders)
 
 
 # -- its own files ----------------------------------------------------------------------------------------------------

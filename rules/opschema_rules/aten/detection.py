@@ -13,7 +13,7 @@ from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
-from opschema_rules import PAGES
+from opschema_rules import PAGES, TORCH_RELEASES
 from opschema_rules.aten.kinds import Kind, is_surely, kind_of, may_be, may_be_meant
 from opschema_rules.aten.sightings import SIGHTINGS
 
@@ -23,13 +23,15 @@ _TEST = re.compile(r"(?:^|/)tests?/")
 class AtenOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """``tests`` reads what lies in folders of tests, too. ``native_functions`` is the path of the native_functions.yaml by
     which backends' YAML is judged; without it and without one in the tree an installed torch lends its own, if
-    ``installed_torch`` allows it. ``kernels`` are the C++ files (paths or patterns) that define a backend's kernels; without,
-    all of the tree.
+    ``installed_torch`` allows it. ``torch`` is a known release (``2.15``) by which all is judged
+    in place of these. ``kernels`` are the C++ files (paths or patterns) that define a backend's kernels; without, all of the
+    tree.
     """
 
     tests: bool = False
     native_functions: str = ""
     installed_torch: bool = True
+    torch: str = ""
     kernels: tuple[str, ...] = ()
 
 
@@ -73,4 +75,5 @@ LAZY_PACK = LazyPack(
     claims=claims,
     unread=SIGHTINGS,
     pages=PAGES,
+    releases=TORCH_RELEASES,
 )

@@ -28,7 +28,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     files = list(files_of(project, options))
     loaded = Loaded(files=[file.path for _, file in files])
     tags = [read_tags(file) for kind, file in files if kind == "tags"]
-    torchgens = Torchgens(project, options.installed_torch)
+    torchgens = Torchgens(project, options.installed_torch, options.torch)
     torchgens.check()
     natives = [
         read_native(file, _of_tags(tags, file.path), torchgens.of_native(file))

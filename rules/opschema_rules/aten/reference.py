@@ -1,7 +1,8 @@
 """Finds PyTorch's own operators, by which a backend's YAML is judged.
 
-They are, the first that there is: the file that the configuration names, a native_functions.yaml in the tree, the installed
-torch. That is looked up by paths alone; nothing of it is imported, and no file of the tree leads to one outside of it.
+They are those of the release that the option ``torch`` names, else, the first that there is: the file that the configuration
+names, a native_functions.yaml in the tree, the installed torch. That is looked up by paths alone; nothing of it is imported,
+and no file of the tree leads to one outside of it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Callable, Collection, Container, Sequence
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.regular_files import content_digest
+from opschema_cli.requirements import Version, dotted
 from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import join
 from opschema_rules.aten.catalogue import Catalogue
@@ -26,8 +29,11 @@ from opschema_rules.aten.installed import InstalledTorch
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import BackendFile, NativeFile, Reference
 from opschema_rules.aten.native import read_native
+from opschema_rules.aten.native_table import native_text
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.releases import Torchgens
+from opschema_rules.aten.torchgen import Torchgen
+from opschema_rules.aten.torchgen_table import torchgen_of
 
 _IN_ATEN = re.compile(r"(?:^|/)ATen/native/native_functions\.yaml$")
 
@@ -64,19 +70,33 @@ class References(msgspec.Struct, dict=True):
 
     def of_copy(self, native: NativeFile) -> Reference | None:
         """The reference that a native_functions.yaml may be a copy of; None for PyTorch's own."""
-        found = self.configured or self._of_aten
+        found = self.chosen or self.configured or self._of_aten
         if _IN_ATEN.search(native.path) or (found is not None and found.path == native.path):
             return None
         return found or (self.torch if len(native.entries) >= MANY else None)
 
     def of_backend(self, backend: BackendFile) -> Reference | None:
         """Reference operators for a backend's YAML."""
-        found = self.configured or self._of_aten
+        found = self.chosen or self.configured or self._of_aten
         if found is None:
             filled = [native for native in self.natives if native.entries]
             own = [item for item in map(self._in_tree, filled) if _is_for(item.catalogue, backend)]
             found = own[0] if len(own) == 1 else None
         return found or self.torch
+
+    @cached_property
+    def chosen(self) -> Reference | None:
+        """The operators of the release that the options name."""
+        version = self.torchgens.chosen
+        return self.of_release(version) if version is not None else None
+
+    def of_release(self, version: Version) -> Reference:
+        """The operators of a known release, whose native_functions.yaml comes with opschema."""
+        name = f"torch {dotted(version)}"
+        path = self.project.workspace.provide(f"<{name}>/native_functions.yaml", native_text(version))
+        found = self._outside(InstalledTorch(path, dotted(version)), certain=True, torchgen=torchgen_of(version))
+        assert found is not None
+        return replace(found, origin=name)
 
     @cached_property
     def configured(self) -> Reference | None:
@@ -122,17 +142,17 @@ class References(msgspec.Struct, dict=True):
         certain = bool(torch.version) and pins.agree(torch.version, torch.commit)
         return self._outside(torch, certain=certain)
 
-    def _outside(self, torch: InstalledTorch, *, certain: bool) -> Reference | None:
+    def _outside(self, torch: InstalledTorch, *, certain: bool, torchgen: Torchgen | None = None) -> Reference | None:
         """The file of a torch, which is none of the pack's subjects, and the torchgen that reads it."""
         project, path = self.project, torch.native
         source = project.source(path)
         if source is None:
             return None
-        torchgen = self.torchgens.of_torch(torch) or self.torchgens.assumed
+        reader = torchgen or self.torchgens.of_torch(torch) or self.torchgens.assumed
 
         def read() -> NativeFile:
             file = project.yaml(path) or YamlFile(source, Document(None, {}))
-            return read_native(file, None, torchgen)
+            return read_native(file, None, reader)
 
         return Reference(
             path,
@@ -141,7 +161,7 @@ class References(msgspec.Struct, dict=True):
             certain,
             read,
             _summary(project),
-            torchgen,
+            reader,
             version=torch.version,
         )
 

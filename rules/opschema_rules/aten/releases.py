@@ -1,8 +1,9 @@
 """Choice of the torchgen that reads a file; made nowhere else.
 
-The first of these that there is: the torchgen of the tree; for PyTorch's own native_functions.yaml the release whose
-operators it has; the installed torch, if the tree's requirements admit it; the newest known release that they admit; the
-newest known. Where the release is known and that torch is installed, the installed text counts, and not the table.
+That of the release that the option ``torch`` names, else the first of these that there is: the torchgen of the tree; for
+PyTorch's own native_functions.yaml the release whose operators it has; the installed torch, if the tree's requirements admit
+it; the newest known release that they admit; the newest known. Where the release is known and that torch is installed, the
+installed text counts, and not the table.
 """
 
 from __future__ import annotations
@@ -25,31 +26,48 @@ from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import NativeFile, Reference
 from opschema_rules.aten.native import WHOLE, is_older, read_native, read_tags
 from opschema_rules.aten.torchgen import Home, Torchgen, in_doubt, modules_of, read_torchgen, with_autograd
-from opschema_rules.aten.torchgen_table import fitting_release, known_releases, newest_torchgen, torchgen_of
+from opschema_rules.aten.torchgen_table import (
+    fitting_release,
+    known_release,
+    known_releases,
+    newest_torchgen,
+    torchgen_of,
+)
 
 _MODEL = re.compile(r"(.*/|)(torchgen|tools/codegen)/model\.py")
 
 
 class Torchgens(msgspec.Struct, dict=True):
-    """The torchgens of one workspace; ``use_installed`` allows that of an installed torch."""
+    """The torchgens of one workspace; ``use_installed`` allows that of an installed torch, ``release`` names the one to use."""
 
     project: Project
     use_installed: bool = True
+    release: str = ""
 
-    def check(self) -> None:
-        """Look at what the environment names, though nothing may need it.
+    @cached_property
+    def chosen(self) -> Version | None:
+        """The release that the options name; None without one.
 
         Raises:
-            OpschemaError: it is no torch.
+            OpschemaError: it is not known.
+        """
+        return known_release(self.release) if self.release else None
+
+    def check(self) -> None:
+        """Look at what the environment and the options name, though nothing may need it.
+
+        Raises:
+            OpschemaError: it is no torch, or no known release.
         """
         if self.project.workspace.variable(ENVIRONMENT):
             _ = self.installed
+        _ = self.chosen
 
     def of_native(self, file: YamlFile) -> Torchgen:
         """The torchgen that reads a native_functions.yaml."""
         own = self.of_tree(file.path)
-        if own is not None:
-            return own
+        if own is not None or self.chosen is not None:
+            return own or self.assumed
         names = _names(file)
         if len(names) <= WHOLE:
             return self.assumed
@@ -70,7 +88,11 @@ class Torchgens(msgspec.Struct, dict=True):
         return self.of_tree(path) or (reference.torchgen if reference is not None else self.assumed)
 
     def of_tree(self, path: str) -> Torchgen | None:
-        """The tree's own torchgen that the file at ``path`` is written for: the nearest above it, or the only one."""
+        """The tree's own torchgen that the file at ``path`` is written for: the nearest above it, or the only one; None where
+        the options name a release.
+        """
+        if self.chosen is not None:
+            return None
         above = [folder for folder in self._own if path.startswith(folder)]
         if above:
             return self._own[max(above, key=len)]
@@ -79,6 +101,8 @@ class Torchgens(msgspec.Struct, dict=True):
     @cached_property
     def assumed(self) -> Torchgen:
         """The torchgen of what tells nothing of its release itself."""
+        if self.chosen is not None:
+            return torchgen_of(self.chosen)
         installed, required = self.installed, self.required
         if installed is not None and self._of_installed is not None:
             version = read_version(installed.version)
@@ -101,7 +125,7 @@ class Torchgens(msgspec.Struct, dict=True):
         Raises:
             OpschemaError: the variable of the environment names none.
         """
-        return find_torch(self.project.workspace) if self.use_installed else None
+        return find_torch(self.project.workspace) if self.use_installed and self.chosen is None else None
 
     def of_torch(self, torch: InstalledTorch) -> Torchgen | None:
         """The torchgen of a torch outside of the tree; None where it has none."""

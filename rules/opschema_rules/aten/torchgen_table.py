@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.regular_files import content_digest
 from opschema_cli.requirements import Version, dotted, nearest_release, read_version
 from opschema_rules.aten.torchgen import Torchgen
@@ -88,6 +89,19 @@ def _nested(state: Mapping[str, object], name: str, data: bytes) -> dict[str, An
 def known_releases() -> tuple[Version, ...]:
     """The releases that are known, the oldest first."""
     return tuple(_releases())
+
+
+def known_release(name: str) -> Version:
+    """The known release of that name (``2.15``).
+
+    Raises:
+        OpschemaError: it is none; the message names those that are known.
+    """
+    version = read_version(name)
+    if version is None or version not in known_releases():
+        known = ", ".join(map(dotted, known_releases()))
+        raise OpschemaError(f"torch {name} is no release that opschema knows; it knows {known}")
+    return version
 
 
 def torchgen_of(version: Version) -> Torchgen:

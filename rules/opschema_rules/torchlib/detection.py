@@ -14,7 +14,7 @@ from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
-from opschema_rules import PAGES
+from opschema_rules import PAGES, TORCH_RELEASES
 from opschema_rules.torchlib.sightings import SIGHTINGS
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
@@ -131,6 +131,7 @@ LAZY_PACK = LazyPack(
     Path(__file__).with_name(CATALOGUE),
     Speed(reaching),
     pages=PAGES,
+    releases=TORCH_RELEASES,
     claims=claims,
     unread=SIGHTINGS,
 )
