@@ -18,7 +18,7 @@ from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.file_kinds import is_python, is_yaml
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Missing, Place
-from opschema_cli.readings import Reading, Readings
+from opschema_cli.readings import Reading, Readings, Shelf
 from opschema_cli.regular_files import content_digest
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
@@ -204,7 +204,7 @@ class Project:
         read: Callable[[str], T | None],
     ) -> Iterator[tuple[str, T]]:
         """The values of a reading for files, by their digests; files without any are left out."""
-        shelf = self._readings.shelf(reading)
+        shelf = self._readings.shelf(reading.name, reading.kind)
         for path in paths:
             found = shelf.get(digest(path))
             if found is None:
@@ -213,6 +213,10 @@ class Project:
                     shelf.put(digest(path), found)  # which may be another, now that the file is read
             if found is not None:
                 yield path, found
+
+    def shelf(self, name: str, kind: type[T]) -> Shelf[T]:
+        """Values that are cached by keys of the caller's choice, under a name that is unique among all readings."""
+        return self._readings.shelf(name, kind)
 
     def save_readings(self) -> None:
         """Store the values of readings for later runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -73,13 +73,13 @@ class Readings:
         self._stamp = stamp
         self._shelves: dict[str, Shelf[object]] = {}
 
-    def shelf(self, reading: Reading[Any, T]) -> Shelf[T]:
-        """The shelf of one reading."""
-        if reading.name not in self._shelves:
-            key = f"{self._stamp}/{reading.name}"
+    def shelf(self, name: str, kind: type[T]) -> Shelf[T]:
+        """The shelf of one reading, or of other values under a unique name."""
+        if name not in self._shelves:
+            key = f"{self._stamp}/{name}"
             stored = self._cache.get(_KIND, [key]).get(key) if self._stamp else None
-            self._shelves[reading.name] = Shelf(reading.kind, stored)
-        return self._shelves[reading.name]  # type: ignore[return-value]
+            self._shelves[name] = Shelf(kind, stored)
+        return self._shelves[name]  # type: ignore[return-value]
 
     def save(self) -> None:
         """Cache new values for later runs."""

@@ -73,6 +73,7 @@ ROOMS = {
     },
     "project": {"file_kinds", "regular_files", "cache", "readings", "lint", "workspace", "source"},
     "readings": {"cache", "source"},
+    "code_values": {"cache", "project", "readings", "regular_files", "source"},
     "cpp_units": {"project", "readings", "source"},
     "requirements": {"readings", "workspace"},
     "write": {"file_kinds", "regular_files", "transaction", "read_only", "workspace", "source", "errors"},

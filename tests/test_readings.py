@@ -85,8 +85,8 @@ def test_other_code_asks_anew_and_without_a_stamp_nothing_is_kept(tmp_path: Path
     reading = Reading("length", length, int)
     for stamp, known in (("1", None), ("1", 3), ("2", None), ("", None), ("", None)):
         kept = Readings(cache, stamp)
-        assert kept.shelf(reading).get("abc") == known
-        assert value(kept.shelf(reading), "abc") == 3
+        assert kept.shelf(reading.name, reading.kind).get("abc") == known
+        assert value(kept.shelf(reading.name, reading.kind), "abc") == 3
         kept.save()
 
 

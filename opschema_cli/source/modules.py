@@ -18,6 +18,11 @@ class Modules:
         self._module_names: dict[str, str] = {}
         self.files = frozenset(path for path in self.all_files if path.endswith(".py"))
 
+    def share_names(self, other: Modules) -> None:
+        """Look names up together with the modules of the same files."""
+        self.roots, self.files = other.roots, other.files
+        self._possible, self._paths, self._module_names = other._possible, other._paths, other._module_names
+
     @cached_property
     def roots(self) -> dict[str, list[str]]:
         """Folders from which modules are imported, by the first name below them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -48,6 +49,19 @@ class Patches:
         self._outside: dict[tuple[str, int], dict[str, list[Assign]]] | None = None
         self._writes: dict[tuple[str, int, int], tuple[Write, ...]] = {}
         self._hooked: dict[ClassKey, list[tuple[ClassRef, FunctionRef]]] = {}
+
+    def share_outside(self, other: Patches) -> None:
+        """Take the writes of module-level code from the patches of the same program."""
+        self._outside = other._outside_writes
+
+    @cached_property
+    def outside_by_file(self) -> dict[str, str]:
+        """What module-level code of any file writes to the classes of each file, as a text that only such a change changes."""
+        found: dict[str, list[object]] = {}
+        for (path, start), written in self._outside_writes.items():
+            names = sorted((name, [(item.start, item.sure) for item in items]) for name, items in written.items())
+            found.setdefault(path, []).append((start, names))
+        return {path: repr(sorted(items, key=repr)) for path, items in found.items()}
 
     def patched(self, ref: ClassRef, name: str, lineage: list[ClassRef]) -> Unresolved | None:
         """The reason why ``name`` may be replaced at run time on ``ref`` or on the classes before its definition."""

@@ -405,10 +405,14 @@ def _param_slot(attributes: Mapping[Data, Data]) -> Slot:
 
 
 class OpImplementation(msgspec.Struct, eq=False, dict=True):
-    """An entry and the class that implements it: the subject of every check of one against the other."""
+    """An entry and the class that implements it: the subject of every check of one against the other.
+
+    ``modules`` are those of the workspace; None: the manifest's.
+    """
 
     entry: OpEntry
     ref: ClassRef
+    modules: Program | None = None
 
     @property
     def name(self) -> str:
@@ -423,7 +427,7 @@ class OpImplementation(msgspec.Struct, eq=False, dict=True):
     @property
     def program(self) -> Program:
         """The modules of the workspace."""
-        return self.entry.manifest.program
+        return self.modules or self.entry.manifest.program
 
     def method(self, name: str) -> FunctionRef | None:
         """A method as an instance has it; None when it is absent, generated or otherwise not known."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExecutionDialect, ExternalFunction
 from opschema_cli.evaluation.execution.executor import Executor
 from opschema_cli.evaluation.execution.values import Object, Opaque
 from opschema_cli.evaluation.tensors.dialect import TORCH
-from opschema_rules.tileops.model import Manifest
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
+from opschema_cli.source.bodies import Bodies
+from opschema_cli.source.program import Program
 
 
-def _own_functions(manifest: Manifest) -> Callable[[str], ExternalFunction | None]:
+def _own_functions(load_manifest: ExternalFunction) -> Callable[[str], ExternalFunction | None]:
     """Functions of the package that only keep books, or read what is known: the manifest."""
-    entries = {entry.name: entry.data for entry in manifest.entries}
-    known: dict[str, ExternalFunction] = {"dispatch_kernel": _dispatch_kernel, "load_manifest": lambda call: entries}
+    known: dict[str, ExternalFunction] = {"dispatch_kernel": _dispatch_kernel, "load_manifest": load_manifest}
     return lambda name: known.get(name.rpartition(".")[2])
 
 
@@ -30,11 +30,10 @@ def _dispatch_kernel(call: Call) -> object:
     return None
 
 
-@cached_on_argument
-def executor_of(manifest: Manifest) -> Executor:
-    """The executor of a manifest's package."""
-    own = ExecutionDialect(functions=_own_functions(manifest), reads_own=True)
-    return Executor(manifest.evaluator, (TORCH, own))
+def executor(program: Program, load_manifest: ExternalFunction) -> Executor:
+    """An executor for the modules of a program."""
+    own = ExecutionDialect(functions=_own_functions(load_manifest), reads_own=True)
+    return Executor(TreeEvaluator(Bodies(program, program.package_files)), (TORCH, own))
 
 
 UNDECLARED = Opaque("an argument that the manifest does not declare")

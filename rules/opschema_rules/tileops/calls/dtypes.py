@@ -14,10 +14,11 @@ from opschema_cli.evaluation.execution.values import Object, Opaque, TensorValue
 from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.schema.dtypes import parse_dtypes
+from opschema_rules.tileops.calls.code import Agreement, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
-from opschema_rules.tileops.calls.dialect import UNDECLARED, executor_of
+from opschema_rules.tileops.calls.dialect import UNDECLARED
 from opschema_rules.tileops.calls.findings import is_explicit
-from opschema_rules.tileops.calls.outcomes import constructor_arguments, outcome_of, taken
+from opschema_rules.tileops.calls.outcomes import constructor_arguments, executed_outcome, taken
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.param_types import admits_dtypes
 from opschema_rules.tileops.verify.dtypes import assignments
@@ -60,11 +61,19 @@ class DtypeOutcome(msgspec.Struct):
 @cached_on_argument
 def dtype_outcome(op: OpImplementation) -> DtypeOutcome:
     """The outcome of calling a hand-written `_validate_dtypes`; nothing for a generated one."""
-    found = DtypeOutcome()
     method = op.method(VALIDATE)
-    outcome = outcome_of(op) if method is not None and not _is_stub(method.function.decorator_names) else None
-    if outcome is not None and outcome.objects:
-        _Prober(op, outcome.objects[0][0], found).probe()
+    if method is None or _is_stub(method.function.decorator_names):
+        return DtypeOutcome()
+    known = code_of(op).known(op, VALIDATE)
+    if known is not None:
+        found = DtypeOutcome(VALIDATE in known.checked, unresolved=known.unresolved)
+    else:
+        found = DtypeOutcome()
+        made = executed_outcome(op).made
+        if made:
+            _Prober(op, made[0], found).probe()
+        if not found.refused and not found.accepted:
+            code_of(op).keep(op, VALIDATE, Agreement([VALIDATE] if found.known else [], found.unresolved))
     op.entry.manifest.unresolved.extend(found.unresolved)
     return found
 
@@ -77,13 +86,14 @@ class _Prober:
     """Calls the method of one object."""
 
     def __init__(self, op: OpImplementation, call: DescribedCall, found: DtypeOutcome) -> None:
-        self.op, self.entry, self.found = op, op.entry, found
-        self.executor = executor_of(op.entry.manifest)
+        code = code_of(op)
+        self.op, self.entry, self.found = code.traced(op), op.entry, found
+        self.executor = code.executor
         shapes = call.shapes(op.entry)
         self.shapes = {name: shape for name, shape in shapes.items() if shape is not None}
         self.passed = list(self.shapes)
-        arguments = constructor_arguments(op, call.bound)
-        dtypes = dict.fromkeys(_dtype_params(op), _ANY_DTYPE)
+        arguments = constructor_arguments(self.op, call.bound)
+        dtypes = dict.fromkeys(_dtype_params(self.op), _ANY_DTYPE)
         self.certain = not dtypes and UNDECLARED not in arguments.values()
         self.this = self.executor.construct(ClassValue(op.ref), {**arguments, **dtypes})
 

@@ -18,8 +18,9 @@ from opschema_cli.schema.outcomes import Failed, Violated
 from opschema_cli.schema.outcomes import Unresolved as Open
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.bindings import BoundRow, bind_row
+from opschema_rules.tileops.calls.code import Agreement, code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape, described_calls
-from opschema_rules.tileops.calls.dialect import UNDECLARED, executor_of
+from opschema_rules.tileops.calls.dialect import UNDECLARED
 from opschema_rules.tileops.entry_parts import Row
 from opschema_rules.tileops.model import OpImplementation
 from opschema_rules.tileops.param_types import admits_dtypes
@@ -53,11 +54,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class OpOutcome(msgspec.Struct):
-    """Outcomes of the calls of one op: the ``calls`` that were made, and what differs; ``objects`` are the objects by call."""
+    """Outcomes of the calls of one op: the calls whose constructor makes an object, and what differs."""
 
     op: OpImplementation
-    calls: list[DescribedCall] = msgspec.field(default_factory=list)
-    objects: list[tuple[DescribedCall, Object]] = msgspec.field(default_factory=list)
+    made: list[DescribedCall] = msgspec.field(default_factory=list)
     checked: set[str] = msgspec.field(default_factory=set)
     mismatches: list[Mismatch] = msgspec.field(default_factory=list)
     refusals: list[Refusal] = msgspec.field(default_factory=list)
@@ -67,27 +67,39 @@ class OpOutcome(msgspec.Struct):
 
 @cached_on_argument
 def outcome_of(op: OpImplementation) -> OpOutcome:
-    """The outcome of the calls that an op's entry describes."""
-    found = _Caller(op).outcome()
+    """The outcome of the calls that an op's entry describes; of one that is known to agree, what was checked."""
+    known = code_of(op).known(op, INFER)
+    if known is not None:
+        found = OpOutcome(op, checked=set(known.checked), unresolved=known.unresolved)
+    else:
+        found = executed_outcome(op)
+        if not found.mismatches and not found.refusals:
+            code_of(op).keep(op, INFER, Agreement(sorted(found.checked), found.unresolved))
     op.entry.manifest.unresolved.extend(found.unresolved)
     return found
+
+
+@cached_on_argument
+def executed_outcome(op: OpImplementation) -> OpOutcome:
+    """The same, with all that is executed."""
+    return _Caller(op).outcome()
 
 
 class _Caller:
     """Calls one op."""
 
     def __init__(self, op: OpImplementation) -> None:
-        self.op, self.entry = op, op.entry
-        self.executor = executor_of(op.entry.manifest)
+        code = code_of(op)
+        self.op, self.entry = code.traced(op), op.entry
+        self.executor = code.executor
         self.made: dict[str, Outcome] = {}
         self.found = OpOutcome(op)
 
     def outcome(self) -> OpOutcome:
         for call in described_calls(self.entry, edges=_has_cases(self.op)):
-            self.found.calls.append(call)
             made = self._made(call)
             if isinstance(made, Returned) and isinstance(made.value, Object):
-                self.found.objects.append((call, made.value))
+                self.found.made.append(call)
                 self._infer(call, made.value)
             else:
                 self._failed(call, "__init__", made)

@@ -1,0 +1,112 @@
+"""Values that packs compute by following code through several files, cached with the files that were read for them.
+
+A reading (:mod:`opschema_cli.readings`) depends on one file. What evaluating or executing code gives depends on every module that
+the code leads to. So the values of one *group*, such as the operators of one file, are computed with a program of their own, which
+records the files that are loaded. A stored group is valid while each of these files has the same content, and the workspace the
+same list of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import msgspec
+
+from opschema_cli.cache import decoded
+from opschema_cli.project import Project
+from opschema_cli.readings import Shelf
+from opschema_cli.regular_files import content_digest
+from opschema_cli.source.program import Program
+from opschema_cli.source.traced_program import TracedProgram
+
+T = TypeVar("T")
+
+SPARE = 64
+"""Most values of a group that are kept although this run did not ask for them."""
+
+
+class Stored(msgspec.Struct, array_like=True):
+    """The values of a group by their keys, and the state of each file that was read for them."""
+
+    files: dict[str, str]
+    values: dict[str, msgspec.Raw]
+
+
+class CodeValues(Generic[T]):
+    """Values of the type ``kind``, which msgspec can encode; ``name`` is unique among all readings."""
+
+    def __init__(self, project: Project, program: Program, name: str, kind: type[T]) -> None:
+        self.project = project
+        self.main = program
+        self.kind = kind
+        self._groups: dict[str, Group[T]] = {}
+        self._states: dict[str, str] = {}
+        self.shelf: Shelf[Stored] = project.shelf(name, Stored)
+
+    def group(self, name: str) -> Group[T]:
+        """The values of one group."""
+        if name not in self._groups:
+            self._groups[name] = Group(self, content_digest(f"{self._listing} {name}".encode()))
+        return self._groups[name]
+
+    @cached_property
+    def _listing(self) -> str:
+        return content_digest("\0".join(self.main.all_files).encode("utf-8", "surrogatepass"))
+
+    def state(self, path: str) -> str:
+        """Identifies all that a file tells who loads it: its content, and what other files write to its classes."""
+        if path not in self._states:
+            outside = self.main.patches.outside_by_file.get(path, "")
+            self._states[path] = f"{self.project.workspace.digest(path)}{outside}"
+        return self._states[path]
+
+
+class Group(Generic[T]):
+    """Values that are computed with one program."""
+
+    def __init__(self, owner: CodeValues[T], key: str) -> None:
+        self._owner = owner
+        self._key = key
+        self._more: dict[str, bool] = {}
+        self._asked: dict[str, msgspec.Raw] = {}
+        self._changed = False
+
+    @cached_property
+    def program(self) -> TracedProgram:
+        """The program to compute values with."""
+        return TracedProgram(self._owner.main)
+
+    @cached_property
+    def _stored(self) -> Stored:
+        found = self._owner.shelf.get(self._key)
+        valid = found is not None and all(self._owner.state(path) == state for path, state in found.files.items())
+        return found if found is not None and valid else Stored({}, {})
+
+    def reads(self, paths: Iterable[str]) -> None:
+        """Note files of other kinds on which the values depend."""
+        self._more.update(dict.fromkeys(paths, True))
+
+    def get(self, key: str) -> T | None:
+        """A stored value; None if there is none."""
+        data = self._stored.values.get(key)
+        found = decoded(data, self._owner.kind)
+        if found is not None and data is not None:
+            self._keep(key, data)
+        return found
+
+    def put(self, key: str, value: T) -> None:
+        """Keep a value, which was computed with :attr:`program`; not where a file could not be read, so that this is reported."""
+        self._changed = True
+        self._keep(key, msgspec.Raw(msgspec.msgpack.encode(value)))
+
+    def _keep(self, key: str, data: msgspec.Raw) -> None:
+        self._asked[key] = data
+        if not self._changed:
+            return
+        read = {**self.program.read, **self._more}
+        if all(read.values()):
+            files = {**self._stored.files, **{path: self._owner.state(path) for path in read}}
+            others = [(key, data) for key, data in self._stored.values.items() if key not in self._asked]
+            self._owner.shelf.put(self._key, Stored(files, {**dict(others[-SPARE:]), **self._asked}))

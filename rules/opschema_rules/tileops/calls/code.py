@@ -1,0 +1,83 @@
+"""The code of op classes, to execute it: an executor for the classes of each file, and what earlier runs know of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.code_values import CodeValues, Group
+from opschema_cli.evaluation.execution.dialect import Call
+from opschema_cli.evaluation.execution.executor import Executor
+from opschema_cli.lint.diagnostic import NotUnderstood
+from opschema_cli.regular_files import content_digest
+from opschema_rules.tileops.calls.dialect import executor
+from opschema_rules.tileops.model import Manifest, OpImplementation
+
+
+class Agreement(msgspec.Struct, array_like=True):
+    """The outcome of executing a method that differs nowhere from the manifest: what was ``checked`` of it, and what could not be
+    followed.
+    """
+
+    checked: list[str]
+    unresolved: list[NotUnderstood]
+
+
+class Code:
+    """The classes of one file, which are executed together; an agreement is kept while all files that it rests on are the same."""
+
+    def __init__(self, manifest: Manifest, agreements: Group[Agreement]) -> None:
+        self._manifest = manifest
+        self._agreements = agreements
+
+    @cached_property
+    def executor(self) -> Executor:
+        """The executor of these classes."""
+        return executor(self._agreements.program, self._load_manifest)
+
+    def _load_manifest(self, call: Call) -> object:
+        self._agreements.reads(file.path for file in self._manifest.files)
+        return _data(self._manifest)
+
+    def traced(self, op: OpImplementation) -> OpImplementation:
+        """The op in the modules that record what is read."""
+        self._agreements.program.load(op.ref.file.path)
+        return OpImplementation(op.entry, op.ref, self._agreements.program)
+
+    def known(self, op: OpImplementation, method: str) -> Agreement | None:
+        """The agreement of a method, from an earlier run."""
+        return self._agreements.get(_key(op, method))
+
+    def keep(self, op: OpImplementation, method: str, found: Agreement) -> None:
+        """Keep an agreement for later runs."""
+        self._agreements.put(_key(op, method), found)
+
+
+def _key(op: OpImplementation, method: str) -> str:
+    return content_digest(f"{method} {op.entry.content_key} {op.ref.cls.start}".encode("utf-8", "surrogatepass"))
+
+
+def code_of(op: OpImplementation) -> Code:
+    """The code of the file in which an op's class is defined."""
+    manifest, path = op.entry.manifest, op.ref.file.path
+    codes = _codes(manifest)
+    if path not in codes:
+        codes[path] = Code(manifest, _agreements(manifest).group(path))
+    return codes[path]
+
+
+@cached_on_argument
+def _codes(manifest: Manifest) -> dict[str, Code]:
+    return {}
+
+
+@cached_on_argument
+def _agreements(manifest: Manifest) -> CodeValues[Agreement]:
+    return CodeValues(manifest.project, manifest.program, "tileops agreements", Agreement)
+
+
+@cached_on_argument
+def _data(manifest: Manifest) -> dict[str, object]:
+    return {entry.name: entry.data for entry in manifest.entries}
