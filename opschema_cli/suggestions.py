@@ -6,7 +6,7 @@ suggestions for the last of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 WORK = 3_000_000
 """Budget of one run: a name costs 1, or :data:`COMPARED` if it is compared letter by letter."""
@@ -65,6 +65,16 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str | None:
     folded = {other[:MAX_LENGTH].lower(): other for other in sorted(set(known) - {name}, reverse=True)}
     found = near_name(name[:MAX_LENGTH].lower(), folded, cutoff)
     return folded[found] if found is not None else None
+
+
+def misspelt_names(written: Collection[str], known: Collection[str], cutoff: float = 0.75) -> dict[str, str]:
+    """The known names that unknown keys of a mapping are meant to be, by these keys; a name that is written itself is none.
+
+    What is below such a key is read under the name that is meant, so that one slip gives one finding.
+    """
+    free = [name for name in known if name not in written]
+    found = {name: nearest(name, free, cutoff) for name in sorted(set(written).difference(known))} if known else {}
+    return {name: meant for name, meant in found.items() if meant is not None}
 
 
 def did_you_mean(name: str | None) -> str:

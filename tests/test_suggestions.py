@@ -12,6 +12,7 @@ from opschema_cli.suggestions import (
     did_you_mean,
     exhausted,
     may_be_near,
+    misspelt_names,
     near_name,
     near_names,
     nearest,
@@ -53,3 +54,10 @@ def test_the_nearest_name_ignores_case_and_is_another_one() -> None:
     assert nearest("source", ["source", "roofline"]) is None
     assert did_you_mean(nearest("roof", WORDS)) == ""
     assert did_you_mean(near_name("rooflien", WORDS)) == "; did you mean `roofline`?"
+
+
+def test_unknown_keys_stand_for_known_ones_that_are_not_written() -> None:
+    known = ("supported", "symint", "autograd")
+    assert misspelt_names(["suported", "symint", "other"], known) == {"suported": "supported"}
+    assert misspelt_names(["supported", "supportd"], known) == {}
+    assert misspelt_names(["anything"], ()) == {}

@@ -21,7 +21,7 @@ def read_backend(file: YamlFile, reference: Reference | None, torchgen: Torchgen
     if root is None:
         return None
     backend = BackendFile(file, 0, root, torchgen or newest_torchgen(), reference=reference)
-    dialect = dialect_of(file.document, {key: value for key, (_, value) in backend.fields.items()})
+    dialect = dialect_of(file.document, {key: value for key, (_, value) in backend.written.items()})
     backend.dialect = dialect.name
     for section in dialect.lists:
         backend.items += _items(file, section, backend.get(section))

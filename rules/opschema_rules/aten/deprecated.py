@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -11,14 +12,56 @@ from opschema_cli.phrases import count
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import YamlFile
+from opschema_rules.aten.entry import Entry, SchemaText, string
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry, NativeFile
+from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import out_arguments, type_text
 
 CONSTANTS = {"1": "Scalar"}
 """Names that a call may use beside the signature's arguments, with their types (``load_deprecated_signatures``)."""
 
 _CALL = re.compile(r"(\w+)(\.\w+)?\((.*)\)")
+
+
+class DeprecatedEntry(Entry, eq=False, dict=True):
+    """An entry of a deprecated.yaml: ``name`` is a Python signature, ``aten`` the call that it stands for."""
+
+    owner: DeprecatedFile
+
+    @property
+    def name(self) -> str:
+        """The name of the deprecated function; empty when it is not known."""
+        return (self.text("name") or "").partition("(")[0].strip()
+
+    @cached_property
+    def schema_text(self) -> SchemaText | None:
+        """The field ``name``; None when it is no string."""
+        node = self.get("name")
+        text = string(node)
+        return SchemaText(self, node, text) if node is not None and text is not None else None
+
+    @property
+    def schema(self) -> OperatorSchema | None:
+        """The schema, if torchgen takes it."""
+        return self.schema_text.schema if self.schema_text is not None else None
+
+
+class DeprecatedFile(msgspec.Struct, eq=False):
+    """A deprecated.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known."""
+
+    file: YamlFile
+    native: NativeFile | None = None
+    entries: list[DeprecatedEntry] = msgspec.field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.file.path
+
+    @property
+    def content_key(self) -> str:
+        """Key of the content that findings of pure rules depend on: this file and the operators."""
+        return f"{self.path} {self.file.source.digest} {self.native.content_key if self.native is not None else ''}"
 
 
 def read_deprecated(file: YamlFile, native: NativeFile | None) -> DeprecatedFile:

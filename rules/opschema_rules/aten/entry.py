@@ -15,6 +15,7 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_scalars import TIMESTAMP
 from opschema_cli.source.yaml_spans import value_span
+from opschema_cli.suggestions import misspelt_names
 
 
 class Entry(msgspec.Struct, eq=False, dict=True):
@@ -39,9 +40,30 @@ class Entry(msgspec.Struct, eq=False, dict=True):
         """Types that the torchgen of the file takes in a schema, and the newest known one does not."""
         return frozenset()
 
+    @property
+    def known_fields(self) -> frozenset[str]:
+        """The fields that the generator knows; empty where it takes any."""
+        return frozenset()
+
     @cached_property
     def fields(self) -> Mapping[str, tuple[Node, Node]]:
-        """Key and value of each field, aliases followed; of a repeated one the last, as PyYAML reads it."""
+        """Key and value of each field, by the name that a misspelt key is meant to be."""
+        if not self.misspelt:
+            return self.written
+        found: dict[str, tuple[Node, Node]] = {}
+        for name, field in self.written.items():
+            found.setdefault(self.misspelt.get(name, name), field)
+        return found
+
+    @cached_property
+    def misspelt(self) -> Mapping[str, str]:
+        """The fields that unknown keys are meant to be, by these keys."""
+        known = self.known_fields
+        return misspelt_names(self.written, known) if known and not self.written.keys() <= known else {}
+
+    @cached_property
+    def written(self) -> Mapping[str, tuple[Node, Node]]:
+        """Key and value of each field as it is written, aliases followed; of a repeated one the last, as PyYAML reads it."""
         pairs = ((key, self.file.document.follow(value)) for key, value in self.node.pairs())
         return {key.value: (key, value) for key, value in pairs if key.kind == "scalar"}
 

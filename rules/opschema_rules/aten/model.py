@@ -16,10 +16,13 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.catalogue import Catalogue
+from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, TORCHGEN
 from opschema_rules.aten.entry import Entry, SchemaText, string
 from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import own_types
+
+_BACKEND_FIELDS = frozenset((*BACKEND_KEYS, *TORCHGEN.lists))
 
 REFERENCE = "reference"
 """The need of rules that compare with the operators of PyTorch."""
@@ -38,6 +41,11 @@ class NativeEntry(Entry, eq=False, dict=True):
     """An entry of a native_functions.yaml."""
 
     owner: NativeFile
+
+    @property
+    def known_fields(self) -> frozenset[str]:
+        """The fields of the torchgen that reads the file."""
+        return self.owner.torchgen.vocabulary.fields
 
     @property
     def own_types(self) -> frozenset[str]:
@@ -261,47 +269,6 @@ class DerivativesFile(msgspec.Struct, eq=False, dict=True):
         return self.torchgen.doubt
 
 
-class DeprecatedEntry(Entry, eq=False, dict=True):
-    """An entry of a deprecated.yaml: ``name`` is a Python signature, ``aten`` the call that it stands for."""
-
-    owner: DeprecatedFile
-
-    @property
-    def name(self) -> str:
-        """The name of the deprecated function; empty when it is not known."""
-        return (self.text("name") or "").partition("(")[0].strip()
-
-    @cached_property
-    def schema_text(self) -> SchemaText | None:
-        """The field ``name``; None when it is no string."""
-        node = self.get("name")
-        text = string(node)
-        return SchemaText(self, node, text) if node is not None and text is not None else None
-
-    @property
-    def schema(self) -> OperatorSchema | None:
-        """The schema, if torchgen takes it."""
-        return self.schema_text.schema if self.schema_text is not None else None
-
-
-class DeprecatedFile(msgspec.Struct, eq=False):
-    """A deprecated.yaml; ``native`` is the native_functions.yaml that it belongs to, None if that is not known."""
-
-    file: YamlFile
-    native: NativeFile | None = None
-    entries: list[DeprecatedEntry] = msgspec.field(default_factory=list)
-
-    @property
-    def path(self) -> str:
-        """The file's path."""
-        return self.file.path
-
-    @property
-    def content_key(self) -> str:
-        """Key of the content that findings of pure rules depend on: this file and the operators."""
-        return f"{self.path} {self.file.source.digest} {self.native.content_key if self.native is not None else ''}"
-
-
 class Reference(msgspec.Struct, eq=False, dict=True):
     """The operators of PyTorch that a backend's YAML or another copy of schemas is judged by.
 
@@ -386,6 +353,11 @@ class BackendFile(Entry, eq=False):
         """Key of the content that findings of pure rules depend on: this file and the operators that it is judged by."""
         known = self.reference.content_key if self.reference is not None else ""
         return f"{self.path} {self.file.source.digest} {self.torchgen.digest} {known}"
+
+    @property
+    def known_fields(self) -> frozenset[str]:
+        """The keys of torchgen; none for the dialects that it does not read."""
+        return _BACKEND_FIELDS if DIALECTS[self.dialect].strict else frozenset()
 
     @property
     def release_doubt(self) -> str:

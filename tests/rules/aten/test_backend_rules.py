@@ -210,6 +210,14 @@ def test_other_generators_files_are_not_judged_by_what_only_torchgen_demands() -
 # -- fixes -------------------------------------------------------------------------------------------------------------
 
 
+def test_below_a_misspelt_key_the_list_is_read_as_the_one_that_is_meant() -> None:
+    assert found(HEAD + "suported:\n  - expand\n  - relu\nsymnit:\n  - expand\n") == [
+        ("ATN602", "error", "suported"),
+        ("ATN602", "error", "symnit"),
+    ]
+    assert ("ATN612", "error", "rleu") in found(HEAD + "suported:\n  - rleu\n")
+
+
 def test_a_misspelt_key_is_respelt() -> None:
     assert fixed("backend: XLA\ncpp_namespce: x  # ours\nsupported: [relu]\n") == (
         "backend: XLA\ncpp_namespace: x  # ours\nsupported: [relu]\n"

@@ -11,7 +11,6 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import listed
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
-from opschema_cli.suggestions import nearest
 from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LISTS
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import yaml_fix
@@ -21,7 +20,6 @@ from opschema_rules.aten.rules.fields import kind_of
 
 _KEYS = (*BACKEND_KEYS, *OPERATOR_LISTS, "non_native")
 _REQUIRED = {"backend": "a dispatch key, such as `XLA`", "cpp_namespace": "that of its kernels"}
-_CLOSE = 0.75
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -31,10 +29,6 @@ def is_strict(backend: BackendFile) -> bool:
     return DIALECTS[backend.dialect].strict and backend.node.is_mapping
 
 
-def _meant(backend: BackendFile, name: str) -> str | None:
-    return nearest(name, [key for key in _keys(backend) if key not in backend.fields], _CLOSE)
-
-
 def _keys(backend: BackendFile) -> frozenset[str]:
     """The keys of the torchgen that reads the file."""
     return frozenset(backend.torchgen.limits.backend_keys or _KEYS)
@@ -42,7 +36,7 @@ def _keys(backend: BackendFile) -> frozenset[str]:
 
 def unknown_keys(backend: BackendFile) -> list[str]:
     """The keys that torchgen does not know, a merge aside."""
-    return [name for name in backend.fields if name not in (*_keys(backend), "<<")]
+    return [name for name in backend.written if name not in (*_keys(backend), "<<")]
 
 
 @rule("ATN601", "backend-key-missing", pure=True, by_release=True)
@@ -82,10 +76,9 @@ def backend_key_missing(backend: BackendFile) -> Iterator[Diagnostic]:
         yield Diagnostic(message, backend.at(backend.node.items[0] if backend.node.items else backend.node))
     if not is_strict(backend):
         return
-    misspelt = {_meant(backend, name) for name in unknown_keys(backend)}
     for name, what in _REQUIRED.items():
         key, node = backend.fields.get(name, (None, None))
-        if key is None and name not in misspelt:
+        if key is None:
             yield Diagnostic(f"`{name}` is missing: {what}", backend.at(_head(backend)))
         elif key is not None and node is not None and kind_of(node) == "nothing":
             yield Diagnostic(f"`{name}` is empty; it holds {what}", backend.at(key))
@@ -137,7 +130,8 @@ def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
     if not is_strict(backend):
         return
     for name in unknown_keys(backend):
-        near = _meant(backend, name)
+        meant = backend.misspelt.get(name)
+        near = meant if meant in _keys(backend) else None
         if name == "extra_headers":
             message = "torchgen names the key `extra_headers` in its messages and refuses it; leave it out"
         elif near is not None:
@@ -146,7 +140,7 @@ def unknown_backend_key(backend: BackendFile) -> Iterator[Diagnostic]:
             known = _keys(backend)
             keys = listed([*(key for key in _KEYS if key in known), *sorted(known.difference(_KEYS))])
             message = f"torchgen knows no key `{name}`; there are {keys}"
-        yield Diagnostic(message, backend.at(backend.fields[name][0]), fix=_renaming(backend, name, near))
+        yield Diagnostic(message, backend.at(backend.written[name][0]), fix=_renaming(backend, name, near))
 
 
 def _renaming(backend: BackendFile, name: str, near: str | None) -> Fix | None:

@@ -61,7 +61,7 @@ def _is_read(backend: BackendFile) -> bool:
     words = all(key.kind == "scalar" for key, _ in backend.node.pairs())
     return (
         words
-        and not unknown_keys(backend)
+        and backend.misspelt.keys() >= set(unknown_keys(backend))
         and all(node is None or node.is_sequence or kind_of(node) == "nothing" for node in lists)
     )
 

@@ -10,11 +10,20 @@ from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_rules.aten.deprecated import CONSTANTS, Call, Misfit, by_base, misfit, read_call
+from opschema_rules.aten.deprecated import (
+    CONSTANTS,
+    Call,
+    DeprecatedEntry,
+    DeprecatedFile,
+    Misfit,
+    by_base,
+    misfit,
+    read_call,
+)
 from opschema_rules.aten.entry import SchemaText, string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
-from opschema_rules.aten.model import DeprecatedEntry, DeprecatedFile, NativeEntry
+from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.python_functions import is_bound
 from opschema_rules.aten.refused_yaml import refused

@@ -13,7 +13,6 @@ from opschema_cli.phrases import excerpt
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, rename_key, set_value
-from opschema_cli.suggestions import nearest
 from opschema_rules.aten.entry import is_binary, is_date
 from opschema_rules.aten.findings import found, listing, no_list, yaml_fix
 from opschema_rules.aten.kinds import items_of
@@ -21,9 +20,6 @@ from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.refused_yaml import TAGS, refused_key
 from opschema_rules.aten.vocabulary import slip
-
-_CLOSE = 0.75
-"""The similarity of a misspelt field to the one that was meant (difflib's ratio)."""
 
 
 @rule("ATN101", "native-entry", pure=True, by_release=True)
@@ -57,7 +53,7 @@ def native_entry(native: NativeFile) -> Iterator[Diagnostic]:
         key = entry.key("func")
         if key is not None and not _has_func(entry):
             yield found(entry, key, "`func` is empty; it holds the operator's schema")
-        elif key is None and "func" not in (_meant(entry, name) for name in _unknown(entry)):
+        elif key is None:
             first = entry.node.items[0] if entry.node.items else entry.node
             yield found(entry, first, "the entry has no field `func`, which holds the operator's schema")
 
@@ -68,12 +64,7 @@ def _has_func(entry: NativeEntry) -> bool:
 
 
 def _unknown(entry: NativeEntry) -> list[str]:
-    return sorted(entry.fields.keys() - entry.owner.torchgen.vocabulary.fields - {"<<"})  # which is ATN105's
-
-
-def _meant(entry: NativeEntry, name: str) -> str | None:
-    """The field that a misspelt one must be."""
-    return nearest(name, entry.owner.torchgen.vocabulary.fields - entry.fields.keys(), _CLOSE)
+    return sorted(entry.written.keys() - entry.owner.torchgen.vocabulary.fields - {"<<"})  # which is ATN105's
 
 
 @rule("ATN102", "unknown-field", fixable="safe", proof=WRITTEN, pure=True, by_release=True)
@@ -101,18 +92,18 @@ def unknown_field(native: NativeFile) -> Iterator[Diagnostic]:
     """
     known = native.torchgen.vocabulary.fields
     for entry in native.entries:
-        if not entry.fields.keys() <= known:
+        if not entry.written.keys() <= known:
             yield from (_unknown_field(entry, name) for name in _unknown(entry))
 
 
 def _unknown_field(entry: NativeEntry, name: str) -> Diagnostic:
-    near = _meant(entry, name)
+    near = entry.misspelt.get(name)
     hint, fix = "", None
     if near is not None:
         hint = f"; did you mean `{near}`?"
         if slip(name, (near,)):
             fix = yaml_fix(entry, f"write `{near}`", partial(rename_key, entry.file, entry.node, name, near))
-    return found(entry, entry.fields[name][0], f"torchgen knows no field `{name}`{hint}", fix=fix)
+    return found(entry, entry.written[name][0], f"torchgen knows no field `{name}`{hint}", fix=fix)
 
 
 @rule("ATN103", "repeated-key", fixable="safe", proof=WRITTEN, pure=True)

@@ -10,13 +10,11 @@ from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import YamlEditError, insert_item, insert_key, set_value
 from opschema_cli.suggestions import near_names
 from opschema_rules.aten.cpp_types import CppSignature
-from opschema_rules.aten.entry import string
 from opschema_rules.aten.kernel_drift import differences, fits, is_same
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.kernels import Asked, BackendKernels, Missing, kernels_named, sides
-from opschema_rules.aten.model import REFERENCE, BackendFile
+from opschema_rules.aten.model import REFERENCE
 from opschema_rules.aten.proofs import LINKED
-from opschema_rules.aten.rules.backend_keys import unknown_keys
 
 
 @rule("ATN701", "kernel-missing", fixable="safe", needs=(CPP, REFERENCE), proof=LINKED)
@@ -83,8 +81,6 @@ def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
     backend = kernels.backend
     for missing in kernels.missing:
         item = missing.asked.item
-        if _is_symint(missing) and _is_misplaced(backend, item.name):
-            continue
         related = () if missing.near is None else (missing.near.related(f"`{missing.near.name}` is defined here"),)
         fix = _listing(kernels, missing)
         yield Diagnostic(_missing(kernels, missing), backend.at(item.name_node), related, fix, ops=(item.name,))
@@ -93,12 +89,6 @@ def kernel_missing(kernels: BackendKernels) -> Iterator[Diagnostic]:
 def _is_symint(missing: Missing) -> bool:
     """Whether all that is amiss is that the kernel takes ``SymInt``."""
     return missing.near is not None and missing.near.name == f"{missing.asked.name}_symint"
-
-
-def _is_misplaced(backend: BackendFile, name: str) -> bool:
-    """Whether an operator stands under a key that torchgen does not know, which may be meant for ``symint``."""
-    lists = map(backend.get, unknown_keys(backend))
-    return any(string(item) == name for node in lists if node is not None for item in node.items)
 
 
 def _listing(kernels: BackendKernels, missing: Missing) -> Fix | None:
