@@ -85,6 +85,10 @@ class Evaluator(ABC):
         return found
 
     @abstractmethod
+    def anew(self, bodies: Bodies) -> Evaluator:
+        """An evaluator of other bodies to which names of other packages mean the same."""
+
+    @abstractmethod
     def _alternatives(self, frame: Frame, expr: Expr) -> Iterator[Value]:
         """All values of an expression that has not been evaluated in the frame."""
 

@@ -54,6 +54,10 @@ class TreeEvaluator(Evaluator):
         self._members: dict[ClassKey, tuple[EnumMember, ...]] = {}
         self._changes: dict[str, Changes] = {}
 
+    def anew(self, bodies: Bodies) -> Evaluator:
+        """An evaluator of other bodies with the same dialects."""
+        return TreeEvaluator(bodies, self.dialects)
+
     def _alternatives(self, frame: Frame, expr: Expr) -> Iterator[Value]:
         return alternatives(self, frame, expr)
 

@@ -85,10 +85,6 @@ class Comparison:
         reason = "" if taken else self.reasons.most_common(1)[0][0] if self.reasons else "no input is taken by both"
         return Verdict(taken, found, reason)
 
-    def finding(self) -> Finding | None:
-        """The finding of the verdict."""
-        return self.verdict().finding
-
     def _accepted(self, family: Family) -> list[Input]:
         """Inputs that both sides take, of each combination of ranks and dtypes."""
         found: dict[object, Input] = {}

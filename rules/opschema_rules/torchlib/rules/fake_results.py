@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.model import Operator, Registration, Tree
+from opschema_rules.torchlib.compared_shapes import Agreement, compared_shapes
+from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.passing import filled, in_force, mismatches
 from opschema_rules.torchlib.storage import implementations
 
 if TYPE_CHECKING:
-    from opschema_cli.evaluation.execution.executor import Executor
     from opschema_rules.torchlib.shape_runs import Finding, Results
 
 _TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
@@ -88,24 +87,9 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
         for kernel, registration in kernels:
             plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function) and not _is_compiled(kernel)
             if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
-                finding = _compared(operator, schema, fake.function, kernel)
-                if finding is not None:
-                    yield _reported(operator, fake, kernel, finding)
-
-
-def _compared(operator: Operator, schema: OperatorSchema, fake: Body, kernel: Body) -> Finding | None:
-    # Not at the top: most runs compare nothing, and the interpreter takes time to import.
-    from opschema_rules.torchlib.shape_runs import Comparison
-
-    return Comparison(_executor(operator.tree), schema, fake, kernel).finding()
-
-
-@lru_cache(maxsize=2)
-def _executor(tree: Tree) -> Executor:
-    from opschema_cli.evaluation.execution.executor import Executor
-    from opschema_cli.evaluation.tensors.dialect import TORCH
-
-    return Executor(tree.evaluator, (TORCH,))
+                found = compared_shapes(operator.tree).verdict(schema, fake.function, kernel)
+                if not isinstance(found, Agreement):
+                    yield _reported(operator, fake, kernel, found)
 
 
 def _is_compiled(kernel: Body) -> bool:
