@@ -8,6 +8,7 @@ one another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -517,6 +518,9 @@ _BODY = msgspec.msgpack.Decoder(Scope)
 _STATEMENTS = msgspec.msgpack.Decoder(tuple[Statement, ...])
 
 
+_REBINDING = re.compile(r"\b(?:del|global|nonlocal)\b")
+
+
 class PythonFile:
     """A Python file: its source and its facts."""
 
@@ -537,7 +541,7 @@ class PythonFile:
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that code anywhere in the file deletes or declares global."""
-        if not any(word in self.source.text for word in ("del", "global", "nonlocal")):
+        if _REBINDING.search(self.source.text) is None:
             return frozenset()
         return frozenset(name for scope in self.body.walk() for name in scope.deleted)
 
