@@ -10,6 +10,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import exclusive
 from opschema_cli.suggestions import may_be_near, near_names
 from opschema_rules.aten.kernel_drift import fits, is_same, is_twin, likeness
+from opschema_rules.aten.kernel_search import has_cpp, in_other_namespace, of_other_name
 from opschema_rules.aten.kernel_tree import ClassMethods, Method, find_class
 from opschema_rules.aten.kernels import (
     DIALECTS,
@@ -18,6 +19,7 @@ from opschema_rules.aten.kernels import (
     BackendKernels,
     Missing,
     Operators,
+    UncheckedKernels,
     class_of,
     read_operators,
 )
@@ -26,8 +28,8 @@ from opschema_rules.aten.model import BackendFile
 
 def read_kernels(
     project: Project, backends: Sequence[BackendFile], files: Sequence[str] = ()
-) -> Iterator[BackendKernels]:
-    """The kernels of each backend whose class the tree defines; looked for in ``files`` only (paths or patterns), if given.
+) -> Iterator[BackendKernels | UncheckedKernels]:
+    """The kernels of each backend; looked for in ``files`` only (paths or patterns), if given.
 
     Where several files list operators of one class, none of them is judged.
     """
@@ -37,8 +39,20 @@ def read_kernels(
         if backend.reference is None or shared[class_of(backend)] > 1:
             continue
         methods = find_class(project, class_of(backend), backend.text("cpp_namespace") or "", files)
+        operators = read_operators(project, backend.reference)
         if methods.defined:
-            yield _Matching(backend, methods, read_operators(project, backend.reference)).match()
+            yield _Matching(backend, methods, operators).match()
+        elif has_cpp(project, files):
+            asked = [item for item in asked_of(backend, operators)[0] if not item.generated]
+            yield _unchecked(project, backend, asked, files)
+
+
+def _unchecked(project: Project, backend: BackendFile, asked: list[Asked], files: Sequence[str]) -> UncheckedKernels:
+    """A backend without a class of kernels, and the class that may be meant."""
+    name, kernels = class_of(backend), {item.name for item in asked}
+    moved = in_other_namespace(project, name, kernels, files)
+    alike = of_other_name(project, kernels, files) if moved is None else None
+    return UncheckedKernels(backend, name, asked, moved, alike)
 
 
 def asked_of(backend: BackendFile, operators: Operators) -> tuple[list[Asked], set[str]]:
@@ -138,15 +152,19 @@ class _Matching:
         return left, methods
 
     def _miss(self, without: list[Asked], unclaimed: list[Method]) -> None:
-        """Tell what is missing, unless most is: then the kernels are elsewhere."""
+        """Collect what is missing; where that is most, the kernels are elsewhere, but for those that lack only a suffix."""
         kernels = [item for item in self.found.asked if not item.generated]
-        if not self.methods.complete or 2 * len(without) > len(kernels):
+        if not self.methods.complete:
             return
+        most = 2 * len(without) > len(kernels)
         for asked in without:
-            near = _near(asked, unclaimed)
+            near = _twin(asked, unclaimed) if most else _near(asked, unclaimed)
             if near is not None:
                 unclaimed.remove(near)
-            self.found.missing.append(Missing(asked, near))
+            if most and near is None:
+                self.found.unwritten.append(asked)
+            else:
+                self.found.missing.append(Missing(asked, near))
 
 
 _Named = TypeVar("_Named", Asked, Method)
@@ -185,9 +203,15 @@ def _likeness(pair: tuple[Asked, Method]) -> float:
 
 def _near(asked: Asked, methods: Sequence[Method]) -> Method | None:
     """A method that is meant to be an operator's kernel, by its name."""
-    for method in methods:
-        if method.name in (f"{asked.name}_symint", asked.name.removesuffix("_symint")):
-            return method
+    twin = _twin(asked, methods)
+    if twin is not None:
+        return twin
     alike = [item for item in methods[:_MOST_NEAR] if fits(asked.signature, item.written)]
     close = near_names(asked.name, [item.name for item in alike], 1)
     return next((item for item in alike if item.name in close), None)
+
+
+def _twin(asked: Asked, methods: Iterable[Method]) -> Method | None:
+    """A method of the kernel's name but for `_symint`, which one of both has."""
+    names = {f"{asked.name}_symint", asked.name.removesuffix("_symint")}
+    return next((method for method in methods if method.name in names), None)

@@ -16,6 +16,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.regular_files import content_digest
 from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator_kernel
 from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.kernel_search import ClassFound
 from opschema_rules.aten.kernel_tree import Method
 from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
 
@@ -62,12 +63,31 @@ class Missing(msgspec.Struct, frozen=True):
     near: Method | None = None
 
 
+class UncheckedKernels(msgspec.Struct, eq=False, frozen=True):
+    """A backend whose kernels are not checked: the tree defines no class of the expected name and namespace.
+
+    ``asked`` are the operators whose kernels have to be written. ``moved`` is the class of that
+    name in another namespace, ``alike`` one of another name.
+    """
+
+    backend: BackendFile
+    class_name: str
+    asked: list[Asked]
+    moved: ClassFound | None = None
+    alike: ClassFound | None = None
+
+    def kernels_in(self, found: ClassFound | None) -> int:
+        """The number of kernels that a class may define, by their names."""
+        return sum(item.name in found.kernels for item in self.asked) if found is not None else 0
+
+
 class BackendKernels(msgspec.Struct, eq=False, dict=True):
     """A backend's operators and its kernels. ``class_name`` is the class that the kernels are methods of, ``operators`` all
     that the backend may list.
 
     ``drifted`` are kernels whose signature is not that of their operator, ``unlisted`` those that no operator asks for,
-    ``repeated`` those that torchgen writes as well; ``paired`` are the others.
+    ``repeated`` those that torchgen writes as well; ``paired`` are the others. ``unwritten`` are the operators without a kernel
+    where these are more than half of all: they are still to be written, or are in another tree.
     """
 
     backend: BackendFile
@@ -75,6 +95,7 @@ class BackendKernels(msgspec.Struct, eq=False, dict=True):
     operators: Operators
     asked: list[Asked] = msgspec.field(default_factory=list)
     missing: list[Missing] = msgspec.field(default_factory=list)
+    unwritten: list[Asked] = msgspec.field(default_factory=list)
     unlisted: list[Method] = msgspec.field(default_factory=list)
     repeated: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)
     drifted: list[tuple[Asked, Method]] = msgspec.field(default_factory=list)

@@ -208,8 +208,8 @@ def test_the_operator_is_listed_under_symint(symint: dict[str, str], fixed: str)
 def test_a_kernel_without_symint_that_is_listed_so() -> None:
     found = lint(RELU + EXPAND, supported="[relu, expand]", symint="[expand]")
     assert messages(found) == [
-        "ATN701 'expand': `XLANativeFunctions` defines no `expand_symint`, the kernel of `expand`, but `expand`; rename it,"
-        " and have it take `c10::SymInt`: the operator is under `symint`"
+        "ATN701 'expand': torchgen looks for `XLANativeFunctions::expand_symint`, since `symint` lists `expand`; the class has"
+        " `expand`: rename it, and have it take `c10::SymInt`"
     ]
 
 

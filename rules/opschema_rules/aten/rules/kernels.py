@@ -120,8 +120,10 @@ def _missing(kernels: BackendKernels, missing: Missing) -> str:
     if _is_symint(missing):
         return f"{lacking}, but `{near.name}`; list the operator under `symint`, too"
     if asked.name == f"{near.name}_symint":
+        takes = "" if is_same(asked.signature, near.written) else ", and have it take `c10::SymInt`"
         return (
-            f"{lacking}, but `{near.name}`; rename it, and have it take `c10::SymInt`: the operator is under `symint`"
+            f"torchgen looks for `{kernels.class_name}::{asked.name}`, since `symint` lists `{asked.item.name}`; the class has"
+            f" `{near.name}`: rename it{takes}"
         )
     return f"{lacking}; did you mean it by `{near.name}`?"
 
