@@ -212,8 +212,8 @@ def test_the_engine_never_imports_a_pack() -> None:
     assert found == []
 
 
-BUILDS_ON = {"magi": {"torchlib"}, "tileops": {"torchlib"}}
-"""Packs whose subjects are those of another, made in a way of their own: Magi ops are operators of torch.library."""
+BUILDS_ON = {"magi": {"torchlib"}, "tileops": {"torchlib"}, "torchlib": {"aten"}}
+"""Packs that need the subjects of another: Magi ops are operators of torch.library, which may be operators of torch itself."""
 
 SHARED = {"PAGES", "TORCH_RELEASES"}
 """Names of the package that holds the packs, which all of them may import."""

@@ -97,10 +97,12 @@ def _arguments(text: str) -> list[str]:
 
 
 def refused_type(written: str) -> str:
-    """The C++ type to write in place of a number that no kernel may take or return; empty for all others."""
+    """The C++ type to write in place of one that no kernel may take or return; empty for all others."""
     found = spelling(written)
     if found is None:
         return ""
+    if found == "const char*":
+        return "c10::string_view"
     optional = re.fullmatch(r"optional<(\w+)>", found)
     meant = _REFUSED.get(optional[1] if optional is not None else found, "")
     return f"std::optional<{meant}>" if meant and optional is not None else meant
@@ -167,8 +169,8 @@ def _arguments_of(schema: OperatorSchema, parameters: Sequence[str], *, stable: 
 
 
 def takes_symint(parameters: Iterable[str]) -> bool:
-    """Whether torch takes a function for one that knows ``SymInt``."""
-    return any(found is not None and _SYMINT.fullmatch(found) for found in map(plain_type, parameters))
+    """Whether torch takes a function for one that knows ``SymInt``: a reference does not count."""
+    return any(found is not None and _SYMINT.fullmatch(found) for found in map(spelling, parameters))
 
 
 _CONCRETE = {"SymInt": "int", "DeviceIndex": "int", "number": "Scalar", "DimVector": "int"}

@@ -84,6 +84,12 @@ class References(msgspec.Struct, dict=True):
             found = own[0] if len(own) == 1 else None
         return found or self.torch
 
+    def of_aten(self, version: Version) -> Reference:
+        """Operators for kernels that are registered in the namespace ``aten``; those of a release where none else are known."""
+        found = self.chosen or self._of_aten or self.torch
+        certain = pins_of(self.project.workspace).agree(dotted(version), "")
+        return found or replace(self.of_release(version), certain=certain)
+
     @cached_property
     def chosen(self) -> Reference | None:
         """The operators of the release that the options name."""

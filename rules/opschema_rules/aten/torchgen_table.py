@@ -119,6 +119,12 @@ def own_types(torchgen: Torchgen) -> frozenset[str]:
     return torchgen.vocabulary.types - newest_torchgen().vocabulary.types
 
 
+@lru_cache(maxsize=1)
+def ever_operators() -> frozenset[str]:
+    """The operators that any known release has in its native_functions.yaml."""
+    return frozenset().union(*(item.operators for item in _releases().values()))
+
+
 MISSING = 3
 """So many operators may be a fork's own; of more the file is of another release."""
 
@@ -133,7 +139,7 @@ class Fit(msgspec.Struct, frozen=True):
 def fitting_release(names: frozenset[str]) -> Fit:
     """The release to which a native_functions.yaml of PyTorch belongs, by the names of its operators."""
     releases = _releases()
-    ever = frozenset().union(*(item.operators for item in releases.values()))
+    ever = ever_operators()
     own = names & ever
     version = min(releases, key=lambda item: (len(own ^ releases[item].operators), -item[0], -item[1]))
     first, last = known_releases()[0], known_releases()[-1]

@@ -9,8 +9,9 @@ from opschema_cli.schema.cpp_inference import inferred_type, returned_types
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.torchlib.cpp_kernels import Asked, CppKernels
-from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators, CppRegistration
+from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
 from opschema_rules.torchlib.cpp_signature import CppSignature
+from opschema_rules.torchlib.model import CppRegistration
 
 
 def with_kernels(units: CppUnits, found: CppOperators) -> CppOperators:

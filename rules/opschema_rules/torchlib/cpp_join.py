@@ -13,15 +13,16 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.expansion import ExpansionError, expand
-from opschema_cli.source.preprocessor import Condition, Macro, is_dead, unambiguous
+from opschema_cli.source.preprocessor import Condition, Macro, exclusive, is_dead, unambiguous
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
-from opschema_rules.torchlib.cpp_model import CppDefinition, CppGap, CppOperators, CppRegistration
+from opschema_rules.torchlib.cpp_model import CppDefinition, CppGap, CppOperators
+from opschema_rules.torchlib.cpp_problems import key_problem, kind_problem, namespace_problem
 from opschema_rules.torchlib.cpp_reader import read_facts
-from opschema_rules.torchlib.model import Definition, Registration
+from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
 
 USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
 
@@ -51,6 +52,7 @@ class _Library(msgspec.Struct, frozen=True):
     inside: tuple[str, ...] = ()
     cpp_namespace: str = ""
     stable: bool = False
+    kind: str = ""
 
     def at(self, span: Span) -> Place:
         """The place of a span of the block's text."""
@@ -75,6 +77,7 @@ class Join:
         self.defined = {macro.name for macro in (*macros, *(item for found in facts.values() for item in found.macros))}
         self.helpers: dict[str, list[tuple[str, CppLibrary]]] = {}
         self.used: set[str] = set()
+        self.libraries: dict[tuple[str, str], list[tuple[Place, tuple[Condition, ...]]]] = {}
 
     def operators(self) -> CppOperators:
         """Operators that they define and register."""
@@ -134,8 +137,22 @@ class Join:
             reason = "something in this block is not understood" if library.broken else "its namespace is not known"
             names = None if library.broken else _words_of(library)
             self._gap(context.namespace, context.at(library.span), reason, names)
+        if context.kind == "DEF" and context.namespace is not None:
+            self._made_twice(context, context.at(library.span))
         for call in library.calls:
             self._call(context, call)
+
+    def _made_twice(self, context: _Library, place: Place) -> None:
+        """The second library that defines a namespace, of one file."""
+        before = self.libraries.setdefault((place.path, context.namespace or ""), [])
+        other = next((one for one, conditions in before if not exclusive(conditions, context.conditions)), None)
+        before.append((place, context.conditions))
+        if other is not None:
+            space = context.namespace
+            message = (
+                f"`{space}` has its `TORCH_LIBRARY` already: torch refuses another; write `TORCH_LIBRARY_FRAGMENT`"
+            )
+            self._problem(place, message, other)
 
     def _context(
         self, path: str, library: CppLibrary, fixed: Span | None, conditions: tuple[Condition, ...]
@@ -152,10 +169,13 @@ class Join:
             return _Library(None, None, library.arguments[-1], path, fixed, conditions)
         namespace = self._namespace(path, macro, arguments[0])
         keys = key_named(arguments[1]) if impl else frozenset[str]()
+        if impl and arguments[1] not in self.defined:
+            self._problem(Place(path, fixed or library.span), key_problem(arguments[1]))
         stable = macro.startswith("STABLE_")
+        kind = "IMPL" if impl else "FRAGMENT" if "FRAGMENT" in macro else "DEF"
         return _Library(
             namespace, keys, library.arguments[-1], path, fixed, conditions,
-            cpp_namespace=library.namespace, stable=stable,
+            cpp_namespace=library.namespace, stable=stable, kind=kind,
         )  # fmt: skip
 
     def _namespace(self, path: str, macro: str, written: str) -> str | None:
@@ -234,6 +254,10 @@ class Join:
             _schema(text, first) if first is not None and text is not None else (None, _NOT_TEXT, None)
         )
         where = context.at(call.span)
+        if context.kind == "IMPL":
+            self._problem(where, kind_problem())
+        if name is not None:
+            self._problem(where, namespace_problem(context.namespace, name))
         if first is None or name is None:
             self._gap(context.namespace, where, "the operator's name is not known")
             return
@@ -269,6 +293,8 @@ class Join:
             names = frozenset({_word(text.value)}) if text is not None and known else None
             self._gap(namespace, context.at(call.span), "the operator's name is not known", names)
             return
+        if text is not None:
+            self._problem(context.at(call.span), namespace_problem(context.namespace, text.value))
         for keys, function in functions_of(call.arguments[1:], context.keys):
             self._register(context, call, name, keys, function)
 
@@ -284,6 +310,10 @@ class Join:
                 name, registration, conditions, function, context.path, context.cpp_namespace, context.stable
             )
         )
+
+    def _problem(self, place: Place, message: str, other: Place | None = None) -> None:
+        if message:
+            self.found.problems.append(CppProblem(place, message, other))
 
     def _gap(self, namespace: str | None, place: Place, reason: str, names: frozenset[str] | None = None) -> None:
         self.found.gaps.append(CppGap(namespace, place, reason, names))

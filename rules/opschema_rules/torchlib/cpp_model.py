@@ -7,7 +7,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.preprocessor import Condition
-from opschema_rules.torchlib.model import Definition, Registration
+from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition
 
 
 class CppDefinition(msgspec.Struct, frozen=True, eq=False):
@@ -20,21 +20,6 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
     definition: Definition
     conditions: tuple[Condition, ...] = ()
     literal: Literal | None = None
-
-
-class CppRegistration(msgspec.Struct, frozen=True, eq=False):
-    """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written.
-
-    ``path`` is the file in which that is written, ``namespace`` the one of C++ around it; ``stable`` that of the stable ABI.
-    """
-
-    name: str
-    registration: Registration
-    conditions: tuple[Condition, ...] = ()
-    function: str = ""
-    path: str = ""
-    namespace: str = ""
-    stable: bool = False
 
 
 class CppGap(msgspec.Struct, frozen=True):
@@ -54,5 +39,6 @@ class CppOperators(msgspec.Struct, frozen=True):
 
     definitions: list[CppDefinition] = msgspec.field(default_factory=list)
     registrations: list[CppRegistration] = msgspec.field(default_factory=list)
+    problems: list[CppProblem] = msgspec.field(default_factory=list)
     gaps: list[CppGap] = msgspec.field(default_factory=list)
     unread: list[str] = msgspec.field(default_factory=list)

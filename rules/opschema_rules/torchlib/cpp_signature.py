@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from opschema_cli.cpp_units import Declared
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.schema.cpp_inference import takes_symint
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_functions import CppParameterText
 
@@ -48,6 +49,11 @@ class CppSignature(msgspec.Struct, frozen=True):
     def parameter_types(self) -> list[str]:
         """The types of its parameters as they are written."""
         return [item.type for item in self.parameters]
+
+    @property
+    def takes_symint(self) -> bool:
+        """Whether torch takes it for one that knows ``SymInt``."""
+        return takes_symint(self.parameter_types)
 
     @property
     def shown(self) -> str:

@@ -9,7 +9,8 @@ from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
 from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.graph import graph_of
-from opschema_rules.torchlib.model import Operator, Tree
+from opschema_rules.torchlib.model import AtenKernel, Operator, Tree
+from opschema_rules.torchlib.operators import plain_name
 
 
 def load(project: Project, options: TorchlibOptions) -> Loaded:
@@ -18,9 +19,21 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     operators = [item for item in tree.operators if not _is_of_magi(item)]
     loaded = Loaded(ops=len(operators))
     loaded.subjects += [*operators, *tree.strays, tree]
+    kernels = list(_aten_kernels(tree))
+    loaded.subjects += kernels
+    loaded.ops += len({item.name for item in kernels})
     loaded.unresolved += [NotUnderstood(place, reason) for place, reason in tree.unresolved]
     loaded.entries += [entry for operator in operators for entry in _entries(operator)]
     return loaded
+
+
+def _aten_kernels(tree: Tree) -> Iterable[AtenKernel]:
+    """What C++ registers for operators in the namespace of torch's own that the tree does not define."""
+    own = {plain_name(name) for operator in tree.operators for name in operator.names or ()}
+    for item in tree.cpp_registrations:
+        namespace, _, name = plain_name(item.name).partition("::")
+        if namespace == "aten" and plain_name(item.name) not in own:
+            yield AtenKernel(tree, name, item.registration)
 
 
 def _is_of_magi(operator: Operator) -> bool:

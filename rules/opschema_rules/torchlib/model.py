@@ -20,16 +20,21 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.cpp_strings import Literal as CppLiteral
+from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Unresolved
 
 if TYPE_CHECKING:
+    from opschema_rules.aten.known import AtenOperators
     from opschema_rules.torchlib.cpp_signature import CppSignature
 
 Role: TypeAlias = Literal[
     "fake", "kernel", "autograd", "vmap", "autocast", "torch_dispatch", "effect", "fallthrough", "other"
 ]
 """The role of a registration. ``fallthrough`` passes calls on to the kernel of the next key; it is no kernel, fake or gradient."""
+
+OPTION = "the option `torch`"
+"""The source of a release that the options name."""
 
 Through: TypeAlias = Literal["torch.ops", "handle"]
 
@@ -65,7 +70,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
     register more than is known, None among them when that may be any; ``open_words`` the operators' names that an unknown
-    namespace may have. ``unresolved`` are the registrations that cannot be followed, and why.
+    namespace may have. ``unresolved`` are the registrations that cannot be followed, and why. ``cpp_registrations`` are all of
+    C++, ``cpp_problems`` what torch refuses in its blocks.
     """
 
     project: Project
@@ -77,6 +83,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     open_namespaces: frozenset[str | None] = frozenset()
     open_words: frozenset[str] = frozenset()
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
+    cpp_registrations: list[CppRegistration] = msgspec.field(default_factory=list)
+    cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)
 
     @property
     def bodies(self) -> Bodies:
@@ -87,6 +95,14 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     def claims(self) -> Counter[str]:
         """The number of operators that may have each name; under the empty one, of those that may have any."""
         return Counter(name for operator in self.operators for name in operator.names or ("",))
+
+    @cached_property
+    def aten(self) -> AtenOperators:
+        """The operators of torch itself."""
+        # Not at the top: most trees register nothing for them.
+        from opschema_rules.aten.known import aten_operators
+
+        return aten_operators(self.project, self.torch, named=self.release.source == OPTION and not self.release.doubt)
 
     @property
     def torch(self) -> Version:
@@ -163,6 +179,29 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     kernels: tuple[CppSignature, ...] | Unresolved | None = None
 
 
+class CppRegistration(msgspec.Struct, frozen=True, eq=False):
+    """An ``m.impl``, or the function of an ``m.def``; ``name`` as of a definition, ``function`` as it is written.
+
+    ``path`` is the file in which that is written, ``namespace`` the one of C++ around it; ``stable`` that of the stable ABI.
+    """
+
+    name: str
+    registration: Registration
+    conditions: tuple[Condition, ...] = ()
+    function: str = ""
+    path: str = ""
+    namespace: str = ""
+    stable: bool = False
+
+
+class CppProblem(msgspec.Struct, frozen=True):
+    """A call of a C++ library that torch refuses, whatever it registers; ``other`` is the place of the other side."""
+
+    place: Place
+    message: str
+    other: Place | None = None
+
+
 class OpCall(msgspec.Struct, frozen=True, eq=False):
     """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function."""
 
@@ -228,3 +267,18 @@ class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
     registration: Registration
 
     __repr__ = object.__repr__
+
+
+class AtenKernel(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """What C++ registers for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace."""
+
+    tree: Tree
+    name: str
+    registration: Registration
+
+    __repr__ = object.__repr__
+
+    @property
+    def title(self) -> str:
+        """The name in findings."""
+        return f"aten::{self.name}"

@@ -43,6 +43,8 @@ class Join:
         """Make the tree's operators of the events, and of what C++ defines and registers."""
         events = list(events)
         if cpp is not None:
+            self.tree.cpp_registrations += cpp.registrations
+            self.tree.cpp_problems += cpp.problems
             self._define_cpp(cpp)
         told = self._names_told(events)
         for event in events:

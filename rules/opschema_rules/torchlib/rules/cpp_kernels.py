@@ -150,18 +150,20 @@ def _differs(
     sides = declared(operator, [argument] if argument is not None else schema.arguments[:1])
     when = "every call fails" if signature.stable else "torch refuses it when the library is loaded"
     return Diagnostic(
-        f"{_words(operator.title, schema, signature, item)}: {when}",
-        _place(signature, item),
+        f"{mismatch_words(operator.title, schema, signature, item)}: {when}",
+        mismatch_place(signature, item),
         related=(*sides, registered(registration, operator.title)),
         ops=(operator.title,),
     )
 
 
-def _place(signature: CppSignature, item: CppMismatch) -> Place:
+def mismatch_place(signature: CppSignature, item: CppMismatch) -> Place:
+    """The place of a difference."""
     return signature.places[item.index] if item.kind == "type" else signature.place
 
 
-def _words(title: str, schema: OperatorSchema, signature: CppSignature, item: CppMismatch) -> str:
+def mismatch_words(title: str, schema: OperatorSchema, signature: CppSignature, item: CppMismatch) -> str:
+    """A difference of a function from the schema of its operator, for messages."""
     if item.kind == "count":
         return (
             f"{signature.shown} takes {count(int(item.found), 'argument')}, the schema of `{title}` has {item.wanted}"

@@ -1,0 +1,101 @@
+"""ATen's operators for other packs: which exist in the torch that a tree is judged by, and the C++ signatures of their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.project import Project
+from opschema_cli.requirements import Version, dotted
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_string import parse_schema
+from opschema_rules.aten.cpp_types import CppSignature
+from opschema_rules.aten.detection import AtenOptions, files_of
+from opschema_rules.aten.kernels import Operators, read_operators
+from opschema_rules.aten.model import Reference
+from opschema_rules.aten.native import read_native
+from opschema_rules.aten.reference import References
+from opschema_rules.aten.releases import Torchgens
+from opschema_rules.aten.torchgen_table import ever_operators
+
+
+class AtenOperator(msgspec.Struct, frozen=True):
+    """An operator of the reference: its schema and where that is, and the signatures of its kernels as torch compares them.
+
+    ``plain`` and ``symint`` are the types of parameters with the returned one last; None where torch has no kernel of that
+    kind that another is compared with, or its types are not known.
+    """
+
+    name: str
+    schema: OperatorSchema
+    place: Place
+    plain: tuple[str, ...] | None = None
+    symint: tuple[str, ...] | None = None
+
+    @property
+    def related(self) -> Related:
+        """Its schema, as the other side of a finding."""
+        return Related(self.place, f"it is `{self.schema}`")
+
+
+class AtenOperators(msgspec.Struct, dict=True):
+    """The operators that a tree is judged by."""
+
+    project: Project
+    reference: Reference
+
+    @property
+    def origin(self) -> str:
+        """Where they come from, for messages."""
+        return self.reference.origin
+
+    @property
+    def certain(self) -> bool:
+        """Whether they are those of the torch that the tree is built with."""
+        return self.reference.certain
+
+    def has(self, name: str) -> bool:
+        """Whether an operator exists, here or in a release that the tree may be for."""
+        catalogue = self.reference.catalogue
+        known = name in catalogue.by_name or not catalogue.complete
+        return known or (not self.certain and name in ever_operators())
+
+    def candidates(self, name: str) -> Sequence[str]:
+        """Names that an unknown one may have meant."""
+        return self.reference.catalogue.candidates(name)
+
+    def operator(self, name: str) -> AtenOperator | None:
+        """An operator; None if its schema is not known."""
+        found = self._operators.get(name)
+        schema = parse_schema(found.schema).schema if found is not None else None
+        if found is None or schema is None:
+            return None
+        # Torch need not have kernels that take integers in the place of SymInt, so that theirs are not compared.
+        plain = _types(found.plain) if found.symint is None else None
+        return AtenOperator(name, schema, Place(self.reference.path, found.span), plain, _types(found.symint))
+
+    @cached_property
+    def _operators(self) -> Operators:
+        return read_operators(self.project, self.reference)
+
+
+def _types(signature: CppSignature | None) -> tuple[str, ...] | None:
+    return (*(item.type for item in signature.parameters), signature.returns) if signature is not None else None
+
+
+@lru_cache(maxsize=2)
+def aten_operators(project: Project, version: Version, *, named: bool) -> AtenOperators:
+    """The operators that a workspace is judged by: those of the release if the options name it, of its own
+    native_functions.yaml, of an installed torch, or else of the release.
+    """
+    options = AtenOptions()
+    torchgens = Torchgens(project, options.installed_torch, dotted(version) if named else "")
+    natives = [
+        read_native(file, None, torchgens.of_native(file))
+        for kind, file in files_of(project, options)
+        if kind == "native"
+    ]
+    return AtenOperators(project, References(torchgens, natives).of_aten(version))

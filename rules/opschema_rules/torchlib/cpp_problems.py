@@ -1,0 +1,32 @@
+"""Calls of a C++ library that torch refuses, whatever function they register."""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.torchlib.dispatch_keys import DISPATCH_KEYS
+
+_MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
+
+
+def key_problem(key: str) -> str:
+    """The fault of a dispatch key as ``TORCH_LIBRARY_IMPL`` takes it; empty if there is none, or it may be a macro."""
+    if key in DISPATCH_KEYS or not key.isidentifier() or _MACRO.fullmatch(key):
+        return ""
+    same = [item for item in DISPATCH_KEYS if item.lower() == key.lower()]
+    near = same[0] if same else near_name(key, sorted(DISPATCH_KEYS), 0.75)
+    return f"torch has no dispatch key `{key}`{did_you_mean(near)}"
+
+
+def kind_problem() -> str:
+    """The fault of a definition in a block of kernels."""
+    return "`TORCH_LIBRARY_IMPL` defines no operators: torch refuses `def()` in it; write `TORCH_LIBRARY_FRAGMENT`"
+
+
+def namespace_problem(namespace: str | None, name: str) -> str:
+    """The fault of an operator's name in a block; empty if there is none."""
+    own, colons, _ = name.partition("::")
+    if namespace in (None, "_") or not colons or own == namespace:
+        return ""
+    return f"this block is of the namespace `{namespace}`: torch refuses `{name}` in it"

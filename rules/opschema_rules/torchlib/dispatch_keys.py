@@ -1,0 +1,26 @@
+"""Dispatch keys of C++, those of ``c10/core/DispatchKey.h`` in torch 2.4 to 2.15."""
+
+from __future__ import annotations
+
+BACKENDS = (
+    *("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA"),
+    *("PrivateUse1", "PrivateUse2", "PrivateUse3", "Meta"),
+)
+_FUNCTIONALITIES = ("", "Quantized", "Sparse", "SparseCsr", "NestedTensor", "Autograd")
+
+DISPATCH_KEYS = frozenset(
+    {
+        *(f"{prefix}{backend}" for prefix in _FUNCTIONALITIES for backend in BACKENDS),
+        *("Autocast", "AutocastCPU", "AutocastCUDA", "AutocastHPU", "AutocastIPU", "AutocastMAIA", "AutocastMPS", "AutocastMTIA"),
+        *("AutocastPrivateUse1", "AutocastXLA", "AutocastXPU", "Autograd", "AutogradFunctionality", "AutogradNestedTensor"),
+        *("AutogradOther", "ADInplaceOrView", "BackendSelect", "Batched", "BatchedNestedTensor", "CatchAll", "Conjugate"),
+        *("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd"),
+        *("CompositeImplicitAutogradNestedTensor", "CustomRNGKeyId", "DeferredInit", "Dense", "FPGA", "Fake", "Functionalize"),
+        *("FuncTorchBatched", "FuncTorchBatchedDecomposition", "FuncTorchDynamicLayerBackMode", "FuncTorchGradWrapper"),
+        *("FuncTorchDynamicLayerFrontMode", "FuncTorchVmapMode", "MAIA", "Metal", "MkldnnCPU", "Named", "Negative", "NestedTensor"),
+        *("PreDispatch", "Python", "PythonDispatcher", "PythonTLSSnapshot", "Quantized", "Sparse", "SparseCsr"),
+        *("TESTING_ONLY_GenericMode", "TESTING_ONLY_GenericWrapper", "Tracer", "Undefined", "VmapMode", "Vulkan", "ZeroTensor"),
+        *("DefaultBackend", "CPUTensorId", "CUDATensorId", "PrivateUse1_PreAutograd"),
+        *("PrivateUse2_PreAutograd", "PrivateUse3_PreAutograd"),
+    }
+)  # fmt: skip
