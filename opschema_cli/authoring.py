@@ -81,7 +81,7 @@ def with_options(function: Callable[..., T], what: str, *params: str, needed: bo
     """A function that is called with ``params`` and options; one that takes no options, unless they are ``needed``, is wrapped.
 
     Raises:
-        AuthorError: it is no function, or takes other parameters.
+        AuthorError: it is not a function, or takes other parameters.
     """
     if not callable(function):
         refuse(f"{what} is {_article(function)}, not a function")

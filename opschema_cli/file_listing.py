@@ -82,7 +82,7 @@ def entries_of(listing: subprocess.Popen[bytes]) -> list[bytes] | None:
 
 
 def pipe_of_git(root: Path) -> str:
-    """The file that git waits for, as far as one is found: a `.gitignore` that is no regular file, else git's configuration."""
+    """The file that git waits for, as far as one is found: a `.gitignore` that is not a regular file, else git's configuration."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
         path = Path(folder, ".gitignore")

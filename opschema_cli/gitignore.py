@@ -77,7 +77,7 @@ def glob_spec(patterns: Iterable[str], where: str = "pattern") -> IgnoreSpec:
         try:
             found += _read(text)
         except MalformedPattern:
-            raise OpschemaError(f"{where}: `{text}` is no pattern of a .gitignore") from None
+            raise OpschemaError(f"{where}: `{text}` is not a pattern of a .gitignore") from None
     return IgnoreSpec(found)
 
 

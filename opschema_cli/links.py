@@ -49,7 +49,7 @@ def _is_link(path: str) -> bool:
     """Whether a path names a link.
 
     Raises:
-        ValueError: it is no path at all.
+        ValueError: it is not a path at all.
     """
     try:
         return stat.S_ISLNK(os.lstat(path).st_mode)

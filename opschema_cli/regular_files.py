@@ -24,7 +24,7 @@ def read_regular(path: Path | str, limit: int = MAX_FILE_BYTES) -> bytes:
     """The bytes of a regular file; never waits for a pipe or a device.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger than ``limit``.
+        OSError: it cannot be read, is not a regular file, or is larger than ``limit``.
     """
     return read_with_state(path, limit)[0]
 

@@ -233,7 +233,7 @@ class Workspace:
     def provide(self, path: str, text: str) -> str:
         """The name under which a text that comes with opschema can be read from now on: ``<torch 2.15>/tags.yaml``.
 
-        The brackets say that it is no file. It is none of ``files``, and no input of a run: opschema's own code is one.
+        The brackets say that it is not a file. It is none of ``files``, and no input of a run: opschema's own code is one.
         """
         self.provided[path] = text
         return path

@@ -104,7 +104,7 @@ def test_a_folder_is_asked_for_with_a_slash() -> None:
 
 @pytest.mark.parametrize("pattern", ["!", "a[", "b\\", "/", "[[:nosuch:]]"])
 def test_a_pattern_that_matches_nothing_is_named(pattern: str) -> None:
-    with pytest.raises(OpschemaError, match=r"exclude: `.*` is no pattern of a \.gitignore"):
+    with pytest.raises(OpschemaError, match=r"exclude: `.*` is not a pattern of a \.gitignore"):
         glob_spec(["x", pattern], "exclude")
 
 

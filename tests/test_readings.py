@@ -96,4 +96,4 @@ def test_the_values_of_every_reading_of_the_packs_can_be_read_back() -> None:
     found = {item.name: item.kind for item in values if isinstance(item, Reading)}
     assert len(found) > 10
     for kind in found.values():
-        msgspec.msgpack.Decoder(kind)  # a type that is no type is an error here
+        msgspec.msgpack.Decoder(kind)  # a type that is not a type is an error here

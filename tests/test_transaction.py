@@ -530,7 +530,7 @@ def test_a_journal_that_the_tree_brings_is_not_obeyed(tmp_path: Path) -> None:
     left = snapshot(root)
     for act in (recover, check_finished, lambda root: apply(root, {"a.yaml": "new"})):
         with pytest.raises(
-            OpschemaError, match=r"is no journal of yours \(it does not have your seal\)|left by another"
+            OpschemaError, match=r"is not a journal of yours \(it does not have your seal\)|left by another"
         ):
             act(root)
         assert snapshot(root) == left
@@ -566,7 +566,7 @@ def test_any_other_journal_is_left_to_a_person(tmp_path: Path, data: bytes) -> N
     root = make(tmp_path / "root", {"a.yaml": "old"})
     (root / JOURNAL).write_bytes(data)
     for act in (recover, check_finished):
-        with pytest.raises(OpschemaError, match="is no journal of yours"):
+        with pytest.raises(OpschemaError, match="is not a journal of yours"):
             act(root)
     assert (root / JOURNAL).read_bytes() == data
 

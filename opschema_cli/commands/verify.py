@@ -238,7 +238,7 @@ def _renamed(options: VerifyOptions) -> dict[str, str]:
     """The old names of ops by the new ones.
 
     Raises:
-        click.UsageError: an option is no pair of names, or there is no tree before.
+        click.UsageError: an option is not a pair of names, or there is no tree before.
     """
     found: dict[str, str] = {}
     for pair in options.renamed:

@@ -102,7 +102,7 @@ class Annotations:
         if expr.value is None:
             return NONE
         if not isinstance(expr.value, str):
-            return unresolved("it is no type")
+            return unresolved("it is not a type")
         if text is None:
             return TypeForm("text", expr.value)
         inner = quoted(expr.value, expr)
@@ -119,7 +119,7 @@ class Annotations:
         if isinstance(found, ValueRef) and found.assign.value is not None and found.assign.sure:
             inner = Namespace(found.file, () if found.file is not names.file else names.scopes)
             return self.form(found.assign.value, inner, text, hops - 1)
-        return unresolved(found.reason if isinstance(found, Unresolved) else f"`{dotted}` is no type")
+        return unresolved(found.reason if isinstance(found, Unresolved) else f"`{dotted}` is not a type")
 
     def _subscript(self, expr: Expr, names: Namespace, text: Namespace | None, hops: int) -> TypeForm:
         head = self._name(expr.items[0].text, names, text, hops) if expr.items[0].kind == "name" else None
@@ -193,7 +193,7 @@ _KNOWN_MODULES = frozenset(
         "pathlib",
     }
 )
-"""Modules whose classes, as far as an annotation names them, are no dataclasses."""
+"""Modules whose classes, as far as an annotation names them, are not dataclasses."""
 
 _ORIGINS = {
     **{f"typing.{name}": name.lower() for name in ("List", "Tuple", "Dict", "Set", "FrozenSet", "Type")},

@@ -64,7 +64,7 @@ def _unknown(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
 
 
 def _literal(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    yield Unknown("it is no constant that is kept")
+    yield Unknown("it is not a constant that is kept")
 
 
 def _conditional(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:

@@ -64,7 +64,7 @@ class Text(KeyedStruct, frozen=True):
 
 
 class Plain(msgspec.Struct, frozen=True):
-    """A constant that is no string."""
+    """A constant that is not a string."""
 
     value: Constant
 

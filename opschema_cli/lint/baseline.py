@@ -74,7 +74,7 @@ def read_baseline(path: Path) -> BaselineFile:
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise OpschemaError(f"{path}: not a baseline: {error}") from None
     if found.version != 1:
-        raise OpschemaError(f"{path}: baseline version {found.version} is not known; write it anew")
+        raise OpschemaError(f"{path}: baseline version {found.version} is not known; write a new one")
     return found
 
 
@@ -134,6 +134,6 @@ def stale_findings(stale: Iterable[BaselineEntry], path: str, text: str) -> list
     source = Source(path, text)
     for entry in stale:
         span = source.line_span(source.position(starts.get(entry.line, 0)).line)
-        message = f"{entry.code} in {entry.path} is fixed; write the baseline anew with `opschema baseline`"
+        message = f"{entry.code} in {entry.path} is fixed; update the baseline with `opschema baseline`"
         found.append(Diagnostic(message, Place(path, span), code=STALE.code))
     return found

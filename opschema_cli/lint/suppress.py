@@ -204,12 +204,12 @@ def suppression_findings(
         for word in item.words:
             codes = {rule.code for rule in registry.find(word)}
             if not codes:
-                message = f"`{word}` is no rule that opschema knows{registry.hint(word)}"
+                message = f"`{word}` is not a rule that opschema knows{registry.hint(word)}"
                 yield Diagnostic(message, place, code=UNKNOWN.code)
             elif codes <= ran and not codes & item.used:
                 idle.append(word)
         if idle and item.covers is None:
-            message = "`ignore-file` counts only above the file's first line that is no comment; move it there"
+            message = "`ignore-file` counts only above the file's first line that is not a comment; move it there"
             yield Diagnostic(message, place, code=UNUSED.code)
         elif idle:
             message = f"nothing here breaks {', '.join(idle)}; the suppression can go"

@@ -32,7 +32,7 @@ _GOOD = "bold green"
 _QUOTED = re.compile(r"`[^`]*`")
 
 _TOLD_BY = frozenset({"COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"})
-"""Variables of the environment by which rich takes what is no terminal for one, or knows its width."""
+"""Variables of the environment by which rich takes what is not a terminal for one, or knows its width."""
 _PIPED_WIDTH = 100
 _PROSE_WIDTH = 120
 _RELATED_SHOWN = 8

@@ -126,7 +126,7 @@ def misfits(of: SchemaType, default: Default) -> list[Mismatch]:
         return [refusal]
     if _fits(of, default):
         return []
-    return [Mismatch("default-type", f"`{default.text}` is no value of type `{of}`", refused=False)]
+    return [Mismatch("default-type", f"`{default.text}` is not a value of type `{of}`", refused=False)]
 
 
 def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
@@ -134,7 +134,7 @@ def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
     if item.sort == "word" and item.text not in _WORDS and not (_is_dtype(of) and _DTYPES.fullmatch(item.text)):
         meant = _meant(of, item)
         advice = f"write `{meant}`" if meant else "a word can only be a dtype, a layout or a memory format"
-        return Mismatch("default", f"`{item.text}` is no value of type `{of}`; {advice}", True, item, meant)
+        return Mismatch("default", f"`{item.text}` is not a value of type `{of}`; {advice}", True, item, meant)
     if item.sort == "str" and "\\" in _ESCAPE.sub("", item.text):
         return Mismatch("default", f"torch does not read all escapes in {item.text}; it knows those of C", True, item)
     return None
@@ -219,7 +219,7 @@ def _of_list(of: SchemaType, default: Default) -> Mismatch | None:
         return None
     if not default.is_list and (of.size is None or default.items[0].sort == "word"):
         advice = f"; `{of}?` takes `None`" if default.items[0].sort == "None" else ""
-        return Mismatch("default", f"`{default.text}` is no list, and the argument is one: `{of}`{advice}")
+        return Mismatch("default", f"`{default.text}` is not a list, and the argument is one: `{of}`{advice}")
     kind = _kind(element)
     if kind not in _LIST_KINDS:
         return Mismatch("default", f"torch takes no default for a list of `{element}`; make it `{of}?` with `None`")
@@ -228,7 +228,7 @@ def _of_list(of: SchemaType, default: Default) -> Mismatch | None:
         if found is not None:
             return found
         if not _is_element(kind, item):
-            return Mismatch("default", f"`{item.text}` is no element of `{of}`")
+            return Mismatch("default", f"`{item.text}` is not an element of `{of}`")
     return None
 
 

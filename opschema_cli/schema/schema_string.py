@@ -137,7 +137,7 @@ class _SchemaReader(TypeReader):
             written = self.tokens.text[slice(*span)]
             reserved = next((word for word in self.words[:last] if word in KEYWORDS), None)
             why = "its form is `ns::name.overload`" if reserved is None else f"`{reserved}` is a reserved word"
-            self.broken("name", f"`{written[:60]}` is no operator name; {why}", span)
+            self.broken("name", f"`{written[:60]}` is not an operator name; {why}", span)
             return "", written, "", span
         if overload == "default" or overload.startswith("__"):
             what = "how `torch.ops` calls the overload without name" if overload == "default" else "kept for Python"

@@ -19,7 +19,7 @@ Fault: TypeAlias = Literal[
     "comma",  # a comma too many or too few
     "default",  # a default that is not a literal, or that the type refuses
     "default-order",  # a positional argument without default after one with
-    "default-type",  # a default that torch stores but that is no value of the type
+    "default-type",  # a default that torch stores but that is not a value of the type
     "duplicate-argument",
     "inplace",  # an in-place name whose `self` or returns do not fit
     "list-size",

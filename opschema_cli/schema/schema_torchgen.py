@@ -31,14 +31,14 @@ def faults_of_torchgen(schema: OperatorSchema, *, whole: bool) -> list[SchemaErr
 def _form(schema: OperatorSchema) -> Iterator[SchemaError]:
     name, span = schema.name, schema.name_span
     if schema.name_only or not name:
-        yield SchemaError("syntax", "torchgen takes whole schemas: `name(arguments) -> returns`", span)
+        yield SchemaError("syntax", "torchgen takes complete schemas: `name(arguments) -> returns`", span)
     if name.endswith("_out"):
         yield SchemaError(
             "name", f"the name `{name}` ends with `_out`, which is for overloads: `{name[:-4]}.out`", span
         )
     method = _method(name)
     if method[:1] == "i" and method not in AUGMENTED:
-        yield SchemaError("name", f"`{name}` is no in-place operator of Python", span)
+        yield SchemaError("name", f"`{name}` is not an in-place operator of Python", span)
     if name.endswith("_functional_"):
         yield SchemaError("name", f"`{name}` cannot be functional and in-place", span)
 
@@ -143,7 +143,7 @@ def _outs(schema: OperatorSchema) -> Iterator[SchemaError]:
         return
     lists = [item for item in outs if str(item.type) != "Tensor"]
     if lists and schema.returns:
-        message = f"the out argument `{lists[0].name}` is no plain Tensor, so that nothing can be returned"
+        message = f"the out argument `{lists[0].name}` is not a plain Tensor, so that nothing can be returned"
         yield SchemaError("out", message, schema.returns[0].span)
         return
     wanted = [item for item in outs if not item.name.startswith("_scratch_")]

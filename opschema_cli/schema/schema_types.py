@@ -52,7 +52,7 @@ class TypeReader(Reader):
         self.next()
         digits = re.match(r"\d+", self.word)
         if not is_number(self.word) or digits is None:
-            self.fail("list-size", f"the size of a list is a whole number, not {self.found}")
+            self.fail("list-size", f"the size of a list is an integer, not {self.found}")
         size = int(digits[0].lstrip("0")[:20] or "0")
         if digits[0] != self.word or size >= _SIZE_LIMIT:
             self.error(

@@ -31,7 +31,7 @@ _ALTERNATIVES = "`|` declares alternatives; a shape is one"
 
 
 class ShapeProblem(msgspec.Struct, frozen=True):
-    """A part of a declaration that is no plain dimension, with its place in the text."""
+    """A part of a declaration that is not a plain dimension, with its place in the text."""
 
     kind: ShapeProblemKind
     span: Span

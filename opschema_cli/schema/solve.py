@@ -323,7 +323,7 @@ class _Trial:
                 self.match(element, one)
 
     def bind(self, name: str, value: Value) -> None:
-        """Take ``value`` for ``name``; a tensor is no value of a symbol."""
+        """Take ``value`` for ``name``; a tensor is not a value of a symbol."""
         if isinstance(value, Tensor):
             self.exact = False
             return

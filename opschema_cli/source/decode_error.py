@@ -1,4 +1,4 @@
-"""The error of bytes that are no text."""
+"""The error of bytes that are not text."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class ExpansionError(ValueError):
 
 
 def expand(text: str, macros: Mapping[str, Macro]) -> str:
-    """A short text with its macros replaced, as the preprocessor does it; a name that is no macro stays.
+    """A short text with its macros replaced, as the preprocessor does it; a name that is not a macro stays.
 
     Raises:
         ExpansionError: see there.

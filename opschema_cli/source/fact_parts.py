@@ -33,7 +33,7 @@ MAX_STATEMENT_DEPTH = 60
 """Deeper statements of a function are ``other``; each ``elif`` is one level."""
 
 NOT_CONSTANT: Constant = "\0not a constant"
-"""Stands for the value of an expression that is no constant which facts keep."""
+"""Stands for the value of an expression that is not a constant which facts keep."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,63}\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")

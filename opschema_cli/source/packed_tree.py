@@ -71,5 +71,5 @@ class _Unpacker(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> object:
         if module.partition(".")[0] != "libcst":
-            raise pickle.UnpicklingError(f"{module}.{name} is no node")
+            raise pickle.UnpicklingError(f"{module}.{name} is not a node")
         return super().find_class(module, name)

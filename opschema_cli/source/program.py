@@ -195,7 +195,7 @@ class Program(Modules):
                 if sub is not None:
                     return ModuleRef(sub)
                 if self.may_hold(owner.path, name):
-                    return Unresolved(f"`{module}.{name}` is no Python file")
+                    return Unresolved(f"`{module}.{name}` is not a Python file")
             if file.body.function("__getattr__") is not None or _writes_globals(file, name):
                 return Unresolved(f"{owner.path} makes its names at run time")
             if any(item.attr == "*" for item in file.body.imports):

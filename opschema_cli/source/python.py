@@ -46,7 +46,7 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
     ``const``                  a constant in ``value``: None, a boolean, an integer of up to 64 bits, a float, a string
     ``literal``                any other constant (bytes, ``...``, ``1j``): ``text`` is its source text
     ``name``                   ``text`` is a dotted path (``torch.float16``)
-    ``attribute``              of a value that is no dotted path (``type(self).op``): ``text``; the value
+    ``attribute``              of a value that is not a dotted path (``type(self).op``): ``text``; the value
     ``call``                   the callee and the arguments; ``keywords`` names each argument: empty by position, ``*``,
                                ``**``, or the keyword
     ``tuple`` ``list`` ``set`` the elements
@@ -100,7 +100,7 @@ class Expr(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def owner(self) -> Expr | None:
-        """The value that an attribute is taken of, ``a.b`` of ``a.b.c``; None of what is no attribute."""
+        """The value that an attribute is taken of, ``a.b`` of ``a.b.c``; None of what is not an attribute."""
         if self.kind == "attribute":
             return self.items[0]
         holder, dot, _ = self.text.rpartition(".")

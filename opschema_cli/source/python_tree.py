@@ -39,7 +39,7 @@ def is_statement(node: object) -> TypeGuard[Statement]:
 
 
 class TreeError(ValueError):
-    """A text that is no Python, or too long or too deep to be parsed."""
+    """A text that is not a Python, or too long or too deep to be parsed."""
 
 
 class PythonTree:

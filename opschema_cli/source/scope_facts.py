@@ -177,7 +177,7 @@ class _Scopes:
     def if_(self, node: Statement, parts: Parts) -> None:
         outer = self.guard, self.level
         orelse: tuple[Statement, ...] = (node,)
-        while len(orelse) == 1 and orelse[0].kind == "if":  # an `elif` is no recursion: there may be hundreds
+        while len(orelse) == 1 and orelse[0].kind == "if":  # an `elif` is not a recursion: there may be hundreds
             self.guard, self.level = self.guard + 1, self.level + 1
             [test], (body, orelse) = orelse[0].exprs, orelse[0].blocks
             spans = [_span(block) for block in (body, orelse) if block]

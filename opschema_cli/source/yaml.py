@@ -192,7 +192,7 @@ class _Constructor:
                 merged.update(here)
                 continue
             key = self.build(key_node)
-            # A collection can be no key of a mapping; like null it is no text.
+            # A collection can be no key of a mapping; like null it is not text.
             own[None if isinstance(key, list | dict) else key] = self.build(value_node)
         return {**merged, **own} if merged else own
 

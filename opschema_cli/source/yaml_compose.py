@@ -53,7 +53,7 @@ def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
     events = YAML(typ="safe", pure=True).parse(text)
     try:
         document = _Composer(events.__next__, text).compose()
-    except (YAMLError, ValueError, OverflowError):  # the latter of an escape that is no character
+    except (YAMLError, ValueError, OverflowError):  # the latter of an escape that is not a character
         raise refused from None
     # To YAML 1.2 `{a:}` has the key `a:`, to its readers here the key `a`: better no answer than another one.
     if document.root is not None and any(map(_read_otherwise, document.root.walk())):

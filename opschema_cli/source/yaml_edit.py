@@ -68,7 +68,7 @@ def quote_scalar(file: YamlFile, node: Node) -> list[Edit]:
     """Turn a plain scalar, key or value, into a double-quoted one with the same text; others stay.
 
     Raises:
-        YamlEditError: the node is no scalar, shared by aliases, or a merge key.
+        YamlEditError: the node is not a scalar, shared by aliases, or a merge key.
     """
     place = place_of(file, node)
     _refuse_shared(file, node)
@@ -211,7 +211,7 @@ def _own(file: YamlFile, mapping: Node, key: str) -> int:
     number = _find(file, mapping, key)
     node = mapping.items[2 * number]
     if _is_merge(node):
-        raise YamlEditError("it merges other keys in; it is no key of its own", node.span)
+        raise YamlEditError("it merges other keys in; it is not a key of its own", node.span)
     if _is_merged(file, mapping, key):
         raise YamlEditError(f"a merge would bring the key `{key}` back", node.span)
     return number
@@ -237,5 +237,5 @@ def _holds(file: YamlFile, node: Node, value: Data) -> bool:
 def _replace_key(file: YamlFile, key: Node, text: str) -> list[Edit]:
     _refuse_shared(file, key)
     if _is_merge(key):
-        raise YamlEditError("it merges other keys in; it is no key of its own", key.span)
+        raise YamlEditError("it merges other keys in; it is not a key of its own", key.span)
     return [Edit(Span(after_properties(file, key)[1], key.end), text)]

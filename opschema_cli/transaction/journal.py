@@ -121,7 +121,7 @@ def parse(path: Path, data: bytes) -> Journal:
 
 
 def _foreign(path: Path, reason: str) -> OpschemaError:
-    what = f"{path} is no journal of yours ({reason}), so nothing is done with it"
+    what = f"{path} is not a journal of yours ({reason}), so nothing is done with it"
     return OpschemaError(f"{what}; see with git whether the tree is as it should be, then delete that file")
 
 

@@ -60,7 +60,7 @@ def snapshot(inputs: Mapping[str, Tensor]) -> dict[str, Snapshot]:
 def changed(inputs: Mapping[str, Tensor], before: Mapping[str, Snapshot], call: Call, side: str) -> list[Finding]:
     """Inputs that the call changed and may not: ``input-changed``; and memory around their elements: ``input-overrun``.
 
-    A declared mutation that did not happen is no finding. Bits are compared, so a NaN is equal to itself.
+    A declared mutation that did not happen is not a finding. Bits are compared, so a NaN is equal to itself.
     """
     mutated = {spec.name for spec in call.inputs if spec.mutated}
     return [

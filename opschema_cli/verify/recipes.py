@@ -124,7 +124,7 @@ def find_recipe(path: Path, op: str) -> Recipe:
     _registry.clear()
     spec = importlib.util.spec_from_file_location("opschema_recipes", path)
     if spec is None or spec.loader is None:
-        raise OpschemaError(f"{path}: this is no Python file")
+        raise OpschemaError(f"{path}: this is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -138,7 +138,7 @@ def ops_with_recipes(path: Path) -> dict[str, int]:
     """The ops that ``@recipe(...)`` names in a file, as far as they can be read without running it, each with its line.
 
     Raises:
-        OpschemaError: the file is not there, or is no Python.
+        OpschemaError: the file is not there, or is not a Python.
     """
     try:
         tree = ast.parse(path.read_bytes(), str(path))

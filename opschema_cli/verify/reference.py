@@ -56,7 +56,7 @@ class Reference:
         return Ran(cell=cell.id, status="ok", file=file, seconds=seconds, tolerance=self._recipe.tolerance)
 
     def blames_op(self, error: BaseException) -> bool:
-        """Whatever a reference raises is no failure of the harness: it says that there is none."""
+        """Whatever a reference raises is not a failure of the harness: it says that there is none."""
         return True
 
     def _usual(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype | None) -> dict[str, Tensor]:
@@ -142,7 +142,7 @@ def torch_function(name: str) -> Callable[..., object]:
     """
     parts = name.split(".")
     if parts[0] != "torch":
-        raise RefusedError(f"the reference `{name}` is no function of torch")
+        raise RefusedError(f"the reference `{name}` is not a function of torch")
     found: object = torch
     for depth, part in enumerate(parts[1:], 2):
         if not hasattr(found, part):

@@ -184,17 +184,17 @@ def read_results(path: Path) -> Results:
         except msgspec.DecodeError as error:
             if number == len(lines) and found is not None:
                 break  # a killed run leaves half a line
-            raise OpschemaError(f"{path}:{number}: this is no result of `opschema verify`: {error}") from None
+            raise OpschemaError(f"{path}:{number}: this is not a result of `opschema verify`: {error}") from None
         if isinstance(item, Header):
             if found is not None or item.format != FORMAT:
-                raise OpschemaError(f"{path}:{number}: this is no result of this version of `opschema verify`")
+                raise OpschemaError(f"{path}:{number}: this is not a result of this version of `opschema verify`")
             found = Results(item)
         elif found is None:
             raise OpschemaError(f"{path}:{number}: the line that tells what was to be run is missing")
         else:
             found.cells[item.id] = CellResult(**msgspec.structs.asdict(item))
     if found is None:
-        raise OpschemaError(f"{path}: this is no result of `opschema verify`: it is empty")
+        raise OpschemaError(f"{path}: this is not a result of `opschema verify`: it is empty")
     return found
 
 

@@ -66,7 +66,7 @@ def read_run(path: Path) -> Run:
     try:
         return msgspec.msgpack.decode(path.read_bytes(), type=Run)
     except (OSError, msgspec.DecodeError) as error:
-        raise OpschemaError(f"{path}: this is no run of `opschema verify`: {error}") from None
+        raise OpschemaError(f"{path}: this is not a run of `opschema verify`: {error}") from None
 
 
 def unplanned(plan: Plan, device: str) -> Iterator[CellResult]:

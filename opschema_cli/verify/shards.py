@@ -20,7 +20,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     match = _SHARD.fullmatch(text.strip())
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count:
-        raise OpschemaError(f"`{text}` is no shard; write for example 1/4 for the first of four")
+        raise OpschemaError(f"`{text}` is not a shard; write for example 1/4 for the first of four")
     return number, count
 
 

@@ -38,7 +38,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
         try:
             commit = archive(root, what, packed)
         except OpschemaError as error:
-            raise OpschemaError(f"{what!r} is no folder, and no revision that git can export: {error}") from None
+            raise OpschemaError(f"{what!r} is not a folder, and no revision that git can export: {error}") from None
         tree = folder / root.resolve().name
         tree.mkdir()
         _extract(packed, tree)

@@ -42,5 +42,5 @@ def test_the_lists_are_those_that_a_person_wrote(done: Migrated, corpus: Path) -
 
 
 def test_every_other_declaration_is_noted(done: Migrated) -> None:
-    assert len(done.notes()) == UNKNOWN + 1  # `InitializeAtenBindings` is no kernel
+    assert len(done.notes()) == UNKNOWN + 1  # `InitializeAtenBindings` is not a kernel
     assert not any("may be the kernel of any of" in note for note in done.notes())

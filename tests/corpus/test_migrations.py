@@ -116,7 +116,7 @@ def test_move_sources_leaves_paths_below_src(commit: str, corpus: Path) -> None:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Lines that are no comments, without the spaces by which a person aligned them."""
+    """Lines that are not comments, without the spaces by which a person aligned them."""
     return [" ".join(line.split()) for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
 
 

@@ -31,7 +31,7 @@ BESIDES = {
     "9c01c3ca14": {"-": {"addcdiv_"}},
     "c4e2622ab4": {"-": {"tril_", "triu_"}},
 }
-"""What a commit added to lists or took out of them besides, which is no move."""
+"""What a commit added to lists or took out of them besides, which is not a move."""
 
 IN_PLACE = 52
 """In how many of the 67 commits each operator is put where the person put it; the lists are sorted but for a few."""

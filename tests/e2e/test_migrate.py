@@ -483,7 +483,7 @@ def test_a_journal_that_the_repository_brings_is_not_obeyed(
     before = texts(repository)
     done = opschema(*args)
     assert (done.code, done.out) == (2, "")
-    assert ".opschema-journal is no journal of yours (it does not have your seal)" in done.err
+    assert ".opschema-journal is not a journal of yours (it does not have your seal)" in done.err
     assert texts(repository) == before
 
 

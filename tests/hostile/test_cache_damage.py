@@ -107,7 +107,7 @@ STATEMENTS = {
     "days that are nothing": "UPDATE entries SET used = NULL",
     "days that are floats": "UPDATE entries SET used = 1e300",
     "days long ago": "UPDATE entries SET used = -1",
-    "keys that are no text": "UPDATE entries SET key = CAST(key AS BLOB)",
+    "keys that are not text": "UPDATE entries SET key = CAST(key AS BLOB)",
     "keys that are not UTF-8": "UPDATE entries SET key = CAST(x'ff' || substr(key, 2) AS TEXT)",
     "no table": "DROP TABLE entries",
     "another table": "DROP TABLE entries; CREATE TABLE entries (name TEXT, kind INTEGER)",
@@ -201,7 +201,7 @@ def test_a_disk_that_is_full(warm: Warm) -> None:
 @pytest.mark.parametrize("trick", ["mode", "link", "length", "folder"])
 def test_a_cache_that_came_with_the_tree_is_not_believed(warm: Warm, trick: str) -> None:
     """A pull request may bring a cache folder and its key where ``OPSCHEMA_CACHE_DIR`` lies in the checkout: Git checks files out
-    for others to read, too, so that key is no key.
+    for others to read, too, so that key is not a key.
     """
     file, key = warm.file, warm.opschema.cache / KEY_NAME
     brought = key.read_bytes()

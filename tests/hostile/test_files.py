@@ -114,7 +114,7 @@ def test_a_run_that_has_spent_its_time_names_the_files_that_it_does_not_parse(
     assert spent < 4, "40 texts with 0.3 seconds each, the first twice, would take more"
 
 
-# Files that are no files
+# Files that are not files
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need rights here")

@@ -88,7 +88,7 @@ def test_a_stale_entry_is_found_at_its_line(held: Held, tmp_path: Path) -> None:
     _, _, stale = apply_baseline(linted.diagnostics, read_baseline(tmp_path / "baseline.json"), linted.project.source)
     [finding] = stale_findings(stale, "baseline.json", text)
     assert finding.code == "SUP003"
-    assert finding.message == "TOY102 in a.toy.yaml is fixed; write the baseline anew with `opschema baseline`"
+    assert finding.message == "TOY102 in a.toy.yaml is fixed; update the baseline with `opschema baseline`"
     line = Source("baseline.json", text).line_text(Source("", text).position(finding.place.span.start).line)
     assert json.loads(line.rstrip(","))["code"] == "TOY102"
 
@@ -102,7 +102,7 @@ def test_a_stale_entry_is_found_at_its_line(held: Held, tmp_path: Path) -> None:
         (b'{"version": 1, "findings": [{"code": 3}]}', "not a baseline"),
         (b'{"version": 1, "findings": ' + b"[" * 100_000, "not a baseline"),
         (b'{"version": 1, "findings": [], "x": ' + b"[" * 100_000, "not a baseline"),
-        (b'{"version": 2, "findings": []}', "baseline version 2 is not known; write it anew"),
+        (b'{"version": 2, "findings": []}', "baseline version 2 is not known; write a new one"),
     ],
 )
 def test_what_is_no_baseline_says_so(tmp_path: Path, content: bytes, message: str) -> None:

@@ -42,12 +42,12 @@ def test_other_rules_and_other_files_have_room_of_their_own() -> None:
 def test_a_long_message_keeps_its_beginning_and_end() -> None:
     long = "x" * 10_000_000
     item = Diagnostic(
-        f"`{long}` is no name", Place("a", Span(0, 1)), (Related(Place("a", Span(0, 1)), long),), Fix(long, ())
+        f"`{long}` is not a name", Place("a", Span(0, 1)), (Related(Place("a", Span(0, 1)), long),), Fix(long, ())
     )
     clipped = within_limits(item)
     assert len(clipped.message) == MAX_TEXT
     assert clipped.message.startswith("`xxx")
-    assert clipped.message.endswith("xxx` is no name")
+    assert clipped.message.endswith("xxx` is not a name")
     assert clipped.fix is not None
     assert {len(clipped.related[0].message), len(clipped.fix.title)} == {MAX_TEXT}
     assert within_limits(clipped) is clipped

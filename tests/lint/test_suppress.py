@@ -186,7 +186,7 @@ def test_a_python_file_that_does_not_parse_may_say_so() -> None:
 def test_an_unknown_rule_is_told_with_a_suggestion() -> None:
     linted = lint("add: {doc: x}  # opschema: ignore[mising-doc]\n")
     assert [(item.code, item.message) for item in linted.diagnostics] == [
-        ("SUP002", "`mising-doc` is no rule that opschema knows; did you mean `missing-doc`?")
+        ("SUP002", "`mising-doc` is not a rule that opschema knows; did you mean `missing-doc`?")
     ]
     assert linted.text(linted.diagnostics[0].place) == "# opschema: ignore[mising-doc]"
 

@@ -91,7 +91,7 @@ def _answer(examine: Examine, files: Files) -> bytes:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a workspace prints is no answer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a workspace prints is not an answer
         os.dup2(1, 2)
         signal.alarm(SECONDS)
         try:

@@ -31,7 +31,7 @@ SEEN: dict[str, tuple[list[tuple[str, str]], Level, str]] = {
         "refused",
         "g++: redefinition",
     ),
-    "a kernel that is no name": (
+    "a kernel that is not a name": (
         [(NATIVE, "- func: tanh(Tensor self) -> Tensor\n  dispatch:\n    CPU: tanh-cpu\n")],
         "refused",
         "g++: expected initializer",

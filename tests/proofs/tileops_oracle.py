@@ -5,8 +5,8 @@
 - ``FILE loads``, with PyYAML, and ``FILE loads strictly``, with ruamel.yaml, which refuses a key that is given twice.
 - ``OP is found``: the class is defined in ``source.op``. ``OP KEY PATH``: another path of ``source``; *wrong* if it is
   listed twice.
-- ``OP defaults``: *wrong* if a declared default is no value of the declared type.
-- ``OP labels``: *wrong* if a row's label is no text. ``OP combinations``: *wrong* if one is listed twice.
+- ``OP defaults``: *wrong* if a declared default is not a value of the declared type.
+- ``OP labels``: *wrong* if a row's label is not text. ``OP combinations``: *wrong* if one is listed twice.
 - ``OP takes PARAM=None``, where the declared type admits None.
 - ``OP without PARAM``: *wrong* if the constructor does without a parameter that the manifest requires.
 - ``OP PARAM by position`` / ``by name``: whether the constructor takes it as the manifest says.
@@ -102,7 +102,7 @@ class _Op:
     @cached_property
     def cls(self) -> Any:
         path = self.entry["source"]["op"]
-        assert (self.root / path).is_file(), f"{path} is no file"
+        assert (self.root / path).is_file(), f"{path} is not a file"
         module = importlib.import_module(path[: -len(".py")].replace("/", "."))
         cls = getattr(module, self.name)
         assert cls.__module__ == module.__name__, f"{path} imports the class"

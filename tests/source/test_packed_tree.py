@@ -95,7 +95,7 @@ def test_the_members_of_enums_are_packed_where_python_pickles_them_as_calls(monk
 
 
 def test_a_pack_makes_nothing_but_nodes() -> None:
-    with pytest.raises(pickle.UnpicklingError, match="eval is no node"):
+    with pytest.raises(pickle.UnpicklingError, match="eval is not a node"):
         unpack(zlib.compress(pickle.dumps(eval)))
 
 

@@ -60,7 +60,7 @@ SET = {
     "single quotes cannot hold a line end": ("a: 'x'\n", ["a"], "y\nz", 'a: "y\\nz"\n'),
     "quotes cannot hold a number": ("a: '1'\n", ["a"], 1, "a: 1\n"),
     "1.0 is not 1": ("a: 1\n", ["a"], 1.0, "a: 1.0\n"),
-    "the same value is no edit": ("a: 0x10  # hex\n", ["a"], 16, "a: 0x10  # hex\n"),
+    "the same value is not an edit": ("a: 0x10  # hex\n", ["a"], 16, "a: 0x10  # hex\n"),
     "a date becomes text": ("a: 2020-01-01\n", ["a"], "2020-01-01", 'a: "2020-01-01"\n'),
     "an empty value": ("a:  # why\nb:\n", ["a"], 1, "a: 1  # why\nb:\n"),
     "an empty value behind an anchor": ("a: &x\n", ["a"], 1, "a: &x 1\n"),

@@ -60,7 +60,7 @@ cells that do not reach the fault must be *unchanged*. The same file runs sound 
 found.
 
 {table}
-`raised` is no check: the call itself broke down. `poison` and `repeat` are two of three equal calls that differ; `overrun` and
+`raised` is not a check: the call itself broke down. `poison` and `repeat` are two of three equal calls that differ; `overrun` and
 `input-overrun` are the guard bands around what an op allocates and what it is given.
 
 The CPU runs a kernel's threads one after the other, in an order that changes from launch to launch. It does not show: races

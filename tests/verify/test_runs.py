@@ -401,8 +401,8 @@ def _plugins() -> list[str]:
     ("args", "says"),
     [
         (["PlsFwdOp"], "no operator here is called `PlsFwdOp`; did you mean `PlusFwdOp`"),
-        (["--shard", "4/3"], "`4/3` is no shard"),
-        (["--before", "gone"], "'gone' is no folder, and no revision that git can export"),
+        (["--shard", "4/3"], "`4/3` is not a shard"),
+        (["--before", "gone"], "'gone' is not a folder, and no revision that git can export"),
         (["--run-file", "x.json"], "call it `x.opschema-run`"),
         (["--run-file", f"x{SUFFIX}", "--before", "HEAD"], "git worktree add FOLDER HEAD"),
         (["--timeout", "nan"], "--timeout takes a number of seconds, not nan"),
@@ -412,7 +412,7 @@ def _plugins() -> list[str]:
         (["--report", "opschema.toml/pages"], "opschema.toml/pages cannot be written"),
         (["--merge"], "--merge takes the files of results of all shards"),
         (["--merge", "gone.jsonl"], "gone.jsonl cannot be read"),
-        (["--merge", "opschema.toml"], "opschema.toml:1: this is no result of `opschema verify`"),
+        (["--merge", "opschema.toml"], "opschema.toml:1: this is not a result of `opschema verify`"),
         (["PlusFwdOp", "--results", "gone/x.jsonl"], "gone/x.jsonl cannot be written"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_workspace_below_the_top_is_exported_alone(repository: Path) -> None:
 
 @pytest.mark.parametrize("what", ["nowhere", "--output=x", "HEAD:op.py", ""])
 def test_what_is_neither_is_refused(repository: Path, what: str) -> None:
-    with pytest.raises(OpschemaError, match="is no folder, and no revision"), tree_of(repository, what):
+    with pytest.raises(OpschemaError, match="is not a folder, and no revision"), tree_of(repository, what):
         pass
 
 

@@ -96,7 +96,7 @@ class ExecutionDialect(msgspec.Struct, frozen=True):
     * ``functions`` takes a full dotted name and returns the function that computes its calls, None if it knows no such name; the
       ``get`` of a dictionary will do. With ``reads_own`` it is asked for functions of the workspace too.
     * ``value`` gives the value of an external name (``torch.float16``).
-    * ``attribute`` gives an attribute of a value that is no object of the workspace; a method is a ``Native``.
+    * ``attribute`` gives an attribute of a value that is not an object of the workspace; a method is a ``Native``.
     * ``operator`` computes an operator for values that are not Python's: ``+``, ``+=``, ``unary -``, ``==``, ``<``, ``[]``,
       ``len``, ``bool``, ``iter`` (its result is a tuple).
     * ``instance`` reports whether a value is an instance of a class of that name.

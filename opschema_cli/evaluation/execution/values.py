@@ -119,7 +119,7 @@ class PartialCall(msgspec.Struct, frozen=True, eq=False):
 
 
 class ValueMethod(msgspec.Struct, frozen=True, eq=False):
-    """A method of a value that is no object of the workspace."""
+    """A method of a value that is not an object of the workspace."""
 
     this: object
     name: str

@@ -74,7 +74,7 @@ ATTRIBUTES: Mapping[str, Callable[[TensorValue], object]] = {
     "is_quantized": lambda tensor: False,
     "data": lambda tensor: tensor,
 }
-"""Attributes of tensors that are no tensors made by an operator."""
+"""Attributes of tensors that are not tensors made by an operator."""
 
 METHODS: Mapping[str, Callable[[TensorValue, Call], object]] = {
     "size": _size,

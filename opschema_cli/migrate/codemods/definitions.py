@@ -65,5 +65,5 @@ def function_node(tree: PythonTree, body: Body) -> cst.FunctionDef:
     assert body.function is not None
     node = tree.parent(tree.find(body.function.span, cst.Name))
     if not isinstance(node, cst.FunctionDef):
-        raise LookupError(f"`{body.function.name}` is no function")
+        raise LookupError(f"`{body.function.name}` is not a function")
     return node

@@ -21,7 +21,7 @@ def drop_local(rewrite: Rewrite, function: cst.FunctionDef, name: str, pure: Col
         pure: names of functions without effect, that the assigned expressions may call.
 
     Raises:
-        Refused: it is no local, is read, or is assigned in a way that may have effects.
+        Refused: it is not a local, is read, or is assigned in a way that may have effects.
     """
     tree = rewrite.tree
     uses = local_uses(rewrite, function, name)

@@ -35,7 +35,7 @@ class DeprecatedEntry(Entry, eq=False, dict=True):
 
     @cached_property
     def schema_text(self) -> SchemaText | None:
-        """The field ``name``; None when it is no string."""
+        """The field ``name``; None when it is not a string."""
         node = self.get("name")
         text = string(node)
         return SchemaText(self, node, text) if node is not None and text is not None else None
@@ -65,7 +65,7 @@ class DeprecatedFile(msgspec.Struct, eq=False):
 
 
 def read_deprecated(file: YamlFile, native: NativeFile | None) -> DeprecatedFile:
-    """A deprecated.yaml; items that are no mappings are left out."""
+    """A deprecated.yaml; items that are not mappings are left out."""
     deprecated = DeprecatedFile(file, native)
     items = enumerate(items_of(file))
     deprecated.entries += [DeprecatedEntry(file, index, node, deprecated) for index, node in items if node.is_mapping]

@@ -29,7 +29,7 @@ from opschema_rules.aten.signatures import (
 from opschema_rules.aten.torchgen import Torchgen
 
 NOT_FORMULAS = ("name", "dispatch", "output_differentiability")
-"""Fields of an entry that are no formulas."""
+"""Fields of an entry that are not formulas."""
 
 DEFAULT = "Default"
 """The dispatch key of formulas that stand outside of a ``dispatch`` table."""
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[^,\s](?:[^,]*[^,\s])?")
 
 
 def read_derivatives(file: YamlFile, native: NativeFile | None, torchgen: Torchgen) -> DerivativesFile:
-    """A derivatives.yaml; items that are no mappings are left out."""
+    """A derivatives.yaml; items that are not mappings are left out."""
     derivatives = DerivativesFile(file, torchgen, native)
     items = enumerate(items_of(file))
     derivatives.entries += [DerivativeEntry(file, index, node, derivatives) for index, node in items if node.is_mapping]

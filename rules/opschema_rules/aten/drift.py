@@ -160,7 +160,7 @@ def _differences(copy: Copy, reference: Reference) -> Iterator[Difference]:
 def _removed(copy: Copy, reference: Reference) -> Difference:
     candidates = reference.catalogue.candidates(copy.name)
     hint = f"; it has {quoted(candidates[:3])}" if candidates else ""
-    message = f"`{copy.name}` is no operator of {reference.origin}{hint}"
+    message = f"`{copy.name}` is not an operator of {reference.origin}{hint}"
     return Difference("removed", message, copy.text.place(Span(0, len(copy.text.text.partition("(")[0]))))
 
 

@@ -27,7 +27,7 @@ def found(
 
 
 def no_list(file: YamlFile, what: str, *, filled: bool = True) -> Iterator[Diagnostic]:
-    """A finding if the file is no list, or, where it has to be ``filled``, an empty one; ``what`` says what it is."""
+    """A finding if the file is not a list, or, where it has to be ``filled``, an empty one; ``what`` says what it is."""
     root = file.root
     if root is None or not root.is_sequence or (filled and not root.items):
         span = Span(0, 0) if root is None else root.items[0].span if root.items else root.span

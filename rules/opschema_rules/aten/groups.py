@@ -226,7 +226,7 @@ def groups_of(native: NativeFile) -> Groups:
     named: dict[str, NativeEntry] = {}
     repeats: list[tuple[NativeEntry, NativeEntry]] = []
     items = native.file.root.items if native.file.root is not None else ()
-    unread = {""} if len(items) != len(native.entries) else set()  # items that are no mappings
+    unread = {""} if len(items) != len(native.entries) else set()  # items that are not mappings
     for entry in native.entries:
         schema = entry.schema
         if schema is None:

@@ -78,7 +78,7 @@ def _named(workspace: Workspace) -> str | None:
         )
     if _ENTRY.search(text_of(workspace, found)) is None:
         raise OpschemaError(
-            f"{ENVIRONMENT}: `{found}` has no entries `- func: ...`, so that it is no native_functions.yaml"
+            f"{ENVIRONMENT}: `{found}` has no entries `- func: ...`, so that it is not a native_functions.yaml"
         )
     return found
 

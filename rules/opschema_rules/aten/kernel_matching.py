@@ -63,7 +63,7 @@ def asked_of(backend: BackendFile, operators: Operators) -> tuple[list[Asked], s
     for item in (item for section in LISTS for item in backend.section(section)):
         operator = operators.get(item.name)
         signature = operator.signature(symint=item.name in symint) if operator is not None else None
-        # A structured kernel is no method.
+        # A structured kernel is not a method.
         if operator is not None and signature is not None and item.options is None:
             known[item.name] = Asked(item, operator, signature, item.section == "full_codegen")
         else:

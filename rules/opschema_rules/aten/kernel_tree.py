@@ -108,7 +108,7 @@ class _Finder(msgspec.Struct, frozen=True):
         return name == self.name and (not namespace or f"::{namespace}::".endswith(f"::{full}"))
 
     def _hides(self, read: CppDeclarations) -> bool:
-        """Whether a file that defines methods of the class includes what is no header, and may define others."""
+        """Whether a file that defines methods of the class includes what is not a header, and may define others."""
         defines = any(item.defined and self._is_own(item.owner) for item in read.functions)
         return defines and any(_extension(path) not in _HEADERS for path in read.includes)
 

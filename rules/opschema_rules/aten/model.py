@@ -59,7 +59,7 @@ class NativeEntry(Entry, eq=False, dict=True):
 
     @cached_property
     def schema_text(self) -> SchemaText | None:
-        """The field ``func``, its leading namespace (``custom::``) included; None when it is no string."""
+        """The field ``func``, its leading namespace (``custom::``) included; None when it is not a string."""
         node = self.get("func")
         text = string(node)
         return SchemaText(self, node, text) if node is not None and text is not None else None
@@ -211,7 +211,7 @@ class DerivativeEntry(Entry, eq=False, dict=True):
 
     @cached_property
     def schema_text(self) -> SchemaText | None:
-        """The field ``name``; None when it is no string."""
+        """The field ``name``; None when it is not a string."""
         node = self.get("name")
         text = string(node)
         return SchemaText(self, node, text) if node is not None and text is not None else None

@@ -14,7 +14,7 @@ WHOLE = 500
 
 
 def read_native(file: YamlFile, tags: TagsFile | None, torchgen: Torchgen | None = None) -> NativeFile:
-    """A native_functions.yaml as a torchgen reads it, the newest known one without; items that are no mappings are left out."""
+    """A native_functions.yaml as a torchgen reads it, the newest known one without; items that are not mappings are left out."""
     native = NativeFile(file, torchgen or newest_torchgen(), tags)
     items = enumerate(items_of(file))
     native.entries += [NativeEntry(file, index, node, native) for index, node in items if node.is_mapping]
@@ -27,6 +27,6 @@ def is_older(native: NativeFile) -> bool:
 
 
 def read_tags(file: YamlFile) -> TagsFile:
-    """A tags.yaml; items that are no mappings are left out."""
+    """A tags.yaml; items that are not mappings are left out."""
     items = enumerate(items_of(file))
     return TagsFile(file, [Entry(file, index, node) for index, node in items if node.is_mapping])

@@ -93,7 +93,7 @@ def _listed(sources: Sources, name: str) -> Operator:
     own = string(item.name_node) if item.options is not None else None
     schema = f"({own.partition('(')[2]}" if own is not None and "(" in own else ""
     place = backend.at(item.name_node)
-    unknown = () if own is not None else (Gap("declaration", "it is no operator of ATen that is known here"),)
+    unknown = () if own is not None else (Gap("declaration", "it is not an operator of ATen that is known here"),)
     return Operator(
         name,
         Declaration("listed", place, None, None, schema=schema),

@@ -109,7 +109,7 @@ class References(msgspec.Struct, dict=True):
         """The file that the configuration names.
 
         Raises:
-            OpschemaError: it is no file of the workspace, or cannot be read.
+            OpschemaError: it is not a file of the workspace, or cannot be read.
         """
         if not self.named:
             return None
@@ -120,7 +120,7 @@ class References(msgspec.Struct, dict=True):
         there = self.project.workspace.is_file(path)
         found = self._outside(InstalledTorch(path), certain=True) if there else None
         if found is None:
-            raise OpschemaError(f"tool.opschema.aten: native-functions: `{self.named}` is no file of the workspace")
+            raise OpschemaError(f"tool.opschema.aten: native-functions: `{self.named}` is not a file of the workspace")
         return found
 
     @cached_property

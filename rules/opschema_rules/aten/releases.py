@@ -57,7 +57,7 @@ class Torchgens(msgspec.Struct, dict=True):
         """Look at what the environment and the options name, though nothing may need it.
 
         Raises:
-            OpschemaError: it is no torch, or no known release.
+            OpschemaError: it is not a torch, or no known release.
         """
         if self.project.workspace.variable(ENVIRONMENT):
             _ = self.installed

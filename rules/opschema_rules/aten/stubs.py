@@ -80,7 +80,7 @@ def make_stubs(project: Project, options: AtenOptions, request: StubRequest) -> 
 
 
 def _names(backend: str) -> tuple[str, ...]:
-    """The files that torchgen makes for a backend; none if that is no name."""
+    """The files that torchgen makes for a backend; none if that is not a name."""
     if not backend.isidentifier():
         return ()
     return f"{backend}NativeFunctions.h", f"Register{backend}.cpp", f"RegisterAutograd{backend}.cpp"
@@ -104,7 +104,7 @@ def _probe(project: Project, python: str, folder: str) -> str:
     try:
         *origins, version = msgspec.json.decode(run.stdout, type=list[str]) if not run.returncode else []
     except (msgspec.DecodeError, ValueError):
-        raise OpschemaError(f"{python} is no Python interpreter that runs: {reason(run)}") from None
+        raise OpschemaError(f"{python} is not a Python interpreter that runs: {reason(run)}") from None
     _check_foreign(project, origins, python)
     torchgen, torch, yaml, *_ = origins
     if not (torchgen and torch):

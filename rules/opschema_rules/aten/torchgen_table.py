@@ -46,7 +46,7 @@ def _flat(value: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
 
 
 def change(before: object, now: object) -> object:
-    """The change of a value; the value itself where one of both is no set."""
+    """The change of a value; the value itself where one of both is not a set."""
     if not isinstance(before, list) or not isinstance(now, list):
         return now
     gained, lost = [item for item in now if item not in before], [item for item in before if item not in now]

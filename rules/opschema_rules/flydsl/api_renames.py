@@ -1,7 +1,7 @@
 """Names of FlyDSL that were renamed, and since which release; others may add rows.
 
 A row belongs here where the new name takes what the old one took. What was only removed, or is called in another way
-now, is no rename.
+now, is not a rename.
 """
 
 from __future__ import annotations

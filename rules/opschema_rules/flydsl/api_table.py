@@ -64,7 +64,7 @@ def render_api(found: dict[Version, Api]) -> bytes:
 def has(name: str, release: Version) -> bool | None:
     """Whether a release has a name (``flydsl.expr.rocdl.make_buffer_tensor``); None when that is not known.
 
-    What lies below a name that is no module is not looked at.
+    What lies below a name that is not a module is not looked at.
     """
     return missing_from(name, release) == "" if release in load_api() else None
 

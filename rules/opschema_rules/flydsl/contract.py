@@ -69,7 +69,7 @@ def find_contract(project: Project, option: str) -> Contract:
     """The contract of a workspace: as configured, as its own FlyDSL shows, or as its requirements pin it.
 
     Raises:
-        OpschemaError: the option is no version.
+        OpschemaError: the option is not a version.
     """
     if option:
         return _of_releases((_configured(option),), "the configuration")
@@ -90,7 +90,7 @@ def _configured(option: str) -> Version:
         return Version(option)
     except InvalidVersion:
         raise OpschemaError(
-            f"tool.opschema.flydsl: `version` is `{option}`, which is no version such as `{RELEASES[-1]}`"
+            f"tool.opschema.flydsl: `version` is `{option}`, which is not a version such as `{RELEASES[-1]}`"
         ) from None
 
 

@@ -45,7 +45,7 @@ def holders(op: MagiOp) -> Iterator[Holder]:
 
 
 def branch_of(variables: Mapping[str, Branch], dotted: str) -> tuple[Branch, list[str]] | None:
-    """The dataclass whose attribute a dotted name reads or writes first that is no dataclass, and the rest of the name."""
+    """The dataclass whose attribute a dotted name reads or writes first that is not a dataclass, and the rest of the name."""
     words = dotted.split(".")
     start = next((n for n in range(len(words) - 1, 0, -1) if ".".join(words[:n]) in variables), 0)
     if not start:

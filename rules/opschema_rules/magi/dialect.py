@@ -33,7 +33,7 @@ class Made(PackValue, frozen=True):
 
 
 class TorchValue(PackValue, frozen=True):
-    """A result that is no constant: a device, as written in ``text``; with an empty text, anything else."""
+    """A result that is not a constant: a device, as written in ``text``; with an empty text, anything else."""
 
     text: str = ""
 

@@ -63,7 +63,7 @@ class _Numbers:
         self.body = body
 
     def value(self, expr: Expr, field: str, number: float) -> float | None:
-        """The expression's value; None when it is no plain arithmetic."""
+        """The expression's value; None when it is not a plain arithmetic."""
         try:
             return self._value(expr, field, number)
         except (ArithmeticError, ValueError, TypeError):

@@ -19,7 +19,7 @@ _TENSOR_PROPERTIES = frozenset(
     | {"is_meta", "is_nested", "is_quantized", "is_sparse", "itemsize", "layout", "mH", "mT", "name", "names", "nbytes"}
     | {"ndim", "output_nr", "real", "requires_grad", "retains_grad", "shape", "volatile"}
 )
-"""Attributes of tensors that are no methods."""
+"""Attributes of tensors that are not methods."""
 
 _NO_TENSOR = frozenset({"str", "ScalarType", "Device"})
 _CONVERTS = frozenset({"__torch_function__", "__index__", "__int__", "__float__", "__iter__", "__len__", "__str__"})

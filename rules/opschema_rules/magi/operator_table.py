@@ -162,7 +162,7 @@ def _callback(op: MagiOp, role: Role, found: Callback) -> Implementation:
     if isinstance(found, Body) and found.function is not None:
         place = found.at(found.function.span)
         return Implementation(role, found.function.name, place, registered=None)
-    return Implementation(role, unresolved=found.reason if isinstance(found, Unresolved) else "it is no function")
+    return Implementation(role, unresolved=found.reason if isinstance(found, Unresolved) else "it is not a function")
 
 
 # -- what only MagiCompiler knows ------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ _ENTRIES = frozenset({"jit", "jit.host"})
 
 
 def full_name(bodies: Bodies, body: Body, dotted: str, hops: int = MAX_CALLS) -> str:
-    """A dotted name with what its first part is imported as written out; empty where that is no import."""
+    """A dotted name with what its first part is imported as written out; empty where that is not an import."""
     first, _, rest = dotted.partition(".")
     binder = body.binder(first) or bodies.module(body.file)
     found = [item for item in binder.scope.imports if item.name == first]

@@ -1,4 +1,4 @@
-"""The runtime's sources in a submodule of the tree: they are no files of the tree, but they are what its programs run on.
+"""The runtime's sources in a submodule of the tree: they are not files of the tree, but they are what its programs run on.
 
 What is checked out lies where ``.gitmodules`` says, and git need not be asked for it.
 """

@@ -27,7 +27,7 @@ RESERVED_KEYS = frozenset({"dtypes", "label"})
 class BoundRow(msgspec.Struct, frozen=True):
     """A row, the names of the values that it gives, and what follows from them: what becomes of each equation.
 
-    The declared shape of an input that the row leaves out is no equation of it.
+    The declared shape of an input that the row leaves out is not an equation of it.
     """
 
     row: Row

@@ -156,7 +156,7 @@ def _indexed(shape: Shape | None, given: tuple[Expr, ...]) -> Shape | None:
 
 
 def _index(expr: Expr, size: int) -> int | None:
-    """The place that a number names among ``size``; None when it is no number or names none."""
+    """The place that a number names among ``size``; None when it is not a number or names none."""
     negative = expr.kind == "unary" and expr.text == "-"
     value = expr.items[0].value if negative else expr.value
     if type(value) is not int or (expr.kind != "const" and not negative):

@@ -64,7 +64,7 @@ def shown(file: YamlFile, node: Node) -> str:
 
 
 def kind_of_key(key: Node) -> str:
-    """The kind of a key that is no string."""
+    """The kind of a key that is not a string."""
     value = scalar_value(key)
     if value is None:
         return "null"

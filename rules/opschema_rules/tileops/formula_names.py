@@ -150,7 +150,7 @@ class _Reader:
 
 
 def _parts(expr: Expr) -> list[Expr] | None:
-    """The collections, or the elements, that a collection is made of; None of what is no collection."""
+    """The collections, or the elements, that a collection is made of; None of what is not a collection."""
     if expr.kind in ("binary", "boolop") and expr.text in ("|", "or"):
         return list(expr.items)
     if expr.kind in ("set", "list", "tuple", "starred"):

@@ -30,7 +30,7 @@ class Unbound(msgspec.Struct, frozen=True):
 
 
 def foreign_names(entry: OpEntry) -> Iterator[Reference]:
-    """The names that formulas read and that are no values of the entry: dimensions, which the tree's generator may bind, and
+    """The names that formulas read and that are not values of the entry: dimensions, which the tree's generator may bind, and
     those that nothing binds. They follow from the entry alone.
     """
     if not entry.manifest.spec.knows("roofline-names") or not knows_variables(entry):
@@ -103,7 +103,7 @@ class _Scope:
             yield Unbound(f"`{name}()` is not a function that `{formula.where}` may call{hint}", span)
 
     def foreign(self, formula: Formula, expression: Expression) -> Iterator[Reference]:
-        """The names in a formula that are no values, inputs or helpers."""
+        """The names in a formula that are not values, inputs or helpers."""
         more = (self.inputs, VARS_HELPERS) if formula.layer == "vars" else ()
         for found in expression.names():
             if found.name not in self.values and not any(found.name in known for known in more):

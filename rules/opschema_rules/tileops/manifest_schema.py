@@ -69,7 +69,7 @@ class EntrySchema:
         """Whether an entry is sound, all its keys strings included."""
         try:
             return self._validator.is_valid(data)
-        except ValueError:  # a key that is no string, or text that is no Unicode
+        except ValueError:  # a key that is not a string, or text that is not Unicode
             return False
 
     def errors(self, data: Data) -> list[SchemaError]:
@@ -180,7 +180,7 @@ def _cut(node: Json, definitions: Mapping[str, Json], known: frozenset[str]) -> 
             continue
         else:
             found[key] = _cut(value, definitions, known)
-    if not found.get("allOf", True):  # an empty list is no schema
+    if not found.get("allOf", True):  # an empty list is not a schema
         del found["allOf"]
     if node.get("x-typos"):
         found["additionalProperties"] = False

@@ -461,7 +461,7 @@ class OpImplementation(msgspec.Struct, eq=False, dict=True):
 
 
 class Validator(msgspec.Struct, eq=False):
-    """A script of the tree that validates manifests: it reads their vocabulary and is no library code."""
+    """A script of the tree that validates manifests: it reads their vocabulary and is not a library code."""
 
     manifest: Manifest
     file: PythonFile

@@ -149,7 +149,7 @@ def _plain_names(call: Expr) -> list[str]:
 
 
 def _collect(operator: SharedOperator, inputs: Sequence[str], found: Writes) -> bool:
-    """Note what a listed operator writes; False where that is not known, or is no known tensor."""
+    """Note what a listed operator writes; False where that is not known, or is not a known tensor."""
     if operator.mutated is None:
         return False
     found.operators.append(operator)

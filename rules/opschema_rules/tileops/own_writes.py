@@ -9,7 +9,7 @@ from opschema_cli.source.python import Assign, Expr
 def own_write(bodies: Bodies, body: Body, call: Expr) -> Assign | None:
     """The write of a call to an attribute of the method's instance; its span is that of the literal name.
 
-    None where it writes none, where the name is no literal, and where a class of the package gives the call a meaning of
+    None where it writes none, where the name is not a literal, and where a class of the package gives the call a meaning of
     its own.
     """
     written = _set(bodies, body, call) if call.callee == "setattr" else _registered(body, call)

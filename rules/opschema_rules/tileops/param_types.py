@@ -37,7 +37,7 @@ def admits_dtypes(text: str | None) -> bool:
 
 
 def type_problem(text: str) -> tuple[str, Span] | None:
-    """The reason why a text is no type expression, and where; None if it is one."""
+    """The reason why a text is not a type expression, and where; None if it is one."""
     try:
         expression = parse_expression(text)
     except ExpressionSyntaxError as error:
@@ -47,7 +47,7 @@ def type_problem(text: str) -> tuple[str, Span] | None:
 
 
 def _snippet(expression: Expression, node: ast.expr) -> str:
-    return f"`{expression.part(node).snippet}` is no type"
+    return f"`{expression.part(node).snippet}` is not a type"
 
 
 def _odd(node: ast.expr) -> ast.expr | None:

@@ -35,7 +35,7 @@ class Misreading(msgspec.Struct, frozen=True):
 
     @property
     def integer(self) -> str | None:
-        """The number without point and exponent; None where it is no integer, or a very large one."""
+        """The number without point and exponent; None where it is not an integer, or a very large one."""
         if self.number is None or self.number.endswith((".inf", ".nan")):
             return None
         value = Decimal(self.number)

@@ -41,7 +41,7 @@ more in the name, another letter.
 
 
 class WrongName(msgspec.Struct, frozen=True):
-    """A name that is no type, where in the text, and what was probably meant.
+    """A name that is not a type, where in the text, and what was probably meant.
 
     ``free`` says that the op's module could give it a meaning.
     """
@@ -68,7 +68,7 @@ def wrong_names(text: str) -> tuple[WrongName, ...]:
 
 
 def _names(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
-    """The names that stand for types; what is in a `Literal`, behind the type in an `Annotated` or in quotes is no name."""
+    """The names that stand for types; what is in a `Literal`, behind the type in an `Annotated` or in quotes is not a name."""
     if isinstance(node, ast.Name | ast.Attribute):
         yield node
     elif isinstance(node, ast.BinOp):
@@ -87,7 +87,7 @@ def _names(node: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
 
 
 def _wrong(node: ast.Name | ast.Attribute) -> str:
-    """The likely meaning of a name that is no type; empty for one that is, or that may be anything."""
+    """The likely meaning of a name that is not a type; empty for one that is, or that may be anything."""
     if isinstance(node, ast.Attribute):
         module = _MODULES.get(node.value.id, frozenset()) if isinstance(node.value, ast.Name) else frozenset()
         best = "" if node.attr in module else _closest(node.attr, sorted(module))

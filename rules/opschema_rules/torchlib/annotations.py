@@ -125,7 +125,7 @@ _TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "t.TYPE_CHECKING")
 class _Where(msgspec.Struct, frozen=True):
     """The namespace of an annotation: a body, or with ``quoted`` the module as it is at ``at``.
 
-    ``evaluated`` is true of an annotation that is no string itself, so that torch evaluates strings in ``list[...]`` and its
+    ``evaluated`` is true of an annotation that is not a string itself, so that torch evaluates strings in ``list[...]`` and its
     like.
     """
 

@@ -319,7 +319,7 @@ class Join:
         self.found.gaps.append(CppGap(namespace, place, reason, names))
 
 
-_NOT_TEXT = Unresolved("the schema is no string literal")
+_NOT_TEXT = Unresolved("the schema is not a string literal")
 _TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
 
 

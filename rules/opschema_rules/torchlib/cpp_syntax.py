@@ -61,7 +61,7 @@ def callee(call: CppNode) -> str:
 def links_of(call: CppNode, receiver: str) -> list[tuple[str, CppNode]] | None:
     """The calls in a chain ``m.def(...).impl(...)`` on a library, the first one first, each with its method; None of other calls.
 
-    What ``m.class_<T>(...)`` gives is no library.
+    What ``m.class_<T>(...)`` gives is not a library.
     """
     links: list[tuple[str, CppNode]] = []
     node: CppNode | None = call

@@ -25,7 +25,7 @@ MIN_LETTERS = 4
 class Gaps:
     """The gaps of one tree.
 
-    A template of C++ (Jinja) is no gap for every operator of its namespace, but for those that it names, as far as it does.
+    A template of C++ (Jinja) is not a gap for every operator of its namespace, but for those that it names, as far as it does.
     """
 
     def __init__(self, tree: Tree) -> None:

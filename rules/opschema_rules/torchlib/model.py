@@ -45,7 +45,7 @@ ProblemKind: TypeAlias = Literal[
 """Kinds of problems that ``infer_schema`` refuses: a parameter or a return without annotation, a kind of parameter (``*args``,
 positional-only), a type, a tuple as a parameter, a type of a returned value, an annotation in quotes whose names the module
 does not know, a type of default, a ``mutates_args`` that is a string other than ``"unknown"``, names no parameter or one
-that is no tensor, and what the tags ``inplace`` and ``out`` demand.
+that is not a tensor, and what the tags ``inplace`` and ``out`` demand.
 """
 
 
@@ -159,7 +159,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     not take place. ``default_place`` is where the operator's name is written with the overload ``.default``, as a string.
     ``refused`` names what is called where the call lacks its function and torch takes it for no decorator. ``form`` is what is
     called (``register_fake``), ``helper`` the function that makes the call where it is called for that, ``symbol`` the C++
-    function as it is written, ``kernels`` its signatures, one for each build that has another; None of what is no function.
+    function as it is written, ``kernels`` its signatures, one for each build that has another; None of what is not a function.
     """
 
     role: Role

@@ -66,7 +66,7 @@ def _names(evaluator: Evaluator, value: Value | None) -> dict[str, Expr | None] 
 
 
 def mutates_problems(mutates: Mutates, function: Body) -> list[Problem]:
-    """Problems of ``mutates_args`` itself: a string, or names that are no parameters."""
+    """Problems of ``mutates_args`` itself: a string, or names that are not parameters."""
     if mutates.string is not None and mutates.expr is not None:
         place = Place(mutates.path, mutates.expr.span)
         return [Problem("mutates-string", place, "", mutates.string)]

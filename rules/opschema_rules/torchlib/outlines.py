@@ -182,6 +182,6 @@ def _root(callee: Expr) -> str:
 
 
 def _target_of(value: Expr) -> Expr:
-    """The target of ``partial(target, ...)``; the value itself when it is no partial."""
+    """The target of ``partial(target, ...)``; the value itself when it is not a partial."""
     partial = value.kind == "call" and last_word(value) == "partial" and len(value.items) > 1
     return value.items[1] if partial else value

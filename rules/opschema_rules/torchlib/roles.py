@@ -75,7 +75,7 @@ def _body(value: Value | None) -> Body | Unresolved | None:
     if value is None or isinstance(value, Func):
         return value.body if value is not None else None
     outside = f"`{value.name}` lies outside the workspace" if isinstance(value, ExternalName) else ""
-    return Unresolved(outside or getattr(value, "reason", "it is no function"))
+    return Unresolved(outside or getattr(value, "reason", "it is not a function"))
 
 
 def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | None:
@@ -92,7 +92,7 @@ def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | Non
 
 
 def role_of(role: Role, keys: frozenset[str] | None) -> Role:
-    """A kernel for the key ``Meta`` is a fake; one for a key that is no backend is of another kind."""
+    """A kernel for the key ``Meta`` is a fake; one for a key that is not a backend is of another kind."""
     if role != "kernel" or not keys:
         return role
     if keys <= _FAKE_KEYS:

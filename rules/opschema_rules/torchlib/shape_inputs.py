@@ -108,7 +108,7 @@ def _ranks(ranks: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
 
 
 def _choices(argument: Argument, bodies: tuple[Body, ...]) -> tuple[object, ...]:
-    """The values to try for an argument that is no tensor."""
+    """The values to try for an argument that is not a tensor."""
     kind = argument.type.inner if argument.type.optional and argument.type.inner is not None else argument.type
     if argument.default == "None" or (argument.type.optional and argument.default is None):
         return (None,)

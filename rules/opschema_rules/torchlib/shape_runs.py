@@ -223,7 +223,7 @@ def _reason(side: str, outcome: Returned | Raised | Unresolved) -> str:
     value = outcome.value
     parts = value if isinstance(value, tuple | list) else (value,)
     opaque = next((part for part in parts if isinstance(part, Opaque)), None)
-    return f"the {side}: {opaque.reason if opaque is not None else 'a result that is no tensor'}"
+    return f"the {side}: {opaque.reason if opaque is not None else 'a result that is not a tensor'}"
 
 
 def _differences(fake: Results, kernel: Results) -> list[Difference]:

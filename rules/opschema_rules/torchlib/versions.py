@@ -13,13 +13,13 @@ def find_release(project: Project, option: str = "") -> Release:
     """The release that the option names, else the newest that a requirement file in the root admits, else the newest known.
 
     Raises:
-        OpschemaError: the option is no version.
+        OpschemaError: the option is not a version.
     """
     known = known_releases()
     if option:
         version = read_version(option)
         if version is None:
-            raise OpschemaError(f"tool.opschema.torchlib: `torch` is `{option}`, which is no version such as `2.6`")
+            raise OpschemaError(f"tool.opschema.torchlib: `torch` is `{option}`, which is not a version such as `2.6`")
         return release_of(version, "torch", OPTION, known)
     newest = Release(known[-1], "the newest that opschema knows; no requirement file in the root asks for torch")
     return required_release(project, "torch", known) or newest

@@ -58,7 +58,7 @@ CPP: dict[str, Kind] = {
     "quotes": Kind(lambda n: cpp('"' * n), 5000),
     "a long string": Kind(lambda n: _library('  m.def("g(Tensor x) -> Tensor' + " " * n + '");\n'), 50_000),
     "strings beside each other": Kind(lambda n: _library("  m.def(" + '"g" ' * n + ");\n"), 1000),
-    "text that is no C++": Kind(lambda n: cpp("@ $ ` " * n + "\n"), 2000),
+    "text that is not C++": Kind(lambda n: cpp("@ $ ` " * n + "\n"), 2000),
     "kernels of a backend": Kind(lambda n: {**backend("supported:\n" + numbered(n, "- f#\n"), n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::f#(const at::Tensor& self) { return self; }\n") + "}\n"}, 200),
     "kernels of a backend, unlisted": Kind(lambda n: {**backend("supported:\n- f0\n", n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::f#(const at::Tensor& self) { return self; }\n") + "}\n"}, 200),
     "kernels of a backend, misspelt": Kind(lambda n: {**backend("supported:\n" + numbered(n, "- f#\n"), n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::ff#(const at::Tensor& self) { return self; }\n") + "}\n"}, 150),

@@ -104,7 +104,7 @@ PLAIN: dict[str, Kind] = {
     "match": Kind(lambda n: module("match a:\n" + numbered(n, "    case #: pass\n")), 1000),
     "a comprehension of many loops": Kind(lambda n: module("a = [x " + "for x in y " * n + "]\n"), 300),
     "lambdas": Kind(lambda n: module("a = [" + "lambda x: x, " * n + "]\n"), 2000),
-    "a byte that is no text": Kind(lambda n: {OPS: HEAD.encode() + b"# x\n" * n + b"# \xff\n"}, 50_000),
+    "a byte that is not text": Kind(lambda n: {OPS: HEAD.encode() + b"# x\n" * n + b"# \xff\n"}, 50_000),
     "punycode": Kind(lambda n: {OPS: b"# coding: punycode\nimport torch.library\n" + b"a-" * n + b"b9" * n}, 20_000),
     "unicode_escape": Kind(lambda n: {OPS: b"# coding: unicode_escape\nimport torch.library\n" + b"\\x41" * n}, 100_000),
     "utf-7": Kind(lambda n: {OPS: b"# coding: utf-7\nimport torch.library\n" + b"+AGE-" * n}, 100_000),

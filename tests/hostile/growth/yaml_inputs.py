@@ -139,7 +139,7 @@ TILEOPS: dict[str, Kind] = {
     "a list of manifests": Kind(lambda n: {f"kit/manifest/m{i}.yaml": entry(f"A{i}FwdOp") for i in range(n)} | {"kit/ops.py": "class AFwdOp: pass\n"}, 100),
     "a sequence of scalars": Kind(lambda n: manifest(entry() + "a: [" + "1, " * n + "]\n"), 40_000),
     "nested flow lists": Kind(lambda n: manifest(entry() + "a: [" + ("[" * 90 + "]" * 90 + ", ") * n + "]\n"), 200),
-    "text that is no YAML": Kind(lambda n: manifest(entry() + "a: [" + "x:y, " * n + "]\n"), 20_000),
+    "text that is not YAML": Kind(lambda n: manifest(entry() + "a: [" + "x:y, " * n + "]\n"), 20_000),
     "tabs": Kind(lambda n: manifest(entry() + "\t\n" * n), 50_000),
 }  # fmt: skip
 

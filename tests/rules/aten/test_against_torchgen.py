@@ -45,15 +45,15 @@ SEED = int(os.environ.get("OPSCHEMA_SEED", "20261121"))
 ONLY_OURS: tuple[tuple[str, str, str], ...] = (
     ("ATN102", "`__line__`", "torchgen keeps an entry's line under this key, over whatever is written there"),
     ("ATN132", "has no kernel|is the name of", "an empty kernel gives C++ that calls nothing; `__line__` is dropped"),
-    ("ATN133", "no name of a C\\+\\+ function", "torchgen pastes the kernel's name into C++ as it is"),
+    ("ATN133", "not a name of a C\\+\\+ function", "torchgen pastes the kernel's name into C++ as it is"),
     ("ATN134", "", "a dispatch key that comes twice in keys with commas: the last one wins"),
-    ("ATN153", "no name of a class|is empty", "torchgen pastes the name of the base class into C++ as it is"),
+    ("ATN153", "not a name of a class|is empty", "torchgen pastes the name of the base class into C++ as it is"),
     (
         "ATN162",
         "cannot be replaced|argument of the kernel|declared twice|has no argument",
         "the kernel would not compile",
     ),
-    ("ATN154", "is no name of an operator", "torchgen takes any characters for a name; Python and C++ do not"),
+    ("ATN154", "is not a name of an operator", "torchgen takes any characters for a name; Python and C++ do not"),
     ("ATN201", "", "torchgen's patterns take any characters for a name or a default"),
     ("ATN202", "", "torchgen's patterns take a space for a part of a name or a default"),
     ("ATN203", "", "torchgen takes any characters for a name; Python and C++ do not"),

@@ -138,7 +138,7 @@ def test_every_fault_is_found_at_once() -> None:
 def test_an_unknown_operator_is_one_finding_however_often_it_is_listed() -> None:
     linted = lint(HEAD + "supported:\n  - rleu\nsymint:\n  - rleu\n")
     (item,) = linted.diagnostics
-    assert item.message == "`rleu` is no operator of `native_functions.yaml`; did you mean `relu`?"
+    assert item.message == "`rleu` is not an operator of `native_functions.yaml`; did you mean `relu`?"
     assert [(linted.position(other.place).line, other.message) for other in item.related] == [
         (6, "`symint` lists it here")
     ]
@@ -157,7 +157,7 @@ def test_an_unknown_operator_is_one_finding_however_often_it_is_listed() -> None
 )
 def test_candidates(name: str, advice: str) -> None:
     assert messages(f"{HEAD}supported:\n  - {name}\n") == [
-        f"`{name}` is no operator of `native_functions.yaml`{advice}"
+        f"`{name}` is not an operator of `native_functions.yaml`{advice}"
     ]
 
 

@@ -133,7 +133,7 @@ def lint(derivatives: str, native: str = "", **files: str) -> Linted:
         (
             '- name: relu(Tensor self) -> Tensor\n  self: "f(\\"(\\", grad, (self)"\n',
             "(",
-            "the formula is no C++: nothing closes the `(`",
+            "the formula is not C++: nothing closes the `(`",
         ),
         (
             "- name: add.Tensor(Tensor self, Tensor othr, *, Scalar alpha=1) -> Tensor\n  self: grad\n",
@@ -148,17 +148,17 @@ def lint(derivatives: str, native: str = "", **files: str) -> Linted:
         (
             "- name: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n  self, othr: grad\n",
             "othr",
-            "`othr` is no argument or output of `add.Tensor`; did you mean `other`?",
+            "`othr` is not an argument or output of `add.Tensor`; did you mean `other`?",
         ),
         (
             "- name: relu(Tensor self) -> Tensor\n  dispatch:\n    CUDA:\n      self: grad\n",
             "CUDA",
-            "`CUDA` is no dispatch key that a derivative can be for; did you mean `AutogradCUDA`?",
+            "`CUDA` is not a dispatch key that a derivative can be for; did you mean `AutogradCUDA`?",
         ),
         (
             "- name: relu(Tensor self) -> Tensor\n  self: grad\n  result2: self_t\n",
             "result2",
-            "`result2` is no argument or output of `relu`; its output is `result`",
+            "`result2` is not an argument or output of `relu`; its output is `result`",
         ),
         (
             "- name: square(Tensor self) -> Tensor\n  self: grad\n",
@@ -209,9 +209,9 @@ def test_every_fault_of_a_file_is_found_at_once() -> None:
 @pytest.mark.parametrize(
     "derivatives",
     [
-        # An argument called `grad`, of which an attribute is saved, is no gradient.
+        # An argument called `grad`, of which an attribute is saved, is not a gradient.
         "- name: back(Tensor grad, Tensor self) -> (Tensor, Tensor)\n  self: f(grads[0], grads[1], grad.sym_sizes())\n",
-        # Words in comments, strings, members, calls and namespaces are no variables.
+        # Words in comments, strings, members, calls and namespaces are not variables.
         '- name: relu(Tensor self) -> Tensor\n  self: f(grad, /*slef=*/true, "selff", x.seld, at::slef, std::get<0>(self))\n',
         # A variable of C++ that is close to nothing.
         "- name: relu(Tensor self) -> Tensor\n  self: grad * kCudnnDoubleBackwardMsg\n",

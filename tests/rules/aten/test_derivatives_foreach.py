@@ -87,7 +87,7 @@ CASES = {
         of("twin(Tensor self, int[1] dim) -> Tensor"),
         "int[1]",
     ),
-    "of one whose argument is no list of one size": (
+    "of one whose argument is not a list of one size": (
         over_lists("twin", ", int[] dim") + single("twin(Tensor self, int[1] dim) -> Tensor"),
         of("twin(Tensor self, int[1] dim) -> Tensor"),
         "_foreach_twin_",

@@ -57,8 +57,8 @@ TANH = "tanh(Tensor self) -> Tensor"
             ["ATN132 'on': a kernel is the name of a C++ function, and this is true or false"],
         ),
         ("dispatch: {CPU: [a]}", TANH, ["ATN132 '[a]': a kernel is the name of a C++ function, and this is a list"]),
-        ("dispatch: {CPU: a-b}", TANH, ["ATN133 'a-b': `a-b` is no name of a C++ function"]),
-        ("dispatch:\n  CPU: 'a '", TANH, ["ATN133 \"'a '\": `a ` is no name of a C++ function"]),
+        ("dispatch: {CPU: a-b}", TANH, ["ATN133 'a-b': `a-b` is not a name of a C++ function"]),
+        ("dispatch:\n  CPU: 'a '", TANH, ["ATN133 \"'a '\": `a ` is not a name of a C++ function"]),
         (
             "dispatch:\n  CPU: a::b::c::d::e",
             TANH,

@@ -60,7 +60,7 @@ DIFFERENT = [
     (POOL.replace("eps=1e-05", "eps=1"), "ATN805", "1", "`eps` has the default `1` here and the default `1e-05` in PyTorch"),
     (POOL.replace("pad=0", "pad"), "ATN805", "SymInt pad", "`pad` has no default here and the default `0` in PyTorch"),
     ("pair(Tensor self) -> Tensor", "ATN806", "Tensor", "it returns `Tensor` here and `Tensor, Tensor` in PyTorch"),
-    ("add.x() -> ()", "ATN801", "add.x", "`add.x` is no operator of `native_functions.yaml`; it has `add.Tensor`"),
+    ("add.x() -> ()", "ATN801", "add.x", "`add.x` is not an operator of `native_functions.yaml`; it has `add.Tensor`"),
 ]  # fmt: skip
 
 
@@ -142,7 +142,7 @@ def test_an_excerpt_of_pytorchs_own_file_is_compared_with_it() -> None:
     assert copied(many()) == []
     assert copied(many(("op7(Tensor self", "op7(Tensor input"), ("op9(", "op9.x("))) == [
         ("ATN802", "input", "PyTorch calls the argument `input` `self`"),
-        ("ATN801", "op9.x", "`op9.x` is no operator of `aten/src/ATen/native/native_functions.yaml`; it has `op9`"),
+        ("ATN801", "op9.x", "`op9.x` is not an operator of `aten/src/ATen/native/native_functions.yaml`; it has `op9`"),
     ]
 
 

@@ -72,7 +72,7 @@ def test_both_sides_are_shown() -> None:
     text = SUB.replace("Scalar alpha=1, Tensor(a!) out", "float alpha=1, Tensor(a!) out")
     assert lines(text) == ["ATN311 5:float <- 1:Scalar"]
     assert messages(text) == [
-        "`sub.out` and `sub.Tensor` are no variants of one operator: `alpha` is `float`, in `sub.Tensor` it is `Scalar`"
+        "`sub.out` and `sub.Tensor` are not variants of one operator: `alpha` is `float`, in `sub.Tensor` it is `Scalar`"
     ]
 
 

@@ -125,7 +125,7 @@ def test_the_configuration_leads_to_no_file_outside_of_the_tree(root: Path, name
     write(root.parent / "outside.yaml", native("abs"))
     (root / "link.yaml").symlink_to(root.parent / "outside.yaml")
     (root / "folder").mkdir()
-    with pytest.raises(OpschemaError, match="is no file of the workspace"):
+    with pytest.raises(OpschemaError, match="is not a file of the workspace"):
         find(root, {}, AtenOptions(native_functions=named))
 
 

@@ -23,7 +23,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
             "tanh(Tensor self,, int n) => Tensor",
             ["ATN201 ',': there is nothing on one side of the comma", "ATN201 '=>': the returns follow `->`"],
         ),
-        ("tanh", ["ATN201 'tanh': torchgen takes whole schemas: `name(arguments) -> returns`"]),
+        ("tanh", ["ATN201 'tanh': torchgen takes complete schemas: `name(arguments) -> returns`"]),
         ("tanh(Tensor self;) -> Tensor", ["ATN201 ';': `;` cannot stand in a schema"]),
         ("tanh(Tensor self) Tensor", ["ATN201 'Tensor': `->` must stand before the returns"]),
         ("tanh(Tensor self, ...) -> Tensor", ["ATN201 '...': torchgen knows no `...`"]),
@@ -45,11 +45,11 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         (
             "a::b::tanh(Tensor self) -> Tensor",
-            ["ATN203 'a::b::tanh': `a::b::tanh` is no operator name; its form is `ns::name.overload`"],
+            ["ATN203 'a::b::tanh': `a::b::tanh` is not an operator name; its form is `ns::name.overload`"],
         ),
         (
             "tanh-x(Tensor self) -> Tensor",
-            ["ATN203 'tanh-x': `tanh-x` is no operator name; its form is `ns::name.overload`"],
+            ["ATN203 'tanh-x': `tanh-x` is not an operator name; its form is `ns::name.overload`"],
         ),
         (
             "tanh.default(Tensor self) -> Tensor",
@@ -57,7 +57,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         (
             "class.def(Tensor self) -> Tensor",
-            ["ATN203 'class.def': `class.def` is no operator name; `class` is a reserved word"],
+            ["ATN203 'class.def': `class.def` is not an operator name; `class` is a reserved word"],
         ),
         (
             "tanh(Tensor self, int class) -> Tensor",
@@ -65,9 +65,9 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         ),
         (
             "tanh.(Tensor self) -> Tensor",
-            ["ATN203 'tanh.': `tanh.` is no operator name; its form is `ns::name.overload`"],
+            ["ATN203 'tanh.': `tanh.` is not an operator name; its form is `ns::name.overload`"],
         ),
-        ("__iand2__(Tensor self) -> Tensor", ["ATN203 '__iand2__': `__iand2__` is no in-place operator of Python"]),
+        ("__iand2__(Tensor self) -> Tensor", ["ATN203 '__iand2__': `__iand2__` is not an in-place operator of Python"]),
         (
             "tanh(tensor self, Optional[int] n, Dimname d) -> Tensr",
             [
@@ -104,8 +104,8 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
         (
             "tanh(Tensor self, bool f=true, int n=half, int m) -> Tensor",
             [
-                "ATN206 'true': `true` is no value of type `bool`; write `True`",
-                "ATN206 'half': `half` is no value of type `int`; a word can only be a dtype, a layout or a memor…",
+                "ATN206 'true': `true` is not a value of type `bool`; write `True`",
+                "ATN206 'half': `half` is not a value of type `int`; a word can only be a dtype, a layout or a me…",
                 "ATN206 'int m': `m` has no default and stands behind `f`, which has one",
             ],
         ),

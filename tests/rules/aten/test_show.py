@@ -121,7 +121,7 @@ def test_a_backend_alone_has_what_it_lists() -> None:
     assert found.title == "relu"
     assert found.parts == [
         ("backend", f"{_line(BACKEND, '- relu')} PrivateUse1: supported"),
-        ("unresolved", "it is no operator of ATen that is known here"),
+        ("unresolved", "it is not an operator of ATen that is known here"),
     ]
     assert _show("reluu", files) == ["relu", "relu_", "selu"]
     assert _show("nothing_like_it", files) == []

@@ -56,7 +56,7 @@ TANH = "tanh(Tensor self) -> Tensor"
             OUT,
             ["ATN153 \"''\": `structured_inherits` is empty; it names a class"],
         ),
-        ("structured: True\nstructured_inherits: A B", OUT, ["ATN153 'A B': `A B` is no name of a class"]),
+        ("structured: True\nstructured_inherits: A B", OUT, ["ATN153 'A B': `A B` is not a name of a class"]),
         (
             "structured_delegate: tanh_out",
             TANH,
@@ -68,8 +68,8 @@ TANH = "tanh(Tensor self) -> Tensor"
             ["ATN154 'aten::tanh.out': `aten::tanh.out` stands here without a namespace, which is the operator…"],
         ),
         ("structured_delegate: ''", TANH, ["ATN154 \"''\": `structured_delegate` is empty; it names the out variant"]),
-        ("structured_delegate: tanh.", TANH, ["ATN154 'tanh.': `tanh.` is no name of an operator"]),
-        ("structured_delegate: tanh out", TANH, ["ATN154 'tanh out': `tanh out` is no name of an operator"]),
+        ("structured_delegate: tanh.", TANH, ["ATN154 'tanh.': `tanh.` is not a name of an operator"]),
+        ("structured_delegate: tanh out", TANH, ["ATN154 'tanh out': `tanh out` is not a name of an operator"]),
         ("structured_delegate: tanh_out.x", TANH, ["ATN154 'tanh_out.x': no operator can be called `tanh_out`"]),
         (
             "structured_delegate: tanh.out\ndispatch:\n  CPU: a",

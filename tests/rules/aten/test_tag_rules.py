@@ -23,11 +23,14 @@ def lint(tags: str) -> Linted:
         ("- tag: 3\n  desc: x\n", [("3", "a tag is a word, and this is the number `3`")]),
         ("- desc: x\n", [("desc", "the entry has no `tag`, which names it")]),
         ("- fast\n", [("fast", "an entry is a mapping with `tag` and `desc`, and this is text")]),
-        ("- tag: a-b\n  desc: x\n", [("a-b", "`a-b` is no name in C++, where tags are the values of an enum")]),
+        ("- tag: a-b\n  desc: x\n", [("a-b", "`a-b` is not a name in C++, where tags are the values of an enum")]),
         ("- tag: core\n  desc: x\n", [("core", "the tag `core` appears twice; keep one")]),
         ("- tag: a\n  desc: x\n  desc: y\n", [("desc", "the key `desc` is said twice; keep one")]),
-        ("- tag: a\n  desc: x\n  see: y\n", [("see", "`see` is no field of a tag; these are `tag` and `desc`")]),
-        ("- tag: a\n  description: x\n", [("description", "`description` is no field of a tag; did you mean `desc`?")]),
+        ("- tag: a\n  desc: x\n  see: y\n", [("see", "`see` is not a field of a tag; these are `tag` and `desc`")]),
+        (
+            "- tag: a\n  description: x\n",
+            [("description", "`description` is not a field of a tag; did you mean `desc`?")],
+        ),
     ],
 )
 def test_tags(tags: str, found: list[tuple[str, str]]) -> None:

@@ -75,7 +75,7 @@ def test_the_command_line_names_a_release(
     here = Here(tree, tmp_path / "cache", monkeypatch, capsys)
     old, new = here("lint", "--torch", "2.6"), here("lint", "--torch", "v2.15.0")
     assert (old.code, new.code) == (0, 1)
-    assert "`cholesky` is no operator of torch 2.15" in new.out
+    assert "`cholesky` is not an operator of torch 2.15" in new.out
     assert here("lint", "--torch", "2.15").out.partition("read in")[0] == new.out.partition("read in")[0]  # stored
     unknown = here("lint", "--torch", "2.99")
     assert unknown.code == 2

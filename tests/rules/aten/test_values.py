@@ -22,12 +22,12 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "variants: method function",
             TANH,
-            ["ATN111 'method function': `method function` is no variant; there are `function` and `method`"],
+            ["ATN111 'method function': `method function` is not a variant; there are `function` and `method`"],
         ),
         (
             "variants: methods, function",
             TANH,
-            ["ATN111 'methods': `methods` is no variant; there are `function` and `method`"],
+            ["ATN111 'methods': `methods` is not a variant; there are `function` and `method`"],
         ),
         (
             "variants: function, method, function",
@@ -36,7 +36,7 @@ TANH = "tanh(Tensor self) -> Tensor"
         ),
         ("variants: ''", TANH, ["ATN111 \"''\": `variants` is empty; the default is `function`"]),
         ("variants: function,", TANH, ["ATN111 'function,': variants are separated by a comma and one space"]),
-        ("variants: func", TANH, ["ATN111 'func': `func` is no variant; there are `function` and `method`"]),
+        ("variants: func", TANH, ["ATN111 'func': `func` is not a variant; there are `function` and `method`"]),
         (
             "variants: function, method",
             OUT,
@@ -51,13 +51,17 @@ TANH = "tanh(Tensor self) -> Tensor"
         (
             "device_check: nocheck",
             TANH,
-            ["ATN114 'nocheck': `nocheck` is no device check; there are `NoCheck` and `ExactSame`"],
+            ["ATN114 'nocheck': `nocheck` is not a device check; there are `NoCheck` and `ExactSame`"],
         ),
-        ("device_check: None", TANH, ["ATN114 'None': `None` is no device check; there are `NoCheck` and `ExactSame`"]),
+        (
+            "device_check: None",
+            TANH,
+            ["ATN114 'None': `None` is not a device check; there are `NoCheck` and `ExactSame`"],
+        ),
         (
             "device_check: Samee",
             TANH,
-            ["ATN114 'Samee': `Samee` is no device check; there are `NoCheck` and `ExactSame`"],
+            ["ATN114 'Samee': `Samee` is not a device check; there are `NoCheck` and `ExactSame`"],
         ),
         (
             "",

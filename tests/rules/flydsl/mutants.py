@@ -63,7 +63,7 @@ def _change(tokens: list[str], chance: random.Random) -> None:
 
 
 def _word(tokens: list[str], chance: random.Random) -> int:
-    """The place of a token that is no blank, nor a comment: most of those are no change."""
+    """The place of a token that is not a blank, nor a comment: most of those are no change."""
     while True:
         at = chance.randrange(len(tokens))
         if tokens[at].strip(" ") and not tokens[at].startswith("#"):

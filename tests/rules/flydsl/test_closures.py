@@ -59,7 +59,7 @@ def test_the_read_the_parameter_and_the_function_with_the_key_are_shown() -> Non
     linted = lint(factory("sizes: list", "print(sizes[0])"))
     found = only(linted)
     assert found.message == (
-        "`sizes`, a list, is no part of the cache key of `build.launch`: builds that differ in it alone share one artifact on the "
+        "`sizes`, a list, is not part of the cache key of `build.launch`: builds that differ in it alone share one artifact on the "
         "disk; capture `tuple(sizes)` instead"
     )
     assert linted.text(found.place) == "sizes"
@@ -156,7 +156,7 @@ def build(sizes: list, tile: int):
 """
     linted = lint(text)
     found = only(linted)
-    assert found.message.startswith("`sizes`, a list, is no part of the cache key of `build.launch`")
+    assert found.message.startswith("`sizes`, a list, is not part of the cache key of `build.launch`")
     assert linted.text(found.place) == "sizes"
     assert linted.position(found.place).line == HEAD.count("\n") + 3
 

@@ -141,7 +141,7 @@ def test_the_configuration_goes_before_all(option: str, era: Era) -> None:
 
 
 def test_an_option_that_is_no_version() -> None:
-    with pytest.raises(OpschemaError, match=r"`version` is `newest`, which is no version such as `0\.4\.2`"):
+    with pytest.raises(OpschemaError, match=r"`version` is `newest`, which is not a version such as `0\.4\.2`"):
         lint_files([PACK], example_files([("toml", '[flydsl]\nversion = "newest"\n'), ("python", "x = fx\n")]))
 
 

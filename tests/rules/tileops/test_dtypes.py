@@ -146,8 +146,8 @@ def test_promotion_is_said_of_outputs_and_refers_to_inputs() -> None:
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ("x: float16, w: int8, z: int8", [("z", "`z` is no tensor of the signature")]),
-        ("x: float16, wx: int8", [("wx", "`wx` is no tensor of the signature; did you mean `w`?")]),
+        ("x: float16, w: int8, z: int8", [("z", "`z` is not a tensor of the signature")]),
+        ("x: float16, wx: int8", [("wx", "`wx` is not a tensor of the signature; did you mean `w`?")]),
         ("w: int8", [("{w: int8}", "the row has no column for `x`; every input has one")]),
         ("x: float16, w: 8", [("8", "`w` has no dtype in this row: `8` is not the name of a dtype")]),
         ("x: float16, w: ", [("", "`w` has no dtype in this row: the column is empty")]),

@@ -103,7 +103,7 @@ SAME = [
     # depends on what is not known
     ('return {"y": (x_shape[0], x_shape[1] + torch.cuda.device_count())}', {}),
     ('return {"y": self._shapes(x_shape)}', {"init": "self._shapes = kernel_map"}),
-    # the row is no call that the signature allows
+    # the row is not a call that the signature allows
     ('return {"y": (4, 8)}', {"rule": "size is not None", "inputs": "[4, 8]"}),
     # nothing is declared of the size
     ('return {"y": (x_shape[0], 3)}', {"outputs": "[M, N]"}),

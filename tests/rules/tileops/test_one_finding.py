@@ -149,7 +149,7 @@ def test_a_misspelt_key_of_a_row(row: str, hint: str) -> None:
 def test_a_misspelt_param_of_a_row_is_not_missing_too() -> None:
     linted = lint(PARAMS.format(row="scal: 1, n: 1"), op(init="scale: float, n: int, *, "))
     assert linted.codes() == ["WKL104"]
-    assert linted.diagnostics[0].message == "`scal` is no param of the op; did you mean `scale`?"
+    assert linted.diagnostics[0].message == "`scal` is not a param of the op; did you mean `scale`?"
 
 
 def test_a_row_that_lacks_another_param_too_is_two_findings() -> None:
@@ -190,7 +190,7 @@ def test_a_column_in_the_wrong_case() -> None:
     )
     linted = lint(f"{textwrap.dedent(entry)}workloads:\n{rows}", op("x scale_a scale_b"))
     assert [item.message for item in linted.diagnostics] == [
-        "`scale_A` is no tensor of the signature; did you mean `scale_a`?"
+        "`scale_A` is not a tensor of the signature; did you mean `scale_a`?"
     ]
 
 

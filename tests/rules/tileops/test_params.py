@@ -27,19 +27,19 @@ def found(linted: Linted) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
-        ("float | 0", "0", "`0` is no type"),
-        ("list(int)", "list(int)", "`list(int)` is no type"),
-        ("dict[str, 3]", "3", "`3` is no type"),
+        ("float | 0", "0", "`0` is not a type"),
+        ("list(int)", "list(int)", "`list(int)` is not a type"),
+        ("dict[str, 3]", "3", "`3` is not a type"),
     ],
 )
 def test_the_part_that_is_no_type_is_shown(text: str, place: str, reason: str) -> None:
-    message = f"`{text}` is no type expression: {reason}"
+    message = f"`{text}` is not a type expression: {reason}"
     assert found(lint(f'type: "{text}", default: 1', "MAN201")) == [(place, message)]
 
 
 def test_prose_is_no_type() -> None:
     ((_, message),) = found(lint("type: a positive float, default: 1", "MAN201"))
-    assert message.startswith("`a positive float` is no type expression: it does not parse (")
+    assert message.startswith("`a positive float` is not a type expression: it does not parse (")
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def test_sound_formulas() -> None:
 def test_syntax() -> None:
     linted = lint('"2 * (M"', variables='N: "x.shape["\nP: ""')
     assert [(code, message.partition(":")[0]) for code, _, message in found(linted)] == [
-        ("ROO101", "`flops` is no Python expression"),
-        ("ROO101", "`vars.N` is no Python expression"),
+        ("ROO101", "`flops` is not a Python expression"),
+        ("ROO101", "`vars.N` is not a Python expression"),
     ]
     assert lint('"2 * (M"', **OLD).codes() == ["ROO101"]
 
@@ -119,7 +119,7 @@ FORMS = [
     ('N: "torch.numel(x.shape)"', "torch.numel(x.shape)", f"`vars.N` uses `torch.numel(x.shape)`{SHAPES_ONLY}"),
     ('x: "1"', "x", "the variable `x` hides what formulas know by that name; rename it"),
     ('sum: "1"', "sum", "the variable `sum` hides what formulas know by that name; rename it"),
-    ('2N: "1"', "2N", "the variable `2N` is no Python name"),
+    ('2N: "1"', "2N", "the variable `2N` is not a Python name"),
 ]
 
 
@@ -150,7 +150,7 @@ VALUES = [
     ("M - K", "4", "`flops` is -4 on a workload row, and no count: `M` is 4, `K` is 8"),
     ("M * 1e308 * 1e308", "4", "`flops` is inf on a workload row, and no count: `M` is 4"),
     ("2 * M", "0", "`bytes` is 0 on a workload row, but an op moves bytes"),
-    ("M // 8", "4", "`flops` is 0 on every workload row, though it is no literal `0`: `M` is 4"),
+    ("M // 8", "4", "`flops` is 0 on every workload row, though it is not a literal `0`: `M` is 4"),
     (
         "M // (K - 8)",
         "4",

@@ -151,16 +151,16 @@ def test_values_that_fit_or_are_not_judged(kind: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "place", "message"),
     [
-        ("[2, -3]", "-3", "`x_shape` has the size `-3`; a size is a whole number from 0 up"),
-        ("[2, 'n']", "'n'", "`x_shape` has the size `'n'`; a size is a whole number from 0 up"),
+        ("[2, -3]", "-3", "`x_shape` has the size `-3`; a size is an integer from 0 up"),
+        ("[2, 'n']", "'n'", "`x_shape` has the size `'n'`; a size is an integer from 0 up"),
         (
             "[2, '3']",
             "'3'",
-            "`x_shape` has the size `'3'`; a size is a whole number from 0 up; write `3` without quotes",
+            "`x_shape` has the size `'3'`; a size is an integer from 0 up; write `3` without quotes",
         ),
-        ("[2, 4.0]", "4.0", "`x_shape` has the size `4.0`; a size is a whole number from 0 up"),
-        ("[2, true]", "true", "`x_shape` has the size `true`; a size is a whole number from 0 up"),
-        ("[2, [3]]", "[3]", "`x_shape` has the size `[3]`; a size is a whole number from 0 up"),
+        ("[2, 4.0]", "4.0", "`x_shape` has the size `4.0`; a size is an integer from 0 up"),
+        ("[2, true]", "true", "`x_shape` has the size `true`; a size is an integer from 0 up"),
+        ("[2, [3]]", "[3]", "`x_shape` has the size `[3]`; a size is an integer from 0 up"),
         ("8", "8", "`x_shape` is `8`; a row gives a shape as a list of sizes; write `[8]`"),
         ("4x8", "4x8", "`x_shape` is `4x8`; a row gives a shape as a list of sizes, `[4, 8]`"),
         ("", "x_shape", "`x_shape` is empty; a row gives a shape as a list of sizes, `[4, 8]`"),

@@ -39,10 +39,10 @@ VALUE = "`{}` is a value and no comparison, so here the rule holds whatever it i
 RULES = [
     (
         ["y.shape = x.shape"],
-        [("SHP101", "=", "the shape rule is no Python expression: invalid syntax; compare with `==`")],
+        [("SHP101", "=", "the shape rule is not a Python expression: invalid syntax; compare with `==`")],
     ),
-    (["y.shape == x.shape)"], [("SHP101", ")", "the shape rule is no Python expression: unmatched ')'")]),
-    ([""], [("SHP101", "''", "the shape rule is no Python expression: it is empty")]),
+    (["y.shape == x.shape)"], [("SHP101", ")", "the shape rule is not a Python expression: unmatched ')'")]),
+    ([""], [("SHP101", "''", "the shape rule is not a Python expression: it is empty")]),
     (
         ["y.shape == broadcast_shape(x.shape)"],
         [("SHP102", "broadcast_shape", NO_HELPER.format("broadcast_shape") + "; is it `broadcast_shapes`?")],
@@ -182,12 +182,12 @@ STATIC = [
         "x.shape[0] * 2",
         [("x.shape[0] * 2", "the static dimension `N` is `x.shape[0] * 2`; it must be one axis of an input, `x.shape[-1]`")],
     ),
-    ("y.shape[0]", [("y", "the static dimension `N` reads `y`, which is no input")]),
+    ("y.shape[0]", [("y", "the static dimension `N` reads `y`, which is not an input")]),
     ("x.shape[dims]", [("dims", "the axis `dims` of the static dimension `N` is neither an integer nor a param; is it `dim`?")]),
     (
         "y.shape[k]",
         [
-            ("y", "the static dimension `N` reads `y`, which is no input"),
+            ("y", "the static dimension `N` reads `y`, which is not an input"),
             ("k", "the axis `k` of the static dimension `N` is neither an integer nor a param"),
         ],
     ),
@@ -208,8 +208,8 @@ CONSTRAINTS = [
     ('{K: "64 | 128"}', []),
     ('{K: "divisible_by(8)", M: even, 2 * L: power_of_2}', []),
     ("{K: 64}", []),
-    ("{N: even}", [("N", "`N` is no dimension of `x`, whose shape is `[M, K, 2 * L]`")]),
-    ("{L: even}", [("L", "`L` is no dimension of `x`, whose shape is `[M, K, 2 * L]`")]),
+    ("{N: even}", [("N", "`N` is not a dimension of `x`, whose shape is `[M, K, 2 * L]`")]),
+    ("{L: even}", [("L", "`L` is not a dimension of `x`, whose shape is `[M, K, 2 * L]`")]),
     (
         "{K: power_of_two}",
         [

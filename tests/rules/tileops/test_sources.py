@@ -46,7 +46,7 @@ def test_a_path_to_the_old_place_of_the_op() -> None:
     assert found(lint("SRC101", texts)) == [
         (
             "kit/ops/old.py",
-            "`source.op` names `kit/ops/old.py`, which is no file; `kit/ops/example.py` defines its class",
+            "`source.op` names `kit/ops/old.py`, which is not a file; `kit/ops/example.py` defines its class",
         )
     ]
     assert fixed("SRC101", texts) == ["op: kit/ops/example.py"]
@@ -57,7 +57,7 @@ def test_a_path_to_the_old_place_of_the_kernel() -> None:
     assert found(lint("SRC101", texts)) == [
         (
             "'kit/old.py'",
-            "`source.kernel` names `kit/old.py`, which is no file; `kit/kernels/example.py` defines its class",
+            "`source.kernel` names `kit/old.py`, which is not a file; `kit/kernels/example.py` defines its class",
         )
     ]
     assert fixed("SRC101", texts) == []  # it is listed already
@@ -77,14 +77,14 @@ def test_a_file_that_was_found_by_its_name_alone() -> None:
 def test_a_file_of_the_ops_name_without_its_class_is_another_file() -> None:
     texts = files("op: kit/gone/example.py", op="")
     assert found(lint("SRC101", texts)) == [
-        ("kit/gone/example.py", "`source.op` names `kit/gone/example.py`, which is no file")
+        ("kit/gone/example.py", "`source.op` names `kit/gone/example.py`, which is not a file")
     ]
 
 
 def test_a_file_of_nearly_that_name_in_that_folder() -> None:
     texts = files("test: tests/test_exampel.py") | {"tests/test_others.py": "", "other/tests/test_exampel1.py": ""}
     (item,) = lint("SRC101", texts).diagnostics
-    assert item.message.endswith("which is no file; `tests/test_example.py` has nearly that name")
+    assert item.message.endswith("which is not a file; `tests/test_example.py` has nearly that name")
     assert fixed("SRC101", texts) == []
     assert fixed("SRC101", texts, unsafe=True) == ["test: tests/test_example.py"]
 
@@ -92,7 +92,7 @@ def test_a_file_of_nearly_that_name_in_that_folder() -> None:
 def test_a_file_that_is_nowhere() -> None:
     (item,) = lint("SRC101", files("bench: benchmarks/gone.py")).diagnostics
     assert (item.message, item.fix, item.severity) == (
-        "`source.bench` names `benchmarks/gone.py`, which is no file",
+        "`source.bench` names `benchmarks/gone.py`, which is not a file",
         None,
         Severity.ERROR,
     )

@@ -64,7 +64,7 @@ def inputs(**attributes: str) -> str:
             inputs(x="dtype: float16, mutated: [true]"),
             "MAN302",
             "[true]",
-            "`inputs.x.mutated` is no scalar; it must be literal `true`, or be left out",
+            "`inputs.x.mutated` is not a scalar; it must be literal `true`, or be left out",
         ),
     ],
 )

@@ -25,7 +25,7 @@ def found(linted: Linted) -> list[tuple[str, str]]:
     return [(linted.text(item.place), item.message) for item in linted.diagnostics]
 
 
-NO_TYPE = "`{}` in the type of `eps` is no type that Python or the tree knows; did you mean `{}`?"
+NO_TYPE = "`{}` in the type of `eps` is not a type that Python or the tree knows; did you mean `{}`?"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_misspelt_type(kind: str, wrong: str, meant: str | None) -> None:
 
 
 def test_a_function_is_no_type() -> None:
-    message = "`any` in the type of `eps` is a function of Python and no type; did you mean `Any`?"
+    message = "`any` in the type of `eps` is a function of Python, not a type; did you mean `Any`?"
     assert found(lint("any | None")) == [("any", message)]
     assert found(lint("any", **{"kit/ops/example.py": f"from kit.types import any\n\n\n{OP}"})) == []
 

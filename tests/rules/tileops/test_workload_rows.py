@@ -100,7 +100,7 @@ def test_keys_derive_from_the_only_input() -> None:
     linted = lint("WKL104", rows)
     assert found(linted) == [
         ("input_shape", "`input_shape` is the shape of no input; the row must give the shape of `x` as `x_shape`"),
-        ("axis", "`axis` is no param of the op; a row has `x_shape`, `dtypes`, `label` and params"),
+        ("axis", "`axis` is not a param of the op; a row has `x_shape`, `dtypes`, `label` and params"),
         ("{eps: 1.0, dtypes: [float16]}", "the row has no `x_shape`, which gives the shape of the input"),
     ]
     texts, left = fix_files([PACK], files(rows), ["WKL104"], unsafe=True)

@@ -35,16 +35,16 @@ def found(linted: Linted) -> list[tuple[str, str]]:
     return [(linted.text(item.place), item.message) for item in linted.diagnostics]
 
 
-LIST = "a list is the key here; loaders refuse it, and with it the whole file: write a key of text"
-TAB = "PyYAML takes no tab here, and refuses the whole file; write a space"
+LIST = "a list is the key here; loaders reject it, and with it the entire file: write a key of text"
+TAB = "PyYAML takes no tab here, and rejects the entire file; write a space"
 
 REFUSED = [
-    ("  <<: 3\n", "3", "`<<` merges `3`, which is no mapping; loaders refuse it, and with it the whole file"),
-    ("  <<:\n", "<<", "`<<` merges nothing; loaders refuse it, and with it the whole file"),
-    ("  <<: [{a: 1}, b]\n", "b", "`<<` merges `b`, which is no mapping; loaders refuse it, and with it the whole file"),
-    ("  note: &n [a]\n  <<: *n\n", "a", "`<<` merges `a`, which is no mapping; loaders refuse it, and with it the whole file"),
+    ("  <<: 3\n", "3", "`<<` merges `3`, which is not a mapping; loaders reject it, and with it the entire file"),
+    ("  <<:\n", "<<", "`<<` merges nothing; loaders reject it, and with it the entire file"),
+    ("  <<: [{a: 1}, b]\n", "b", "`<<` merges `b`, which is not a mapping; loaders reject it, and with it the entire file"),
+    ("  note: &n [a]\n  <<: *n\n", "a", "`<<` merges `a`, which is not a mapping; loaders reject it, and with it the entire file"),
     ("  [a, b]: 3\n", "[a, b]", LIST),
-    ("  {a: b}: 3\n", "{a: b}", "a mapping is the key here; loaders refuse it, and with it the whole file: write a key of text"),
+    ("  {a: b}: 3\n", "{a: b}", "a mapping is the key here; loaders reject it, and with it the entire file: write a key of text"),
     ("  ? - a\n  : 3\n", "- a", LIST),
     ("  note: &n [a]\n  *n : 3\n", "*n", LIST),
     ("  family:\texample\n", "\t", TAB),

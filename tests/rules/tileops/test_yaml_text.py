@@ -39,7 +39,7 @@ def row(text: str) -> str:
 def test_the_later_key_is_shown_with_the_first() -> None:
     text = files("")[YAML].replace("  family: example\n", "  family: example\n  family: other\n")
     linted = lint_files([PACK], {**files(""), YAML: text}, ["YML101"])
-    message = "the key `family` is given twice, and the reader drops the first value without a word; keep one"
+    message = "the key `family` is given twice, and the reader silently drops the first value; keep one"
     assert found(linted) == [("family", message)]
     assert linted.position(linted.diagnostics[0].place).line == 4
     assert linted.position(linted.diagnostics[0].related[0].place).line == 3

@@ -42,7 +42,7 @@ def _code(*changes: tuple[str, str]) -> list[Change]:
 
 
 FAULTS: dict[str, list[Change]] = {
-    "entry is no mapping": _entry(("ExampleFwdOp:\n", "OtherFwdOp: [1]\n\nExampleFwdOp:\n")),
+    "entry is not a mapping": _entry(("ExampleFwdOp:\n", "OtherFwdOp: [1]\n\nExampleFwdOp:\n")),
     "variant word after direction": _entry(("ExampleFwdOp:\n", "ExampleFwdOpCausal:\n")),
     "no direction suffix": [
         (
@@ -64,7 +64,7 @@ FAULTS: dict[str, list[Change]] = {
     ),
     "signature lacks inputs or outputs": _entry(('    outputs:\n      y: {dtype: "same_as(x)"}\n', "")),
     "unknown signature keys": _entry(("    shape_rules:", "    shape_rule: []\n    shape_rules:")),
-    "names that are no text": _entry((X, X + "\n      1: {dtype: float16}")),
+    "names that are not text": _entry((X, X + "\n      1: {dtype: float16}")),
     "tensors or a tensor of another type": _entry((X, "x: float16")),
     "tensor without dtype": _entry((X, 'x: {shape: "[n]"}')),
     "alternatives in a shape": _entry((X, 'x: {dtype: "float16 | float32", shape: "[n] | [n, m]"}')),
@@ -86,7 +86,7 @@ FAULTS: dict[str, list[Change]] = {
     "static dimension of another form, tensor or axis": _entry(
         ("    params:", '    static_dims: {N: "z.shape[0]"}\n    params:')
     ),
-    "param type is no type expression": _entry((EPS, 'eps: {type: "float or int", default: 0.5}')),
+    "param type is not a type expression": _entry((EPS, 'eps: {type: "float or int", default: 0.5}')),
     "null default that the type does not admit": _entry((EPS, "eps: {type: float, default: null}"))
     + _code(("eps: float = 0.5", "eps: float = None")),
     "optional on a param or output, or not true": _entry((EPS, "eps: {type: float, default: 0.5, optional: true}")),
@@ -108,7 +108,7 @@ FAULTS: dict[str, list[Change]] = {
     "optional input that no row, or every row, passes": _entry(OPTIONAL),
     "fewer than two rows": _entry(("    " + LARGE + "\n", "")),
     "row of another type or without dtypes": _entry((SMALL, "- 3")),
-    "row keys that are no text": _entry((SMALL, '- {x_shape: [4, 8], 1: 2, dtypes: [float16], label: "small"}')),
+    "row keys that are not text": _entry((SMALL, '- {x_shape: [4, 8], 1: 2, dtypes: [float16], label: "small"}')),
     "row without a required param": _entry((EPS, "eps: {type: float}")),
     "label that names a dtype of the row": _entry(('label: "small"', 'label: "small-fp16"')),
     "param called like a reserved row key": _entry((EPS, EPS + "\n      label: {type: str, default: a}")),
@@ -126,8 +126,8 @@ FAULTS: dict[str, list[Change]] = {
     "missing source fields": _entry(("    test: tests/test_example.py\n", "")),
     "source.kernel of another type": _entry(("kernel: kit/kernels/example.py", "kernel: 3")),
     "bench_manifest_driven no boolean": _entry(("bench_manifest_driven: true", "bench_manifest_driven: yes please")),
-    "kernel_map of another type, entries that are no text, missing": _entry(("    " + KERNELS + "\n", "")),
-    "source path that is no file": _entry(("kit/kernels/example.py", "kit/kernels/missing.py")),
+    "kernel_map of another type, entries that are not text, missing": _entry(("    " + KERNELS + "\n", "")),
+    "source path that is not a file": _entry(("kit/kernels/example.py", "kit/kernels/missing.py")),
     "missing source.op": _entry(("    op: kit/ops/example.py\n", "")),
     "op file that cannot be imported": _code(("import torch\n", "import torch\nfrom kit.ops.op_base import missing\n")),
     "no op class, or an ambiguous one": _code(("class ExampleFwdOp", "class OtherOp")),
@@ -196,7 +196,7 @@ FAULTS: dict[str, list[Change]] = {
         (X, X + '\n      b: {dtype: "promote_int_to_float(x)"}')
     ),
     "unknown dtype, also of a row": _entry((X, 'x: {dtype: "float17 | float32"}')),
-    "dtype of a row that is no text": _entry((SMALL, '- {x_shape: [4, 8], dtypes: [16], label: "small"}')),
+    "dtype of a row that is not text": _entry((SMALL, '- {x_shape: [4, 8], dtypes: [16], label: "small"}')),
     "combination against same_as": _entry(("    params:", "    dtype_combos: [{x: float16, y: float32}]\n    params:")),
     "same_as cycle, dangling reference": _entry((X, 'x: {dtype: "same_as(w)"}\n      w: {dtype: "same_as(x)"}')),
     "combination without an input, or of a dtype that is none": _entry(

@@ -330,7 +330,7 @@ def _answers(cases: Sequence[Case]) -> Iterator[bytes]:
         child = os.fork()
         if child == 0:
             os.close(reader)
-            os.dup2(2, 1)  # what a case prints is no answer
+            os.dup2(2, 1)  # what a case prints is not an answer
             try:
                 _work(cases, writer)
             finally:

@@ -101,7 +101,7 @@ UNSEEN: Mapping[str, str] = {
 
 #: Faults that no rule is for, by the case's title: why.
 WITHOUT_RULE: Mapping[str, str] = {
-    "type 'List[str'": "an annotation in quotes that is no Python",
+    "type 'List[str'": "an annotation in quotes that is not a Python",
     "default int 2**70": "how large a computed number is is not told",
     "result None as Tensor": "a kernel that returns nothing where `return` says so: it may be a branch that is never taken",
     "result x.clone() as Tuple[Tensor, Tensor]": "whether `x.clone()` is a tensor is known by name alone",

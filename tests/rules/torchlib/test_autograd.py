@@ -133,7 +133,7 @@ def test_inputs_unpacked_in_another_number_or_order() -> None:
         (
             "REG304",
             "y, x, a",
-            "`setup_context` unpacks `inputs` as `y`, `x`, `a`; the schema's order is `x`, `y`, `a`: each gets another's value",
+            "`setup_context` unpacks `inputs` as `y`, `x`, `a`; the schema's order is `x`, `y`, `a`: the arguments are shifted",
         )
     ]
 

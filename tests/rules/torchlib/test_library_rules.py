@@ -18,11 +18,11 @@ def found(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("text", "where", "message"),
     [
-        ('lib = Library("kit", "def")', '"def"', "`def` is no kind of library; torch knows `DEF`, `IMPL` and `FRAGMENT`"),
+        ('lib = Library("kit", "def")', '"def"', "`def` is not a kind of library; torch knows `DEF`, `IMPL` and `FRAGMENT`"),
         ('lib = Library("kit")', 'Library("kit")', "`Library` lacks its kind: `DEF`, `IMPL` or `FRAGMENT`"),
         ('lib = Library("prim", "DEF")', '"prim"', "the namespace `prim` is torch's own"),
         ('lib = Library("kit", "DEF", "CPU")', '"CPU"', "a library of kind `DEF` takes no dispatch key; give it to `impl()`"),
-        ('lib = Library("kit", "IMPL", "cuda")', '"cuda"', "`cuda` is no dispatch key; torch knows `CUDA`"),
+        ('lib = Library("kit", "IMPL", "cuda")', '"cuda"', "`cuda` is not a dispatch key; torch knows `CUDA`"),
         (
             'lib = Library("kit", "IMPL")\nlib.impl("other::f", print, "CPU")',
             '"other::f"',

@@ -63,7 +63,7 @@ BROKEN = [
     (
         "x: Tensor, a: int, b: int",
         "x, b, a",
-        ("b", "the fake takes `b`, `a` where the schema passes `a`, `b`, by place: each gets another's value"),
+        ("b", "the fake takes `b`, `a` where the schema passes `a`, `b`, by place: the arguments are shifted"),
     ),
     (
         "x: Tensor, a: int, b: int",
@@ -78,7 +78,7 @@ BROKEN = [
     (
         "x: Tensor, a: int, b: int, y: Tensor",
         "x, b, *inputs",
-        ("b", "the fake does not take `a`, which the schema passes before `b`: each gets another's value"),
+        ("b", "the fake does not take `a`, which the schema passes before `b`: the arguments are shifted"),
     ),
     (
         "x: Tensor, a: int = 1",

@@ -200,9 +200,9 @@ def _check_new(draft: Draft, path: str, options: BackendFromHeader) -> None:
     if not options.backend.isidentifier():
         raise OptionError(f"-o backend={options.backend}: name the backend, as its dispatch key is called (`XLA`)")
     if draft.project.workspace.is_file(path):
-        raise OptionError(f"-o output={path}: this is no YAML of a backend")
+        raise OptionError(f"-o output={path}: this is not the YAML of a backend")
     if not is_yaml(path) or path.startswith("/") or ".." in path.split("/"):
-        raise OptionError(f"-o output={path}: this is no path of a YAML file in the workspace")
+        raise OptionError(f"-o output={path}: this is not a path of a YAML file in the workspace")
 
 
 def _head(header: Header, options: BackendFromHeader) -> str:

@@ -165,7 +165,9 @@ class Lists:
             node = self.backend.get(section)
             data = self.backend.file.document.data(node) if node is not None else None
             if not isinstance(data, list) or "#" in self._written(section):
-                raise YamlEditError(f"`{section}` is no list, or has comments between brackets", self.backend.node.span)
+                raise YamlEditError(
+                    f"`{section}` is not a list, or has comments between brackets", self.backend.node.span
+                )
             self._flow[section] = data
         return self._flow[section]
 

@@ -54,7 +54,7 @@ def empty_list(backend: BackendFile, section: str) -> EmptyList:
     """
     file, root = backend.file, backend.node
     if root.style == "flow" or root is not file.root:
-        raise YamlEditError("the file is no block of keys", root.span)
+        raise YamlEditError("the file is not a block of keys", root.span)
     numbers = [number for number, (key, _) in enumerate(root.pairs()) if key.value == section]
     if len(numbers) > 1:
         raise YamlEditError(f"the key `{section}` is written {len(numbers)} times", root.span)

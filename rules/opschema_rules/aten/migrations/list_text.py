@@ -107,7 +107,7 @@ def read_list(backend: BackendFile, section: str) -> ListText:
     """One of a backend's lists.
 
     Raises:
-        YamlEditError: it is no plain block list whose items have lines of their own.
+        YamlEditError: it is not a plain block list whose items have lines of their own.
     """
     file, root = backend.file, backend.node
     number, node = _entry_of(backend, section)
@@ -137,7 +137,7 @@ def _refuse_odd(file: YamlFile, node: Node) -> None:
     if has_odd_breaks(file):
         raise YamlEditError("the file holds U+0085, U+2028 or U+2029, which break lines in YAML only", node.span)
     if node.kind != "sequence" or node.style != "block":
-        raise YamlEditError("it is no list with an item on each line", node.span)
+        raise YamlEditError("it is not a list with an item on each line", node.span)
     odd = next((part for part in node.walk() if part.anchor or part.kind == "alias"), None)
     if odd is not None or node.tag:
         raise YamlEditError("it holds tags, anchors or aliases", (odd or node).span)
@@ -197,7 +197,7 @@ def _head_lines(above: list[str], indent: int, name: str, *, first: bool) -> int
 
 
 def _tells_name(comment: str, name: str) -> bool:
-    """Whether a comment names an operator, in a way that is no word of plain English."""
+    """Whether a comment names an operator, in a way that is not a word of plain English."""
     quoted = f"`{name}`" in comment
     return quoted or (
         ("_" in name or "." in name) and re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", comment) is not None

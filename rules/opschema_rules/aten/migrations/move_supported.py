@@ -176,7 +176,7 @@ def _refusal(move: Move, options: MoveSupported) -> str:
     """The reason why torchgen would not look at the operator in its new list."""
     sections = {item.section for item in move.backend.items if item.name == move.name}
     if not _NAME.fullmatch(move.name):
-        return "it is no name of an operator"
+        return "it is not a name of an operator"
     if move.joins in MARKS and not sections & {*KERNELS}:
         return f"`{move.name}` is not in {listed(KERNELS, 'or')}, so torchgen would ignore it in `{move.joins}`"
     if move.joins == "symint" and _is_certain(move) and _has_no_symint(move):

@@ -72,7 +72,7 @@ def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
     forward = any(item.section in ("supported", "full_codegen") for item in backend.items)
     if backend.name not in known:
         if forward or backend.section("autograd"):
-            message = f"`{backend.name}` is no dispatch key of {origin}{_hint(backend.name, known)}"
+            message = f"`{backend.name}` is not a dispatch key of {origin}{_hint(backend.name, known)}"
             yield Diagnostic(message, backend.at(node), severity=severity)
         return
     if forward and reference is not None and backend.name in reference.catalogue.keys:
@@ -80,7 +80,7 @@ def backend_dispatch_key(backend: BackendFile) -> Iterator[Diagnostic]:
         yield Diagnostic(message, backend.at(node), severity=severity)
     key = backend.key("autograd")
     if key is not None and backend.section("autograd") and f"Autograd{backend.name}" not in known:
-        message = f"`Autograd{backend.name}` is no dispatch key of {origin}, so that `autograd` cannot be registered"
+        message = f"`Autograd{backend.name}` is not a dispatch key of {origin}, so that `autograd` cannot be registered"
         yield Diagnostic(message, backend.at(key), (backend.related(node, "the backend"),), severity=severity)
 
 

@@ -1,4 +1,4 @@
-"""The part of a backend that only lazy tensor backends have: the list ``non_native`` of nodes that are no operators of ATen."""
+"""The part of a backend that only lazy tensor backends have: the list ``non_native`` of nodes that are not operators of ATen."""
 
 from __future__ import annotations
 
@@ -99,4 +99,4 @@ def _field_faults(backend: BackendFile, fields: dict[str, tuple[Node, Node]]) ->
         if string(item) not in _PROPERTIES:
             near = nearest(item.value, _PROPERTIES)
             hint = did_you_mean(near)
-            yield Diagnostic(f"`{item.value[:80]}` is no property of a node{hint}", backend.at(item))
+            yield Diagnostic(f"`{item.value[:80]}` is not a property of a node{hint}", backend.at(item))

@@ -48,7 +48,7 @@ def name_fault(name: str) -> str:
     if base.endswith("_out"):
         return f"`_out` is for overloads: `{base.removesuffix('_out')}.out`"
     if _DUNDER_I.fullmatch(base):
-        return "it is no in-place operator of Python"
+        return "it is not an in-place operator of Python"
     return "an operator cannot be functional and in-place" if base.endswith("_functional_") else ""
 
 
@@ -87,7 +87,7 @@ def backend_operator_name(backend: BackendFile) -> Iterator[Diagnostic]:
             reference = backend.reference
             candidates = reference.catalogue.candidates(item.name) if reference is not None else ()
             fix = _respelling(backend, item, candidates)
-            message = f"`{item.name[:80]}` is no operator name: {fault}"
+            message = f"`{item.name[:80]}` is not an operator name: {fault}"
             yield Diagnostic(message, backend.at(item.name_node), fix=fix, ops=(item.name[:80],))
 
 
@@ -159,7 +159,7 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     severity = severity_of(reference) if is_strict(backend) else Severity.WARNING
     for number, (name, items) in enumerate(unknown.items()):
         candidates = reference.catalogue.candidates(name) if number < MAX_GUESSES else ()
-        message = f"`{name}` is no operator of {reference.origin}{_advice(name, candidates)}"
+        message = f"`{name}` is not an operator of {reference.origin}{_advice(name, candidates)}"
         place = backend.at(items[0].name_node)
         fix = _respelling(backend, items[0], candidates)
         yield Diagnostic(message, place, related_items(backend, items[1:]), fix, (name,), severity=severity)

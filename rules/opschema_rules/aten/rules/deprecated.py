@@ -74,7 +74,7 @@ def _fields(entry: DeprecatedEntry) -> Iterator[Diagnostic]:
             yield found(
                 entry,
                 key,
-                f"`{name}` is no field here; these are `name` and `aten`{did_you_mean(nearest(name, missing))}",
+                f"`{name}` is not a field here; these are `name` and `aten`{did_you_mean(nearest(name, missing))}",
             )
     for name, what in _FIELDS.items():
         node = entry.get(name)
@@ -154,7 +154,7 @@ def deprecated_call(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
             continue
         call = read_call(text)
         if call is None:
-            yield found(entry, node, "this is no call of an operator, such as `add(self, other, alpha)`")
+            yield found(entry, node, "this is not a call of an operator, such as `add(self, other, alpha)`")
         elif entry.schema is not None:
             names = [item.name for item in entry.schema.arguments]
             for name, span in call.arguments:

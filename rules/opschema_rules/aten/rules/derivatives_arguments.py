@@ -67,7 +67,9 @@ def _unknown(formula: Formula, definition: Definition) -> Iterator[Diagnostic]:
         elif not name:
             message = "a name is missing beside the comma"
         else:
-            message = f"`{name}` is no argument or output of `{full_name(definition.schema)}`{_meant(name, definition)}"
+            message = (
+                f"`{name}` is not an argument or output of `{full_name(definition.schema)}`{_meant(name, definition)}"
+            )
         yield found(formula.entry, formula.span_of(name), message, *((_schema(formula.entry),) if name else ()))
     if not strangers:
         outputs = [name for name in formula.names if name not in arguments]

@@ -103,7 +103,7 @@ def derivative_field(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
       self: 0
     ```
 
-    Bad, two formulas that are no text:
+    Bad, two formulas that are not text:
 
     ```yaml derivatives.yaml
     - name: square(Tensor self) -> Tensor
@@ -322,5 +322,5 @@ def _derivative_dispatch_key(entry: DerivativeEntry) -> Iterator[Diagnostic]:
                 if f"Autograd{key.value}" in known
                 else did_you_mean(nearest(key.value, known))
             )
-            message = f"`{key.value}` is no dispatch key that a derivative can be for{near}"
+            message = f"`{key.value}` is not a dispatch key that a derivative can be for{near}"
             yield found(entry, key, message)

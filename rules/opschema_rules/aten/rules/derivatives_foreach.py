@@ -193,7 +193,7 @@ def _unmade(definition: Definition, operator: Operator) -> Iterator[Diagnostic]:
     argument = next(lone_tensors(operator.schema), None)
     if argument is not None and block.forward:
         related = definition.entry.related(block.forward[0].key, "its forward formula")
-        message = f"{wanted}, for `{argument.name}` is no list"
+        message = f"{wanted}, for `{argument.name}` is not a list"
         yield _at(operator.entry.place, message, operator, related)
 
 

@@ -199,7 +199,7 @@ def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
         for formula in block.formulas:
             fault = unbalanced(formula.text)
             if fault is not None:
-                yield found(formula.entry, formula.span(fault[0], fault[0] + 1), f"the formula is no C++: {fault[1]}")
+                yield found(formula.entry, formula.span(fault[0], fault[0] + 1), f"the formula is not C++: {fault[1]}")
 
 
 @rule("ATN429", "derivative-unknown-variable", severity="warning", pure=True)

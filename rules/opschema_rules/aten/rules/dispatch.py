@@ -209,7 +209,7 @@ def _unfit_kernel(entry: NativeEntry, node: Node, kernel: str) -> tuple[str, Fix
         stripped = kernel.strip()
         sound = kernel != stripped and _KERNEL.fullmatch(stripped) is not None
         fix = respelling(entry, node, Span(0, len(kernel)), stripped) if sound else None
-        return (f"`{kernel}` is no name of a C++ function" if kernel else ""), fix
+        return (f"`{kernel}` is not a name of a C++ function" if kernel else ""), fix
     depth, most = kernel.count("::"), entry.owner.torchgen.limits.kernel_depth
     if most is None or depth <= most:
         return "", None

@@ -75,7 +75,7 @@ def variants_differ(native: NativeFile) -> Iterator[Diagnostic]:
             continue
         if has_twice(here.schema) or has_twice(there.schema):
             continue  # two arguments of one name are told as such
-        names = f"`{name_of(odd)}` and `{name_of(other)}` are no variants of one operator"
+        names = f"`{name_of(odd)}` and `{name_of(other)}` are not variants of one operator"
         for item in differences(here.schema, there.schema, name_of(other)):
             message = f"{names}: {item.message}"
             yield found(odd, here.span(item.here), message, other.related(there.span(item.there), "the other variant"))

@@ -157,7 +157,7 @@ def _unfit_class(entry: NativeEntry, node: Node, text: str) -> Diagnostic:
     fix = respelling(entry, node, Span(0, len(text)), name) if _CLASS.fullmatch(name) else None
     if "::" in text:
         return found(entry, node, f"`{text}` stands here without a namespace, which is the operator's", fix=fix)
-    what = f"`{text}` is no name of a class" if text else "`structured_inherits` is empty; it names a class"
+    what = f"`{text}` is not a name of a class" if text else "`structured_inherits` is empty; it names a class"
     return found(entry, node, what, fix=fix)
 
 
@@ -214,7 +214,7 @@ def _unfit_name(text: str) -> tuple[str, str]:
             f"no operator can be called `{base}`{hint}",
             f"{text[:-4]}.out" if base == text and base != "_out" else "",
         )
-    return ("", "") if _OPERATOR.fullmatch(text) else (f"`{text}` is no name of an operator", meant)
+    return ("", "") if _OPERATOR.fullmatch(text) else (f"`{text}` is not a name of an operator", meant)
 
 
 @rule("ATN155", "delegated-dispatch", fixable="unsafe", proof=WRITTEN, pure=True, by_release=True)

@@ -1,4 +1,4 @@
-"""Torchgen's demands on tags.yaml, and text there that it accepts although it is no tag."""
+"""Torchgen's demands on tags.yaml, and text there that it accepts although it is not a tag."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _tag(entry: Entry) -> Iterator[Diagnostic]:
         yield Diagnostic(f"a tag is a word, and this is {written(node)}", entry.at(_shown(entry, "tag", node)))
     elif _WORD.fullmatch(node.value) is None:
         name = " ".join(node.value.split())
-        yield Diagnostic(f"`{name}` is no name in C++, where tags are the values of an enum", entry.at(node))
+        yield Diagnostic(f"`{name}` is not a name in C++, where tags are the values of an enum", entry.at(node))
 
 
 def _description(entry: Entry) -> Iterator[Diagnostic]:
@@ -162,9 +162,9 @@ def tag_unknown_field(tags: TagsFile) -> Iterator[Diagnostic]:
                 continue
             near = nearest(name, _FIELDS, 0.5)
             if near is None or near in entry.fields:
-                yield Diagnostic(f"`{name}` is no field of a tag; these are `tag` and `desc`", entry.at(key))
+                yield Diagnostic(f"`{name}` is not a field of a tag; these are `tag` and `desc`", entry.at(key))
             else:
-                message = f"`{name}` is no field of a tag; did you mean `{near}`?"
+                message = f"`{name}` is not a field of a tag; did you mean `{near}`?"
                 certain = name.startswith(near) or slip(name, _FIELDS) == near
                 yield found(entry, key, message, fix=_rename(entry, name, near) if certain else None)
 

@@ -82,7 +82,7 @@ def _illegal_variant(entry: NativeEntry, node: Node, span: Span, name: str) -> D
     inner = Span(span.start + len(written) - len(written.lstrip()), span.end - len(written) + len(written.rstrip()))
     if near is not None:
         fix = respelling(entry, node, inner, near)
-    message = f"`{name}` is no variant; there are `function` and `method`" if name else "a variant is missing"
+    message = f"`{name}` is not a variant; there are `function` and `method`" if name else "a variant is missing"
     return found(entry, entry.inner(node, inner if name else span), message, fix=fix)
 
 
@@ -185,7 +185,7 @@ def illegal_device_check(native: NativeFile) -> Iterator[Diagnostic]:
             continue
         near = slip(text.strip(), DEVICE_CHECKS)
         fix = respelling(entry, node, Span(0, len(text)), near) if near is not None else None
-        yield found(entry, node, f"`{text}` is no device check; there are `NoCheck` and `ExactSame`", fix=fix)
+        yield found(entry, node, f"`{text}` is not a device check; there are `NoCheck` and `ExactSame`", fix=fix)
 
 
 @rule("ATN115", "foreach-device-check", fixable="safe", proof=WRITTEN, pure=True, by_release=True)

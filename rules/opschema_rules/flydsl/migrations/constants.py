@@ -53,7 +53,7 @@ def check_names(names: Iterable[str]) -> None:
     """
     for name in names:
         if not name.isidentifier() or iskeyword(name):
-            raise OpschemaError(f"`{name}` is no name of Python")
+            raise OpschemaError(f"`{name}` is not a name of Python")
 
 
 def check_number(tree: FlyTree, constant: Constant) -> None:
@@ -68,7 +68,7 @@ def check_number(tree: FlyTree, constant: Constant) -> None:
         raise LeftAlone(constant.place, f"`{name}` is assigned more than once, or not always")
     number = folded.value if isinstance(folded, Folded) else None
     if type(number) is not int:
-        raise LeftAlone(constant.place, f"`{name}` is not known to be a whole number")
+        raise LeftAlone(constant.place, f"`{name}` is not known to be an integer")
     if abs(number) > MOST:
         raise LeftAlone(constant.place, f"`{name}` has more than 32 bits")
 

@@ -188,7 +188,7 @@ class _Step:
         for call, value in given:
             named = self._named(call, value)
             if named is None:
-                raise LeftAlone(call.body.at(value), f"`{call.body.file.text(value)}` is no constant of a module")
+                raise LeftAlone(call.body.at(value), f"`{call.body.file.text(value)}` is not a constant of a module")
             if found is not None and named.assign is not found.assign:
                 raise LeftAlone(call.body.at(value), f"other calls pass `{found.name}` here")
             found = Constant(named.file, named.assign)

@@ -78,7 +78,7 @@ class RunTime:
         """Check the reads of a local that is given such a value."""
         function = self.nodes.enclosing(target, cst.FunctionDef)
         if function is None:
-            raise self._refused(target, "it is no local")
+            raise self._refused(target, "it is not a local")
         self.check(local_uses(self.rewrite, function, target.value))
 
     # Where it goes
@@ -108,7 +108,7 @@ class RunTime:
         found = call.target.parameter(param.name) if param is not None else None
         if found is None or found.kind is not Kind.NUMBER:
             what = f"`{found.name}` of " if found is not None else ""
-            raise self._refused(name, f"{what}`{call.target.name}()` is no number of run time")
+            raise self._refused(name, f"{what}`{call.target.name}()` is not a number of run time")
 
     def _check_element(self, name: cst.Name, element: cst.Element) -> None:
         """In a tuple: the grid of a launch, kept in a local perhaps, or one of several values that are assigned."""

@@ -190,7 +190,7 @@ def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
         return Fix("decide at run time: drop `const_expr`", (FileEdit(path, edit),), "unsafe", why)
     if need.by == "range_constexpr" and _is_of_loop(need):
         edit = Edit(outer.items[0].span, "range")
-        why = "the loop is not unrolled then, and its variable is no Python number"
+        why = "the loop is not unrolled then, and its variable is not a Python number"
         return Fix("loop at run time: `range`", (FileEdit(path, edit),), "unsafe", why)
     loop = _loop(values, need)
     name = _unrolled(tree, need.body)

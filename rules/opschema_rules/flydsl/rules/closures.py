@@ -118,7 +118,7 @@ def _missed(item: StaleCapture) -> Diagnostic:
     if item.attribute:
         instead = f"capture `{item.attribute}` of it by itself"
     message = (
-        f"{read}, {holder}{item.uncached.words}{varies}, is no part of the cache key of `{title}`: "
+        f"{read}, {holder}{item.uncached.words}{varies}, is not part of the cache key of `{title}`: "
         f"builds that differ in it alone share one artifact on the disk; {instead}"
     )
     place = item.body.at(Span(item.use.start, item.use.end))

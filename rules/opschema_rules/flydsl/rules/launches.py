@@ -114,7 +114,7 @@ def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
         found = around.parameter(name) if around is not None and name else None
         binder = call.body.binder(name) if name else None
         if around is not None and found is not None and found.kind is Kind.NUMBER and binder is around.body:
-            return f"`{call.body.file.text(entry)}` is a float, and an entry of `{keyword}` is whole: write `//`"
+            return f"`{call.body.file.text(entry)}` is a float, but entries of `{keyword}` are integers: write `//`"
     return ""
 
 
@@ -217,7 +217,7 @@ def _fault(tree: FlyTree, traced: Traced, known: Expr) -> str:
     """The fault of a ``known_block_size`` itself; empty if it is right or not known."""
     sizes = _sizes(tree, traced.body.parent or traced.body, known)
     if known.kind == "const":
-        return "is no sequence"
+        return "is not a sequence"
     if known.kind in ("tuple", "list") and known.elements is not None and len(known.elements) != 3:
         return f"has {len(known.items)} entries"
     return "has an entry that is not positive" if any(item is not None and item <= 0 for item in sizes or ()) else ""

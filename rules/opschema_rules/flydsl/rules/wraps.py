@@ -217,7 +217,7 @@ def _powers(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
     for item in _elements(given) or [given]:
         value = number(tree, body, item)
         if value is not None and (value <= 0 or value & (value - 1)):
-            message = f"`{method_of(call)}()` raises: the divisibility {value} is no power of two"
+            message = f"`{method_of(call)}()` raises: the divisibility {value} is not a power of two"
             lower = value & -value
             yield Diagnostic(f"{message}; {lower} divides as surely" if value > 0 else message, body.at(item))
     count, places = _elements(given), _elements(dims) if dims is not None else None

@@ -41,7 +41,7 @@ def find(draft: Draft, options: object) -> Iterator[Site]:
     "enum-to-str-enum",
     find=find,
     scope=OPS,
-    settled="no op takes an enumeration of strings that is no string itself",
+    settled="no op takes an enumeration of strings that is not a string itself",
     proof=PROGRAMS,
 )
 def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> Iterator[Note]:
@@ -118,7 +118,7 @@ def _compare(tree: MagiTree, workbench: Workbench, ref: ClassRef) -> list[Note]:
 
 
 def _identities(tree: PythonTree, values: EnumValues, file: PythonFile) -> Iterator[Edit]:
-    """The `is` and `is not` between a value of the enumeration and something that is no singleton of Python's."""
+    """The `is` and `is not` between a value of the enumeration and something that is not a singleton of Python's."""
     for node in tree.nodes:
         if type(node) is not cst.Comparison:
             continue

@@ -55,7 +55,7 @@ class GroupedCalls(msgspec.Struct):
                 else:
                     self._lowered(rewrite, node)
 
-    # What is no call
+    # What is not a call
 
     def _is_op(self, found: Resolution) -> bool:
         return isinstance(found, FunctionRef) and found.function is self.group.op.body.function

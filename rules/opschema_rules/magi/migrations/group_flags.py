@@ -42,7 +42,7 @@ def find(draft: Draft, options: GroupFlags) -> Iterator[Site]:
     tree = tree_of(draft)
     wrong = next((name for name in (options.name, options.parameter) if not is_name(name)), None)
     if wrong is not None:
-        raise OptionError(f"`{wrong}` is no name")
+        raise OptionError(f"`{wrong}` is not a name")
     op = _meant(tree, options.op) if tree is not None else None
     if op is None or tree is None:
         return

@@ -113,7 +113,7 @@ class Grouping(msgspec.Struct, frozen=True, dict=True):
         place = self.op.body.at(item.span)
         leaf = self.op.lowering.node(item.name)
         if not isinstance(leaf, Leaf) or leaf.may_be_tensor:
-            raise LeftAlone(place, f"`{item.name}` is no flag, but a tensor or a dataclass")
+            raise LeftAlone(place, f"`{item.name}` is not a flag, but a tensor or a dataclass")
         if leaf.written.kind != "absent" and not leaf.written.kept:
             raise LeftAlone(place, f"the default of `{item.name}` is none that a schema keeps")
 

@@ -36,7 +36,7 @@ _RESHAPES = frozenset(
 
 
 class Mirror(msgspec.Struct, frozen=True):
-    """A value like the tensor ``leaf``; ``typed`` when it has its type too, ``fresh`` when it is no input itself."""
+    """A value like the tensor ``leaf``; ``typed`` when it has its type too, ``fresh`` when it is not an input itself."""
 
     leaf: Leaf
     typed: bool = True

@@ -68,7 +68,7 @@ def meaning(bodies: Bodies, file: PythonFile, tree: PythonTree, node: cst.CSTNod
     """The meaning of a dotted name at its node."""
     name = dotted(node)
     if not name:
-        return Unresolved("it is no name")
+        return Unresolved("it is not a name")
     if is_inner(tree, node, name.partition(".")[0]):
         return Unresolved(f"`{name}` is bound inside of an expression")
     return bodies.resolve(bodies.at(file, tree.span(node).start), name)

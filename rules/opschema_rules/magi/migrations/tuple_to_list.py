@@ -94,7 +94,7 @@ def _make_list(tree: MagiTree, workbench: Workbench, found: _Tuple) -> Iterator[
     form = tuple_of(leaf.type)
     assert form is not None
     if element_of(form) is None:
-        raise LeftAlone(leaf.place, f"`{form}` is no list of one type that a schema has")
+        raise LeftAlone(leaf.place, f"`{form}` is not a list of one type that a schema has")
     if isinstance(leaf.source, Field):
         _field(tree, workbench, leaf.source)
         yield from _made(tree, workbench, leaf.source)

@@ -92,12 +92,12 @@ def _misnamed(op: MagiOp, item: Named, leaf: Leaf | None) -> Diagnostic:
     node = op.lowering.node(item.name)
     function = op.body.function
     names = quoted(op.lowering.tensors) or "none"
-    reason = "is no parameter of the op"
+    reason = "is not a parameter of the op"
     place = op.body.at(function.span) if function is not None else op.registration.place
     if isinstance(node, Branch):
         reason, place = f"is the dataclass `{node.dataclass.name}`, no tensor", node.place
     elif leaf is not None:
-        reason, place = f"is no tensor, but `{leaf.lowered_type}`", leaf.place
+        reason, place = f"is not a tensor, but `{leaf.lowered_type}`", leaf.place
     return Diagnostic(
         f"`{item.name}` {reason}, and tracing the op raises; its tensors are {names}",
         item.place,
@@ -216,7 +216,7 @@ def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
 
 
 class _Outputs:
-    """The outputs of an op: ``count`` values in a tuple, None if it is no tuple; ``kind`` names its type."""
+    """The outputs of an op: ``count`` values in a tuple, None if it is not a tuple; ``kind`` names its type."""
 
     def __init__(self, kind: str, count: int | None = None) -> None:
         self.kind = kind
@@ -252,7 +252,7 @@ class _Outputs:
 def _no_function(op: MagiOp, meta: Meta) -> Diagnostic:
     assert meta.written is not None
     text = meta.written.body.file.text(meta.written.expr)
-    message = f"`{text}` is no list of names, so it is called as a function: tracing `{op.function_name}()` raises"
+    message = f"`{text}` is not a list of names, so it is called as a function: tracing `{op.function_name}()` raises"
     return Diagnostic(message, meta.written.place, registered(op), _listing(meta.written, text), (op.title,))
 
 

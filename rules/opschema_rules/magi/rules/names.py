@@ -48,7 +48,7 @@ def bare_decorator(tree: MagiTree) -> Iterator[Diagnostic]:
         place = item.place
         fix = Fix("call it", (FileEdit(place.path, Edit(Span(place.span.end, place.span.end), "()")),))
         name = item.function.function.name if item.function.function is not None else ""
-        message = f"the decorator is not called, so that `{name}` is no op: write `()` behind it"
+        message = f"the decorator is not called, so that `{name}` is not an op: write `()` behind it"
         yield Diagnostic(message, place, fix=fix)
 
 
@@ -142,7 +142,7 @@ def _name_place(op: MagiOp) -> Place:
 
 def _malformed(op: MagiOp, name: str) -> Diagnostic:
     where = "" if op.is_named else ", which its file and function give,"
-    message = f"`{name}`{where} is no name of an op: it has the form `namespace::name`, both identifiers"
+    message = f"`{name}`{where} is not a name of an op: it has the form `namespace::name`, both identifiers"
     return Diagnostic(message, _name_place(op), (Related(op.place, "the op"),), ops=(op.title,))
 
 

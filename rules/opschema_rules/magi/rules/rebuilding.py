@@ -169,7 +169,7 @@ def not_rebuildable(op: MagiOp) -> Iterator[Diagnostic]:
 def _unfilled(found: Dataclass) -> Iterator[tuple[Place, str]]:
     for item in found.fields:
         if item.init is False:
-            yield item.place, f"field `{found.name}.{item.name}` is no parameter of `__init__`"
+            yield item.place, f"field `{found.name}.{item.name}` is not a parameter of `__init__`"
     for item in found.init_vars:
         if not item.has_default:
             yield item.place, f"`{item.name}` is an `InitVar` without a default"

@@ -82,7 +82,7 @@ def plain_enum(op: MagiOp) -> Iterator[Diagnostic]:
     for leaf, enum in lowered_enums(op):
         if not enum.mixed and not _only_strings(op, leaf):
             yield Diagnostic(
-                f"{called(leaf)} is lowered to `str`, and members of `{enum.ref.name}` are no strings: every call with one raises",
+                f"{called(leaf)} is lowered to `str`, and members of `{enum.ref.name}` are not strings: every call with one raises",
                 type_place(leaf),
                 (Related(Place(enum.ref.file.path, enum.ref.cls.span), "the enumeration"),),
                 _mixing(enum),
@@ -221,7 +221,7 @@ def _comparison(
 
 
 def _equality(op: MagiOp, expr: Expr, instead: str, member: Expr | None) -> Fix | None:
-    """Compare with ``==``, and with the value of ``member`` if the enumeration's members are no strings."""
+    """Compare with ``==``, and with the value of ``member`` if the enumeration's members are not strings."""
     left, right = expr.items
     between, path = Span(left.end, right.start), op.body.file.path
     old = op.body.file.text(between)

@@ -113,7 +113,7 @@ def _place(tree: PythonTree, imports: Sequence[cst.SimpleStatementLine], module:
 
 
 def _module(line: cst.SimpleStatementLine) -> str:
-    """The module that a line imports or imports from; empty for a relative one, and for what is no import."""
+    """The module that a line imports or imports from; empty for a relative one, and for what is not an import."""
     small = line.body[0]
     if isinstance(small, cst.ImportFrom):
         return "" if small.relative else dotted(small.module)

@@ -40,7 +40,7 @@ def find(draft: Draft, options: ToCallable) -> Iterator[Site]:
     """The descriptions that are modules.
 
     Raises:
-        OpschemaError: no platform is given, or one that is no name.
+        OpschemaError: no platform is given, or one that is not a name.
     """
     if not options.platforms or not all(map(_PLATFORM.match, options.platforms)):
         raise OpschemaError("-o platforms=…: expected names of platforms with commas between them")

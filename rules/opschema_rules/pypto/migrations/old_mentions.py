@@ -53,7 +53,7 @@ class Mentions(msgspec.Struct, frozen=True):
 
 
 def check_links(project: Project, paths: Sequence[str]) -> None:
-    """Check that files are no links, and that no links of the same names lead to them.
+    """Check that files are not links, and that no links of the same names lead to them.
 
     Raises:
         Unclear: there is one.

@@ -292,5 +292,5 @@ def _literal(value: Data, as_tuple: bool) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, dict):
-        raise Refused([Problem(0, "a mapping is no default")])
+        raise Refused([Problem(0, "a mapping is not a default")])
     return repr(value)

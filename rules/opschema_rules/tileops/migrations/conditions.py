@@ -63,5 +63,5 @@ def _conditions(where: str) -> Iterator[Condition]:
             continue
         path, equals, value = text.partition("=")
         if not equals:
-            raise OptionError(f"`{text}` is no condition such as `status=implemented` or `has:source.bench`")
+            raise OptionError(f"`{text}` is not a condition such as `status=implemented` or `has:source.bench`")
         yield Condition(read_path(path.removesuffix("!")), value, not path.endswith("!"))

@@ -46,7 +46,7 @@ def read_path(text: str) -> tuple[str, ...]:
     """
     steps = tuple(text.split("."))
     if not all(step.strip() for step in steps):
-        raise OptionError(f"`{text}` is no path such as `source.bench`")
+        raise OptionError(f"`{text}` is not a path such as `source.bench`")
     return steps
 
 
@@ -59,7 +59,7 @@ def read_value(text: str) -> Data:
     try:
         return parse(Source("value", text)).document.data()
     except YamlSyntaxError as error:
-        raise OptionError(f"`{text}` is no YAML value: {error.reason}") from None
+        raise OptionError(f"`{text}` is not a YAML value: {error.reason}") from None
 
 
 def slots(entry: OpEntry, path: Sequence[str]) -> Iterator[Slot]:

@@ -187,7 +187,7 @@ def method_node(tree: PythonTree, ref: FunctionRef) -> cst.FunctionDef:
     """
     found = tree.parent(tree.find(ref.function.span, cst.Name))
     if not isinstance(found, cst.FunctionDef):
-        raise LookupError(f"`{ref.function.name}` is no function")
+        raise LookupError(f"`{ref.function.name}` is not a function")
     return found
 
 

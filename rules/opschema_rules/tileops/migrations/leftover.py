@@ -70,7 +70,7 @@ class Leftover:
             if unknown:
                 raise LeftAlone(place, f"{what} names `{unknown[0]}`, which nothing else gives a value")
             if left:
-                yield Note(place, f"{what} names `{left[0]}`, which is no parameter any more")
+                yield Note(place, f"{what} names `{left[0]}`, which is not a parameter any more")
 
     def _rule_texts(self) -> Iterator[_Text]:
         for rule, _, names in self._rules:

@@ -30,7 +30,7 @@ class MergeManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def find(draft: Draft, options: MergeManifest) -> Iterator[Site]:
     """The files whose entries go elsewhere, and the one whose `ops:` does."""
     if not options.to.endswith((".yaml", ".yml")) or not is_inside(options.to):
-        raise OptionError(f"`{options.to}` is no YAML file of the workspace")
+        raise OptionError(f"`{options.to}` is not a YAML file of the workspace")
     check_files(draft, options.file)
     for manifest in manifests(draft):
         for file in (item for item in manifest.files if is_chosen(item.path, options.file)):

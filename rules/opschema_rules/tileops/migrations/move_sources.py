@@ -44,7 +44,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     "move-sources",
     find=find,
     scope=ENTRIES,
-    settled="every path leads to its file, or to none that can be told",
+    settled="every path leads to its file, or the file cannot be determined",
     proof=ROWS,
 )
 def move_sources(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:

@@ -18,7 +18,7 @@ from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are the same: of numbers their size, but a bool is no number."""
+    """Whether two values are the same: of numbers their size, but a bool is not a number."""
     if type(one) in (int, float) and type(other) in (int, float):
         return one == other
     return repr(one) == repr(other)

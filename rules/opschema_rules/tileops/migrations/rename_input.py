@@ -60,7 +60,7 @@ class _Renaming(msgspec.Struct, frozen=True):
 def find(draft: Draft, options: RenameInput) -> Iterator[Site]:
     """The entries that have the input, or whose rows or methods still have its old name."""
     if not is_name(options.new):
-        raise OptionError(f"`{options.new}` is no name for an input")
+        raise OptionError(f"`{options.new}` is not a name for an input")
     entries = named(all_entries(draft), options.op)
     if not any(entry.input(options.old) or entry.input(options.new) for entry in entries):
         known = sorted({tensor.name for entry in entries for tensor in entry.inputs})

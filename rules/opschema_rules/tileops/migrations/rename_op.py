@@ -35,7 +35,7 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
     found = [entry for entry in entries if entry.name == options.old]
     taken = [entry for entry in entries if entry.name == options.new]
     if not is_name(options.new):
-        raise OptionError(f"`{options.new}` is no name for a class")
+        raise OptionError(f"`{options.new}` is not a name for a class")
     if found and taken:
         raise OptionError(f"there is an op `{options.new}` already, in {taken[0].file.path}")
     if not found and not taken:
@@ -105,7 +105,7 @@ class _Renaming(msgspec.Struct, frozen=True):
     def rewrite(self, source: Source) -> str:
         """Draft the edits of one file; returned is why its other mentions stay."""
         if is_history(source.path):
-            return "the file tells what was"
+            return "the file is a history"
         if not source.path.endswith(EDITED):
             return "files of this kind are not rewritten"
         file = self.draft.project.python(source.path) if source.path.endswith(".py") else None

@@ -72,7 +72,7 @@ class RooflineCode:
                 path is not None and roofline_function(entry) is None and _word(shape).search(self.draft.text(path))
             )
             if unknown and node is not None:
-                text = f"`{name}` may read `{shape}`, which is now `{self.renamed[shape]}`; it is no function that is known"
+                text = f"`{name}` may read `{shape}`, which is now `{self.renamed[shape]}`; it is not a function that is known"
                 yield Note(entry.at(node), text)
 
     def _mentions(self, ref: FunctionRef) -> bool:

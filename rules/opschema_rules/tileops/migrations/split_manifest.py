@@ -37,7 +37,7 @@ class SplitManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def find(draft: Draft, options: SplitManifest) -> Iterator[Site]:
     """The files from which entries go, and those whose `ops:` does."""
     if options.folder and not is_inside(options.folder.rstrip("/")):
-        raise OptionError(f"`{options.folder}` is no folder of the workspace")
+        raise OptionError(f"`{options.folder}` is not a folder of the workspace")
     check_files(draft, options.file)
     _check_key(draft, options)
     for manifest in manifests(draft):

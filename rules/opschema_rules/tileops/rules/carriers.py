@@ -172,7 +172,7 @@ def carrier_same_as(op: OpImplementation) -> Iterator[Diagnostic]:
     """
     for found in carriers_of(op.entry.manifest).inputs_of(op):
         dtypes = f"`{found.tensor.dtype}`" if found.tensor.dtype else "its dtypes"
-        carrier = op.entry.related(found.tensor.key, f"`{found.tensor.name}` is no argument of `forward()`")
+        carrier = op.entry.related(found.tensor.key, f"`{found.tensor.name}` is not an argument of `forward()`")
         for lent in found.lent:
             yield Diagnostic(
                 f"`{lent.tensor.name}` takes its dtype from the carrier `{found.tensor.name}`, which no call passes; "

@@ -96,7 +96,7 @@ def _kinds_in(text: str) -> set[str]:
 
 
 def _are_alike(declared: set[str], taken: set[str]) -> bool:
-    """Whether a parameter of the code may be the one that is declared; a tensor is no param."""
+    """Whether a parameter of the code may be the one that is declared; a tensor is not a param."""
     return taken != {"Tensor"} and (not declared or not taken or not declared.isdisjoint(taken))
 
 

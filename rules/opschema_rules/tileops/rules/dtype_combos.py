@@ -147,7 +147,7 @@ def _unknown_columns(entry: OpEntry, combo: Combo) -> Iterator[tuple[str, str | 
 
 
 def _unknown_column(entry: OpEntry, key: Node, best: str | None) -> Diagnostic:
-    message = f"`{key.value}` is no tensor of the signature" + did_you_mean(best)
+    message = f"`{key.value}` is not a tensor of the signature" + did_you_mean(best)
     return Diagnostic(message, entry.at(key), ops=(entry.name,))
 
 

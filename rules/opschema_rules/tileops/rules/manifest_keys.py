@@ -15,7 +15,7 @@ from opschema_rules.tileops.op_keys import is_name, misnomer
 from opschema_rules.tileops.proofs import VALIDATOR
 
 RESERVED_KEYS = ("dtypes", "label")
-"""Keys of a workload row that are no params."""
+"""Keys of a workload row that are not params."""
 
 
 @rule("MAN102", "duplicate-op")

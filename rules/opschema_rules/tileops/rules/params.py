@@ -59,7 +59,7 @@ def param_type(entry: OpEntry) -> Iterator[Diagnostic]:
         if node is not None and problem is not None:
             reason, span = problem
             place = entry.inner(node, span) if span.start < span.end else node
-            message = f"`{param.type}` is no type expression: {reason}"
+            message = f"`{param.type}` is not a type expression: {reason}"
             yield Diagnostic(message, entry.at(place), ops=(entry.name,))
 
 

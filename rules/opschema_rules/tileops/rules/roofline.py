@@ -44,7 +44,7 @@ def roofline_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             parse_expression(formula.text)
         except ExpressionSyntaxError as error:
             place = entry.at(entry.inner(formula.node, (error.offset, error.offset + 1)))
-            yield Diagnostic(f"`{formula.where}` is no Python expression: {error.reason}", place, ops=(entry.name,))
+            yield Diagnostic(f"`{formula.where}` is not a Python expression: {error.reason}", place, ops=(entry.name,))
 
 
 @rule("ROO102", "roofline-unbound", candidates=foreign_names)
@@ -166,7 +166,7 @@ def roofline_form(entry: OpEntry) -> Iterator[Diagnostic]:
 
 def _misnamed(formula: Formula, taken: Set[str]) -> Iterator[tuple[str, Span]]:
     if not formula.name.isidentifier():
-        yield f"the variable `{formula.name}` is no Python name", formula.key.span
+        yield f"the variable `{formula.name}` is not a Python name", formula.key.span
     elif formula.name in taken:
         yield f"the variable `{formula.name}` hides what formulas know by that name; rename it", formula.key.span
 

@@ -130,7 +130,7 @@ def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
     if faulty:
         result, fault = faulty[0]
     elif _always_nothing(found):
-        result, fault = found[0], "is 0 on every workload row, though it is no literal `0`"
+        result, fault = found[0], "is 0 on every workload row, though it is not a literal `0`"
     else:
         return
     readings = _readings(result)
@@ -160,7 +160,7 @@ def _fault(entry: OpEntry, result: Result) -> str:
 
 
 def _is_explained(entry: OpEntry, result: Result) -> bool:
-    """Whether a formula is no arithmetic where it has to be, or uses an optional input that the row leaves out."""
+    """Whether a formula is not arithmetic where it has to be, or uses an optional input that the row leaves out."""
     formula, expression = result.formula, result.formula.expression
     held = formula.layer == "arithmetic" and entry.manifest.spec.knows("roofline-names")
     if held and expression is not None and next(not_arithmetic(expression.tree), None) is not None:

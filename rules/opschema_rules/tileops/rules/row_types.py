@@ -203,6 +203,6 @@ def _sizes(entry: OpEntry, row: Row, tensor: Tensor, node: Node, data: list[Data
             continue
         number = plain_value(size) if isinstance(size, str) else None
         hint = f"; write `{number}` without quotes" if type(number) is int and number >= 0 else ""
-        message = f"`{key}` has the size `{_written(entry, item)}`; a size is a whole number from 0 up{hint}"
+        message = f"`{key}` has the size `{_written(entry, item)}`; a size is an integer from 0 up{hint}"
         related = (entry.related(tensor.key, "the tensor"),)
         yield Diagnostic(message, entry.at(item if item.start < item.end else node), related, ops=(entry.name,))

@@ -46,7 +46,9 @@ def rule_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
         except ExpressionSyntaxError as error:
             place = entry.at(entry.inner(item.node, (error.offset, error.offset + 1)))
             hint = "; compare with `==`" if item.text[error.offset : error.offset + 1] == "=" else ""
-            yield Diagnostic(f"the shape rule is no Python expression: {error.reason}{hint}", place, ops=(entry.name,))
+            yield Diagnostic(
+                f"the shape rule is not a Python expression: {error.reason}{hint}", place, ops=(entry.name,)
+            )
 
 
 @rule("SHP106", "optional-unguarded", pure=True)

@@ -68,7 +68,9 @@ def static_dim_form(entry: OpEntry) -> Iterator[Diagnostic]:
             continue
         tensor, axis = match.groups()
         if tensor not in inputs and _is_whole(entry, "inputs"):
-            message = f"the static dimension `{key.value}` reads `{tensor}`, which is no input{closest(tensor, inputs)}"
+            message = (
+                f"the static dimension `{key.value}` reads `{tensor}`, which is not an input{closest(tensor, inputs)}"
+            )
             yield Diagnostic(message, entry.at(entry.inner(node, match.span(1))), ops=(entry.name,))
         if not re.fullmatch(r"-?\d+", axis, re.ASCII) and axis not in params and _is_whole(entry, "params"):
             message = f"the axis `{axis}` of the static dimension `{key.value}` is neither an integer nor a param"
@@ -213,7 +215,7 @@ def constraint_dim(entry: OpEntry) -> Iterator[Diagnostic]:
         dims = None if declaration.problems else [item.text for item in declaration.dimensions or ()]
         for key, value in entry.file.document.follow(owner).pairs():
             if key.kind == "scalar" and dims is not None and key.value not in dims and key.value != "<<":
-                message = f"`{key.value}` is no dimension of `{tensor.name}`, whose shape is `{text}`"
+                message = f"`{key.value}` is not a dimension of `{tensor.name}`, whose shape is `{text}`"
                 related = (entry.related(tensor.node.get("shape") or tensor.node, "the shape"),)
                 yield Diagnostic(message + closest(key.value, dims), entry.at(key), related, ops=(entry.name,))
             yield from _predicate(entry, entry.file.document.follow(value))

@@ -73,7 +73,7 @@ def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[D
     if target is None and entry.status == "spec-only" and not isinstance(entry.op_class, ClassRef):
         return
     target = target or (_close_by(entry.manifest, path) if by_name else None)
-    text = f"`source.{key}` names `{path}`, which is no file"
+    text = f"`source.{key}` names `{path}`, which is not a file"
     fix = None
     if target is not None:
         new = _as_written(entry.manifest, key, path, target)

@@ -26,7 +26,7 @@ _CLOSE = 0.8
 """The similarity of a misspelt key to the one that was meant (difflib's ratio)."""
 
 PARTS = ("signature", "workloads", "roofline", "source")
-"""Keys of entries; a mapping without any of them is no entry."""
+"""Keys of entries; a mapping without any of them is not an entry."""
 
 _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames")
 """Keywords that speak of a mapping's keys, not of the value as a whole."""
@@ -103,7 +103,7 @@ def _roots(manifest: Manifest) -> Iterator[Diagnostic]:
 
 
 def _other_ops(manifest: Manifest) -> Iterator[Diagnostic]:
-    """Keys that cannot be the name of an op, so that what they hold is no entry."""
+    """Keys that cannot be the name of an op, so that what they hold is not an entry."""
     for file in manifest.files:
         owner = entries_node(file)
         for key, _ in owner.pairs() if owner is not None else ():

@@ -128,7 +128,7 @@ def _flag(entry: OpEntry, flag: str) -> Iterator[Diagnostic]:
 
 def _not_true(entry: OpEntry, name: str, flag: str, owner: Node, value: Node) -> Diagnostic:
     written = entry.file.source.text[value.start : value.end] if value.kind == "scalar" else ""
-    shown = f"`{written}`" if written else "empty" if value.kind == "scalar" else "no scalar"
+    shown = f"`{written}`" if written else "empty" if value.kind == "scalar" else "not a scalar"
     message = f"`inputs.{name}.{flag}` is {shown}; it must be literal `true`, or be left out"
     off = value.kind == "scalar" and scalar_value(value) is False
     fix = yaml_fix(entry, f"remove `{flag}`", lambda: remove_key(entry.file, owner, flag)) if off else None

@@ -87,7 +87,7 @@ def _may_be_a_type(entry: OpEntry, wrong: WrongName) -> bool:
 
 def _misspelt(entry: OpEntry, param: ParamDecl, node: Node, wrong: WrongName) -> Diagnostic:
     place = entry.at(entry.inner(node, wrong.span))
-    kind = "a function of Python and no type" if is_function(wrong.name) else "no type that Python or the tree knows"
+    kind = "a function of Python, not a type" if is_function(wrong.name) else "not a type that Python or the tree knows"
     message = f"`{wrong.name}` in the type of `{param.name}` is {kind}; did you mean `{wrong.meant}`?"
     return Diagnostic(message, place, fix=_respelt(entry, node, wrong), ops=(entry.name,))
 

@@ -189,7 +189,7 @@ def _row_keys(entry: OpEntry, row: Row, keys: RowKeys) -> Iterator[Diagnostic]:
         yield Diagnostic(message, entry.at(row.node), related, ops=(entry.name,))
     for key, meant in stray.items():
         if meant is None:
-            message = f"`{key}` is no param of the op; a row has `{keys.shape}`, `dtypes`, `label` and params"
+            message = f"`{key}` is not a param of the op; a row has `{keys.shape}`, `dtypes`, `label` and params"
             yield Diagnostic(message, entry.at(_key(row, key)), ops=(entry.name,))
         elif meant != "dtypes":  # a row without `dtypes` is MAN101's
             yield _misspelt(entry, row, keys, key, meant)
@@ -197,7 +197,7 @@ def _row_keys(entry: OpEntry, row: Row, keys: RowKeys) -> Iterator[Diagnostic]:
 
 def _misspelt(entry: OpEntry, row: Row, keys: RowKeys, key: str, meant: str) -> Diagnostic:
     related = (entry.related(keys.input.key, "the only input"),) if meant == keys.shape else ()
-    message = f"`{key}` is no param of the op; did you mean `{meant}`?"
+    message = f"`{key}` is not a param of the op; did you mean `{meant}`?"
     if meant == keys.shape and key.endswith("_shape"):
         name = keys.input.name
         message = f"`{key}` is the shape of no input; the row must give the shape of `{name}` as `{meant}`"

@@ -67,7 +67,7 @@ def _keys(subject: ManifestFile) -> Iterator[Diagnostic]:
             if target.kind != "scalar":
                 kind = "mapping" if target.is_mapping else "list"
                 message = (
-                    f"a {kind} is the key here; loaders refuse it, and with it the whole file: write a key of text"
+                    f"a {kind} is the key here; loaders reject it, and with it the entire file: write a key of text"
                 )
                 yield _refused(subject, key.span, message)
             elif key.value == "<<" and not key.style and not key.tag:
@@ -87,8 +87,8 @@ def _merge(subject: ManifestFile, value: Node, key: Node) -> Iterator[Diagnostic
         if not file.document.follow(item).is_mapping:
             span = item.span if item.start < item.end else key.span
             written = short(file.source.text[item.start : item.end])
-            what = f"`{written}`, which is no mapping" if written else "nothing"
-            message = f"`<<` merges {what}; loaders refuse it, and with it the whole file"
+            what = f"`{written}`, which is not a mapping" if written else "nothing"
+            message = f"`<<` merges {what}; loaders reject it, and with it the entire file"
             yield _refused(subject, span, message)
 
 
@@ -127,7 +127,7 @@ def _tabs_in(text: str, start: int, end: int) -> Iterator[Span]:
 def _tab(subject: ManifestFile, span: Span, why_unsafe: str = "") -> Diagnostic:
     edits = (FileEdit(subject.file.path, Edit(span, " ")),)
     fix = Fix("write a space", edits, "unsafe" if why_unsafe else "safe", why_unsafe)
-    return _refused(subject, span, "PyYAML takes no tab here, and refuses the whole file; write a space", fix)
+    return _refused(subject, span, "PyYAML takes no tab here, and rejects the entire file; write a space", fix)
 
 
 # Encodings.

@@ -92,7 +92,7 @@ def _duplicate(subject: ManifestFile, mapping: Node, first: tuple[Node, Node], l
     file = subject.file
     text = file.source.text
     same = text[first[1].start : first[1].end] == text[later[1].start : later[1].end]
-    again = "with the same value" if same else "and the reader drops the first value without a word"
+    again = "with the same value" if same else "and the reader silently drops the first value"
     return Diagnostic(
         f"the key `{later[0].value}` is given twice, {again}; keep one",
         Place(file.path, later[0].span),
@@ -300,5 +300,5 @@ def yaml_tag(subject: ManifestFile) -> Iterator[Diagnostic]:
     root = subject.file.root
     for node in root.walk() if root is not None else ():
         if node.tag and node.tag != "!" and node.tag not in _TAGS:
-            message = f"a safe loader refuses the tag `{node.tag}`, and with it the whole file; drop the tag"
+            message = f"a safe loader rejects the tag `{node.tag}`, and with it the entire file; drop the tag"
             yield Diagnostic(message, Place(subject.file.path, node.span), ops=_op_at(subject, node))

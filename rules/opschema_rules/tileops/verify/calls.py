@@ -43,7 +43,7 @@ def shape_of(bound: BoundRow, name: str) -> tuple[int, ...] | None:
 
 
 def passed_inputs(entry: OpEntry, row: Row, carriers: Collection[str]) -> Passed | str:
-    """Inputs that a call by a row passes; else why they are not known or not allowed. Carriers are no arguments of a call."""
+    """Inputs that a call by a row passes; else why they are not known or not allowed. Carriers are not arguments of a call."""
     repeated = sorted(row.repeated)
     if repeated:
         return f"the row gives `{repeated[0]}` twice"

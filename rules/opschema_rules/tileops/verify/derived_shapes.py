@@ -21,7 +21,7 @@ _MORE = (41, 73, 56, 112, 224, 448)
 _TAILS = (33, 65, 97, 129, 257)
 
 ALIGNMENT = 8
-"""A size that is no multiple of it is unaligned."""
+"""A size that is not a multiple of it is unaligned."""
 
 
 class _State(msgspec.Struct, frozen=True):

@@ -34,7 +34,7 @@ def assignments(entry: OpEntry, dtype: str, passed: Collection[str]) -> list[Ass
     ``dtype_combos`` says which go together. Where an input does not admit it, each of its dtypes makes an assignment.
     """
     if not is_dtype(dtype):
-        return f"`{dtype}` is no dtype"
+        return f"`{dtype}` is not a dtype"
     allowed = entry.dtypes.dtypes
     unread = next((name for name in passed if name not in allowed), None)
     if unread is not None:

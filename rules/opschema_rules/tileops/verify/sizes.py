@@ -110,7 +110,7 @@ class Sizes:
                 yield site
 
     def _free(self, site: Site, taken: Collection[Site]) -> FreeSize | None:
-        """The size that one integer changes, without sites in ``taken``; None if it cannot change, or is no tensor's size."""
+        """The size that one integer changes, without sites in ``taken``; None if it cannot change, or is not a tensor's size."""
         value = value_at(self.row, site)
         for probe in _PROBES:
             found = self._tied(site, probe) if probe != value else None

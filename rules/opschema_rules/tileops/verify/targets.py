@@ -20,7 +20,7 @@ def target(op: OpImplementation) -> Target | str:
     module = op.program.module_name(path)
     names = module.split(".")
     if not all(name.isidentifier() for name in names):
-        return f"`{path}` cannot be imported: `{module}` is no module's name"
+        return f"`{path}` cannot be imported: `{module}` is not a module's name"
     depth = len(names) + (1 if path.endswith("/__init__.py") else 0)
     folder = "/".join(path.split("/")[:-depth]) or "."
     root = str(op.entry.manifest.project.workspace.root)

@@ -78,7 +78,7 @@ def no_decorator(operator: Operator) -> Iterator[Diagnostic]:
     for item in operator.registrations:
         if item.refused and item.body is not None and _surely_raises(item, item.body):
             yield Diagnostic(
-                f"`{item.refused}()` takes its function at once and is no decorator without it:"
+                f"`{item.refused}()` takes its function at once and is not a decorator without it:"
                 " torch raises a `TypeError` here",
                 item.place,
                 _taken(item),

@@ -138,7 +138,7 @@ def device_types(operator: Operator) -> Iterator[Diagnostic]:
     for word in sorted(definition.device_types):
         kind, _, index = word.partition(":")
         if kind in _SLIPS or (index and kind in ("cpu", "cuda", "xpu", "mps")):
-            message = f'`"{word}"` is no device type that torch takes here: write `"{_SLIPS.get(kind, kind)}"`'
+            message = f'`"{word}"` is not a device type that torch takes here: write `"{_SLIPS.get(kind, kind)}"`'
             yield Diagnostic(message, place, ops=(operator.title,))
     if any(item.type.base in ("Tensor", "") for item in schema.arguments):
         return

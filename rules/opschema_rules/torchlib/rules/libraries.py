@@ -150,7 +150,7 @@ def _refused(made: Made) -> Iterator[Diagnostic]:
         yield Diagnostic("`Library` lacks its kind: `DEF`, `IMPL` or `FRAGMENT`", made.body.at(made.call))
     elif made.kind is not None and made.kind not in KINDS:
         meant = made.kind.upper() if made.kind.upper() in KINDS else ""
-        message = f"`{made.kind}` is no kind of library; torch knows `DEF`, `IMPL` and `FRAGMENT`"
+        message = f"`{made.kind}` is not a kind of library; torch knows `DEF`, `IMPL` and `FRAGMENT`"
         yield _replaced(made.body, made.arguments["kind"], meant, message)
     defines = made.kind in ("DEF", "FRAGMENT")
     if defines and made.namespace in RESERVED:
@@ -170,7 +170,7 @@ def _other_case(body: Body, key: Expr) -> Iterator[Diagnostic]:
     if isinstance(key.value, str):
         meant = _BY_LOWER.get(key.value.lower())
         if meant is not None and meant != key.value:
-            yield _replaced(body, key, meant, f"`{key.value}` is no dispatch key; torch knows `{meant}`")
+            yield _replaced(body, key, meant, f"`{key.value}` is not a dispatch key; torch knows `{meant}`")
 
 
 def _replaced(body: Body, written: Expr, meant: str, message: str) -> Diagnostic:

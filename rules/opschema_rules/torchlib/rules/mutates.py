@@ -75,7 +75,7 @@ def mutates_args(operator: Operator) -> Iterator[Diagnostic]:
             message = f"`mutates_args` names `{item.name}`, and the function has no such parameter"
             yield Diagnostic(message, item.place, side, ops=(operator.title,))
         elif item.kind == "mutates-type":
-            message = f"`mutates_args` names `{item.name}`, which is no tensor: it is `{item.written}` in the schema"
+            message = f"`mutates_args` names `{item.name}`, which is not a tensor: it is `{item.written}` in the schema"
             related = (Related(item.place, "the parameter"),)
             place = operator.definition.mutates_place or item.place
             yield Diagnostic(message, place, related, ops=(operator.title,))

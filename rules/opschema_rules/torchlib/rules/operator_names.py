@@ -76,7 +76,9 @@ def operator_name(operator: Operator) -> Iterator[Diagnostic]:
     for name in sorted(operator.names or ()):
         reason = _ill_named(name)
         if reason:
-            yield Diagnostic(f"`{name}` is no operator's name: {reason}", definition.name_place, ops=(operator.title,))
+            yield Diagnostic(
+                f"`{name}` is not an operator's name: {reason}", definition.name_place, ops=(operator.title,)
+            )
 
 
 def _is_named_apart(operator: Operator) -> bool:
@@ -100,7 +102,7 @@ def _ill_named(name: str) -> str:
         return "`default` cannot name an overload"
     for part in (parts[0], own, *([overload] if overload else [])):
         if not _NAME.fullmatch(part) or part in KEYWORDS:
-            return f"`{part}` is no identifier that a schema takes"
+            return f"`{part}` is not an identifier that a schema takes"
     return ""
 
 

@@ -280,7 +280,7 @@ _CHOOSING = ("if", "try", "continue", "break", "return")
 
 
 def _misused_item(part: Expr, rest: str, passed: Sequence[Argument]) -> Iterator[Argument]:
-    """The argument that ``rest[i]`` is, if it is no tensor and is used as one."""
+    """The argument that ``rest[i]`` is, if it is not a tensor and is used as one."""
     for used in _used_as_tensors(part):
         index = used.items[1].value if used.kind == "subscript" and _is_name(used.items[0], rest) else None
         if isinstance(index, int) and index < len(passed) and _is_no_tensor(passed[index]):
@@ -290,7 +290,7 @@ def _misused_item(part: Expr, rest: str, passed: Sequence[Argument]) -> Iterator
 def _in_loop(
     target: Expr, iterable: Expr, parts: Sequence[Expr], rest: str, passed: Sequence[Argument]
 ) -> Iterator[Argument]:
-    """The first that is no tensor, if a loop uses all of them as tensors."""
+    """The first that is not a tensor, if a loop uses all of them as tensors."""
     if not _is_name(iterable, rest) or any(part.kind in ("ifexp", "boolop") for part in parts):
         return
     if any(_is_name(used, target.text) for part in parts for used in _used_as_tensors(part) if target.kind == "name"):

@@ -192,7 +192,7 @@ def _unpacked(gradient: Gradient, setup: Body, unpack: Unpack) -> Iterator[Diagn
         return
     if len(order) == len(names):
         message = (
-            f"unpacks `inputs` as {quoted(order)}; the schema's order is {quoted(names)}: each gets another's value"
+            f"unpacks `inputs` as {quoted(order)}; the schema's order is {quoted(names)}: the arguments are shifted"
         )
     else:
         message = f"unpacks `inputs` into {len(order)}; the schema has {times(len(names), 'argument')} before `*`: {quoted(names)}"

@@ -262,8 +262,8 @@ def _words(item: Mismatch) -> str:
     names = quoted(param.name for param in item.params)
     when = "every call fails" if item.always else "a call that passes more than the defaults fails"
     words = {
-        "reordered": f"takes {names} where the schema passes {declared_names}, by place: each gets another's value",
-        "shifted": f"does not take {declared_names}, which the schema passes before {names}: each gets another's value",
+        "reordered": f"takes {names} where the schema passes {declared_names}, by place: the arguments are shifted",
+        "shifted": f"does not take {declared_names}, which the schema passes before {names}: the arguments are shifted",
         "missing": f"does not take {declared_names}, which the schema passes: {when}",
         "missing-keyword": f"does not take {declared_names}, which the schema passes by name: {when}",
         "extra": f"requires {names}, which the schema does not pass: every call fails",

@@ -227,12 +227,12 @@ def test_what_is_compiled_conditionally_is_noted() -> None:
         (
             ["header=csrc/type.h", "backend=X", "output=csrc/type.h"],
             HEADER,
-            "-o output=csrc/type.h: this is no YAML of a backend",
+            "-o output=csrc/type.h: this is not the YAML of a backend",
         ),
         (
             ["header=csrc/type.h", "backend=X", "output=../x.yaml"],
             HEADER,
-            "-o output=../x.yaml: this is no path of a YAML file in the workspace",
+            "-o output=../x.yaml: this is not a path of a YAML file in the workspace",
         ),
     ],
 )

@@ -89,7 +89,7 @@ def test_blank_lines_between_all_items_stay_between_them() -> None:
         done.files[YAML]
         == HEAD + "supported:\n  - a\n\n  - c\n\n  - mul.out:\n      structured: true\nsymint: [z, a]\n"
     )
-    assert done.notes() == [f"{YAML}:10: sort `symint` by hand: it is no list with an item on each line"]
+    assert done.notes() == [f"{YAML}:10: sort `symint` by hand: it is not a list with an item on each line"]
 
 
 def test_each_list_keeps_to_its_order() -> None:

@@ -298,8 +298,8 @@ def test_what_takes_numbers_of_run_time(body: str) -> None:
         ("    n = min(M, 4)\n", "M", "whether `min()` does without is not known"),
         ("    def f(n=M):\n        pass\n", "M", "a default is evaluated once"),
         ("    def f():\n        return M + 1\n", "M", "it is returned, and what reads it is not known"),
-        ("    inner(A, 4, M)\n", "M", "`tile` of `inner()` is no number of run time"),
-        ("    inner(A, 4, M).launch(block=(M, 1, 1))\n", "M", "`tile` of `inner()` is no number of run time"),
+        ("    inner(A, 4, M)\n", "M", "`tile` of `inner()` is not a number of run time"),
+        ("    inner(A, 4, M).launch(block=(M, 1, 1))\n", "M", "`tile` of `inner()` is not a number of run time"),
         ("    inner(A, 4, 4).launch(block=M)\n", "M", "`block=` of a launch is known only when it is compiled"),
         ("    A.n = M\n", "M", "it is not assigned to a local, and what reads it is not known"),
     ],
@@ -323,8 +323,8 @@ def test_what_needs_it_at_compile_time(body: str, shown: str, reason: str) -> No
     [
         (KERNEL + "\nM = 8192\n", "`M` is assigned more than once, or not always"),
         (KERNEL.replace("M = 4096", "if x:\n    M = 4096"), "`M` is assigned more than once, or not always"),
-        (KERNEL.replace("M = 4096", "M = int(input())"), "`M` is not known to be a whole number"),
-        (KERNEL.replace("M = 4096", "M = True"), "`M` is not known to be a whole number"),
+        (KERNEL.replace("M = 4096", "M = int(input())"), "`M` is not known to be an integer"),
+        (KERNEL.replace("M = 4096", "M = True"), "`M` is not known to be an integer"),
         (KERNEL.replace("M = 4096", "M = 2**31"), "`M` has more than 32 bits"),
         (
             KERNEL.replace("M * 2)", "M * 2**20)"),
@@ -457,7 +457,7 @@ def test_one_parameter_stays_and_one_does_not() -> None:
     done = migrate("parameter-to-extent", files_of(other + GIVEN.replace("ROWS = 4096\n", "")))
     assert code(done).startswith(other.replace("ROWS", "M", 1))
     assert sorted(item.status for item in done.result.sites) == ["left", "migrated"]
-    assert next(item.note.message for item in done.result.notes) == "`3` is no constant of a module"
+    assert next(item.note.message for item in done.result.notes) == "`3` is not a constant of a module"
 
 
 def test_mentions_come_back() -> None:
@@ -474,7 +474,7 @@ def test_names_that_no_kernel_reads() -> None:
     with pytest.raises(OpschemaError, match="no kernel reads `Q` of its own module"):
         forward(KERNEL, "names=Q")
     for option in ("constant=1{}", "constant=class", "constant="):
-        with pytest.raises(OpschemaError, match="is no name of Python"):
+        with pytest.raises(OpschemaError, match="is not a name of Python"):
             forward(KERNEL, "names=M", option)
     with pytest.raises(OpschemaError, match="no kernel has a number `Q` for a parameter"):
         migrate("parameter-to-extent", files_of(KERNEL), "names=Q")
@@ -510,10 +510,10 @@ def test_a_parameter_becomes_a_constant() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (GIVEN.replace("ROWS)", "4096)"), "`4096` is no constant of a module"),
+        (GIVEN.replace("ROWS)", "4096)"), "`4096` is not a constant of a module"),
         (
             GIVEN.replace('launch("a", ROWS)', 'def f():\n    rows = 4096\n    launch("a", rows)'),
-            "`rows` is no constant of a module",
+            "`rows` is not a constant of a module",
         ),
         (GIVEN + 'COLUMNS = 3\nlaunch("b", COLUMNS)\n', "other calls pass `ROWS` here"),
         (GIVEN.replace("k(A, M)", "k(A, M // 2)"), "`launch()` passes something else as `M` than its own one"),
@@ -530,7 +530,7 @@ def test_a_parameter_becomes_a_constant() -> None:
         (GIVEN + "\n\ndef f(M):\n    return ROWS\n", "`M` is a local here"),
         (GIVEN.replace("M: fx.Int32, s", "M: fx.Int32 = 3, s"), "it has a default"),
         (GIVEN + "\nrun = k\n", "`k` is not called here but used as a value, so not all of its calls are known"),
-        (GIVEN.replace("ROWS = 4096", "ROWS = 4096 if x else 2"), "`ROWS` is not known to be a whole number"),
+        (GIVEN.replace("ROWS = 4096", "ROWS = 4096 if x else 2"), "`ROWS` is not known to be an integer"),
     ],
 )
 def test_parameters_that_stay(text: str, reason: str) -> None:

@@ -350,7 +350,7 @@ def test_uses_in_other_files_stand_against_it_too() -> None:
             OP.replace("n: int", "*, eps: float = 0.0, n: int"),
             "the op is not registered as it is: parameter `n` of `f()` is refused",
         ),
-        (OP.replace("n: int", "n: Tensor"), "`n` is no flag, but a tensor or a dataclass"),
+        (OP.replace("n: int", "n: Tensor"), "`n` is not a flag, but a tensor or a dataclass"),
         (
             OP.replace("= 1.0", "= [1]").replace("scale: float", "scale: list[int]"),
             "the default of `scale` is none that a schema keeps",
@@ -405,7 +405,7 @@ def test_options_that_fit_nothing() -> None:
     files = {**example_files([("python", OP)]), "opschema.toml": '[magi]\nmagi = "plain"\n'}
     with pytest.raises(OptionError, match="takes no dataclasses"):
         migrate_files(PACK, "group-flags", files, ["op=f", "flags=n", "name=Cfg"])
-    with pytest.raises(OptionError, match="is no name"):
+    with pytest.raises(OptionError, match="is not a name"):
         migrate_files(PACK, "group-flags", files, ["op=f", "flags=n", "name=class"])
 
 

@@ -957,7 +957,7 @@ def test_documents_that_still_demand_an_input_are_noted() -> None:
     notes = migrated(CLASS + REGISTRATION, **files).notes()
     assert [note for note in notes if ".md" in note] == [
         "guide/manifests.md:3: `at least one tensor input`: an op needs only params now; update this text",
-        "guide/manifests.md:8: ops without tensors are no exception any more; update this text",
+        "guide/manifests.md:8: ops without tensors are no longer an exception; update this text",
         "guide/manifests.md:10: `test_every_signature_has_inputs` accepts `inputs: {}` now; update this text",
     ]
 

@@ -56,7 +56,7 @@ def test_what_other_rules_name_stays_in_rules_and_rows() -> None:
     done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n")
     assert '- "n > 0"\n      - "x.shape[0] == 2 * n"\n' in done.text(YAML)
     assert "{x_shape: [4, 8], n: 4," in done.text(YAML)
-    said = "this rule of `ExampleFwdOp` names `n`, which is no parameter any more"
+    said = "this rule of `ExampleFwdOp` names `n`, which is not a parameter any more"
     assert [message for path, _, message in done.said if path == YAML] == [said, said]
 
 
@@ -166,7 +166,7 @@ def test_what_another_rule_equates_has_a_value() -> None:
     signature = SIGNATURE.replace('"x.shape[0] == 2"', '"n == x.shape[0]"') + roofline
     done = migrate(files(("yaml", signature), ("python", OP)), DROP, param="n")
     assert "n: {type: int}" not in done.text(YAML)
-    assert "`roofline.flops` of `ExampleFwdOp` names `n`, which is no parameter any more" in [
+    assert "`roofline.flops` of `ExampleFwdOp` names `n`, which is not a parameter any more" in [
         item[2] for item in done.said
     ]
 

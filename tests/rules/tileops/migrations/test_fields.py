@@ -206,9 +206,9 @@ def test_mappings_side_by_side_that_are_left_empty() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "a..b", "value": "1"}, "`a..b` is no path such as `source.bench`"),
-        ({"path": "a", "value": "[1"}, "`[1` is no YAML value"),
-        ({"path": "a", "value": "1", "where": "implemented"}, "`implemented` is no condition"),
+        ({"path": "a..b", "value": "1"}, "`a..b` is not a path such as `source.bench`"),
+        ({"path": "a", "value": "[1"}, "`[1` is not a YAML value"),
+        ({"path": "a", "value": "1", "where": "implemented"}, "`implemented` is not a condition"),
         ({"path": "a", "value": "1", "op": "OneFwdOpp"}, "no op is called `OneFwdOpp`; did you mean `OneFwdOp`?"),
     ],
 )

@@ -267,8 +267,8 @@ def test_a_renaming_left_half_done_is_completed() -> None:
     [
         ({"old": "x", "new": "y", "op": "ExampleFwdOp"}, "`ExampleFwdOp` declares `y` already"),
         ({"old": "q", "new": "r"}, "no op that is named has an input `q`"),
-        ({"old": "x", "new": "in"}, "`in` is no name for an input"),
-        ({"old": "x", "new": "a-b"}, "`a-b` is no name for an input"),
+        ({"old": "x", "new": "in"}, "`in` is not a name for an input"),
+        ({"old": "x", "new": "a-b"}, "`a-b` is not a name for an input"),
         ({"old": "x", "new": "input", "op": "Exampel*"}, "no op is called `Exampel*`"),
     ],
 )
@@ -414,7 +414,7 @@ def test_a_roofline_function_that_is_not_of_the_workspace() -> None:
 def test_a_roofline_that_is_no_function_is_noted(formulas: str) -> None:
     done = renamed(by_func(formulas))
     assert FORMULAS not in done.texts
-    said = "`example_roofline` may read `x_shape`, which is now `input_shape`; it is no function that is known"
+    said = "`example_roofline` may read `x_shape`, which is now `input_shape`; it is not a function that is known"
     assert [message for path, _, message in done.said if path == YAML] == [said]
 
 

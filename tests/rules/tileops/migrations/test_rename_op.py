@@ -83,7 +83,7 @@ def test_history_data_and_longer_names_come_back_as_notes() -> None:
     done = migrate(texts, RENAME, **OLD_NEW)
     assert {path for path in texts if done.text(path) != texts[path]} == {YAML, CODE, TEST, BENCH}
     assert done.said == [
-        ("CHANGELOG.md", 1, "`ExampleFwdOp` stays here: the file tells what was"),
+        ("CHANGELOG.md", 1, "`ExampleFwdOp` stays here: the file is a history"),
         ("lab/toy.py", 1, "`TestExampleFwdOp` holds the old name `ExampleFwdOp`"),
         ("results.json", 1, "`ExampleFwdOp` stays here: files of this kind are not rewritten"),
     ]
@@ -127,7 +127,7 @@ def test_a_key_whose_class_has_the_new_name_already(old: str) -> None:
     ("options", "message"),
     [
         ({"old": "ExampelFwdOp", "new": "SampleFwdOp"}, "no op is called `ExampelFwdOp`; did you mean `ExampleFwdOp`?"),
-        ({"old": "ExampleFwdOp", "new": "Sample-Op"}, "`Sample-Op` is no name for a class"),
+        ({"old": "ExampleFwdOp", "new": "Sample-Op"}, "`Sample-Op` is not a name for a class"),
         (
             {"old": "ExampleFwdOp", "new": "ExampleKernel"},
             "kit/kernels/example.py defines a class `ExampleKernel` already",

@@ -153,7 +153,7 @@ def test_merging_is_the_reverse() -> None:
 
 
 def test_merging_one_file_that_is_named() -> None:
-    """Once it is emptied it is no file of the manifest any more, and still no unknown name."""
+    """Once it is emptied it is not a file of the manifest any more, and still no unknown name."""
     named, other = FOLDER + "norm.yaml", FOLDER + "reduction.yaml"
     texts = {**{name: body for name, body in files().items() if name != YAML}, named: NORM, other: REDUCE}
     done = migrate(texts, MERGE, to=YAML, file=named)
@@ -181,12 +181,12 @@ def test_merging_below_ops() -> None:
             f"no file of a manifest is `kit/manifest/exmple.yaml`; did you mean `{YAML}`?",
         ),
         (SPLIT, {"into": "short: ; far: NormOp"}, "`short:` is not written as `file: Op, Op`"),
-        (SPLIT, {"into": "a..b"}, "`a..b` is no path such as `source.bench`"),
+        (SPLIT, {"into": "a..b"}, "`a..b` is not a path such as `source.bench`"),
         (SPLIT, {"into": "a: NormOp; b: Norm*"}, "`NormOp` is in two groups, `a` and `b`"),
-        (SPLIT, {"into": "family", "folder": "kit/../../out"}, "`kit/../../out` is no folder of the workspace"),
-        (MERGE, {"to": "kit//ops.yaml"}, "`kit//ops.yaml` is no YAML file of the workspace"),
-        (MERGE, {"to": "ops.txt"}, "`ops.txt` is no YAML file of the workspace"),
-        (MERGE, {"to": "../ops.yaml"}, "`../ops.yaml` is no YAML file of the workspace"),
+        (SPLIT, {"into": "family", "folder": "kit/../../out"}, "`kit/../../out` is not a folder of the workspace"),
+        (MERGE, {"to": "kit//ops.yaml"}, "`kit//ops.yaml` is not a YAML file of the workspace"),
+        (MERGE, {"to": "ops.txt"}, "`ops.txt` is not a YAML file of the workspace"),
+        (MERGE, {"to": "../ops.yaml"}, "`../ops.yaml` is not a YAML file of the workspace"),
     ],
 )
 def test_options_that_do_not_fit(migration: Migration, options: dict[str, str], message: str) -> None:

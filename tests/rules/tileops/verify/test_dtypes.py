@@ -106,7 +106,7 @@ def test_combinations_that_differ_in_the_output_alone_leave_it_open() -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "reason"),
-    [("fp16", "`fp16` is no dtype"), ("int8", "no tensor of the declaration may be `int8`")],
+    [("fp16", "`fp16` is not a dtype"), ("int8", "no tensor of the declaration may be `int8`")],
 )
 def test_a_dtype_that_no_tensor_may_have(dtype: str, reason: str) -> None:
     assert dtypes('x: {dtype: "float16 | float32"}', 'y: {dtype: "same_as(x)"}', dtype) == {reason: {}}

@@ -61,7 +61,7 @@ def _note(source: Source, paragraph: Span, checks: Collection[str]) -> Iterator[
     exception = _EXCEPTION.search(text) if "ref_api" in text and "forward" in text else None
     if exception is not None:
         yield Note(
-            _at(source, paragraph, exception.span()), "ops without tensors are no exception any more; update this text"
+            _at(source, paragraph, exception.span()), "ops without tensors are no longer an exception; update this text"
         )
         return
     for name in sorted(checks):

@@ -60,7 +60,7 @@ class Outcome(msgspec.Struct):
         return any(item.op is not None and len(item.inputs) == len(item.op.entry.inputs) for item in mine)
 
     def remarks(self, gone: Gone) -> Iterator[Note]:
-        """Record in ``gone`` what the groups had; notes on the ops that are no custom ops any more."""
+        """Record in ``gone`` what the groups had; notes on the ops that are not custom ops any more."""
         subjects = [item for group in self.migrated for item in group.subjects]
         for carriers in dict.fromkeys(item.carriers for item in subjects):
             yield from unseen(carriers, [item for item in subjects if item.carriers is carriers])
