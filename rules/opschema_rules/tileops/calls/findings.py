@@ -34,11 +34,6 @@ class Difference(msgspec.Struct, frozen=True):
     observed_note: str
     others: tuple[Related, ...] = ()
 
-    @property
-    def key(self) -> tuple[str, int]:
-        """The file and place of the method, by which two ops have the same one."""
-        return self.method.file.path, self.method.function.start
-
 
 def is_explicit(manifest: Manifest, raised: Raised) -> bool:
     """Whether code raises by a statement of its own, to refuse a call: a method that is not implemented refuses none."""
@@ -50,13 +45,14 @@ def is_explicit(manifest: Manifest, raised: Raised) -> bool:
     )
 
 
-def settled(differences: Iterable[Difference], agreeing: set[tuple[str, int]]) -> Iterator[Diagnostic]:
-    """Findings of the differences; ``agreeing`` are the methods that some op has rightly."""
-    by_method: dict[tuple[str, int], list[Difference]] = {}
-    for item in differences:
-        by_method.setdefault(item.key, []).append(item)
-    for key, found in by_method.items():
-        if key in agreeing:
+def settled(compared: Iterable[tuple[FunctionRef, Difference | None]]) -> Iterator[Diagnostic]:
+    """Findings of methods that were compared with the entries of their ops, each with its difference; None where they agree."""
+    by_method: dict[tuple[str, int], list[Difference | None]] = {}
+    for method, difference in compared:
+        by_method.setdefault((method.file.path, method.function.start), []).append(difference)
+    for outcomes in by_method.values():
+        found = [item for item in outcomes if item is not None]
+        if len(found) < len(outcomes):
             yield from map(_at_entry, found)
         else:
             yield _at_code(found)

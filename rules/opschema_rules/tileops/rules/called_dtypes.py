@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.program import FunctionRef
@@ -65,14 +65,10 @@ def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    differences: list[Difference] = []
-    agreeing: set[tuple[str, int]] = set()
-    for op, method, outcome in _outcomes(manifest):
-        if outcome.refused:
-            differences.append(_refusal(op, method, outcome.refused))
-        else:
-            agreeing.add((method.file.path, method.function.start))
-    yield from settled(differences, agreeing)
+    yield from settled(
+        (method, _refusal(op, method, outcome.refused) if outcome.refused else None)
+        for op, method, outcome in _outcomes(manifest)
+    )
 
 
 def _outcomes(manifest: Manifest) -> Iterator[tuple[OpImplementation, FunctionRef, DtypeOutcome]]:
@@ -156,19 +152,10 @@ def dtype_accepted(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    differences: list[Difference] = []
-    agreeing: set[tuple[str, int]] = set()
-    for op, method, outcome in _outcomes(manifest):
-        if outcome.accepted:
-            differences.append(_acceptance(op, method, outcome))
-        else:
-            agreeing.add((method.file.path, method.function.start))
-    for item in settled(differences, agreeing):
-        yield _warning(item)
-
-
-def _warning(item: Diagnostic) -> Diagnostic:
-    return Diagnostic(item.message, item.place, item.related, ops=item.ops, severity=Severity.WARNING)
+    yield from settled(
+        (method, _acceptance(op, method, outcome) if outcome.accepted else None)
+        for op, method, outcome in _outcomes(manifest)
+    )
 
 
 def _acceptance(op: OpImplementation, method: FunctionRef, outcome: DtypeOutcome) -> Difference:

@@ -89,18 +89,19 @@ def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    differences: list[Difference] = []
-    agreeing: set[tuple[str, int]] = set()
+    yield from settled(_compared(manifest))
+
+
+def _compared(manifest: Manifest) -> Iterator[tuple[FunctionRef, Difference | None]]:
+    """The methods that were executed, each with the difference to show."""
     for outcome in _outcomes(manifest):
-        method = outcome.op.method(INFER)
+        method, found = outcome.op.method(INFER), _first(outcome)
         if method is None:
             continue
-        found = _first(outcome)
-        if found is None or returns_other_outputs(outcome.op):
-            agreeing.update([_key(method)] if outcome.checked and found is None else [])
-        else:
-            differences.append(_difference(outcome.op, method, found))
-    yield from settled(differences, agreeing)
+        if found is None and outcome.checked:
+            yield method, None
+        elif found is not None and not returns_other_outputs(outcome.op):
+            yield method, _difference(outcome.op, method, found)
 
 
 def _outcomes(manifest: Manifest) -> Iterator[OpOutcome]:
@@ -108,10 +109,6 @@ def _outcomes(manifest: Manifest) -> Iterator[OpOutcome]:
     for op in manifest.implementations if manifest.spec.knows("infer-shapes") else ():
         if op.entry.implemented and not manifest.repeats(op.entry):
             yield outcome_of(op)
-
-
-def _key(method: FunctionRef) -> tuple[str, int]:
-    return method.file.path, method.function.start
 
 
 def _first(outcome: OpOutcome) -> Mismatch | None:
