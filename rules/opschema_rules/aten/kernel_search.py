@@ -57,7 +57,7 @@ def of_other_name(project: Project, kernels: Collection[str], files: Sequence[st
     """The class of any name that defines most kernels, if these are more than a few."""
     names: dict[str, set[str]] = {}
     first: dict[str, tuple[str, Definition]] = {}
-    for path, definitions in project.scan(_READING, _cpp_files(project, files)):
+    for path, definitions in project.scan(_READING, cpp_files(project, files)):
         for item in definitions:
             if item.name in kernels:
                 names.setdefault(item.owner, set()).add(item.name)
@@ -71,10 +71,11 @@ def of_other_name(project: Project, kernels: Collection[str], files: Sequence[st
 
 def has_cpp(project: Project, files: Sequence[str] = ()) -> bool:
     """Whether there is a C++ file in which kernels may be."""
-    return any(True for _ in _cpp_files(project, files))
+    return any(True for _ in cpp_files(project, files))
 
 
-def _cpp_files(project: Project, files: Sequence[str]) -> Iterable[str]:
+def cpp_files(project: Project, files: Sequence[str] = ()) -> Iterable[str]:
+    """The C++ files of a tree; of ``files`` only (paths or patterns), if there are any."""
     paths = (path for path in project.workspace.files if is_cpp(path))
     return (path for path in paths if not files or any(fnmatchcase(path, item) for item in files))
 

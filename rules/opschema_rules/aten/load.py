@@ -17,6 +17,7 @@ from opschema_rules.aten.detection import AtenOptions, files_of
 from opschema_rules.aten.dialects import OF_OTHERS
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.kernel_matching import read_kernels
+from opschema_rules.aten.lazy_nodes import read_lazy_nodes
 from opschema_rules.aten.model import REFERENCE, BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.native import read_native, read_tags
 from opschema_rules.aten.reference import References
@@ -62,6 +63,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     loaded.ops = len(_operators(natives, backends))
     if backends:
         loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
+        loaded.late.append(lambda: read_lazy_nodes(project, backends, options.kernels))
     return loaded
 
 

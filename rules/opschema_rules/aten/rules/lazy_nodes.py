@@ -1,0 +1,100 @@
+"""What is written by hand for the nodes of a lazy tensor backend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count, listed
+from opschema_cli.suggestions import near_name
+from opschema_rules.aten.lazy_nodes import PARTS, LazyNodes
+from opschema_rules.aten.model import BackendItem
+
+_CLOSE = 0.8
+
+
+@rule("ATN632", "node-part-missing")
+def node_part_missing(lazy: LazyNodes) -> Iterator[Diagnostic]:
+    """A function is missing that has to be written for an operator under `full_codegen` or `ir_gen`.
+
+    pytorch/xla generates the class of the node that stands for the operator (`Acos` for `acos`, `EqScalar` for `eq.Scalar`).
+    Two functions are left to be written: the method `Acos::Lower`, and `AcosOutputShape`, which the constructor calls. Without
+    one of them the backend does not compile or link.
+
+    The rule applies where the tree defines the function for most of the listed operators, so that the tree is known to follow
+    this convention. In-place and out variants have no node of their own. A function that a macro may define is not missing.
+
+    Bad:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    full_codegen: [acos, abs, lcm]
+    ```
+
+    ```cpp ops_lower_fn.cpp
+    torch_xla::XlaOpVector Abs::Lower(LoweringContext* loctx) const { return ReturnOp(BuildAbs(operand(0)), loctx); }
+    torch_xla::XlaOpVector Acos::Lower(LoweringContext* loctx) const { return ReturnOp(xla::Acos(operand(0)), loctx); }
+    xla::Shape AbsOutputShape(const torch::lazy::Value& input) { return GetXlaShape(input); }
+    xla::Shape AcosOutputShape(const torch::lazy::Value& input) { return GetXlaShape(input); }
+    ```
+
+    Good:
+
+    ```yaml backend.yaml
+    backend: XLA
+    cpp_namespace: torch_xla
+    full_codegen: [acos, abs, eq.Scalar]
+    ```
+
+    ```cpp ops_lower_fn.cpp
+    #define LOWER(Node, build) XlaOpVector Node::Lower(LoweringContext* loctx) const { return ReturnOp(build(operand(0)), loctx); }
+    LOWER(Acos, xla::Acos)
+    torch_xla::XlaOpVector Abs::Lower(LoweringContext* loctx) const { return ReturnOp(BuildAbs(operand(0)), loctx); }
+    torch_xla::XlaOpVector EqScalar::Lower(LoweringContext* loctx) const { return ReturnOp(Equal(operand(0)), loctx); }
+    ```
+    """
+    expected = [pair for name in PARTS.values() for pair in _expected(lazy, name)]
+    missing: dict[str, tuple[BackendItem, list[str]]] = {}
+    for item, function in expected:
+        if function not in lazy.defined:
+            missing.setdefault(item.name, (item, []))[1].append(function)
+    free = lazy.defined.keys() - {function for _, function in expected}
+    for item, functions in missing.values():
+        yield _missing(lazy, item, functions, sorted(free))
+
+
+def _expected(lazy: LazyNodes, name: str) -> Sequence[tuple[BackendItem, str]]:
+    """The functions of one kind that the operators need; none where the tree does not define most of them."""
+    names = [(item, name.format(node)) for item, node in lazy.nodes if node not in lazy.perhaps]
+    return names if 2 * sum(name in lazy.defined for _, name in names) > len(names) else ()
+
+
+def _missing(lazy: LazyNodes, item: BackendItem, names: Sequence[str], free: Sequence[str]) -> Diagnostic:
+    near = [_near(name, free) for name in names]
+    what = f"no {listed(names, 'and no')}"
+    message = f"`{item.name}` is under `{item.section}`, and the C++ defines {what}, which its node needs"
+    found = [name for name in near if name is not None]
+    if found:
+        message += f"; did you mean {listed(found)}?"
+    related = [Related(lazy.defined[name], f"`{name}` is defined here") for name in found]
+    return Diagnostic(message, lazy.backend.at(item.name_node), tuple(related) or (_others(lazy),), ops=(item.name,))
+
+
+def _near(name: str, free: Sequence[str]) -> str | None:
+    """A function of the same kind whose node has nearly the same name."""
+    part = "::Lower" if name.endswith("::Lower") else "OutputShape"
+    nodes = [other.removesuffix(part) for other in free if other.endswith(part)]
+    near = near_name(name.removesuffix(part), nodes, _CLOSE)
+    return f"{near}{part}" if near is not None else None
+
+
+def _others(lazy: LazyNodes) -> Related:
+    """The file that defines most of what is there."""
+    names = {name.format(node) for name in PARTS.values() for _, node in lazy.nodes}
+    places = [place for name, place in lazy.defined.items() if name in names]
+    path, number = Counter(place.path for place in places).most_common(1)[0]
+    place = max((place for place in places if place.path == path), key=lambda item: item.span.start)
+    return Related(place, f"this file defines {count(number, 'function')} of other nodes")

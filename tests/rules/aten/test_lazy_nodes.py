@@ -1,0 +1,88 @@
+"""What is written by hand for the nodes of a lazy tensor backend, as in pytorch/xla."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Linted, lint_files
+from opschema_rules.aten.lazy_nodes import node_name
+from opschema_rules.aten.pack import PACK
+
+HEAD = "backend: XLA\ncpp_namespace: torch_xla\n"
+
+
+def lower(*nodes: str) -> str:
+    return "".join(
+        f"XlaOpVector {node}::Lower(LoweringContext* loctx) const {{ return f(g(), 1); }}\n" for node in nodes
+    )
+
+
+def shape(*nodes: str) -> str:
+    return "".join(f"xla::Shape {node}OutputShape(const torch::lazy::Value& x) {{\n  return x;\n}}\n" for node in nodes)
+
+
+def lint(lists: str, cpp: str) -> Linted:
+    return lint_files([PACK], {"xla.yaml": HEAD + lists, "ops_lower_fn.cpp": cpp}, ["ATN632"])
+
+
+def messages(lists: str, cpp: str) -> list[str]:
+    return [item.message for item in lint(lists, cpp).diagnostics]
+
+
+LISTED = "full_codegen: [acos, abs, eq.Scalar]\nir_gen: [_log_softmax]\n"
+NODES = ("Acos", "Abs", "EqScalar", "LogSoftmax")
+
+
+def test_the_names_of_nodes_are_torchgens() -> None:
+    names = ["acos", "eq.Scalar", "_adaptive_avg_pool2d_backward", "__lshift__.Tensor", "clamp.Tensor_minmax"]
+    assert [node_name(name) for name in names] == [
+        "Acos",
+        "EqScalar",
+        "AdaptiveAvgPool2dBackward",
+        "LshiftTensor",
+        "ClampTensorMinmax",
+    ]
+
+
+def test_a_missing_function_and_the_one_that_is_meant() -> None:
+    text = lower("Acoss", *NODES[1:]) + shape(*NODES)
+    assert messages(LISTED, text) == [
+        "`acos` is under `full_codegen`, and the C++ defines no `Acos::Lower`, which its node needs; did you mean"
+        " `Acoss::Lower`?"
+    ]
+    assert [lint(LISTED, text).text(item.place) for item in lint(LISTED, text).diagnostics[0].related] == [
+        "Acoss::Lower"
+    ]
+
+
+def test_an_operator_that_is_listed_without_its_functions() -> None:
+    linted = lint(LISTED.replace("acos", "lcm"), lower(*NODES[1:]) + shape(*NODES[1:]))
+    assert [item.message for item in linted.diagnostics] == [
+        "`lcm` is under `full_codegen`, and the C++ defines no `Lcm::Lower` and no `LcmOutputShape`, which its node needs"
+    ]
+    assert linted.diagnostics[0].related[0].message == "this file defines 6 functions of other nodes"
+
+
+@pytest.mark.parametrize(
+    ("lists", "cpp"),
+    [
+        (LISTED, lower(*NODES) + shape(*NODES)),
+        (LISTED, lower(*NODES)),  # shapes are inferred otherwise in this tree
+        (LISTED, lower("Acos")),  # most are elsewhere
+        (LISTED, "#define LOWER(n) X n::Lower(C* c) const { return 1; }\nLOWER(Acos)\n" + lower(*NODES[1:])),
+        ("full_codegen: [acos, abs, relu_, add.out]\n", lower("Acos", "Abs")),
+        ("supported: [acos, abs, sin]\n", lower("Acos", "Abs")),
+        (LISTED, "torch::lazy::NodePtr f() { return 1; }\n"),
+    ],
+)
+def test_what_misses_nothing(lists: str, cpp: str) -> None:
+    assert messages(lists, cpp) == []
+
+
+def test_comments_declarations_and_calls_define_nothing() -> None:
+    decoys = (
+        "// X Acos::Lower(LoweringContext* c) const { return 1; }\n"
+        "X Acos::Lower(LoweringContext* c) const;\n"
+        "X Other::Lower(LoweringContext* c) const { return Acos::Lower(c); }\n"
+    )
+    assert len(messages(LISTED, decoys + lower(*NODES[1:]))) == 1
