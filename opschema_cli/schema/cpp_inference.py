@@ -62,7 +62,7 @@ def _inferred(name: str) -> SchemaType | None:
     generic = _GENERIC.fullmatch(name)
     if generic is None:
         return None
-    items = [_inferred(item) for item in _arguments(generic[2])]
+    items = [_inferred(item) for item in split_arguments(generic[2])]
     known = [item for item in items if item is not None]
     if generic[1] == "array":
         known, items = known[:1], items[:1]
@@ -82,7 +82,7 @@ def _composed(name: str, items: Sequence[SchemaType]) -> SchemaType | None:
     return SchemaType("Dict", items=tuple(items)) if name in ("Dict", "unordered_map") else None
 
 
-def _arguments(text: str) -> list[str]:
+def split_arguments(text: str) -> list[str]:
     """The arguments of a template."""
     if not text.strip():
         return []
@@ -115,10 +115,10 @@ def returned_types(written: str) -> tuple[SchemaType | None, ...] | None:
         return ()
     generic = _GENERIC.fullmatch(found) if found is not None else None
     if generic is not None and generic[1] == "tuple":
-        return tuple(map(_inferred, _arguments(generic[2])))
+        return tuple(map(_inferred, split_arguments(generic[2])))
     outer = re.match(r"\s*(?:::)?\s*(?:std\s*::\s*)?tuple\s*<(.*)>\s*\Z", written, re.DOTALL) if found is None else None
     if outer is not None:
-        return tuple(inferred_type(item) for item in _arguments(outer[1]))
+        return tuple(inferred_type(item) for item in split_arguments(outer[1]))
     return (_inferred(found),) if found is not None else None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import msgspec
 
@@ -33,6 +34,7 @@ class CppFunction(msgspec.Struct, frozen=True, array_like=True):
     """A function or method. ``owner`` is its class and namespaces, as far as they are written.
 
     ``span`` covers it up to its parameters' end. ``unsure`` says that it is a template, generated, or not understood in full.
+    ``template`` are the names of a template's parameters where it is that and nothing else makes it unsure.
     """
 
     owner: str
@@ -44,6 +46,7 @@ class CppFunction(msgspec.Struct, frozen=True, array_like=True):
     defined: bool
     conditions: tuple[Condition, ...] = ()
     unsure: bool = False
+    template: tuple[str, ...] = ()
 
 
 class CppDeclarations(msgspec.Struct, frozen=True, array_like=True):
@@ -80,6 +83,13 @@ _GENERATED = re.compile(r"(?i)@generated|auto-?generated (?:file|by)")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 
 
+_ALIASES = ("alias_declaration", "type_definition")
+_CLASS_BODIES = ("field_declaration_list", "compound_statement")
+
+_Template: TypeAlias = "tuple[str, ...] | None"
+"""The names of the parameters of the template around a node; empty where they are not known, None outside of templates."""
+
+
 class _Reader:
     def __init__(self, tree: CppTree) -> None:
         self.tree = tree
@@ -87,9 +97,9 @@ class _Reader:
         self.functions: list[CppFunction] = []
         self.aliases: dict[str, str] = {}
 
-    def read(self, around: CppNode, owner: str, *, template: bool = False) -> None:
+    def read(self, around: CppNode, owner: str) -> None:
         """Collect the functions and aliases in a namespace, a class, or the file."""
-        waiting = [(around, owner, template)]
+        waiting: list[tuple[CppNode, str, _Template]] = [(around, owner, None)]
         while waiting:
             node, owner, template = waiting.pop()
             for child in node.children:
@@ -97,15 +107,14 @@ class _Reader:
                     waiting.append((child, _joined(owner, _name(child)), template))
                     continue
                 inner = _class_body(child)
+                within = _template_of(child, template)
                 if inner is not None:
-                    waiting.append(
-                        (inner[1], _joined(owner, inner[0]), template or child.kind == "template_declaration")
-                    )
+                    waiting.append((inner[1], _joined(owner, inner[0]), within if within is None else ()))
                 elif child.kind in _AROUND:
-                    waiting.append((child, owner, template or child.kind == "template_declaration"))
+                    waiting.append((child, owner, within))
                 elif child.kind in _FUNCTIONS:
                     self._function(child, owner, template)
-                elif child.kind in ("alias_declaration", "type_definition"):
+                elif child.kind in _ALIASES and template is None and node.kind not in _CLASS_BODIES:
                     self._alias(child)
 
     def _alias(self, node: CppNode) -> None:
@@ -116,7 +125,7 @@ class _Reader:
             if known != kind.text:
                 self.aliases[name.text] = ""
 
-    def _function(self, node: CppNode, owner: str, template: bool) -> None:
+    def _function(self, node: CppNode, owner: str, template: _Template) -> None:
         declarator = _function_declarator(node)
         name = declarator.field("declarator") if declarator is not None else None
         parameters = declarator.field("parameters") if declarator is not None else None
@@ -129,7 +138,9 @@ class _Reader:
         span = Span(node.span.start, parameters.span.end)
         begins = name.span.end - len(own) if name.text.endswith(own) else name.span.start
         found = [self._parameter(item) for item in parameters.children]
-        unsure = self.generated or template or declarator.has_error or any(item is None for item in found)
+        unsure = self.generated or declarator.has_error or any(item is None for item in found)
+        names = template if template is not None and not unsure else ()
+        unsure = unsure or template is not None
         trailing = next((item for item in declarator.children if item.kind == "trailing_return_type"), None)
         before = self.tree.text[span.start : name.span.start]
         returns = _SPECIFIER.sub(" ", before) if trailing is None else trailing.text.removeprefix("->")
@@ -138,7 +149,7 @@ class _Reader:
         conditions = self.tree.directives.conditions(name.span.start)
         name_span = Span(begins, name.span.end)
         self.functions.append(
-            CppFunction(owner, own, name_span, span, returns.strip(), known, defined, conditions, unsure)
+            CppFunction(owner, own, name_span, span, returns.strip(), known, defined, conditions, unsure, names)
         )
 
     def _parameter(self, node: CppNode) -> CppParameterText | None:
@@ -153,6 +164,20 @@ class _Reader:
             return CppParameterText(self.tree.text[start:end].strip(), "", node.span)
         text = self.tree.text[start : name.span.start] + self.tree.text[name.span.end : end]
         return CppParameterText(text.strip(), name.text, node.span)
+
+
+def _template_of(node: CppNode, around: _Template) -> _Template:
+    """The template in a node; one in another has no names."""
+    if node.kind != "template_declaration":
+        return around
+    parameters = node.field("parameters")
+    if around is not None or parameters is None:
+        return ()
+    found = [next((item.text for item in child.walk() if item.kind in _NAMES), "") for child in parameters.children]
+    return tuple(found) if all(found) and all("..." not in child.text for child in parameters.children) else ()
+
+
+_NAMES = ("type_identifier", "identifier")
 
 
 def _joined(owner: str, name: str) -> str:

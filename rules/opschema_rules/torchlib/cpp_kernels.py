@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.cpp_units import CppUnits, Declared
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.schema.cpp_inference import split_arguments
 from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
 from opschema_cli.source.preprocessor import Condition, exclusive
 from opschema_cli.source.resolution import Unresolved
@@ -37,6 +38,7 @@ _WRAPPER = re.compile(
     re.DOTALL,
 )
 _NAME = re.compile(r"(?:::)?\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)")
+_TEMPLATED = re.compile(rf"({_NAME.pattern})\s*<(.*)>", re.DOTALL)
 _CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(.*\)", re.DOTALL)
 _LAMBDA = re.compile(r"\+?\s*\[")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -57,9 +59,16 @@ def unwrapped(text: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """The qualified name of a function that is given by name; empty for others."""
-    named = _NAME.fullmatch(unwrapped(text))
-    return re.sub(r"\s+", "", named[1]) if named is not None else ""
+    """The qualified name of a function that is given by name, or of the template that it is made of; empty for others."""
+    text = unwrapped(text)
+    named = _NAME.fullmatch(text) or _TEMPLATED.fullmatch(text)
+    return re.sub(r"\s+|^::", "", named[1]) if named is not None else ""
+
+
+def _template_arguments(text: str) -> tuple[str, ...]:
+    """The arguments of a template whose function is given."""
+    templated = _TEMPLATED.fullmatch(text)
+    return tuple(item.strip() for item in split_arguments(templated[3])) if templated is not None else ()
 
 
 class CppKernels:
@@ -91,10 +100,18 @@ class CppKernels:
         found = _nearest(known, qualifier, asked.namespace)
         if not found:
             return Unresolved(f"no `{name}` is declared in the files of the workspace that it sees")
-        if any(item.function.unsure or _is_doubtful(item.function) for item in found):
+        given = _template_arguments(unwrapped(asked.text))
+        if any(_is_doubtful(item.function, given) for item in found):
             return Unresolved(f"`{name}` is a template, or not understood")
-        signatures = [self._resolved(asked.path, signature_of(item, stable=asked.stable)) for item in found]
+        signatures = [self._signature(asked, item, given) for item in found]
         return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")
+
+    def _signature(self, asked: Asked, item: Declared, given: tuple[str, ...]) -> CppSignature:
+        signature = signature_of(item, stable=asked.stable)
+        if not given:
+            return self._resolved(asked.path, signature)
+        # A type that depends on another parameter of the template stays unknown: it is no alias of the same name.
+        return signature.with_aliases(dict(zip(item.function.template, given, strict=False)))
 
     def _functions(self, path: str) -> dict[str, list[Declared]]:
         if path not in self._known:
@@ -137,8 +154,10 @@ def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[
     return list(found)
 
 
-def _is_doubtful(function: CppFunction) -> bool:
-    """Whether a parameter may be a macro that stands for several."""
+def _is_doubtful(function: CppFunction, given: tuple[str, ...]) -> bool:
+    """Whether a function is not known in full with the arguments of its template, or a parameter may be a macro for several."""
+    if function.unsure and not (given and len(given) <= len(function.template)):
+        return True
     return any(not item.name and re.fullmatch(r"[A-Z][A-Z0-9_]+", item.type) for item in function.parameters)
 
 

@@ -54,7 +54,7 @@ def test_forms_of_one_function(function: str) -> None:
         ),
         ("[](at::Tensor x, int64_t n) { return x; }", "(at::Tensor, int64_t) -> auto"),
         ("static_cast<at::Tensor (*)(const at::Tensor&, double)>(&f)", "(const at::Tensor&, double) -> at::Tensor"),
-        ("&f<float>", "? its function is not followed"),
+        ("&f<float>", "f(const at::Tensor&, int64_t) -> at::Tensor"),
         ("make(f)", "? its function is not followed"),
         ("torch::CppFunction::makeFromBoxedFunction<&boxed>()", "? its function is not followed"),
         ("torch::CppFunction::makeFallthrough()", ""),
@@ -85,6 +85,21 @@ def test_other_functions(function: str, expected: str) -> None:
 )  # fmt: skip
 def test_declarations_that_a_file_sees(before: str, function: str, expected: str) -> None:
     assert kernel(function, before, INCLUDED).replace("  ", " ") == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "function", "expected"),
+    [
+        ("template <int N> at::Tensor t(at::Tensor x);\n", "&t<4>", "t(at::Tensor) -> at::Tensor"),
+        ("template <class T, bool B = true> T t(at::Tensor x, T n);\n", "TORCH_FN(t<double>)", "t(at::Tensor, double) -> double"),
+        ("using U = double;\ntemplate <class T, class U> U t(T x);\n", "t<int64_t>", "t(int64_t) -> U"),
+        ("template <class... T> int64_t t(T... x);\n", "t<int64_t>", "? `t` is a template, or not understood"),
+        ("template <class T> struct S { static int64_t t(T x); };\n", "S::t", "? `S::t` is a template, or not understood"),
+        ("template <class T> T t(T x);\ntemplate <> double t(double x);\n", "t<double>", "? `t` is a template, or not understood"),
+    ],
+)  # fmt: skip
+def test_functions_made_of_templates(before: str, function: str, expected: str) -> None:
+    assert kernel(function, before) == expected
 
 
 def test_builds_with_functions_of_their_own_are_all_judged() -> None:

@@ -36,8 +36,8 @@ def cpp_kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
     - Nothing is `void`, several values are a `std::tuple`.
 
     Names, defaults and alias annotations are not compared. A function of the stable ABI (`TORCH_BOX`) is compared when it is
-    called. Functions are looked for in the file and in the headers that it includes; a template, an overload that is not cast,
-    and a parameter whose type is not known are not judged.
+    called. Functions are looked for in the file and in the headers that it includes. A template without arguments, an overload
+    that is not cast, and a parameter whose type is not known are not judged.
 
     Bad (a count, and a type):
 
