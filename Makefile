@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test check bench docs torch-table lock sbom clean
+.PHONY: help demo test check bench docs torch-table torch-releases lock sbom clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 
 torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from the installed torch, which takes minutes
 	$(BIN)/python -m benchmarks.torch_shapes
+
+torch-releases: $(VENV)/.dev  ## write the tables of torch's releases from the wheels in WHEELS, of which none may be missing
+	$(BIN)/python -m benchmarks.torch_releases $(WHEELS)
 
 lock: $(VENV)-tools/.made  ## write requirements/ci.txt: for every platform and Python, each file with its hash
 	$(VENV)-tools/bin/uv pip compile --quiet pyproject.toml requirements/ci.in --extra dev --override requirements/without-torch.txt \

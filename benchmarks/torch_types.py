@@ -137,14 +137,19 @@ def _text(tables: Mapping[str, Table]) -> str:
     return json.dumps(dict(changes(tables)), indent=1) + "\n"
 
 
+def write(corpus: Path) -> None:
+    """Write the table of the releases in the corpus."""
+    folders = {folder.name.removeprefix("torch-"): folder for folder in corpus.glob("aten/torch-*")}
+    releases = sorted(folders, key=lambda release: tuple(map(int, release.split("."))))
+    TABLE.write_text(_text({item: probe(release_function(folders[item])) for item in releases}), encoding="utf-8")
+
+
 def main() -> None:
     """Write the table of the corpus, or print that of the installed torch."""
     if len(sys.argv) == 1:
         print(json.dumps(probe(torch.library.infer_schema), indent=1))
-        return
-    folders = {folder.name.removeprefix("torch-"): folder for folder in Path(sys.argv[1]).glob("aten/torch-*")}
-    releases = sorted(folders, key=lambda release: tuple(map(int, release.split("."))))
-    TABLE.write_text(_text({item: probe(release_function(folders[item])) for item in releases}), encoding="utf-8")
+    else:
+        write(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ COMMANDS = {
     "lint": "Check the declarations of operators against each other and against the code.",
     "migrate": "Rewrite the entire workspace: list, show, apply or check migrations.",
     "verify": "Run ops before and after a change, and report whether they compute the same.",
+    "upgrade": "List what must change in this tree for another release of PyTorch.",
     "stubs": "Generate a backend's declarations and registrations: show, apply or check them.",
     "list": "List the operators: where each is declared and implemented.",
     "show": "Show one operator: its declaration beside its implementation.",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
+from msgspec.structs import replace
 
 from opschema_cli.commands.lint_options import LintOptions
 from opschema_cli.commands.output import WHAT_IS_FOUND, write_text
@@ -42,7 +43,20 @@ def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagno
 def make_report(
     session: Session, project: Project, outcome: Outcome, fixed: Fixed, seconds: float, options: LintOptions
 ) -> Report:
-    """The outcome as reporters read it; the pages of the rules that found something only for the format that shows them."""
+    """The outcome of a lint run; the pages of the rules that found something only for the format that shows them."""
+    timed = outcome.timings if options.statistics else ()
+    described = options.output_format == "sarif" or options.statistics
+    report = report_of(session, project, outcome, seconds, described, timed)
+    unresolved = outcome.unresolved if options.show_unresolved else ()
+    return replace(report, summary=replace(report.summary, fixed=fixed.count), unresolved=unresolved)
+
+
+def report_of(
+    session: Session, project: Project, outcome: Outcome, seconds: float, described: bool, others: Iterable[str] = ()
+) -> Report:
+    """The outcome as reporters read it, with pages of the rules that found something if they are to be ``described``, and of
+    ``others``.
+    """
     levels = [item.severity for item in outcome.diagnostics]
     diagnostics, not_shown = shown_findings(outcome.diagnostics)
     summary = Summary(
@@ -53,23 +67,18 @@ def make_report(
         baselined=outcome.baselined,
         ops=outcome.ops,
         files=outcome.files,
-        fixed=fixed.count,
         seconds=seconds,
         nothing=outcome.nothing,
         unresolved=len(outcome.unresolved),
         not_shown=not_shown,
     )
-    described = options.output_format == "sarif" or options.statistics
-    codes = {item.code for item in diagnostics} if described else set[str]()
-    if options.statistics:
-        codes.update(outcome.timings)
+    codes = {*others, *(item.code for item in diagnostics)} if described else set[str]()
     rules: Mapping[str, RuleInfo] = {
         rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
         for rule, page in (session.registry.described(codes) if codes else ())  # a replayed run imports no pack
     }
     missed = [item for item in outcome.not_checked if not item.ignored]
-    unresolved = outcome.unresolved if options.show_unresolved else ()
-    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed, unresolved)
+    return Report(diagnostics, summary, project.source, rules, session.root, outcome.unread, missed)
 
 
 def print_report(report: Report, outcome: Outcome, options: LintOptions) -> None:

@@ -72,6 +72,25 @@ GIT_SILENT = Rule(
 This is a pipe or a device in place of a `.gitignore`, or of a file that git's configuration includes. The files were listed
 without git: `.gitignore` files count, but not what git's own configuration excludes. Remove the file.""",
 )
+TORCH_REMOVED = Rule(
+    "OPS201",
+    "torch-operator-removed",
+    Severity.ERROR,
+    """An operator of PyTorch that the tree uses and the newer release does not have.
+
+Only `opschema upgrade` reports it: at each entry of a backend's YAML and at each registration of a kernel. The other sides are
+the operator's declaration in the older release, and operators of the newer one with a similar name.""",
+)
+TORCH_CHANGED = Rule(
+    "OPS202",
+    "torch-operator-changed",
+    Severity.ERROR,
+    """An operator of PyTorch that the tree uses and that differs between two releases.
+
+Only `opschema upgrade` reports it. It is an error where something has to be written anew: a kernel whose parameters or return
+types change, or a copy of the schema; the message has the new line. Else it is an info: a new default, a tag, an argument that
+takes `SymInt`.""",
+)
 YAML_SYNTAX = Rule(
     "YML001",
     "yaml-syntax",
@@ -126,6 +145,8 @@ BUILTIN_RULES = (
     STOPPED,
     NOT_SHOWN,
     GIT_SILENT,
+    TORCH_REMOVED,
+    TORCH_CHANGED,
     CRASHED,
     UNUSED,
     UNKNOWN,

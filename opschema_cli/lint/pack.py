@@ -20,6 +20,8 @@ from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
 
 if TYPE_CHECKING:
+    from opschema_cli.lint.diagnostic import Diagnostic
+    from opschema_cli.lint.torch_uses import TorchUse
     from opschema_cli.migrate.migration import Migration
     from opschema_cli.operators.model import Operator
     from opschema_cli.verify.model import Limits, Plan
@@ -93,6 +95,10 @@ def _no_operators(project: Project, options: Any) -> Iterable[Operator]:
     return ()
 
 
+def _no_uses(project: Project, options: Any) -> Iterable[TorchUse]:
+    return ()
+
+
 def nothing_read(project: Project, options: Any) -> Iterable[str]:
     """The files of a pack that does not name them: unknown."""
     return ()
@@ -129,7 +135,8 @@ class Pack(msgspec.Struct, frozen=True):
     recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the web, with ``{code}`` in it.
     ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of the pack's kind by name,
     place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``releases`` are those of
-    torch that its option ``torch`` can name, if it has one: ``2.15``. ``speed`` makes a pack that
+    torch that its option ``torch`` can name, if it has one: ``2.15``. For ``opschema upgrade``, ``torch_uses`` returns the uses of
+    PyTorch's operators in the tree, and ``torch_changes`` compares those operators in two releases. ``speed`` makes a pack that
     reads much Python faster.
     """
 
@@ -150,6 +157,8 @@ class Pack(msgspec.Struct, frozen=True):
     claims: Callable[[Project, Any, str], bool] = claims_all
     speed: Speed = Speed()
     releases: tuple[str, ...] = ()
+    torch_uses: Callable[[Project, Any], Iterable[TorchUse]] = _no_uses
+    torch_changes: Callable[[Project, Sequence[TorchUse], str, str], Iterable[Diagnostic]] | None = None
 
     def __post_init__(self) -> None:
         """Check what the author wrote.

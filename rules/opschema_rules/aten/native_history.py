@@ -29,10 +29,10 @@ def table_bytes(folders: Iterable[Path]) -> bytes:
     )
 
 
-def main() -> None:
-    """Write the table."""
-    TABLE.write_bytes(table_bytes(map(Path, sys.argv[1:])))
+def write(folders: Iterable[Path]) -> None:
+    """Write the table of the releases in these folders."""
+    TABLE.write_bytes(table_bytes(folders))
 
 
 if __name__ == "__main__":
-    main()
+    write(map(Path, sys.argv[1:]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -83,5 +83,37 @@ def _table() -> Packed:
 
 def native_text(version: Version) -> str:
     """The native_functions.yaml of a known release, as PyTorch ships it."""
+    return "".join(_entries(version))
+
+
+def native_path(version: Version) -> str:
+    """The name under which that text is shown."""
+    return f"<torch {dotted(version)}>/native_functions.yaml"
+
+
+_NAME = re.compile(r"- func:\s*([\w.]+)\(")
+
+
+def differing_names(old: Version, new: Version) -> frozenset[str]:
+    """The names of the entries that are not the same text in two releases, or are in one of them alone."""
+    before, now = (frozenset(_entries(version)) for version in (old, new))
+    return frozenset(match[1] for entry in before ^ now if (match := _NAME.match(entry)))
+
+
+def reduced_text(version: Version, is_kept: Callable[[str], bool]) -> str:
+    """The text of a release with blanks in the place of all entries but those whose names are kept, which stay where they are."""
+    found: list[str] = []
+    for entry in _entries(version):
+        name = _NAME.match(entry)
+        kept = name is not None and is_kept(name[1])
+        found.append(entry if kept else _blank(entry))
+    return "".join(found)
+
+
+def _blank(text: str) -> str:
+    return "\n".join(" " * len(line) for line in text.split("\n"))
+
+
+def _entries(version: Version) -> Iterator[str]:
     table = _table()
-    return "".join(table.entries[number] for number in _numbers(table.releases[dotted(version)]))
+    return (table.entries[number] for number in _numbers(table.releases[dotted(version)]))

@@ -11,6 +11,8 @@ from opschema_rules.aten.load import load
 from opschema_rules.aten.operator_table import operators
 from opschema_rules.aten.sightings import SIGHTINGS
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
+from opschema_rules.aten.torch_changes import torch_changes
+from opschema_rules.aten.torch_uses import torch_uses
 
 _RULES = collect_rules(rules)
 
@@ -27,5 +29,7 @@ PACK = Pack(
     migrations=collect_migrations(migrations),
     claims=claims,
     unread=SIGHTINGS,
+    torch_uses=torch_uses,
+    torch_changes=torch_changes,
     stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
 )

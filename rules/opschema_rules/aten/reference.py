@@ -29,7 +29,7 @@ from opschema_rules.aten.installed import InstalledTorch
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import BackendFile, NativeFile, Reference
 from opschema_rules.aten.native import read_native
-from opschema_rules.aten.native_table import native_text
+from opschema_rules.aten.native_table import native_path, native_text
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.torchgen import Torchgen
@@ -98,11 +98,10 @@ class References(msgspec.Struct, dict=True):
 
     def of_release(self, version: Version) -> Reference:
         """The operators of a known release, whose native_functions.yaml comes with opschema."""
-        name = f"torch {dotted(version)}"
-        path = self.project.workspace.provide(f"<{name}>/native_functions.yaml", native_text(version))
+        path = self.project.workspace.provide(native_path(version), native_text(version))
         found = self._outside(InstalledTorch(path, dotted(version)), certain=True, torchgen=torchgen_of(version))
         assert found is not None
-        return replace(found, origin=name)
+        return replace(found, origin=f"torch {dotted(version)}")
 
     @cached_property
     def configured(self) -> Reference | None:

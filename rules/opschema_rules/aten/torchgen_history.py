@@ -57,9 +57,8 @@ def _lines(steps: dict[str, object]) -> str:
     return ",\n".join(f'  "{name}": {json.dumps(step)}' for name, step in steps.items())
 
 
-def main() -> None:
-    """Write the table."""
-    folders = [Path(name) for name in sys.argv[1:]]
+def write(folders: Iterable[Path]) -> None:
+    """Write the table of the releases in these folders."""
     versions = {read_version(folder.name.removeprefix("torch-")): folder for folder in folders}
     TABLE.write_text(
         table_text((version, read_release(folder)) for version, folder in versions.items() if version is not None),
@@ -68,4 +67,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write(map(Path, sys.argv[1:]))

@@ -109,6 +109,11 @@ def torchgen_of(version: Version) -> Torchgen:
     return _releases()[nearest_release(version, known_releases())].torchgen
 
 
+def operators_of(version: Version) -> frozenset[str]:
+    """The names of the operators that the native_functions.yaml of a known release declares."""
+    return _releases()[version].operators
+
+
 def newest_torchgen() -> Torchgen:
     """The torchgen of the newest known release."""
     return torchgen_of(known_releases()[-1])

@@ -71,7 +71,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
     register more than is known, None among them when that may be any; ``open_words`` the operators' names that an unknown
     namespace may have. ``unresolved`` are the registrations that cannot be followed, and why. ``cpp_registrations`` are all of
-    C++, ``cpp_problems`` what torch refuses in its blocks.
+    C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the registrations for operators of PyTorch.
     """
 
     project: Project
@@ -85,6 +85,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
     cpp_registrations: list[CppRegistration] = msgspec.field(default_factory=list)
     cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)
+    of_torch: list[StrayRegistration] = msgspec.field(default_factory=list)
 
     @property
     def bodies(self) -> Bodies:

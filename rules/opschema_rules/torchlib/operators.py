@@ -143,6 +143,8 @@ class Join:
                 operator.registrations.append(registration)
         found = {plain_name(name) for operator in operators for name in operator.names or ()}
         for name in sorted(names.names or ()):
+            if name.startswith("aten::") and not operators:
+                self.tree.of_torch.append(StrayRegistration(self.tree, name, registration))
             ours = name.partition("::")[0] in self.tree.namespaces
             if ours and plain_name(name) not in found and (name, key) not in self._seen:
                 self._seen.add((name, key))

@@ -13,6 +13,7 @@ from opschema_rules.torchlib.operator_table import operators
 from opschema_rules.torchlib.search import reads_on
 from opschema_rules.torchlib.sharing import share
 from opschema_rules.torchlib.sightings import SIGHTINGS
+from opschema_rules.torchlib.torch_uses import torch_uses
 
 
 def describe(project: Project, options: TorchlibOptions) -> list[Description]:
@@ -32,5 +33,6 @@ PACK = Pack(
     example=example_files,
     operators=operators,
     describe=describe,
+    torch_uses=torch_uses,
     speed=Speed(reads_on=reads_on, shares=share),
 )
