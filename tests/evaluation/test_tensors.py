@@ -127,6 +127,7 @@ def test_an_operator_in_place_keeps_shape_and_dtype() -> None:
     [
         ("x.nonzero()", "`nonzero` of a tensor"),
         ("x.resize_(3)", "`resize_` may change a shape"),
+        ("x.new_empty(given.sizes)", "the result of `torch.new_empty`"),  # as many sizes as there are
         ("x[mask]", "an index that is not known"),
         ("x.data_ptr()", "`data_ptr` of a tensor"),
         ("torch.sum(x, given)", "the result of `torch.sum`"),

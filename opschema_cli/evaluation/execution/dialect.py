@@ -41,6 +41,9 @@ class Caller(Protocol):
     def call(self, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
         """The result of a call of a value."""
 
+    def attribute(self, value: object, name: str) -> object:
+        """The attribute of a value."""
+
 
 class Call(msgspec.Struct, frozen=True, eq=False):
     """A call: the interpreter and the values of the arguments."""

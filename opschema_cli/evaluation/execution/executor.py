@@ -20,6 +20,7 @@ from opschema_cli.evaluation.execution.interpreter import Interpreter
 from opschema_cli.evaluation.execution.machine import Machine, Shared
 from opschema_cli.evaluation.execution.merging import merged
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
+from opschema_cli.evaluation.execution.patterns import PATTERNS
 from opschema_cli.evaluation.execution.results import sealed
 from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, Undecided
 from opschema_cli.evaluation.execution.values import Closure, Object, Opaque
@@ -33,7 +34,7 @@ class Executor:
 
     def __init__(self, evaluator: Evaluator, dialects: Sequence[ExecutionDialect] = ()) -> None:
         self.evaluator = evaluator
-        self.dialects = tuple(dialects)
+        self.dialects = (*dialects, PATTERNS)
         self.steps = 0
         self._shared = Shared()
 

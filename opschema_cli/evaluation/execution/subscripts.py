@@ -31,10 +31,10 @@ def index_of(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 def item_of(machine: Machine, holder: object, index: object) -> object:
     """The value of ``holder[index]``."""
-    if isinstance(holder, Opaque):
-        return holder
-    if id(holder) in machine.tainted:
-        return machine.opaque("a container whose contents are not known")
+    if isinstance(holder, Opaque) or id(holder) in machine.tainted:
+        found = asked(machine, "[]", (holder, index))
+        unknown = holder if isinstance(holder, Opaque) else machine.opaque("a container whose contents are not known")
+        return found if found is not NOT_KNOWN else unknown
     if isinstance(holder, dict):
         return _of_dict(machine, holder, index)
     if isinstance(holder, list | tuple | str | range | bytes):

@@ -172,7 +172,9 @@ def bind(params: tuple[Param, ...], positional: Sequence[object], keywords: Mapp
 
 
 def _is_size(values: Sequence[object]) -> bool:
-    return bool(values) and all(isinstance(value, int | Opaque) for value in values)
+    """Whether values are sizes of one shape; a single unknown value may be the shape itself."""
+    plain = bool(values) and all(isinstance(value, int | Opaque) for value in values)
+    return plain and not (len(values) == 1 and isinstance(values[0], Opaque))
 
 
 def takes(param: Param, value: object) -> bool:

@@ -71,7 +71,7 @@ def _load_manifest(
         loaded.entries.append(Entry(entry.file.path, entry.key.span, entry.node.span, entry.name))
         loaded.subjects.append(entry)
     loaded.late.append(lambda: _implementations(manifest, scripts))
-    loaded.joint.append(lambda shared: with_operators(manifest.implementations, project, shared))
+    loaded.joint.append(lambda shared: with_operators(manifest, project, shared))
     loaded.ops += len(manifest.entries)
     holding = {entry.file.path for entry in manifest.entries}
     loaded.unresolved += [

@@ -10,7 +10,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, Folded, FunctionRef, ValueRef
 from opschema_cli.source.python import Expr, Function
-from opschema_rules.tileops.model import OpImplementation
+from opschema_rules.tileops.model import Manifest, OpImplementation
 from opschema_rules.torchlib.shared import SharedOperator, SharedOperators, Write
 
 
@@ -69,7 +69,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
 
     def _listed(self, inputs: Sequence[str], found: Writes) -> None:
         """Note the writes of the operators that ``compile_op_names`` lists."""
-        names = self._names()
+        names = self.listed()
         found.complete = names is not None
         namespaces = {name.partition("::")[0] for item in self.operators.operators for name in item.names}
         for name in names or ():
@@ -86,7 +86,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
             path.endswith((".cpp", ".cc", ".cxx", ".cu", ".h", ".cuh")) for path in files
         )
 
-    def _names(self) -> Sequence[str] | None:
+    def listed(self) -> Sequence[str] | None:
         """The operators that ``compile_op_names`` lists; None where that is not known."""
         for ref in self.op.program.lineage(self.op.ref):
             written = self.operators.names.get(ref.key, {})
@@ -163,10 +163,18 @@ def _collect(operator: SharedOperator, inputs: Sequence[str], found: Writes) -> 
     return True
 
 
+class OpsWithOperators(msgspec.Struct, eq=False):
+    """All op classes of a manifest and the operators of its tree."""
+
+    manifest: Manifest
+    ops: tuple[OpWithOperators, ...]
+    operators: SharedOperators
+
+
 def with_operators(
-    ops: Sequence[OpImplementation], project: Project, shared: bytes | None
-) -> Iterator[OpWithOperators]:
-    """Op classes with the operators of their tree: those ``shared`` by another process, else read here."""
+    manifest: Manifest, project: Project, shared: bytes | None
+) -> Iterator[OpWithOperators | OpsWithOperators]:
+    """Op classes with the operators of their tree, each and all together: those ``shared`` by another process, else read here."""
     if shared is None:
         # Not at the top: in most runs another process shares them.
         from opschema_rules.torchlib.detection import TorchlibOptions
@@ -175,4 +183,6 @@ def with_operators(
         shared = share(project, TorchlibOptions())
     operators = msgspec.msgpack.decode(shared, type=SharedOperators)
     written = frozenset(write.parameter for item in operators.writes.values() for write in item.get("forward", ()))
-    return (OpWithOperators(op, operators, written) for op in ops)
+    ops = tuple(OpWithOperators(op, operators, written) for op in manifest.implementations)
+    yield from ops
+    yield OpsWithOperators(manifest, ops, operators)

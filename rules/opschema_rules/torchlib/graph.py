@@ -25,7 +25,7 @@ from opschema_rules.torchlib.dialect import TORCH
 from opschema_rules.torchlib.inference import Inferrer
 from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call
 from opschema_rules.torchlib.model import Operator, Tree
-from opschema_rules.torchlib.operators import Join
+from opschema_rules.torchlib.operators import Join, NamedEvent
 from opschema_rules.torchlib.registrations import Walker
 from opschema_rules.torchlib.search import search_of
 from opschema_rules.torchlib.storage import implementations
@@ -102,6 +102,11 @@ class Graph:
     def kernels(self, operator: Operator) -> Iterator[Body]:
         """The Python functions that run as kernels of an operator."""
         return (body for body, _ in implementations(operator))
+
+    @property
+    def named_events(self) -> list[NamedEvent]:
+        """The events that define operators or register their fakes."""
+        return self._join.named_events
 
     @cached_property
     def holders(self) -> dict[Operator, set[tuple[ClassKey, str]]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.evaluation.evaluator import Evaluator
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from opschema_rules.torchlib.cpp_model import CppOperators
 
 
+class NamedEvent(msgspec.Struct, frozen=True, eq=False):
+    """An event that defines operators, or registers fakes for them, and the names that it does it for. ``fake`` is the parameter
+    that takes the fake; empty of a definition.
+    """
+
+    event: Event
+    names: frozenset[str]
+    fake: str = ""
+
+
 class Join:
     """Joins the events of one tree."""
 
@@ -33,6 +44,7 @@ class Join:
         self.evaluator = evaluator
         self.definer = definer
         self.by_handle: dict[HandleKey, Operator] = {}
+        self.named_events: list[NamedEvent] = []
         self._by_site: dict[tuple[str, int, int], Operator] = {}
         self._defined: dict[object, Operator] = {}
         self._by_name: dict[str, list[Operator]] = {}
@@ -76,6 +88,7 @@ class Join:
         if named.names.names is None and named.names.start in told.get(event.frame, ()):
             named = self.definer.renamed(event, named, named.names.start)
         definition = named.definition
+        self.named_events.append(NamedEvent(event, named.names.names or frozenset()))
         if definition.function is None and named.names.names is None:
             reason = "neither the name of the operator nor its function is known"
             self._not_followed(event, definition.place, named.names, reason)
@@ -128,6 +141,8 @@ class Join:
     def _register(self, event: Event, part: Part) -> None:
         operators, names = self._targets(event)
         registration = read_part(self.evaluator, event, part, names)
+        if registration.role == "fake":
+            self.named_events.append(NamedEvent(event, self._own_names(event, operators, names), part.function))
         if names.names and all(plain_name(name) != name for name in names.names):
             registration = replace(registration, default_place=names.place)
         if not operators and names.names is None:
@@ -149,6 +164,14 @@ class Join:
             if ours and plain_name(name) not in found and (name, key) not in self._seen:
                 self._seen.add((name, key))
                 self.tree.strays.append(StrayRegistration(self.tree, name, registration))
+
+    def _own_names(self, event: Event, operators: list[Operator], names: Text) -> frozenset[str]:
+        """The names of the operators that an event itself is for: a factory makes others too."""
+        receiver = event.waiting.receiver
+        if isinstance(receiver, Handle) and receiver.names.names:
+            return receiver.names.names
+        only = operators[0].names if len(operators) == 1 and len(operators[0].names or ()) == 1 else None
+        return names.names or only or frozenset()
 
     def _targets(self, event: Event) -> tuple[list[Operator], Text]:
         """The operators that an event is for, and the names by which it tells."""

@@ -13,6 +13,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.graph import Graph, graph_of
+from opschema_rules.torchlib.makers import fakes_of, makers_of
 from opschema_rules.torchlib.model import Definition, Operator
 from opschema_rules.torchlib.rules.effects import undeclared_mutation
 from opschema_rules.torchlib.rules.mutates import unused_mutation
@@ -32,6 +33,8 @@ def share(project: Project, options: TorchlibOptions) -> bytes:
         {ref.key: {METHOD: writes} for ref, writes in Writes(graph).of_classes(METHOD)},
         _written_names(graph),
         any(operator.names is None for operator in operators),
+        fakes_of(graph),
+        makers_of(graph),
     )
     return msgspec.msgpack.encode(found)
 

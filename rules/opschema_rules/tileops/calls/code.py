@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.code_values import CodeValues, Group
-from opschema_cli.evaluation.execution.dialect import Call
+from opschema_cli.evaluation.execution.dialect import Call, ExecutionDialect
 from opschema_cli.evaluation.execution.executor import Executor
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.regular_files import content_digest
@@ -35,7 +36,11 @@ class Code:
     @cached_property
     def executor(self) -> Executor:
         """The executor of these classes."""
-        return executor(self._agreements.program, self._load_manifest)
+        return self.executor_with(())
+
+    def executor_with(self, dialects: Sequence[ExecutionDialect]) -> Executor:
+        """An executor of these classes that knows further dialects."""
+        return executor(self._agreements.program, self._load_manifest, dialects)
 
     def _load_manifest(self, call: Call) -> object:
         self._agreements.reads(file.path for file in self._manifest.files)
@@ -47,7 +52,7 @@ class Code:
         return OpImplementation(op.entry, op.ref, self._agreements.program)
 
     def known(self, op: OpImplementation, method: str) -> Agreement | None:
-        """The agreement of a method, from an earlier run."""
+        """The agreement of a method, from an earlier run; ``method`` may be followed by what else it rests on."""
         return self._agreements.get(_key(op, method))
 
     def keep(self, op: OpImplementation, method: str, found: Agreement) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExecutionDialect, ExternalFunction
 from opschema_cli.evaluation.execution.executor import Executor
@@ -30,10 +30,10 @@ def _dispatch_kernel(call: Call) -> object:
     return None
 
 
-def executor(program: Program, load_manifest: ExternalFunction) -> Executor:
-    """An executor for the modules of a program."""
+def executor(program: Program, load_manifest: ExternalFunction, others: Sequence[ExecutionDialect] = ()) -> Executor:
+    """An executor for the modules of a program; ``others`` are further dialects."""
     own = ExecutionDialect(functions=_own_functions(load_manifest), reads_own=True)
-    return Executor(TreeEvaluator(Bodies(program, program.package_files)), (TORCH, own))
+    return Executor(TreeEvaluator(Bodies(program, program.package_files)), (TORCH, own, *others))
 
 
 UNDECLARED = Opaque("an argument that the manifest does not declare")

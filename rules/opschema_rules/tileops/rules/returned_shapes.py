@@ -127,7 +127,7 @@ def _difference(op: OpImplementation, method: FunctionRef, found: Mismatch) -> D
     return Difference(
         op,
         method,
-        f"{_returned(entry, found)}: {_readings(entry, found.call)}",
+        f"{_returned(entry, found)}: {readings(entry, found.call)}",
         entry.at(node),
         Place(method.file.path, span),
         "declared here",
@@ -146,7 +146,7 @@ def _returned(entry: OpEntry, found: Mismatch) -> str:
     return text + (f"that breaks {stated(found.equation)}" if found.equation is not None else "the manifest differs")
 
 
-def _readings(entry: OpEntry, call: DescribedCall) -> str:
+def readings(entry: OpEntry, call: DescribedCall) -> str:
     """The values of a call: the shapes of the inputs that it passes, and the params that the row gives."""
     shapes = {name: shape for name, shape in call.shapes(entry).items() if shape is not None}
     params = {item.name: call.bound.values.get(item.name) for item in entry.params if item.name in call.bound.row.data}
@@ -215,7 +215,7 @@ def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
 def _refused(entry: OpEntry, found: list[Refusal]) -> Diagnostic:
     first = found[0]
     text = f": {first.raised.message}" if first.raised.message else ""
-    message = f"`{first.method}()` refuses the workload row with `{first.raised.exception}`{text}: {_readings(entry, first.call)}"
+    message = f"`{first.method}()` refuses the workload row with `{first.raised.exception}`{text}: {readings(entry, first.call)}"
     rows = tuple(entry.related(item.call.bound.row.node, "it refuses this too") for item in found[1:SHOWN_ROWS])
     place = first.raised.place or entry.place
     related = (Related(place, "refused here"), *rows)
