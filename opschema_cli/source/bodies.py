@@ -75,6 +75,17 @@ class Bodies(BodyTree):
             found = self._meanings[key] = self.program.resolve(body.file, dotted)
         return found
 
+    def imported_name(self, body: Body, dotted: str) -> str:
+        """A dotted name in full, as the import says that binds its first word; empty if another statement may bind that."""
+        first, _, rest = dotted.partition(".")
+        scope = (body.binder(first) or self.module(body.file)).scope
+        values = (item.value for item in scope.assigns if item.target == first)
+        if any(value is None or value.kind != "const" for value in values):
+            return ""  # not merely `None` where the import fails
+        names = {self.program.imported_name(body.file, item) for item in scope.imports if item.name == first}
+        name = names.pop() if len(names) == 1 else None
+        return ".".join(filter(None, (name, rest))) if name else ""
+
     def external(self, body: Body, dotted: str) -> str:
         """The full name of what lies outside the workspace; empty for anything else."""
         found = self.resolve(body, dotted) if dotted else None

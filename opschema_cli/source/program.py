@@ -140,6 +140,13 @@ class Program(Modules):
             return self._module(module if item.name == module else self._as_name(item, module))
         return self._from(module, item.attr, hops)
 
+    def imported_name(self, file: PythonFile, item: Import) -> str | None:
+        """The full name of what an import binds, as the import says it; None if the import leaves its package."""
+        module = self.absolute_module(file, item)
+        if module is None or not item.attr:
+            return module and self._as_name(item, module)
+        return f"{module}.{item.attr}"
+
     def _as_name(self, item: Import, module: str) -> str:
         return module.partition(".")[0] if module.partition(".")[0] == item.name else module
 

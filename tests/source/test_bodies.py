@@ -149,3 +149,32 @@ traced = compiled(plain)
     assert [name(body) for body in found.decorated(file, words)] == ["plain", "inner"]
     assert [name(body) for body in found.calling(file, {"make"})] == ["inner", "Held"]
     assert [name(body) for body in found.calling(file, words)] == ["module", "factory"]
+
+
+def test_a_name_in_full_is_that_of_the_import_which_alone_binds_it() -> None:
+    text = """\
+import kit.compiler, kit.expr
+from kit.language import Tensor as T
+from . import beside
+from .. import outside
+try:
+    import fast
+except ImportError:
+    fast = None
+if flag:
+    from one import other
+else:
+    from two import other
+import bound
+bound = make()
+
+def run(beside):
+    return beside.part
+"""
+    file = PythonFile(Source("pack/a.py", text, "utf-8", "digest"), collect(text))
+    found = Bodies(Program(["pack/__init__.py", "pack/a.py"], {"pack/a.py": file}.get, ["pack/a.py"]), ["pack/a.py"])
+    names = ("kit.compiler.jit", "T.shape", "beside.part", "outside", "fast.run", "other", "bound", "nothing")
+    expected = ["kit.compiler.jit", "kit.language.Tensor.shape", "pack.beside.part", "", "fast.run", "", "", ""]
+    assert [found.imported_name(found.module(file), name) for name in names] == expected
+    (function,) = (body for body in found.of(file) if body.function is not None)
+    assert found.imported_name(function, "beside.part") == ""

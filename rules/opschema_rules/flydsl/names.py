@@ -44,7 +44,8 @@ class Names:
             return ""
         found = self.bodies.resolve(body, dotted)
         if isinstance(found, Unresolved):
-            name = self._imported(body, dotted)
+            # FlyDSL's own modules import `*` from generated ones, behind which nothing is known.
+            name = self.bodies.imported_name(body, dotted)
         else:
             name = self._name(found)
         return name if name.partition(".")[0] == ROOT else ""
@@ -69,25 +70,6 @@ class Names:
         found = [(file, file.body.function(name)) for file in self.package if mark in file.source.text]
         functions = [FunctionRef(file, function) for file, function in found if function is not None]
         return functions[0] if len(functions) == 1 else None
-
-    def _imported(self, body: Body, dotted: str) -> str:
-        """A name by what the import says that binds its first word: FlyDSL's own modules import ``*`` from generated ones,
-        behind which nothing is known.
-        """
-        first, _, rest = dotted.partition(".")
-        if body.binder(first) is not None and not any(item.name == first for item in body.scope.imports):
-            return ""
-        written = [
-            item.value for scope in (body.scope, body.file.body) for item in scope.assigns if item.target == first
-        ]
-        if any(value is None or value.kind != "const" for value in written):
-            return ""  # not merely `None` where the import fails
-        bound = [item for item in (*body.scope.imports, *body.file.body.imports) if item.name == first]
-        modules = {(self.bodies.program.absolute_module(body.file, item), item.attr) for item in bound}
-        if len(modules) != 1:
-            return ""
-        ((module, attr),) = modules
-        return ".".join(filter(None, [module, attr, rest])) if module else ""
 
     def last(self, body: Body, expr: Expr) -> str:
         """The last word of a name of FlyDSL (``jit``); empty for any other expression."""

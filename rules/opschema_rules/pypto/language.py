@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Resolution, Unresolved
-from opschema_cli.source.python import Class, Expr, Function, Import
+from opschema_cli.source.python import Class, Expr, Function
 from opschema_rules.pypto.model import DslDirection
 
 _LANGUAGE = "pypto.language"
@@ -22,22 +22,16 @@ _ENTRIES = frozenset({"jit", "jit.host"})
 
 
 def full_name(bodies: Bodies, body: Body, dotted: str, hops: int = MAX_CALLS) -> str:
-    """A dotted name with what its first part is imported as written out; empty where that is not an import."""
+    """A dotted name in full, as imports and aliases of imported names say; empty for any other."""
+    name = bodies.imported_name(body, dotted)
+    if name or not hops:
+        return name
     first, _, rest = dotted.partition(".")
     binder = body.binder(first) or bodies.module(body.file)
-    found = [item for item in binder.scope.imports if item.name == first]
-    if len({(item.module, item.attr, item.level) for item in found}) == 1 and not found[0].level:
-        return ".".join(filter(None, (_imported(found[0]), rest)))
-    values = binder.values(first) if not found and hops else None
+    values = binder.values(first)
     if values and len(values) == 1 and values[0].kind == "name":
         return full_name(bodies, binder, ".".join(filter(None, (values[0].text, rest))), hops - 1)
     return ""
-
-
-def _imported(item: Import) -> str:
-    if item.attr:
-        return f"{item.module}.{item.attr}"
-    return item.name if item.module.partition(".")[0] == item.name else item.module
 
 
 def language_name(bodies: Bodies, body: Body, dotted: str) -> str:
