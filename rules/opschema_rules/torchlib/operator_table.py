@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opschema_cli.operators import model as table
 from opschema_cli.operators import schemas
 from opschema_cli.operators.parameters import arguments_of
 from opschema_cli.project import Project
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_cli.source.text import Place, Span
 from opschema_rules.torchlib.load import load
-from opschema_rules.torchlib.model import Definition, Operator, Registration
+from opschema_rules.torchlib.model import AtenKernel, Definition, Operator, Registration
 
 if TYPE_CHECKING:
+    from opschema_rules.torchlib.cpp_signature import CppSignature
     from opschema_rules.torchlib.detection import TorchlibOptions
 
 
 def operators(project: Project, options: TorchlibOptions) -> Iterator[table.Operator]:
-    """The operators of the workspace but for those that another pack reads."""
-    yield from (operator_of(item) for item in load(project, options).subjects if isinstance(item, Operator))
+    """The operators of the workspace but for those that another pack reads, and torch's own that it has kernels for."""
+    subjects = load(project, options).subjects
+    yield from (operator_of(item) for item in subjects if isinstance(item, Operator))
+    kernels: dict[str, list[AtenKernel]] = {}
+    for item in subjects:
+        if isinstance(item, AtenKernel):
+            kernels.setdefault(item.name, []).append(item)
+    yield from map(_of_torch, kernels.values())
+
+
+def _of_torch(kernels: Sequence[AtenKernel]) -> table.Operator:
+    """An operator of torch itself with what the tree registers for it."""
+    found = kernels[0].tree.aten.operator(kernels[0].name)
+    registrations = [item.registration for item in kernels]
+    schema = found.schema if found is not None else Unresolved("torch has no operator of this name")
+    return table.Operator(
+        kernels[0].title,
+        _stated(schema, found.place if found is not None else None),
+        implementations=tuple(_implementation(item) for item in registrations if item.role != "fallthrough"),
+        registrations=tuple(map(_registration, registrations)),
+    )
 
 
 def operator_of(operator: Operator) -> table.Operator:
@@ -41,13 +62,21 @@ def operator_of(operator: Operator) -> table.Operator:
 
 
 def _declaration(definition: Definition) -> table.Declaration:
-    schema, tags = definition.schema, tuple(map(table.Tag, sorted(definition.tags or ())))
+    tags = tuple(map(table.Tag, sorted(definition.tags or ())))
+    return _stated(definition.schema, definition.written, tags, _argument_places(definition))
+
+
+def _stated(
+    schema: OperatorSchema | Unresolved,
+    written: Place | None,
+    tags: tuple[table.Tag, ...] = (),
+    places: Mapping[str, Place] | None = None,
+) -> table.Declaration:
     if isinstance(schema, Unresolved):
-        return table.Declaration("schema", definition.written, None, None, tags, unresolved=schema.reason)
-    places = _argument_places(definition)
-    arguments = schemas.arguments_of(schema, lambda item: places.get(item.name))
+        return table.Declaration("schema", written, None, None, tags, unresolved=schema.reason)
+    arguments = schemas.arguments_of(schema, lambda item: (places or {}).get(item.name))
     text = schemas.schema_text(schema)
-    return table.Declaration("schema", definition.written, arguments, schemas.returns_of(schema), tags, text)
+    return table.Declaration("schema", written, arguments, schemas.returns_of(schema), tags, text)
 
 
 def _argument_places(definition: Definition) -> dict[str, Place]:
@@ -81,14 +110,25 @@ def _implementation(item: Registration) -> table.Implementation:
     if isinstance(item.function, Body):
         return _implemented(item.role, item.function, item.place, _keys(item.keys), conditional=item.conditional)
     reason = item.function.reason if isinstance(item.function, Unresolved) else ""
+    signatures = item.kernels if isinstance(item.kernels, tuple) else ()
     return table.Implementation(
         item.role,
         item.symbol,
         keys=_keys(item.keys),
+        signatures=tuple(map(_signature, signatures)),
         registered=item.place,
         conditional=item.conditional,
         unresolved=reason,
     )
+
+
+def _signature(written: CppSignature) -> table.Signature:
+    """The parameters of a C++ function."""
+    parameters = tuple(
+        table.Argument(item.name, item.type, text=f"{item.type} {item.name}".strip(), place=place)
+        for item, place in zip(written.parameters, written.places, strict=True)
+    )
+    return table.Signature(written.name or "lambda", written.place, parameters, by="position")
 
 
 def _implemented(

@@ -52,3 +52,25 @@ def test_settings_tell_the_version_and_what_is_not_known(tmp_path: Path) -> None
         ("unresolved", "kit/ops.py:4"),
         ("unresolved", "kit/ops.py:5"),
     ]
+
+
+BACKEND = """\
+at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out);
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("add.out", TORCH_FN(add_out)); }
+"""
+NATIVE = """\
+- func: add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)
+  dispatch:
+    CPU: add_out
+"""
+
+
+def test_a_kernel_of_an_operator_of_torch() -> None:
+    files = {"backend.cpp": BACKEND, "aten/src/ATen/native/native_functions.yaml": NATIVE}
+    found = shown(PACK, files, "aten::add.out")
+    assert found.title == "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+    assert found.parts[-1] == ("kernel", "backend.cpp:2 PrivateUse1: TORCH_FN(add_out)")
+    assert found.rows[-2:] == [
+        ("alpha", "Scalar alpha=1", "kernel PrivateUse1: absent", ""),
+        ("out", "Tensor(a!) out", "kernel PrivateUse1: at::Tensor& out", ""),
+    ]
