@@ -81,6 +81,18 @@ def _table() -> Packed:
     return msgspec.json.decode(zlib.decompress(TABLE.read_bytes()), type=Packed)
 
 
+def entry_releases() -> Iterator[tuple[str, tuple[Version, ...]]]:
+    """The entries of all known releases, each with those that have it, the oldest first."""
+    table = _table()
+    found: dict[int, list[Version]] = {}
+    for name, runs in table.releases.items():
+        major, minor = map(int, name.split("."))
+        for number in _numbers(runs):
+            found.setdefault(number, []).append((major, minor))
+    for number, versions in found.items():
+        yield table.entries[number], tuple(sorted(versions))
+
+
 def native_text(version: Version) -> str:
     """The native_functions.yaml of a known release, as PyTorch ships it."""
     return "".join(_entries(version))

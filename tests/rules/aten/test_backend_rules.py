@@ -161,6 +161,38 @@ def test_candidates(name: str, advice: str) -> None:
     ]
 
 
+def alone(*names: str) -> list[tuple[str, str]]:
+    """Severity and message of what is found where no torch is known."""
+    text = HEAD + "supported:\n" + "".join(f"  - {name}\n" for name in names)
+    linted = lint_files([PACK], {"xla.yaml": text, "opschema.toml": "[aten]\ninstalled-torch = false\n"}, ["ATN612"])
+    return [(item.severity.value, item.message) for item in linted.diagnostics if item.code == "ATN612"]
+
+
+def test_a_slip_is_an_error_without_any_torch() -> None:
+    slips = {
+        "einsumm": "einsum",
+        "as_stridedd": "as_strided",
+        "xlogi.Tensor": "xlogy.Tensor",
+        "add.Tensr": "add.Tensor",
+    }
+    assert alone(*slips) == [
+        ("error", f"`{name}` is not an operator of torch 2.4 to 2.15; did you mean `{meant}`?")
+        for name, meant in slips.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("symeig", "empty.SymInt", "_s_where", "kl_div_backward"),  # of older releases
+        *("mean.names_dim", "add.Tensor"),  # of some known ones
+        *("conv4d", "_cat", "abss", "arelu", "gated_silu", "relu6_x"),  # which may be names of their own
+    ],
+)
+def test_a_name_that_may_be_another_operators_is_no_slip(name: str) -> None:
+    assert alone(name) == []
+
+
 def test_of_the_private_keys_the_first_is_meant() -> None:
     (message,) = messages("backend: privateuseone\ncpp_namespace: a\nsupported:\n  - relu\n")
     assert message.endswith("; did you mean `PrivateUse1`?")
@@ -288,7 +320,7 @@ def test_no_rule_fails_over_malformed_data(text: str) -> None:
 
 def test_without_pytorchs_operators_the_run_says_so_once() -> None:
     toml = "[aten]\ninstalled-torch = false\n"
-    backend = HEAD + "supported:\n- rleu\n"
+    backend = HEAD + "supported:\n- mean.names_dim\n"
     linted = lint_files([PACK], {"opschema.toml": toml, "a.yaml": backend, "b.yaml": backend})
     assert linted.diagnostics == []
     (missed,) = linted.outcome.not_checked

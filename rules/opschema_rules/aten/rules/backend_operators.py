@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
@@ -12,6 +12,7 @@ from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import remove_item, set_value
 from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LISTS, SCHEMA_LISTS
 from opschema_rules.aten.findings import yaml_fix
+from opschema_rules.aten.known_operators import all_releases_text, certain_slip, operator_releases, releases_text
 from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.backend_dispatch import severity_of
@@ -109,6 +110,9 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     `supported`, `full_codegen` and `autograd`, and silently accepts any text in `symint` and `ir_gen`. If the installed
     torch may not be the version that the tree is built with, this is a warning.
 
+    A name that no known release has, and that is one letter off an operator, is an error in any case, without any torch, too.
+    For an operator that other releases have the message names these.
+
     Bad:
 
     ```yaml xla_native_functions.yaml
@@ -148,21 +152,50 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
       - relu.out
     ```
     """
+    for number, (name, items) in enumerate(_unknown(backend).items()):
+        found = _certain(backend, name, items) or _unlisted(backend, name, items, search=number < MAX_GUESSES)
+        if found is not None:
+            yield found
+
+
+def _unknown(backend: BackendFile) -> dict[str, list[BackendItem]]:
+    """The operators that the reference does not have, or without one no known release."""
     reference = backend.reference
-    if reference is None or not reference.catalogue.complete:
-        return
-    unknown: dict[str, list[BackendItem]] = {}
+    if reference is not None and not reference.catalogue.complete:
+        return {}
+    known = reference.catalogue.by_name if reference is not None else operator_releases()
     own = {item.name for item in backend.items if item.section in SCHEMA_LISTS}
+    unknown: dict[str, list[BackendItem]] = {}
     for item in operators_of(backend):
-        if item.name not in reference.catalogue.by_name and (is_strict(backend) or item.name not in own):
+        if item.name not in known and (is_strict(backend) or item.name not in own):
             unknown.setdefault(item.name, []).append(item)
+    return unknown
+
+
+def _certain(backend: BackendFile, name: str, items: Sequence[BackendItem]) -> Diagnostic | None:
+    """A slip, which is an error whatever release the tree is built with."""
+    reference, meant = backend.reference, certain_slip(name)
+    if meant is None or (reference is not None and not reference.version):
+        return None
+    origin = reference.origin if reference is not None else all_releases_text()
+    message = f"`{name}` is not an operator of {origin}; did you mean `{meant}`?"
+    fix = _respelling(backend, items[0], [meant])
+    return Diagnostic(message, backend.at(items[0].name_node), related_items(backend, items[1:]), fix, (name,))
+
+
+def _unlisted(backend: BackendFile, name: str, items: Sequence[BackendItem], *, search: bool) -> Diagnostic | None:
+    """An operator that the reference does not have, with what it may be meant to be, or the releases that have it."""
+    reference = backend.reference
+    if reference is None:
+        return None
+    candidates = reference.catalogue.candidates(name) if search else ()
+    releases = releases_text(name)
+    advice = f"; {releases} {'have' if ' to ' in releases else 'has'} it" if releases else _advice(name, candidates)
+    message = f"`{name}` is not an operator of {reference.origin}{advice}"
+    fix = _respelling(backend, items[0], () if releases else candidates)
+    place, related = backend.at(items[0].name_node), related_items(backend, items[1:])
     severity = severity_of(reference) if is_strict(backend) else Severity.WARNING
-    for number, (name, items) in enumerate(unknown.items()):
-        candidates = reference.catalogue.candidates(name) if number < MAX_GUESSES else ()
-        message = f"`{name}` is not an operator of {reference.origin}{_advice(name, candidates)}"
-        place = backend.at(items[0].name_node)
-        fix = _respelling(backend, items[0], candidates)
-        yield Diagnostic(message, place, related_items(backend, items[1:]), fix, (name,), severity=severity)
+    return Diagnostic(message, place, related, fix, (name,), severity=severity)
 
 
 def _advice(name: str, candidates: Iterable[str]) -> str:

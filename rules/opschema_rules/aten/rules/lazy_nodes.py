@@ -9,6 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
 from opschema_cli.suggestions import near_name
+from opschema_rules.aten.known_operators import certain_slip
 from opschema_rules.aten.lazy_nodes import PARTS, LazyNodes
 from opschema_rules.aten.model import BackendItem
 
@@ -59,7 +60,7 @@ def node_part_missing(lazy: LazyNodes) -> Iterator[Diagnostic]:
     expected = [pair for name in PARTS.values() for pair in _expected(lazy, name)]
     missing: dict[str, tuple[BackendItem, list[str]]] = {}
     for item, function in expected:
-        if function not in lazy.defined:
+        if function not in lazy.defined and certain_slip(item.name) is None:
             missing.setdefault(item.name, (item, []))[1].append(function)
     free = lazy.defined.keys() - {function for _, function in expected}
     for item, functions in missing.values():
