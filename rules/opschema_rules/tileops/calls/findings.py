@@ -45,11 +45,14 @@ def is_explicit(manifest: Manifest, raised: Raised) -> bool:
     )
 
 
-def settled(compared: Iterable[tuple[FunctionRef, Difference | None]]) -> Iterator[Diagnostic]:
-    """Findings of methods that were compared with the entries of their ops, each with its difference; None where they agree."""
+def settled(compared: Iterable[tuple[FunctionRef | tuple[str, int], Difference | None]]) -> Iterator[Diagnostic]:
+    """Findings of methods, or functions by file and place, that were compared with the entries of their ops, each with its
+    difference; None where they agree.
+    """
     by_method: dict[tuple[str, int], list[Difference | None]] = {}
     for method, difference in compared:
-        by_method.setdefault((method.file.path, method.function.start), []).append(difference)
+        key = (method.file.path, method.function.start) if isinstance(method, FunctionRef) else method
+        by_method.setdefault(key, []).append(difference)
     for outcomes in by_method.values():
         found = [item for item in outcomes if item is not None]
         if len(found) < len(outcomes):

@@ -89,14 +89,17 @@ def fake_output(subject: OpsWithOperators) -> Iterator[Diagnostic]:
         return torch.empty_like(x)
     ```
     """
-    differences: list[Difference] = []
-    agreeing: set[tuple[str, int]] = set()
+    yield from settled(_compared(subject))
+
+
+def _compared(subject: OpsWithOperators) -> Iterator[tuple[tuple[str, int], Difference | None]]:
+    """The fakes of each op, by file and place, with what differs."""
     for outcome in _outcomes(subject):
         if outcome.mismatch is not None:
-            differences.append(_difference(outcome, outcome.mismatch))
+            fake = _ref(outcome.mismatch.fake)
+            yield (fake.file.path, fake.function.start), _difference(outcome, outcome.mismatch)
         else:
-            agreeing.update(outcome.fakes)
-    yield from settled(differences, agreeing)
+            yield from ((fake, None) for fake in outcome.fakes)
 
 
 def _outcomes(subject: OpsWithOperators) -> Iterator[FakeOutcome]:
