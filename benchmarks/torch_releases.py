@@ -14,6 +14,7 @@ from benchmarks import torch_types
 from benchmarks.corpus import unpack_torch
 from opschema_rules import TORCH_RELEASES
 from opschema_rules.aten import native_history, torchgen_history
+from opschema_rules.torchlib import api_history
 
 
 def main() -> None:
@@ -30,6 +31,7 @@ def main() -> None:
         folders = [Path(folder, "aten", f"torch-{name}") for name in TORCH_RELEASES]
         torchgen_history.write(folders)
         native_history.write(folders)
+        api_history.write(folders)
         torch_types.write(Path(folder))
 
 

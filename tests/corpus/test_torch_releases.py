@@ -26,6 +26,9 @@ from opschema_rules.aten.pack import PACK
 from opschema_rules.aten.torchgen_history import read_release, table_text
 from opschema_rules.aten.torchgen_table import TABLE
 from opschema_rules.aten.torchgen_table import known_releases as known_torchgens
+from opschema_rules.torchlib.api_history import read_release as functions_that_register
+from opschema_rules.torchlib.api_history import table_text as api_text
+from opschema_rules.torchlib.api_table import TABLE as API
 from opschema_rules.torchlib.type_table import known_releases, type_table
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +75,11 @@ def test_the_schemas_that_come_with_opschema_are_the_releases_own(corpus: Path) 
     folders = [release(corpus, name) for name in TORCH_RELEASES]
     assert table_bytes(folders) == NATIVES.read_bytes()
     assert all(native_text(_version(item.name[6:])) == (item / NATIVE).read_text(encoding="utf-8") for item in folders)
+
+
+def test_the_functions_of_torch_library_are_the_releases_own(corpus: Path) -> None:
+    found = {_version(name): functions_that_register(release(corpus, name)) for name in TORCH_RELEASES}
+    assert api_text(found) == API.read_text(encoding="utf-8")
 
 
 # -- its own files ----------------------------------------------------------------------------------------------------

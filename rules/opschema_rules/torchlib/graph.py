@@ -18,6 +18,7 @@ from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.torchlib.annotations import Annotations
+from opschema_rules.torchlib.api_calls import api_calls
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.detection import TorchlibOptions, cpp_sources, sources
@@ -130,7 +131,9 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     definer = Definer(evaluator, Inferrer(Annotations(evaluator, opaque=opaque), tree.torch))
     join = Join(tree, evaluator, definer)
     walker = Walker(evaluator, filter(None, map(project.python, paths)), words)
-    join.join(walker.walk_all(), _cpp(project, options))
+    events = walker.walk_all()
+    tree.api_calls += api_calls(events)
+    join.join(events, _cpp(project, options))
     callers = files_that_call(project, tree.operators, set(modules) - set(paths))
     project.load_python(callers)
     finder = CallFinder(evaluator, join, tree.operators)

@@ -71,7 +71,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
     register more than is known, None among them when that may be any; ``open_words`` the operators' names that an unknown
     namespace may have. ``unresolved`` are the registrations that cannot be followed, and why. ``cpp_registrations`` are all of
-    C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the registrations for operators of PyTorch.
+    C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the registrations for operators of PyTorch,
+    ``api_calls`` the calls that register.
     """
 
     project: Project
@@ -86,6 +87,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     cpp_registrations: list[CppRegistration] = msgspec.field(default_factory=list)
     cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)
     of_torch: list[StrayRegistration] = msgspec.field(default_factory=list)
+    api_calls: list[ApiCall] = msgspec.field(default_factory=list)
 
     @property
     def bodies(self) -> Bodies:
@@ -114,6 +116,14 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     def release_doubt(self) -> str:
         """The reason why the tables of that release are not certain to apply; empty if they are."""
         return self.release.doubt
+
+
+class ApiCall(msgspec.Struct, frozen=True):
+    """A call of a function of ``torch.library``: its full ``name``, where it is named, and the keywords with their values."""
+
+    name: str
+    place: Place
+    keywords: tuple[tuple[str, Place], ...] = ()
 
 
 class Definition(msgspec.Struct, frozen=True, eq=False):

@@ -1,0 +1,85 @@
+"""Functions of ``torch.library`` in the release of torch that a tree is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.rule import rule
+from opschema_cli.requirements import Version, dotted
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.torchlib.api_table import functions_of, parameters, releases_with, takes
+from opschema_rules.torchlib.model import ApiCall, Tree
+
+
+@rule("REG122", "unavailable-function")
+def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
+    """A function of `torch.library`, or an argument of one, that the tree's release of torch does not have.
+
+    The release is the newest that the tree's requirements admit, or the one that `--torch` names. The call raises
+    `AttributeError` or `TypeError` when the module is imported. A call under a condition, such as a comparison of versions, is
+    not reported.
+
+    Bad:
+
+    ```text requirements.txt
+    torch==2.6.0
+    ```
+
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::twice", mutates_args=(), tags=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x + x
+
+
+    torch.library.register_autocast("demo::twice", "cuda", torch.float16)
+    ```
+
+    Good:
+
+    ```text requirements.txt
+    torch==2.8.0
+    ```
+
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::twice", mutates_args=(), tags=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x + x
+
+
+    torch.library.register_autocast("demo::twice", "cuda", torch.float16)
+    ```
+    """
+    known = functions_of(tree.torch) if not tree.release_doubt else {}
+    for call in tree.api_calls if known else ():
+        text = known.get(call.name)
+        if text is None:
+            yield from _missing(tree, call)
+            continue
+        for name, place in call.keywords:
+            if not takes(text, name):
+                yield _refused(tree, call, text, name, place)
+
+
+def _missing(tree: Tree, call: ApiCall) -> Iterator[Diagnostic]:
+    releases = releases_with(call.name)
+    if releases:
+        yield Diagnostic(f"torch {tree.release} has no `{call.name}`; {_since(tree, releases)}", call.place)
+
+
+def _refused(tree: Tree, call: ApiCall, text: str, name: str, place: Place) -> Diagnostic:
+    releases = releases_with(call.name, name)
+    hint = f"; {_since(tree, releases)}" if releases else did_you_mean(near_name(name, sorted(parameters(text) or ())))
+    return Diagnostic(f"`{call.name}` of torch {tree.release} takes no keyword `{name}`{hint}", place)
+
+
+def _since(tree: Tree, releases: list[Version]) -> str:
+    if releases[0] > tree.torch:
+        return f"torch {dotted(releases[0])} is the first that does"
+    return f"torch {dotted(max(item for item in releases if item < tree.torch))} is the last that does"

@@ -1,0 +1,90 @@
+"""Functions of ``torch.library`` by release: the table against the installed torch, and what the rule makes of it."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from opschema_cli.requirements import read_version
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.api_table import functions_of, parameters
+from opschema_rules.torchlib.pack import PACK
+
+TORCH_2_6 = "torch==2.6.0\n"
+
+
+def messages(code: str, requirements: str = TORCH_2_6) -> list[str]:
+    head = "import torch\nfrom torch import Tensor\n"
+    files = {"ops.py": head + code, "requirements.txt": requirements}
+    return [item.message for item in lint_files([PACK], files, ["REG122"]).diagnostics]
+
+
+OP = """
+@torch.library.custom_op("demo::twice", mutates_args=())
+def twice(x: Tensor) -> Tensor:
+    return x + x
+"""
+
+
+def test_the_table_is_what_the_installed_torch_has() -> None:
+    torch = pytest.importorskip("torch")
+    version = read_version(torch.__version__)
+    assert version is not None
+    table = functions_of(version)
+    assert len(table) > 20
+    for name, text in table.items():
+        owner: object = torch._library.custom_ops if ".CustomOpDef." in name else torch.library
+        function = owner
+        for part in name.removeprefix("torch.library.").split("."):
+            function = getattr(function, part)
+        found = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+        assert parameters(text) == {item.name for item in found if item.kind is not item.POSITIONAL_ONLY}, name
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        (
+            OP + 'torch.library.register_autocast("demo::twice", "cuda", torch.float16)\n',
+            "torch 2.6 has no `torch.library.register_autocast`; torch 2.7 is the first that does",
+        ),
+        (
+            OP + 'twice.register_autocast("cuda", torch.float16)\n',
+            "torch 2.6 has no `torch.library.CustomOpDef.register_autocast`; torch 2.7 is the first that does",
+        ),
+        (
+            OP.replace("mutates_args=()", "mutates_args=(), tags=()"),
+            "`torch.library.custom_op` of torch 2.6 takes no keyword `tags`; torch 2.8 is the first that does",
+        ),
+        (
+            OP.replace("mutates_args=()", "mutates_args=(), device_type='cpu'"),
+            "`torch.library.custom_op` of torch 2.6 takes no keyword `device_type`; did you mean `device_types`?",
+        ),
+        (
+            'lib = torch.library.Library("demo", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n'
+            'lib.impl("f", lambda x: x + 1, "CPU", allow_override=True)\n',
+            "`torch.library.Library.impl` of torch 2.6 takes no keyword `allow_override`; torch 2.8 is the first that does",
+        ),
+    ],
+)
+def test_what_the_release_lacks(code: str, found: str) -> None:
+    assert messages(code) == [found]
+    assert messages(code, "torch==2.3.0\n") == []  # no release that is known
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        OP + "@twice.register_fake\ndef _(x):\n    return torch.empty_like(x)\n",
+        OP + 'if hasattr(torch.library, "register_autocast"):\n'
+        '    torch.library.register_autocast("demo::twice", "cuda", torch.float16)\n',
+        OP + 'try:\n    torch.library.register_autocast("demo::twice", "cuda", torch.float16)\n'
+        "except AttributeError:\n    pass\n",
+        OP + "def late():\n    twice.register_autocast('cuda', torch.float16)\n",
+        'lib = torch.library.Library("demo", "DEF")\ntorch.library.define("demo::f", "(Tensor x) -> Tensor", lib=lib)\n',
+        'lib = torch.library.Library("demo", "DEF")\ntorch.library.define(lib, "f(Tensor x) -> Tensor", alias_analysis="")\n',
+    ],
+)
+def test_what_may_be_meant_for_another_release(code: str) -> None:
+    assert messages(code) == []
