@@ -97,7 +97,9 @@ class CppKernels:
         qualifier, _, own = name.rpartition("::")
         known = [item for item in self._functions(asked.path).get(own, ()) if _may_be(item, qualifier)]
         known = [item for item in known if not exclusive(item.function.conditions, asked.conditions)]
-        found = _nearest(known, qualifier, asked.namespace)
+        found = _nearest(known, qualifier, asked.namespace) or [
+            item for item in known if self._is_used(asked.path, item)
+        ]
         if not found:
             return Unresolved(f"no `{name}` is declared in the files of the workspace that it sees")
         given = _template_arguments(unwrapped(asked.text))
@@ -112,6 +114,13 @@ class CppKernels:
             return self._resolved(asked.path, signature)
         # A type that depends on another parameter of the template stays unknown: it is no alias of the same name.
         return signature.with_aliases(dict(zip(item.function.template, given, strict=False)))
+
+    def _is_used(self, path: str, item: Declared) -> bool:
+        """Whether a file that is seen brings a function from its namespace (``using``)."""
+        space, name = re.escape(item.function.owner.rpartition("::")[2]), re.escape(item.function.name)
+        using = re.compile(rf"\busing\s+(?:namespace\s+[\w:]*\b{space}|[\w:]*\b{space}::{name})\s*;".encode())
+        peek = self.units.project.workspace.peek
+        return any(using.search(peek(file)) for file in self.units.files(path))
 
     def _functions(self, path: str) -> dict[str, list[Declared]]:
         if path not in self._known:
@@ -142,7 +151,7 @@ def _may_be(item: Declared, qualifier: str) -> bool:
 
 
 def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[Declared]:
-    """Of functions without a qualifier those of the innermost namespace around; those of others if there are none."""
+    """Of functions without a qualifier those of the innermost namespace around."""
     if qualifier or not found:
         return list(found)
     parts = namespace.split("::") if namespace else []
@@ -151,7 +160,7 @@ def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[
         inner = [item for item in found if item.function.owner == around]
         if inner:
             return inner
-    return list(found)
+    return []
 
 
 def _is_doubtful(function: CppFunction, given: tuple[str, ...]) -> bool:

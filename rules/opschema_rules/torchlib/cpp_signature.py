@@ -13,6 +13,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.cpp_inference import takes_symint
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_functions import CppParameterText
+from opschema_cli.source.preprocessor import Condition
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -22,6 +23,7 @@ class CppSignature(msgspec.Struct, frozen=True):
 
     The ``DispatchKeySet`` that a kernel may take first is left out, as torch leaves it out. ``places`` are those of the
     parameters. A ``stable`` one is boxed by ``TORCH_BOX``, so that torch compares it with a schema only when it is called.
+    ``conditions`` are those of the preprocessor under which it is declared.
     """
 
     name: str
@@ -30,6 +32,7 @@ class CppSignature(msgspec.Struct, frozen=True):
     place: Place
     places: tuple[Place, ...]
     stable: bool = False
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -94,4 +97,6 @@ def signature_of(item: Declared, *, stable: bool = False) -> CppSignature:
     parameters = () if [one.type for one in function.parameters] == ["void"] else function.parameters
     places = tuple(Place(item.path, one.span) for one in parameters)
     name = f"{function.owner}::{function.name}" if function.owner else function.name
-    return CppSignature(name, function.returns, parameters, Place(item.path, function.name_span), places, stable)
+    return CppSignature(
+        name, function.returns, parameters, Place(item.path, function.name_span), places, stable, function.conditions
+    )

@@ -137,7 +137,8 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     which ``mutates_unknown`` says). ``tags`` are those of ``torch.Tag``, as ``inplace``. ``problems`` are what
     ``infer_schema`` refuses, and what tags forbid, ``errors`` what is wrong with a schema string (spans in its own text).
     ``name_place`` is where the name is written; in C++ ``literal`` leads from the schema's text to the file. ``conditional``
-    is true when it may not take place. ``helper`` is the function that makes the call, where it is called for that.
+    is true when it may not take place, in C++ under the ``conditions`` of the preprocessor. ``helper`` is the function that
+    makes the call, where it is called for that.
     """
 
     api: Literal["custom_op", "triton_op", "define", "cpp"]
@@ -158,6 +159,7 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     errors: tuple[SchemaError, ...] = ()
     literal: CppLiteral | None = None
     conditional: bool = False
+    conditions: tuple[Condition, ...] = ()
     helper: str = ""
 
 

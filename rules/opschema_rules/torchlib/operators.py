@@ -131,7 +131,9 @@ class Join:
     def _define_cpp(self, cpp: CppOperators) -> None:
         for item in cpp.definitions:
             conditional = item.definition.conditional or bool(item.conditions)
-            definition = replace(item.definition, conditional=conditional, literal=item.literal)
+            definition = replace(
+                item.definition, conditional=conditional, conditions=item.conditions, literal=item.literal
+            )
             names = frozenset({item.name}) if item.name is not None else None
             self.tree.operators.append(Operator(self.tree, names, definition))
         self._gaps.add_cpp(cpp)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.source.resolution import Unresolved
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
 from tests.rules.torchlib.operators_of import schema_of, tree_of
 
 OPS = "at::Tensor f(const at::Tensor& x, int64_t n);\n"
@@ -72,6 +75,9 @@ def test_other_functions(function: str, expected: str) -> None:
         ('#include "include/ops.h"\n', "&kit::f", f"kit::f{SIGNATURE}"),
         ('#include <kit/csrc/include/ops.h>\n', "kit::f", "? no `kit::f` is declared in the files of the workspace that it sees"),
         ('#include <include/ops.h>\n', "kit::f", f"kit::f{SIGNATURE}"),
+        ("namespace a { " + OPS + "}\n", "&f", "? no `f` is declared in the files of the workspace that it sees"),
+        ("namespace a { " + OPS + "}\nusing namespace a;\n", "&f", f"a::f{SIGNATURE}"),
+        ("namespace a { " + OPS + "}\nusing a::f;\n", "&f", f"a::f{SIGNATURE}"),
         ("template <class T> T f(T x, int64_t n);\n", "&f", "? `f` is a template, or not understood"),
         ("at::Tensor f(at::Tensor x);\nat::Tensor f(at::Tensor x, int64_t n);\n", "&f", "? `f` has several overloads"),
         (OPS + OPS.replace(";", " { return x; }"), "&f", f"f{SIGNATURE}"),
@@ -127,3 +133,37 @@ def test_the_namespace_around_a_block_counts() -> None:
 def test_a_definition_without_a_schema_has_that_of_its_function(function: str, expected: str) -> None:
     tree = tree_of({"ops.cpp": function + '\nTORCH_LIBRARY(kit, m) { m.def("f", &f); }\n'})
     assert schema_of(tree.operators[0]) == expected
+
+
+CONDITIONAL = """\
+#ifdef ROCM
+at::Tensor f(at::Tensor x);
+#else
+at::Tensor f(at::Tensor x, int64_t n);
+#endif
+TORCH_LIBRARY(kit, m) {
+#ifdef ROCM
+  m.def("f(Tensor x) -> Tensor");
+#else
+  m.def("f(Tensor x, int n) -> Tensor");
+#endif
+  m.impl("f", c10::kCUDA, &f);
+}
+"""
+OTHER = """\
+at::Tensor f(at::Tensor x, double n);
+TORCH_LIBRARY(kit, m) {
+  m.def("f(Tensor x, float n) -> Tensor");
+  m.impl("f", c10::kCPU, &f);
+}
+"""
+
+
+def test_a_function_is_compared_with_the_definition_of_its_build_and_its_file() -> None:
+    assert [item.message for item in errors({"gpu/ops.cpp": CONDITIONAL, "cpu/ops.cpp": OTHER})] == []
+    wrong = CONDITIONAL.replace("f(at::Tensor x);", "f(double x);")
+    assert [item.place.path for item in errors({"gpu/ops.cpp": wrong, "cpu/ops.cpp": OTHER})] == ["gpu/ops.cpp"]
+
+
+def errors(files: dict[str, str]) -> list[Diagnostic]:
+    return [item for item in lint_files(PACK, files, ["REG5"]).diagnostics if item.severity is Severity.ERROR]

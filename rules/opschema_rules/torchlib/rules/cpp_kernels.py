@@ -15,6 +15,7 @@ from opschema_cli.schema.cpp_inference import (
     return_type,
 )
 from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.preprocessor import exclusive
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import Operator, Registration
@@ -118,10 +119,19 @@ def cpp_kernel_type(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def signatures(operator: Operator) -> Iterator[tuple[Registration, CppSignature]]:
-    """The C++ functions that are registered for an operator."""
+    """The C++ functions that are registered for an operator, in builds that define it.
+
+    Where several definitions have its name, those in other files may be for another.
+    """
+    claims = operator.tree.claims
+    alone = claims[""] == 0 and all(claims[name] == 1 for name in operator.names or ())
+    definition = operator.definition
     for registration in operator.registrations:
-        if registration.kernels is not None and not isinstance(registration.kernels, Unresolved):
-            yield from ((registration, item) for item in registration.kernels)
+        if registration.kernels is None or isinstance(registration.kernels, Unresolved):
+            continue
+        if alone or registration.place.path == definition.place.path:
+            known = (item for item in registration.kernels if not exclusive(item.conditions, definition.conditions))
+            yield from ((registration, item) for item in known)
 
 
 def refused_types(title: str, registration: Registration, signature: CppSignature) -> Iterator[Diagnostic]:
