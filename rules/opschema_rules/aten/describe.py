@@ -10,19 +10,28 @@ from opschema_cli.phrases import count
 from opschema_cli.project import Project
 from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile, Reference, TagsFile
+from opschema_rules.aten.pins import pins_of
 
 if TYPE_CHECKING:
     from opschema_rules.aten.detection import AtenOptions
 
 _HINT = (
     "Files are told by what stands in them. A backend is judged by the `native-functions` of the configuration, by a"
-    " native_functions.yaml of the tree that has its operators, or by the installed torch."
+    " native_functions.yaml of the tree that has its operators, by the release that the tree pins, or by the installed torch."
 )
 
 
 def describe(project: Project, options: AtenOptions) -> list[Description]:
     """Every file of the pack, and the operators that it is judged by."""
-    return [Description("PyTorch's schemas", [*_facts(load(project, options).subjects)], _HINT)]
+    subjects = load(project, options).subjects
+    return [Description("PyTorch's schemas", [*_facts(subjects), *_pins(project, subjects)], _HINT)]
+
+
+def _pins(project: Project, subjects: Sequence[object]) -> Iterator[Fact]:
+    """The torch that a tree with backends pins, and where."""
+    if any(isinstance(item, BackendFile) for item in subjects):
+        for path, text in pins_of(project.workspace).descriptions:
+            yield Fact("pinned torch", path, text)
 
 
 def _facts(subjects: Sequence[object]) -> Iterator[Fact]:

@@ -1,38 +1,92 @@
-"""PyTorch release that a tree pins."""
+"""PyTorch release that a tree pins, and the files that say so."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from opschema_cli.requirements import Version, dotted, read_version
 from opschema_cli.workspace import Workspace
 
 _FILES = re.compile(
     r"(?:requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment\.ya?ml"
-    r"|setup\.(?:py|cfg)|pyproject\.toml)"
+    r"|[\w-]+-requirements\.txt|setup\.(?:py|cfg)|pyproject\.toml)"
 )
-_COMMIT_FILES = (".torch_commit", ".torch_pin", "torch_patches/.torch_pin", ".ci/torch_commit.txt")
+_COMMIT_FILES = re.compile(
+    r"\.torch_commit|\.torch_pin|torch_patches/\.torch_pin|\.ci/torch_commit\.txt|(?:py)?torch-hash\.txt"
+    r"|(?:\.github|\.ci/docker)/ci_commit_pins/(?:py)?torch\.txt"
+)
+_CI_FILES = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.circleci/config\.yml|\.gitlab-ci\.yml")
 
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _REQUIRED = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*(?:==?|~=|===)[ \t]*v?(\d+\.\d+)")
 _OWN = re.compile(r"(?:\bbase_version|\bTORCH_(?:[A-Z]+_)?VERSION)[\"']?[ \t]*[=,:][ \t]*[\"'](\d+\.\d+)")
 """pytorch/xla's own version, which follows PyTorch's: ``base_version`` or the default of ``TORCH_XLA_VERSION`` in setup.py."""
 
+_NIGHTLY = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*===?[ \t]*v?\d[\d.]*\.?dev\d")
+
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
+_RELEASE = re.compile(r"(?m)^(?:release/|v)(\d+\.\d+)")
+_SUBMODULE = re.compile(r"(?ms)^[ \t]*\[submodule[^\]]*\](.*?)(?=^[ \t]*\[|\Z)")
+_PYTORCH = re.compile(r"(?m)^[ \t]*url[ \t]*=.*[/:]pytorch/pytorch(?:\.git)?/?[ \t]*$")
+
+COMMITS: Mapping[str, Version] = {
+    "e4ee3be4063b7c430974252fdf7db42273388d86": (2, 4),
+    "32f585d9346e316e554c8d9bf7548af9f62141fc": (2, 5),
+    "2236df1770800ffea5697b11b0bb0d910b2e59e1": (2, 6),
+    "134179474539648ba7dee1317959529fbd0e7f89": (2, 7),
+    "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7": (2, 8),
+    "0fabc3ba44823f257e70ce397d989c8de5e362c1": (2, 9),
+    "449b1768410104d3ed79d3bcfe4ba1d65c7f22c0": (2, 10),
+    "70d99e998b4955e0049d13a98d77ae1b14db1f45": (2, 11),
+    "7661cd9c6b841b62b7f411aa52ec51f05457263b": (2, 12),
+    "cf30153c4c131c8164ee7798e5022d810682e2cb": (2, 13),
+    "08187d9e0fba026dc8217405802ab5381dc88d90": (2, 14),
+    "d0f2af8b66b20da4baa50644c0cd3f887a2eae2e": (2, 15),
+}
+"""The commits of releases, as ``torch/version.py`` of their wheels has them."""
 
 
 class Pins(msgspec.Struct, frozen=True):
-    """``versions`` are those that the tree names, major and minor; ``commits`` those of PyTorch's repository."""
+    """``versions`` are those that the tree names, major and minor; ``commits`` those of PyTorch's repository. Both have the
+    file that names them. ``nightly`` says that a version is one of the days before a release.
+    """
 
-    versions: frozenset[str]
-    commits: frozenset[str]
+    versions: Mapping[str, str]
+    commits: Mapping[str, str]
+    nightly: bool = False
 
     def agree(self, version: str, commit: str) -> bool:
         """Whether all of them, and at least one, say a torch of this version that is built from this commit."""
         if not (self.versions or self.commits):
             return False
-        return self.versions <= {minor_version(version)} and self.commits <= {commit}
+        return self.versions.keys() <= {minor_version(version)} and self.commits.keys() <= {commit}
+
+    @property
+    def release(self) -> Version | None:
+        """The only release that they name, by its version or its commit; None where there is none, or another one."""
+        versions = {read_version(name) for name in self.versions} | {COMMITS.get(name) for name in self.commits}
+        versions.discard(None)
+        return next(iter(versions)) if len(versions) == 1 else None
+
+    @property
+    def certain(self) -> bool:
+        """Whether the release itself is pinned, and no other commit."""
+        return not self.nightly and self.commits.keys() <= COMMITS.keys()
+
+    @property
+    def descriptions(self) -> list[tuple[str, str]]:
+        """Each pin in words, with its file."""
+        nightly = ", or a day before it" if self.nightly else ""
+        versions = [(path, f"torch {name}{nightly}") for name, path in self.versions.items()]
+        return versions + [(path, _commit_text(name)) for name, path in self.commits.items()]
+
+
+def _commit_text(commit: str) -> str:
+    version = COMMITS.get(commit)
+    return f"commit {commit[:10]}" if version is None else f"commit {commit[:10]} of torch {dotted(version)}"
 
 
 def minor_version(version: str) -> str:
@@ -42,14 +96,51 @@ def minor_version(version: str) -> str:
 
 
 def pins_of(workspace: Workspace) -> Pins:
-    """Pins in the files at the root of a workspace."""
-    versions: set[str] = set()
+    """Pins in the files at the root of a workspace, of its submodules, and without any those of its CI files."""
+    versions = _first(_versions(workspace))
+    commits = _first([*_commits(workspace), *_submodules(workspace)])
+    if not versions and not commits:
+        versions = _first(
+            (version, path)
+            for path in workspace.files
+            if _CI_FILES.fullmatch(path)
+            for version in _REQUIRED.findall(_COMMENT.sub("", _text(workspace, path)))
+        )
+    nightly = any(_NIGHTLY.search(_COMMENT.sub("", _text(workspace, path))) for path in set(versions.values()))
+    return Pins(versions, {name: path for name, path in commits.items() if name}, nightly)
+
+
+def _first(found: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The first file that names each."""
+    first: dict[str, str] = {}
+    for name, path in found:
+        first.setdefault(name, path)
+    return first
+
+
+def _versions(workspace: Workspace) -> Iterator[tuple[str, str]]:
     for path in workspace.files:
         if _FILES.fullmatch(path):
             text = _COMMENT.sub("", _text(workspace, path))
-            versions.update(_REQUIRED.findall(text), _OWN.findall(text) if path == "setup.py" else ())
-    pinned = [path for path in _COMMIT_FILES if path in workspace.file_set]
-    return Pins(frozenset(versions), frozenset(_COMMIT.findall(" ".join(_text(workspace, path) for path in pinned))))
+            for version in (*_REQUIRED.findall(text), *(_OWN.findall(text) if path == "setup.py" else ())):
+                yield version, path
+        elif _COMMIT_FILES.fullmatch(path):
+            yield from ((version, path) for version in _RELEASE.findall(_text(workspace, path)))
+
+
+def _commits(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    for path in workspace.files:
+        if _COMMIT_FILES.fullmatch(path):
+            yield from ((commit, path) for commit in _COMMIT.findall(_text(workspace, path)))
+
+
+def _submodules(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    """The commits at which submodules of PyTorch are pinned."""
+    text = _text(workspace, ".gitmodules") if workspace.is_file(".gitmodules") else ""
+    for section in _SUBMODULE.finditer(text):
+        path = re.search(r"(?m)^[ \t]*path[ \t]*=[ \t]*(\S+)", section[1])
+        if path is not None and _PYTORCH.search(section[1]):
+            yield workspace.submodule_pin(path[1]) or "", path[1]
 
 
 def _text(workspace: Workspace, path: str) -> str:

@@ -18,14 +18,14 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.regular_files import content_digest
-from opschema_cli.requirements import Version, dotted
+from opschema_cli.requirements import Version, dotted, read_version
 from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import join
 from opschema_rules.aten.catalogue import Catalogue
 from opschema_rules.aten.catalogue_reading import catalogue_of
 from opschema_rules.aten.dialects import OWN_LISTS
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.installed import InstalledTorch
+from opschema_rules.aten.installed import ENVIRONMENT, InstalledTorch
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import BackendFile, NativeFile, Reference
 from opschema_rules.aten.native import read_native
@@ -33,7 +33,7 @@ from opschema_rules.aten.native_table import native_path, native_text
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.torchgen import Torchgen
-from opschema_rules.aten.torchgen_table import torchgen_of
+from opschema_rules.aten.torchgen_table import known_releases, torchgen_of
 
 _IN_ATEN = re.compile(r"(?:^|/)ATen/native/native_functions\.yaml$")
 
@@ -135,15 +135,18 @@ class References(msgspec.Struct, dict=True):
 
     @cached_property
     def torch(self) -> Reference | None:
-        """The operators of the installed torch.
+        """The operators of the installed torch; of the release that the tree pins, where that is another one that is known.
 
         Raises:
             OpschemaError: the variable of the environment names none.
         """
-        torch = self.torchgens.installed
+        torch, pins = self.torchgens.installed, pins_of(self.project.workspace)
+        version, pinned = read_version(torch.version) if torch is not None else None, pins.release
+        named = torch is not None and self.project.workspace.variable(ENVIRONMENT)
+        if pinned in known_releases() and pinned is not None and pinned != version and not named:
+            return replace(self.of_release(pinned), certain=pins.certain)
         if torch is None:
             return None
-        pins = pins_of(self.project.workspace)
         certain = bool(torch.version) and pins.agree(torch.version, torch.commit)
         return self._outside(torch, certain=certain)
 

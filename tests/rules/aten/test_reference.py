@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -209,29 +210,64 @@ def test_its_operators_are_not_read_unless_something_is_judged(root: Path, insta
     assert all(not Path(path).is_absolute() for path in workspace.reads if path.endswith(".yaml"))
 
 
+HERE, OF_28 = "the installed torch 2.9.0+cpu", "torch 2.8"
+COMMIT_28 = "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7"
 PINS = [
-    ({}, False),
-    ({"requirements.txt": "numpy\ntorch==2.9.1  # as pytorch/xla\n"}, True),
-    ({"requirements/dev.txt": "torch ~= 2.9.0\n"}, True),
-    ({"requirements.txt": "torch==2.8.0\n"}, False),
-    ({"requirements.txt": "torch==2.9.0\n", "pyproject.toml": "dependencies = ['torch==2.8']\n"}, False),
-    ({"requirements.txt": "torch>=2.9\n"}, False),
-    ({"requirements.txt": "torchvision==2.9.0\n# torch==2.9.0\n"}, False),
-    ({"pyproject.toml": 'requires = ["torch==2.9.0"]\n'}, True),
-    ({"setup.py": "base_version = '2.9'\n"}, True),
-    ({"setup.py": "version = os.getenv('TORCH_XLA_VERSION', '2.9.0')\n"}, True),
-    ({"setup.py": "_libtpu_version = '2.9.0'\n_torchax_version = '2.9.0'\n"}, False),
-    ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "# a day\n" + "b" * 40}, False),
-    ({".torch_commit": COMMIT}, True),
+    ({}, HERE, False),
+    ({"requirements.txt": "numpy\ntorch==2.9.1  # as pytorch/xla\n"}, HERE, True),
+    ({"requirements/dev.txt": "torch ~= 2.9.0\n"}, HERE, True),
+    ({"requirements.txt": "torch==2.8.0\n"}, OF_28, True),
+    ({"requirements.txt": "torch==2.8.0.dev20250101\n"}, OF_28, False),
+    ({"requirements.txt": "torch==1.8.0\n"}, HERE, False),
+    ({"requirements.txt": "torch==2.9.0\n", "pyproject.toml": "dependencies = ['torch==2.8']\n"}, HERE, False),
+    ({"requirements.txt": "torch>=2.9\n"}, HERE, False),
+    ({"requirements.txt": "torchvision==2.9.0\n# torch==2.9.0\n"}, HERE, False),
+    ({"pyproject.toml": 'requires = ["torch==2.9.0"]\n'}, HERE, True),
+    ({"setup.py": "base_version = '2.9'\n"}, HERE, True),
+    ({"setup.py": "install_requires=['torch==2.8.0']\n"}, OF_28, True),
+    ({"setup.py": "version = os.getenv('TORCH_XLA_VERSION', '2.9.0')\n"}, HERE, True),
+    ({"setup.py": "_libtpu_version = '2.9.0'\n_torchax_version = '2.9.0'\n"}, HERE, False),
+    ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "# a day\n" + "b" * 40}, HERE, False),
+    ({"setup.py": "base_version = '2.8'\n", ".torch_commit": "# a day\n" + "b" * 40}, OF_28, False),
+    ({".torch_commit": COMMIT}, HERE, True),
+    ({".github/ci_commit_pins/pytorch.txt": COMMIT_28}, OF_28, True),
+    ({".github/ci_commit_pins/pytorch.txt": "v2.8.0\n"}, OF_28, True),
+    ({".github/workflows/test.yml": "- run: pip install torch==2.8.0 pytest\n"}, OF_28, True),
+    ({".github/workflows/test.yml": "- run: pip install torch==2.8.0\n- run: pip install torch==2.7.1\n"}, HERE, False),
+    (
+        {".github/workflows/test.yml": "- run: pip install torch==2.8.0\n", "setup.py": "base_version = '2.9'\n"},
+        HERE,
+        True,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("files", "certain"), PINS)
-def test_it_is_certain_only_if_the_tree_pins_it(
-    root: Path, install: Callable[..., Path], files: dict[str, str], certain: bool
+@pytest.mark.parametrize(("files", "origin", "certain"), PINS)
+def test_the_torch_that_the_tree_pins_comes_first(
+    root: Path, install: Callable[..., Path], files: dict[str, str], origin: str, certain: bool
 ) -> None:
     install("interpreter", "2.9.0+cpu", "abs")
-    assert told(find(root, files)) == ("the installed torch 2.9.0+cpu", certain)
+    assert told(find(root, files)) == (origin, certain)
+
+
+def test_a_submodule_pins_its_commit(root: Path) -> None:
+    section = '[submodule "pytorch"]\n\tpath = third_party/pytorch\n\turl = {}\n'
+    write(root / ".gitmodules", section.format("https://github.com/pytorch/pytorch.git"))
+    for command in (
+        ["init", "-q"],
+        ["update-index", "--add", "--cacheinfo", f"160000,{COMMIT_28},third_party/pytorch"],
+    ):
+        subprocess.run(["git", "-C", root, *command], check=True)
+    assert told(find(root)) == (OF_28, True)
+    write(root / ".gitmodules", section.format("https://github.com/pytorch/pytorch-fork"))
+    assert find(root) is None
+
+
+def test_the_environment_comes_before_the_pins(
+    root: Path, install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPSCHEMA_TORCH", str(install("named", "2.9.0", "abs")))
+    assert told(find(root, {"requirements.txt": "torch==2.8.0\n"})) == ("the installed torch 2.9.0", False)
 
 
 def test_nothing_is_imported(root: Path, install: Callable[..., Path]) -> None:
