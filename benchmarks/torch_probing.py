@@ -46,7 +46,7 @@ RULES = (
 
 
 class Fit(NamedTuple):
-    """What explains an overload: its semantics, its dtype rule and a dtype map for each result."""
+    """The explanation of an overload: its semantics, its dtype rule and a dtype map for each result."""
 
     shape: str
     dtype: str
@@ -113,7 +113,7 @@ class Prober:
         return Answer(tuple((tuple(part.shape), str(part.dtype).removeprefix("torch.")) for part in parts), several)
 
     def fit(self) -> Fit | None:
-        """What explains the overload; None if nothing does."""
+        """The explanation of the overload; None if there is none."""
         try:
             return self._fit()
         except ChangedShapeError:

@@ -16,7 +16,7 @@ from opschema_cli.source.python import Import, PythonFile
 
 
 class Recognition:
-    """Tells which files of a project some packs recognise. ``meant`` are those that each pack claimed as it read them."""
+    """The files of a project that some packs recognise. ``meant`` are those that each pack claimed as it read them."""
 
     def __init__(
         self,

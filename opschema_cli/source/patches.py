@@ -56,7 +56,7 @@ class Patches:
 
     @cached_property
     def outside_by_file(self) -> dict[str, str]:
-        """What module-level code of any file writes to the classes of each file, as a text that only such a change changes."""
+        """Writes of module-level code in any file to the classes of each file, as a text that only such a change changes."""
         found: dict[str, list[object]] = {}
         for (path, start), written in self._outside_writes.items():
             names = sorted((name, [(item.start, item.sure) for item in items]) for name, items in written.items())

@@ -122,7 +122,7 @@ def _closure(
 
 
 def _generated(machine: Machine, scope: Environment) -> Iterator[object]:
-    """What a generator yields."""
+    """The values that a generator yields."""
     try:
         yield from machine.run(scope, scope.body.statements)
     except Thrown as thrown:

@@ -93,7 +93,7 @@ def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 
 def _callee(machine: Machine, scope: Environment, expr: Expr) -> object:
-    """What a call calls; that reading a name may raise is left to the call."""
+    """The callee of a call; an exception from reading a name is left to the call."""
     if expr.kind != "name":
         return machine.evaluate(scope, expr)
     guarded, machine.guarded = machine.guarded, 0

@@ -34,7 +34,7 @@ class FoundMember(msgspec.Struct, frozen=True):
 
 
 class Shared(msgspec.Struct):
-    """What the executions of one tree share."""
+    """State that the executions of one tree share."""
 
     names: dict[Body, Names] = msgspec.field(default_factory=dict)
     told: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
@@ -81,7 +81,7 @@ class Machine(ABC):
         self.tainted: dict[int, object] = {}
         self.globals: dict[tuple[str, str], object] = {}
         self.class_attributes: dict[tuple[ClassKey, str], object] = {}
-        """What this execution wrote to classes."""
+        """Writes of this execution to classes."""
         self.class_values: dict[tuple[ClassKey, str], object] = {}
         """The attributes of classes that it has read."""
         self.identities: dict[int, tuple[int, object]] = {}

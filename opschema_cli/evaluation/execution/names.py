@@ -137,7 +137,7 @@ def function_value(machine: Machine, found: FunctionRef) -> object:
 
 
 def decorated(machine: Machine, scope: Environment, function: Closure) -> object:
-    """What the decorators of a function, which are evaluated in ``scope``, make of it."""
+    """A function with its decorators applied; they are evaluated in ``scope``."""
     value: object = function
     definition = function.body.function
     for decorator in reversed(definition.decorators if definition is not None else ()):

@@ -112,4 +112,4 @@ PATTERNS = ExecutionDialect(
     attribute=_attribute,
     operator=_operator,
 )
-"""What executed code gets from ``re``."""
+"""The dialect of ``re``."""

@@ -32,7 +32,7 @@ def keys_of(machine: Machine, values: Sequence[object], key: object) -> list[obj
 def extreme(
     machine: Machine, function: Callable[..., int], values: Sequence[object], options: Mapping[str, object]
 ) -> object:
-    """What ``min`` or ``max`` gives for values."""
+    """The result of ``min`` or ``max``."""
     if not values:
         if "default" in options:
             return options["default"]

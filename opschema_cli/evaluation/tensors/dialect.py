@@ -324,4 +324,4 @@ def _instance(machine: Caller, value: object, name: str) -> object:
 TORCH = ExecutionDialect(
     functions=_function, value=_value, attribute=_attribute, operator=_operator, instance=_instance
 )
-"""What executed code gets from torch."""
+"""The dialect of torch."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from opschema_rules.aten.detection import AtenOptions
 
 _HINT = (
-    "Files are told by what stands in them. A backend is judged by the `native-functions` of the configuration, by a"
-    " native_functions.yaml of the tree that has its operators, by the release that the tree pins, or by the installed torch."
+    "Files are recognised by their contents. A backend is compared with the `native-functions` of the configuration, a"
+    " native_functions.yaml of the tree that has its operators, the release that the tree pins, or the installed torch."
 )
 
 
@@ -52,7 +52,7 @@ def _facts(subjects: Sequence[object]) -> Iterator[Fact]:
 
 def _judged(reference: Reference | None) -> str:
     if reference is None:
-        return "no operators to judge it by are known"
+        return "no operators to compare it with are known"
     if not reference.certain:
-        return f"judged by {reference.origin}, perhaps not the version it is for: what is missing there is a warning"
-    return f"judged by {reference.origin}"
+        return f"compared with {reference.origin}, perhaps another version: what is missing there is a warning"
+    return f"compared with {reference.origin}"

@@ -60,7 +60,7 @@ def _followed(body: Body, value: Expr) -> Expr:
 
 
 class _Unlike:
-    """Tells what a value is, by the outermost operation that makes it."""
+    """Describes values by the outermost operation that makes them."""
 
     def __init__(self, op: MagiOp, bound: frozenset[str]) -> None:
         self.op = op

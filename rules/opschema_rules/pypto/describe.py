@@ -18,8 +18,8 @@ RULES = {
 """The matching of kernels' signatures with a payload, by the contract."""
 
 _HINT = (
-    "What cannot be followed is not judged. If the tree is for another runtime than it shows, set `signatures`, `max-tensors` or "
-    "`max-scalars` in `[tool.opschema.pypto]`."
+    "Code that cannot be followed is not checked. If the tree is for another runtime than it shows, set `signatures`, `max-tensors`"
+    " or `max-scalars` in `[tool.opschema.pypto]`."
 )
 
 
@@ -30,7 +30,7 @@ def describe_programs(contract: Contract, programs: Sequence[Program], entries: 
 
 
 def _contract(contract: Contract) -> Iterator[Fact]:
-    assumed = "" if contract.certain else ", assumed: nothing in the tree tells"
+    assumed = "" if contract.certain else ", assumed: nothing in the tree shows it"
     if contract.dumps:
         yield Fact("signatures", contract.rule, f"{RULES[contract.rule]}{assumed}")
     else:

@@ -8,8 +8,8 @@ from opschema_rules.tileops.features import FEATURES, LATEST
 from opschema_rules.tileops.spec import VOCABULARY, Spec
 
 _HINT = (
-    "A demand that is off is not checked, or counts less. If it holds here, name it in `spec` of `[tool.opschema.tileops]`:"
-    ' `spec = [{example}]`, or `spec = ["latest"]` for all.'
+    "A requirement that is off is not checked, or only as a warning. If it applies here, name it in `spec` of"
+    ' `[tool.opschema.tileops]`: `spec = [{example}]`, or `spec = ["latest"]` for all.'
 )
 
 

@@ -86,7 +86,7 @@ def find_spec(
         if name != "latest" and name not in FEATURES:
             close = near_names(name, FEATURES, 1)
             known = f"did you mean `{close[0]}`?" if close else f"known: latest, {', '.join(FEATURES)}"
-            raise OpschemaError(f"tool.opschema.tileops: `spec` names no demand `{name}`; {known}")
+            raise OpschemaError(f"tool.opschema.tileops: `spec` names no requirement `{name}`; {known}")
     sources: list[Source] = []
     helpers: set[str] = set()
     for path in _candidates(project, base, folder):

@@ -28,7 +28,7 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
 
 
 def _aten_kernels(tree: Tree) -> Iterable[AtenKernel]:
-    """What C++ registers for operators in the namespace of torch's own that the tree does not define."""
+    """The C++ registrations for operators in torch's own namespaces that the tree does not define."""
     own = {plain_name(name) for operator in tree.operators for name in operator.names or ()}
     for item in tree.cpp_registrations:
         namespace, _, name = plain_name(item.name).partition("::")

@@ -283,7 +283,7 @@ class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class AtenKernel(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """What C++ registers for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace."""
+    """The C++ registrations for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace."""
 
     tree: Tree
     name: str

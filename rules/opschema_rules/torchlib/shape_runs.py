@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What came of comparing a fake and a kernel: how many inputs both take, a finding, or the reason why nothing is known."""
+    """The outcome of comparing a fake and a kernel: how many inputs both take, a finding, or the reason why nothing is known."""
 
     taken: int = 0
     finding: Finding | None = None

@@ -146,12 +146,12 @@ def test_settings_tell_what_each_file_is_taken_for_and_is_judged_by(tmp_path: Pa
         ("tags", "aten/tags.yaml", "6 tags"),
         ("operators", NATIVE, "20 operators; tags: aten/tags.yaml; read by torch 2.15"),
         ("derivatives", DERIVATIVES, f"9 operators of {NATIVE}"),
-        ("backend", BACKEND, f"6 operators, dialect torchgen; judged by `{NATIVE}`"),
+        ("backend", BACKEND, f"6 operators, dialect torchgen; compared with `{NATIVE}`"),
     ]
 
 
 def test_settings_tell_that_no_operators_are_known(tmp_path: Path) -> None:
     (described,) = PACK.describe(Project(Workspace(tmp_path, {BACKEND: _files()[BACKEND]})), ALONE)
     assert [item.note for item in described.facts] == [
-        "6 operators, dialect torchgen; no operators to judge it by are known"
+        "6 operators, dialect torchgen; no operators to compare it with are known"
     ]

@@ -130,7 +130,7 @@ def test_config_asks_for_one_demand_or_all() -> None:
     assert spec_of(MANIFEST, "latest").known == LATEST | {"latest"}
     assert spec_of(MANIFEST, "dispatch-in-init").known == {"dispatch-in-init"}
     assert set(FEATURES) - LATEST == {"dispatch-in-init"}
-    with pytest.raises(OpschemaError, match="no demand `statsu`; did you mean `status`"):
+    with pytest.raises(OpschemaError, match="no requirement `statsu`; did you mean `status`"):
         spec_of(MANIFEST, "statsu")
 
 

@@ -1,4 +1,4 @@
-"""What is written by hand for the nodes of a lazy tensor backend."""
+"""Hand-written code for the nodes of a lazy tensor backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells the tests that test one method and nothing else."""
+"""Tests that test one method and nothing else."""
 
 from __future__ import annotations
 

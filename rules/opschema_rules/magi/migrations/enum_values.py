@@ -27,7 +27,7 @@ _OF_STRINGS = frozenset(dir(str))
 
 
 class EnumValues(msgspec.Struct, frozen=True):
-    """Tells the values of one enumeration."""
+    """Recognises the values of one enumeration."""
 
     tree: MagiTree
     ref: ClassRef

@@ -32,7 +32,7 @@ _CONTEXTS = frozenset({"setup_context", "forward", "backward", "jvp"})
 
 
 class Instances(msgspec.Struct, frozen=True):
-    """Tells the instances of one family of classes."""
+    """Recognises the instances of one family of classes."""
 
     tree: MagiTree
     family: Collection[ClassRef]

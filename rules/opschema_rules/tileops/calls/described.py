@@ -59,7 +59,7 @@ def _described(entry: OpEntry, bound: BoundRow) -> DescribedCall | None:
 
 
 def _kind(entry: OpEntry, bound: BoundRow) -> object:
-    """What a call shares with others that take the same path through the code, mostly: its params, and the ranks of its inputs."""
+    """The parts of a call that mostly determine its path through the code: its params, and the ranks of its inputs."""
     params = tuple(repr(bound.values.get(item.name)) for item in entry.params)
     return params, tuple(_rank(bound, item.name) for item in entry.inputs)
 

@@ -20,7 +20,7 @@ def _own_functions(load_manifest: ExternalFunction) -> Callable[[str], ExternalF
 
 
 def _dispatch_kernel(call: Call) -> object:
-    """What every constructor calls to choose kernels: no shape depends on it, and it reads the modules of all kernels."""
+    """The method with which every constructor chooses kernels: no shape depends on it, and it reads the modules of all kernels."""
     this = call.positional[0] if call.positional else None
     if not isinstance(this, Object):
         return NOT_KNOWN

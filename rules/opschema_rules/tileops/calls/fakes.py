@@ -1,4 +1,4 @@
-"""What `forward()` of an op returns under `torch.compile`: interpreted with the operators' fakes, for the calls of the rows."""
+"""The results of an op's `forward()` under `torch.compile`: interpreted with the operators' fakes, for the calls of the rows."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _parsed(key: str) -> FunctionKey:
 
 
 def _executed(op: OpImplementation, compiled: Compiled) -> FakeOutcome:
-    """What the fakes of an op's operators return for one of its rows, and for the first call of other sizes that the code takes."""
+    """The results of the fakes of an op's operators for one of its rows, and for the first call of other sizes that it accepts."""
     found = FakeOutcome(op)
     made = executed_outcome(op).made
     others = [call for call in made if call.origin == "derived"] or made[1:]
@@ -255,7 +255,7 @@ def _unknown(op: OpImplementation, compiled: Compiled, outcome: Outcome) -> str:
 def _sides(
     call: DescribedCall, name: str, value: object, assignment: Assignment
 ) -> Iterator[tuple[Shape | str, Shape | str]]:
-    """What is known on both sides of an output: its shapes, and its dtypes."""
+    """The shapes and dtypes of an output that are known on both sides."""
     assert isinstance(value, TensorValue)  # others are not known
     bound = call.bound.values.get(name)
     declared = bound.shape if isinstance(bound, Bound) else None
