@@ -198,17 +198,20 @@ def test_what_torchgen_refuses_comes_back_as_a_message(stubs: Opschema, atenkit:
     done = stubs("stubs", "--apply")
     assert (done.code, done.out, tree(atenkit)) == (2, "", before)
     assert done.err.startswith("opschema: torchgen 2.")
-    assert done.err.endswith("refuses backend/atenkit.yaml: Found an invalid operator name: reluu\n")
+    assert done.err.endswith("refuses backend/atenkit.yaml:8:5: Found an invalid operator name: reluu\n")
 
 
 def test_what_lint_only_doubts_is_told_where_torchgen_refuses(stubs: Opschema, atenkit: Path) -> None:
     """Without operators of its own, and without a pin, a tree may be for another torch than the installed one."""
     shutil.rmtree(atenkit / "aten")
     shutil.rmtree(atenkit / "autograd")
-    edit(atenkit / "backend/atenkit.yaml", "  - relu\n", "  - reluu\n  - add.Tensr\n")
+    edit(atenkit / "backend/atenkit.yaml", "  - relu\n", "  - gated_silu\n  - symeig\n")
     done = stubs("stubs")
     assert done.code == 2
-    assert "refuses backend/atenkit.yaml: Found an invalid operator name: reluu\nsee above; if it is for" in done.err
+    assert (
+        "refuses backend/atenkit.yaml:8:5: Found an invalid operator name: gated_silu\nsee above; if it is for"
+        in done.err
+    )
     places = [line for line in done.out.splitlines() if line.startswith("backend/")]
     assert places == [
         "backend/atenkit.yaml:8:5  warning ATN612 unknown-backend-operator",

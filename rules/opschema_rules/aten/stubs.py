@@ -72,11 +72,25 @@ def make_stubs(project: Project, options: AtenOptions, request: StubRequest) -> 
             command.append(f"--impl_path={project.workspace.locate(request.impl_path)}")
         run = _run(command, name)
         if run.returncode:
-            raise StubsRefused(f"{generator} refuses {request.source}: {reason(run)}")
+            said = reason(run)
+            raise StubsRefused(f"{generator} refuses {request.source}{line_of(backend, said)}: {said}")
         texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(output.iterdir()) if path.is_file()}
     prefix = "" if folder == "." else f"{folder}/"
     gone = dict.fromkeys(name for name in _names(backend.name) if _is_stub(project, f"{prefix}{name}"))
     return Stubs({f"{prefix}{name}": text for name, text in {**gone, **texts}.items()}, generator)
+
+
+def line_of(backend: BackendFile, said: str) -> str:
+    """The line and column of the only operator that a message names, as `:3:5`; empty where it names none, or several."""
+    named = [item for item in backend.items if _is_word(item.name, said)]
+    if len({item.name for item in named}) != 1:
+        return ""
+    position = backend.file.source.position(named[0].name_node.start)
+    return f":{position.line}:{position.column}"
+
+
+def _is_word(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.:]){re.escape(name)}(?![\w:]|\.\w)", text) is not None
 
 
 def _names(backend: str) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from opschema_rules.aten.stubs import is_generated, reason
+from opschema_rules.aten.stubs import is_generated, line_of, reason
+from tests.rules.aten.test_backend import HEAD, read
 
 TRACE = """\
 Traceback (most recent call last):
@@ -50,3 +51,16 @@ def test_the_reason_is_the_exception_and_no_traceback(code: int, stderr: str, to
 )
 def test_only_what_torchgen_made_may_be_overwritten(text: str, generated: bool) -> None:
     assert is_generated(text) is generated
+
+
+@pytest.mark.parametrize(
+    ("said", "at"),
+    [
+        ("Found an invalid operator name: abs_BAD", ":4:5"),
+        ("operator add.Tensor is registered in both", ":6:5"),
+        ("XLANativeFunctions is missing a kernel definition for abs_BAD and abs.", ""),
+        ("KeyError: 'absent'", ""),
+    ],
+)
+def test_a_refused_operator_has_its_line(said: str, at: str) -> None:
+    assert line_of(read(HEAD + "supported:\n  - abs_BAD\n  - abs\n  - add.Tensor\n"), said) == at
