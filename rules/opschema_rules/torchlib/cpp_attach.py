@@ -20,7 +20,7 @@ def with_kernels(units: CppUnits, found: CppOperators) -> CppOperators:
     kernels = CppKernels(units, asked)
     registrations = [
         replace(item, registration=replace(item.registration, kernels=kernels.find(one)))
-        if item.registration.role != "fallthrough"
+        if item.registration.role != "fallthrough" and "makeFromBoxed" not in item.function
         else item
         for item, one in zip(found.registrations, asked, strict=True)
     ]

@@ -109,7 +109,8 @@ def _implementing(operator: Operator) -> Iterator[Registration]:
 def _implementation(item: Registration) -> table.Implementation:
     if isinstance(item.function, Body):
         return _implemented(item.role, item.function, item.place, _keys(item.keys), conditional=item.conditional)
-    reason = item.function.reason if isinstance(item.function, Unresolved) else ""
+    followed = item.function if item.language == "python" else item.kernels
+    reason = followed.reason if isinstance(followed, Unresolved) else ""
     signatures = item.kernels if isinstance(item.kernels, tuple) else ()
     return table.Implementation(
         item.role,

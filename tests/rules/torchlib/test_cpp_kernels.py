@@ -59,7 +59,7 @@ def test_forms_of_one_function(function: str) -> None:
         ("static_cast<at::Tensor (*)(const at::Tensor&, double)>(&f)", "(const at::Tensor&, double) -> at::Tensor"),
         ("&f<float>", "f(const at::Tensor&, int64_t) -> at::Tensor"),
         ("make(f)", "? its function is not followed"),
-        ("torch::CppFunction::makeFromBoxedFunction<&boxed>()", "? its function is not followed"),
+        ("torch::CppFunction::makeFromBoxedFunction<&boxed>()", ""),
         ("torch::CppFunction::makeFallthrough()", ""),
         ("&g", "? no `g` is declared in the files of the workspace that it sees"),
         ("[](auto x, int64_t n) { return x; }", "? its function is not followed"),
@@ -167,3 +167,43 @@ def test_a_function_is_compared_with_the_definition_of_its_build_and_its_file() 
 
 def errors(files: dict[str, str]) -> list[Diagnostic]:
     return [item for item in lint_files(PACK, files, ["REG5"]).diagnostics if item.severity is Severity.ERROR]
+
+
+BACKEND = """\
+#include <torch/library.h>
+at::Tensor add(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha);
+at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out);
+at::Tensor mul(at::Tensor self, at::Tensor other);
+at::Tensor relu(const at::Tensor& self);
+at::Tensor custom(const at::Tensor& x, float eps);
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("add.Tensr", TORCH_FN(add));
+  m.impl("add.out", TORCH_FN(add_out));
+  m.impl("mul.Tensor", TORCH_FN(mul));
+  m.impl("relu", TORCH_FN(relu));
+  m.impl("relu", TORCH_FN(relu));
+}
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateuse1, m) { m.impl("relu", torch::autograd::autogradNotImplementedFallback()); }
+TORCH_LIBRARY(kit, m) { m.def("custom(Tensor x, float eps) -> Tensor", &custom); }
+"""
+
+
+def test_a_backend_with_six_faults() -> None:
+    """A backend outside of PyTorch's tree, judged by the operators of a release that comes with opschema."""
+    files = {"backend.cpp": BACKEND, "opschema.toml": '[torchlib]\ntorch = "2.13"\n'}
+    found = lint_files(PACK, files, ["REG5"]).diagnostics
+    refused = "torch refuses it when the library is loaded"
+    near = "`add.Tensor`, `add.out` or `add.Scalar`"
+    kernels = "torch's own kernels of `aten::mul.Tensor` take `const at::Tensor &` (1 more difference)"
+    assert [f"{item.code} {item.severity.value}: {item.message}" for item in found] == [
+        f"REG505 error: `add_out()` takes 3 arguments, the schema of `aten::add.out` has 4: {refused}",
+        f"REG505 error: `mul()` takes `at::Tensor`, {kernels}: {refused}",
+        "REG502 error: `custom()` takes `float` as `eps`, which torch does not compile; write `double`",
+        "REG504 error: torch 2.13 has no operator `aten::add.Tensr`, so that this kernel is never called;"
+        f" did you mean {near}?",
+        "REG506 warning: `aten::relu` has a kernel for `PrivateUse1` already; torch keeps the one that is registered last",
+        "REG507 error: torch has no dispatch key `AutogradPrivateuse1`; did you mean `AutogradPrivateUse1`?",
+    ]
