@@ -47,6 +47,7 @@ FINDS: Mapping[str, frozenset[tuple[str, str]]] = {
     "REG120": _of("registration", "name"),
     "REG119": _of("registration", "namespace", "device-type"),
     "REG121": _of("registration", "no-function"),
+    "REG122": _of("registration", "registering-call"),
     "REG201": _of("fake", *ARGUMENTS),
     "REG202": _of("real", *ARGUMENTS),
     "REG203": _of("real", *ARGUMENTS),
