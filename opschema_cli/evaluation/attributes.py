@@ -169,7 +169,9 @@ def _method(evaluator: Evaluator, value: ClassValue | Instance, body: Body) -> V
     if replaced or "staticmethod" in names or (isinstance(value, ClassValue) and "classmethod" not in names):
         return replaced or (Func(body, frame),)
     this = ClassValue(value.ref) if "classmethod" in names else value
-    bound = Partial(Func(body, frame), Arguments(frame, NO_CALL, (BoundArgument(frame, None, (this,)),)))
+    # A property is entered once for each object: as if from where the object was made.
+    reader = value.frame or frame if isinstance(value, Instance) else frame
+    bound = Partial(Func(body, frame), Arguments(reader, NO_CALL, (BoundArgument(frame, None, (this,)),)))
     is_property = function is not None and function.is_property
     return distinct(evaluator.apply(bound.target, bound.arguments)) if is_property else (bound,)
 

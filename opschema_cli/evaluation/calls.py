@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import singledispatch
 
-from opschema_cli.evaluation.conditions import equal, runs
+from opschema_cli.evaluation.conditions import equal, reached, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.methods import call_method
 from opschema_cli.evaluation.standard import called_outside
@@ -59,6 +59,8 @@ def _function(callee: Func, evaluator: Evaluator, arguments: Arguments) -> Itera
 def _returned(evaluator: Evaluator, frame: Frame) -> Values:
     """The alternatives that a function returns in a frame."""
     returns = [item for item in frame.body.scope.returns if runs(evaluator, frame, item.span)]
+    if len(returns) > 1:
+        returns = [item for item in returns if reached(evaluator, frame, item.span)]
     return distinct(value for item in returns for value in evaluator.evaluate(frame, item)) or UNKNOWN
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from opschema_cli.evaluation.evaluator import Evaluator
@@ -21,7 +21,7 @@ from opschema_cli.evaluation.values import (
     Value,
     Values,
 )
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span
 
 
@@ -33,6 +33,52 @@ def runs(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
                 return False
             if _inside(item.orelse, span.start) and holds(evaluator, frame, item.expr) is True:
                 return False
+    return True
+
+
+def reached(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
+    """Whether a place of a function may be reached: not behind an ``if`` that always leaves the function or loop."""
+    block: Sequence[Statement] = frame.body.statements
+    while block:
+        inner: Sequence[Statement] = ()
+        for item in block:
+            if item.start <= span.start < item.end:
+                inner = next((one for one in item.blocks if _holds_place(one, span)), ())
+                break
+            if item.kind == "if" and _leaving(evaluator, frame, item):
+                return False
+        block = inner
+    return True
+
+
+def _holds_place(block: Sequence[Statement], span: Span) -> bool:
+    return bool(block) and block[0].start <= span.start < block[-1].end
+
+
+def _leaving(evaluator: Evaluator, frame: Frame, item: Statement) -> bool:
+    """Whether the branch of an ``if`` that is known to run never goes on behind it."""
+    body, orelse = item.blocks
+    branches = [(body, False), (orelse, True)]
+    leaving = [(block, held) for block, held in branches if _leaves(block)]
+    return bool(leaving) and any(holds(evaluator, frame, item.exprs[0]) is (not held) for _, held in leaving)
+
+
+def _leaves(block: Sequence[Statement]) -> bool:
+    """Whether a block never goes on behind its end."""
+    last = block[-1] if block else None
+    if last is not None and last.kind == "if":
+        return all(map(_leaves, last.blocks))
+    return last is not None and last.kind in ("return", "raise", "continue", "break")
+
+
+def chosen(evaluator: Evaluator, frame: Frame, span: Span) -> bool:
+    """Whether a part of an expression may be evaluated, for all that is known of the conditional expressions around it."""
+    for item in frame.body.scope.conditional_expressions:
+        test, body, orelse = item.items
+        if _inside(body.span, span.start) and holds(evaluator, frame, test) is False:
+            return False
+        if _inside(orelse.span, span.start) and holds(evaluator, frame, test) is True:
+            return False
     return True
 
 

@@ -360,6 +360,13 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
         return _USES.decode(self.packed_uses)
 
     @cached_property
+    def conditional_expressions(self) -> tuple[Expr, ...]:
+        """The conditional expressions in what it returns, assigns and passes to calls."""
+        values = (item.value for item in self.assigns if item.value is not None)
+        parts = (part for expr in (*self.returns, *values, *self.calls) for part in expr.walk())
+        return tuple({part.span: part for part in parts if part.kind == "ifexp"}.values())
+
+    @cached_property
     def named(self) -> dict[str, list[Binding]]:
         """Its functions, classes and imports by name, and its assignments by target."""
         defined: tuple[Function | Class | Import, ...] = (*self.functions, *self.classes, *self.imports)
