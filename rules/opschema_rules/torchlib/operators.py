@@ -155,8 +155,8 @@ class Join:
         operators = operators or self._of_names(names, registration.place.path)
         key = (registration.place, id(getattr(registration.function, "function", None)), registration.role)
         for operator in operators:
-            if (operator.definition.place, key) not in self._seen:
-                self._seen.add((operator.definition.place, key))
+            if (operator, key) not in self._seen:
+                self._seen.add((operator, key))
                 operator.registrations.append(registration)
         found = {plain_name(name) for operator in operators for name in operator.names or ()}
         for name in sorted(names.names or ()):

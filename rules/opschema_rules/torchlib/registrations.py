@@ -13,10 +13,11 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.evaluation.binding import arguments_of
-from opschema_cli.evaluation.conditions import doubts, runs
+from opschema_cli.evaluation.conditions import chosen, doubts, reached, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorate
 from opschema_cli.evaluation.values import (
+    NO_CALL,
     Arguments,
     BoundArgument,
     ClassValue,
@@ -29,7 +30,10 @@ from opschema_cli.evaluation.values import (
     Values,
 )
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Class, Expr, Function, PythonFile
+from opschema_cli.source.resolution import ClassKey
+from opschema_cli.source.text import Span
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.mentions import Helper
 from opschema_rules.torchlib.outlines import Words, last_word, public
@@ -93,6 +97,8 @@ class Walker:
         self._bodies: set[Body] = set()
         self._registers: dict[Body, bool] = {}
         self._recursions: Counter[Frame] = Counter()
+        self._objects: dict[ClassKey, list[Instance]] = {}
+        """The objects that are made, by class."""
 
     def walk_all(self) -> list[Event]:
         """All registering calls of the files."""
@@ -101,8 +107,24 @@ class Walker:
         for file in self.files:
             for body in self._registering(file):
                 if body.function is not None and body not in self._bodies and self._registers_itself(body):
-                    self.walk(self.evaluator.frames.assumed(body), conditional=True)
+                    for frame in self._later(body):
+                        self.walk(frame, conditional=True)
         return self.events
+
+    def _later(self, body: Body) -> list[Frame]:
+        """The frames of a function that nothing is seen to call: of a method, one for each object that is seen to be made."""
+        assumed = self.evaluator.frames.assumed(body)
+        owner = body.owner if body.method is body else None
+        objects = self._objects.get(owner.key, []) if owner is not None and body.parent is not None else []
+        if not objects or body.function is None or body.function.decorator_names not in ([], ["property"]):
+            return [assumed]
+        function = Func(body, self.evaluator.frames.assumed(body.parent or body))
+        called = [
+            Arguments(item.frame or assumed, NO_CALL, (BoundArgument(assumed, None, (item,)),), open=True)
+            for item in objects
+        ]
+        frames = [self.evaluator.frames.entered(function, arguments) for arguments in called]
+        return [frame or assumed for frame in frames]
 
     def walk(self, frame: Frame, *, conditional: bool) -> None:
         """Note what the body of a frame registers, and writes to classes."""
@@ -121,6 +143,7 @@ class Walker:
             elif body.function is not None and _is_decorated(body.function, words):
                 for turn in self.evaluator.turns(frame, body.function.start):
                     self._decorated(turn, body, body.function, conditional=conditional)
+        self._properties(frame, words, conditional=conditional)
         self._writes(frame)
 
     def _class(self, frame: Frame, body: Body, words: frozenset[str], *, conditional: bool) -> None:
@@ -140,8 +163,11 @@ class Walker:
             found = decorate(self.evaluator, frame, decorator, found)
 
     def _call(self, frame: Frame, call: Expr, *, conditional: bool) -> None:
-        if runs(self.evaluator, frame, call.span):
+        if self._may_run(frame, call.span):
             self._apply(frame, call.items[0], arguments_of(self.evaluator, frame, call), conditional)
+
+    def _may_run(self, frame: Frame, span: Span) -> bool:
+        return all(test(self.evaluator, frame, span) for test in (runs, chosen, reached))
 
     def _apply(self, frame: Frame, callee: Expr, arguments: Arguments, conditional: bool) -> None:
         doubtful = conditional or bool(doubts(self.evaluator, frame, arguments.call.start))
@@ -155,6 +181,9 @@ class Walker:
 
     def _enter(self, value: Value, frame: Frame, arguments: Arguments, conditional: bool) -> None:
         """Walk the functions that a call runs."""
+        if isinstance(value, ClassValue):
+            made = (item for item in self.evaluator.apply(value, arguments) if isinstance(item, Instance))
+            self._objects.setdefault(value.ref.key, []).extend(made)
         if isinstance(value, Partial):
             arguments = value.arguments.joined(arguments)
             value = value.target
@@ -165,6 +194,36 @@ class Walker:
                 entered = self.evaluator.frames.entered(function, passed)
                 if entered is not None:
                     self.walk(entered, conditional=conditional)
+
+    # Properties
+
+    @cached_property
+    def _property_names(self) -> frozenset[str]:
+        """The names of properties of classes."""
+        methods = (method for file in self.files for cls in file.body.classes for method in cls.body.functions)
+        return frozenset(method.name for method in methods if method.is_property)
+
+    def _properties(self, frame: Frame, words: frozenset[str], *, conditional: bool) -> None:
+        """Walk the properties that the body of a frame reads: reading one of an object is a call."""
+        wanted = words & self._property_names
+        for use in frame.body.scope.uses if wanted else ():
+            owner, _, name = use.name.rpartition(".")
+            if owner and name in wanted:
+                read = Expr("name", use.start, use.end, use.name)
+                for turn in self.evaluator.turns(frame, use.start):
+                    if self._may_run(turn, read.span):
+                        self._read(turn, read, owner, name, conditional=conditional)
+
+    def _read(self, frame: Frame, read: Expr, owner: str, name: str, *, conditional: bool) -> None:
+        doubtful = conditional or bool(doubts(self.evaluator, frame, read.start))
+        holder = self.evaluator.keep(frame, Expr("name", read.start, read.start + len(owner), owner))
+        for value in self.evaluator.evaluate(frame, holder):
+            member = self.evaluator.program.member(value.ref, name) if isinstance(value, Instance) else None
+            body = self.bodies.function(member) if isinstance(member, FunctionRef) else None
+            if body is not None and body.parent is not None and body.function is not None and body.function.is_property:
+                function = Func(body, self.evaluator.frames.assumed(body.parent))
+                this = BoundArgument(frame, None, (value,))
+                self._enter(function, frame, Arguments(frame, read, (this,)), doubtful)
 
     def _may_recur(self, frame: Frame, body: Body) -> bool:
         """Whether one more call of a function is followed; always, if it is not running already."""

@@ -581,3 +581,59 @@ def test_the_names_that_a_file_mentions_are_found_in_time_that_grows_with_it() -
         started = time.process_time()
         _mentions(line * 20_000)
         assert time.process_time() - started < 1.0
+
+
+WRAPPER = """
+    lib = torch.library.Library("ns", "FRAGMENT")
+
+    class Registered:
+        def __init__(self, name, function, mutated, **more):
+            self.name, self.function, self.mutated, self.more = name, function, mutated, more
+
+        @property
+        def handle(self):
+            if not hasattr(torch.ops.ns, self.name):
+                lib.define(self.name + torch.library.infer_schema(self.function, mutates_args=self.mutated))
+                lib.impl(self.name, self.function, "CUDA")
+                lib._register_fake(self.name, self.fake)
+            return getattr(torch.ops.ns, self.name)
+
+        @property
+        def fake(self):
+            return self.more["fake"] if "fake" in self.more else nothing
+
+    def nothing(*args): ...
+
+    def registered(function=None, *, name=None, mutated=None, eager=True, **more):
+        def decorator(function):
+            made = Registered(name or function.__name__, function, mutated or [], **more)
+            return made.handle if eager else made
+
+        return decorator if function is None else decorator(function)
+"""
+
+
+def test_a_property_of_an_object_registers_when_it_is_read() -> None:
+    assert found(dedent(WRAPPER) + dedent("""
+        def fake_foo(x): ...
+
+        @registered(fake=fake_foo)
+        def foo(x: Tensor) -> Tensor: ...
+
+        @registered(name="fill", mutated=["x"])
+        def _fill(x: Tensor) -> None: ...
+
+        @registered
+        def plain(x: Tensor) -> Tensor: ...
+    """)) == {
+        "ns::foo": ["(Tensor x) -> Tensor", "kernel CUDA foo (perhaps)", "fake fake_foo (perhaps)"],
+        "ns::fill": ["(Tensor(a0!) x) -> ()", "kernel CUDA _fill (perhaps)", "fake nothing (perhaps)"],
+        "ns::plain": ["(Tensor x) -> Tensor", "kernel CUDA plain (perhaps)", "fake nothing (perhaps)"],
+    }  # fmt: skip
+
+
+def test_a_property_that_is_not_read_may_be_read_later() -> None:
+    assert found(dedent(WRAPPER) + dedent("""
+        @registered(eager=False)
+        def foo(x: Tensor) -> Tensor: ...
+    """)) == {"ns::foo": ["(Tensor x) -> Tensor", "kernel CUDA foo (perhaps)", "fake nothing (perhaps)"]}  # fmt: skip

@@ -82,6 +82,23 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     @rows.register_fake
     def _(x):
         return torch.empty_like(x), torch.empty_like(x)
+
+
+    def fake_of(out):
+        def fake(*args):
+            if out is None:
+                return None  # for operators that write to their arguments
+            return torch.empty_like(args[out])
+
+        return fake
+
+
+    @torch.library.custom_op("kit::fill", mutates_args=("x",))
+    def fill(x: Tensor) -> None:
+        x.fill_(1)
+
+
+    fill.register_fake(fake_of(None))
     ```
     """
     schema = operator.definition.schema
@@ -89,8 +106,7 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
         return
     schema = replace(schema, returns=tuple(item for item in schema.returns if str(item.type) not in _NOTHING))
     for called, function in _functions(operator):
-        values = function.scope.returns
-        for value in values:
+        for value in _certain_returns(schema, function):
             said = _misfit(operator, schema, function, _followed(function, value))
             if said and not (_is_empty(value) and not schema.returns and called != "the fake"):
                 yield _returned(operator, schema, function, f"{called} of `{operator.title}` returns {said}", value)
@@ -111,6 +127,14 @@ def _functions(operator: Operator) -> Iterator[tuple[str, Body]]:
     definition = operator.definition
     if definition.function is not None and definition.api in ("custom_op", "triton_op"):
         yield "the function", definition.function
+
+
+def _certain_returns(schema: OperatorSchema, function: Body) -> tuple[Expr, ...]:
+    """The values that a function returns; none of one made in another function, which may choose between them, if one fits."""
+    values = function.scope.returns
+    made = function.parent is not None and function.parent.function is not None
+    fits = {len(schema.returns)} & {0 if _is_none(value) else len(value.elements or [value]) for value in values}
+    return () if made and len(values) > 1 and fits else values
 
 
 def _returned(operator: Operator, schema: OperatorSchema, function: Body, message: str, value: Expr) -> Diagnostic:
