@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules.aten.dialects import dialect_of
+from opschema_rules.aten.dialects import OPERATOR_LIST, dialect_of
 from opschema_rules.aten.entry import string
+from opschema_rules.aten.kinds import items_of, lists_kernels
 from opschema_rules.aten.model import BackendFile, BackendItem, Reference
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import newest_torchgen
@@ -21,6 +22,10 @@ def read_backend(file: YamlFile, reference: Reference | None, torchgen: Torchgen
     if root is None:
         return None
     backend = BackendFile(file, 0, root, torchgen or newest_torchgen(), reference=reference)
+    if root.is_sequence and lists_kernels(items_of(file)):
+        backend.dialect = OPERATOR_LIST.name
+        backend.items += _items(file, "func", root)
+        return backend
     dialect = dialect_of(file.document, {key: value for key, (_, value) in backend.written.items()})
     backend.dialect = dialect.name
     for section in dialect.lists:

@@ -63,13 +63,18 @@ TORCH_MLIR = Dialect(
     marks=frozenset({"additional_ops", "blacklist", "whitelist"}),
 )
 
-DIALECTS = {item.name: item for item in (TORCHGEN, LAZY_TENSOR, OP_PLUGIN, TORCH_NPU, TORCH_MLIR)}
+OPERATOR_LIST = Dialect("operator-list", ("aten",), aten=("func", "aten"))
+"""Lists of operators without schemas, each with the field ``func``: torch_mlu's under ``aten``, torch_musa's the file itself."""
+
+DIALECTS = {item.name: item for item in (TORCHGEN, LAZY_TENSOR, OP_PLUGIN, TORCH_NPU, TORCH_MLIR, OPERATOR_LIST)}
 
 
 def dialect_of(document: Document, fields: Mapping[str, Node]) -> Dialect:
     """The dialect of a mapping with these fields."""
     if fields.keys() & OP_PLUGIN.marks and not fields.keys() & set(BACKEND_KEYS):
         return OP_PLUGIN
+    if _has_schemas(document, fields.get("aten")) and not fields.keys() & set(BACKEND_KEYS):
+        return OPERATOR_LIST
     if any(_has_schemas(document, fields.get(key)) for key in ("supported", *TORCH_NPU.marks)):
         return TORCH_NPU
     if fields.keys() & TORCH_MLIR.marks and not fields.keys() & {"backend", "cpp_namespace"}:

@@ -96,11 +96,40 @@ def _kind_by_content(file: YamlFile) -> Kind:
     if root is None:
         return ""
     if root.is_mapping:
-        return "backend" if _is_backend(root, file.path) else ""
+        return "backend" if _is_backend(root, file.path) or _lists_aten(root) else ""
     items = [item for item in items_of(file) if item.is_mapping]
     if {"backend", "cpp_namespace"} <= {key.value for item in items for key, _ in item.pairs()}:
         return "backend"  # meant as a mapping, and written as a list
-    return _kind_of_list(items, file.path.rpartition("/")[2]) if items else ""
+    kind = _kind_of_list(items, file.path.rpartition("/")[2]) if items else ""
+    return kind or ("backend" if lists_kernels(items) else "")
+
+
+_OPERATOR = re.compile(r"[a-z_]\w*(?:\.\w+)?", re.ASCII | re.IGNORECASE)
+_DISPATCH_KEYS = re.compile(
+    r"(?:\w*PrivateUse\d|Composite\w+|Autograd\w*|\w*(?:CPU|CUDA|XPU|HPU|MPS|MTIA|XLA|IPU|VE)|Meta)\b"
+)
+_MOST_ITEMS = 2000
+
+
+def lists_kernels(items: Sequence[Node]) -> bool:
+    """Whether a list names operators without their schemas, and under ``dispatch`` the kernels of some, as torch_musa's does."""
+    some = items[:_MOST_ITEMS]
+    named = [item for item in some if item.is_mapping and (name := item.get("func")) and _is_operator(name)]
+    tables = [item.get("dispatch") for item in named]
+    keys = [key.value for table in tables if table is not None and table.is_mapping for key, _ in table.pairs()]
+    return 2 * len(named) > len(some) and any(map(_DISPATCH_KEYS.match, keys))
+
+
+def _lists_aten(root: Node) -> bool:
+    """Whether a mapping lists ATen's operators under ``aten``, each with the field ``func``, as torch_mlu's does."""
+    listed = root.get("aten")
+    items = listed.items[:_MOST_ITEMS] if listed is not None and listed.is_sequence else []
+    named = [item for item in items if item.is_mapping and (name := item.get("func")) and name.kind == "scalar"]
+    return bool(items) and 2 * len(named) > len(items)
+
+
+def _is_operator(node: Node) -> bool:
+    return node.kind == "scalar" and _OPERATOR.fullmatch(node.value) is not None
 
 
 def _is_backend(root: Node, path: str) -> bool:

@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import listed
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import rename_key
-from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LISTS
+from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, OPERATOR_LIST, OPERATOR_LISTS
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import yaml_fix
 from opschema_rules.aten.model import BackendFile
@@ -69,7 +69,7 @@ def backend_key_missing(backend: BackendFile) -> Iterator[Diagnostic]:
       - relu
     ```
     """
-    if not backend.node.is_mapping:
+    if not backend.node.is_mapping and backend.dialect != OPERATOR_LIST.name:
         message = (
             f"a backend's YAML is a mapping with `backend` and `cpp_namespace`, and this is {kind_of(backend.node)}"
         )

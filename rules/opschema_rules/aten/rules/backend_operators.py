@@ -10,10 +10,16 @@ from opschema_cli.lint.diagnostic import Diagnostic, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import listed
 from opschema_cli.source.yaml_edit import remove_item, set_value
-from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LISTS, SCHEMA_LISTS
+from opschema_rules.aten.dialects import DIALECTS, OPERATOR_LIST, OPERATOR_LISTS, SCHEMA_LISTS
 from opschema_rules.aten.findings import yaml_fix
-from opschema_rules.aten.known_operators import all_releases_text, certain_slip, operator_releases, releases_text
-from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem
+from opschema_rules.aten.known_operators import (
+    all_releases_text,
+    certain_slip,
+    is_known,
+    operator_releases,
+    releases_text,
+)
+from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem, Reference
 from opschema_rules.aten.proofs import WRITTEN
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict
@@ -111,7 +117,8 @@ def unknown_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
     torch may not be the version that the tree is built with, this is a warning.
 
     A name that no known release has, and that is one letter off an operator, is an error in any case, without any torch, too.
-    For an operator that other releases have the message names these.
+    For an operator that other releases have the message names these. The lists of torch_musa and torch_mlu, which have no schemas,
+    may hold operators of their own: there, only overloads that ATen's operator does not have are warned of.
 
     Bad:
 
@@ -187,8 +194,10 @@ def _unlisted(backend: BackendFile, name: str, items: Sequence[BackendItem], *, 
     """An operator that the reference does not have, with what it may be meant to be, or the releases that have it."""
     reference = backend.reference
     if reference is None:
-        return None
+        return _of_no_release(backend, name, items) if backend.dialect == OPERATOR_LIST.name else None
     candidates = reference.catalogue.candidates(name) if search else ()
+    if backend.dialect == OPERATOR_LIST.name and not _is_meant_for_aten(reference, name):
+        return None
     releases = releases_text(name)
     advice = f"; {releases} {'have' if ' to ' in releases else 'has'} it" if releases else _advice(name, candidates)
     message = f"`{name}` is not an operator of {reference.origin}{advice}"
@@ -196,6 +205,22 @@ def _unlisted(backend: BackendFile, name: str, items: Sequence[BackendItem], *, 
     place, related = backend.at(items[0].name_node), related_items(backend, items[1:])
     severity = severity_of(reference) if is_strict(backend) else Severity.WARNING
     return Diagnostic(message, place, related, fix, (name,), severity=severity)
+
+
+def _of_no_release(backend: BackendFile, name: str, items: Sequence[BackendItem]) -> Diagnostic | None:
+    """An operator of a vendor's list that no known release has, though they have other overloads of it."""
+    base = name.partition(".")[0]
+    overloads = sorted(other for other in operator_releases() if other.partition(".")[0] == base)
+    if not overloads:
+        return None
+    message = f"`{name}` is not an operator of {all_releases_text()}{_advice(name, overloads[:5])}"
+    place, related = backend.at(items[0].name_node), related_items(backend, items[1:])
+    return Diagnostic(message, place, related, ops=(name,), severity=Severity.WARNING)
+
+
+def _is_meant_for_aten(reference: Reference, name: str) -> bool:
+    """Whether an operator of a vendor's list is not one of its own: ATen has other overloads of it, or had it."""
+    return reference.certain if is_known(name) else name.partition(".")[0] in reference.catalogue.overloads
 
 
 def _advice(name: str, candidates: Iterable[str]) -> str:
