@@ -20,7 +20,7 @@ from typing import NoReturn, Protocol, TypeAlias
 
 import msgspec
 
-from opschema_cli.evaluation.execution.values import Opaque
+from opschema_cli.evaluation.execution.values import Closure, Opaque
 
 
 class Caller(Protocol):
@@ -43,6 +43,9 @@ class Caller(Protocol):
 
     def attribute(self, value: object, name: str) -> object:
         """The attribute of a value."""
+
+    def annotations(self, function: Closure) -> list[object]:
+        """The annotations of a function's parameters, evaluated where the function is written; None where there is none."""
 
 
 class Call(msgspec.Struct, frozen=True, eq=False):

@@ -13,12 +13,12 @@ from opschema_cli.evaluation.execution.dataclass_fields import is_dataclass
 from opschema_cli.evaluation.execution.expressions import value_of
 from opschema_cli.evaluation.execution.iteration import elements_of
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.names import module_name
+from opschema_cli.evaluation.execution.names import module_name, module_scope
 from opschema_cli.evaluation.execution.objects import bound
 from opschema_cli.evaluation.execution.scopes import names_in
 from opschema_cli.evaluation.execution.statements import run
 from opschema_cli.evaluation.execution.truths import truth_of
-from opschema_cli.evaluation.execution.values import Environment, Names, Object, Opaque, Running
+from opschema_cli.evaluation.execution.values import Closure, Environment, Names, Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import PythonFile, Statement
@@ -41,6 +41,12 @@ class Interpreter(Machine):
         if name == "__dict__" and isinstance(value, ClassValue):
             return namespace(self, value)
         return attribute_of(self, value, name)
+
+    def annotations(self, function: Closure) -> list[object]:
+        """The annotations of a function's parameters, evaluated where the function is written; None where there is none."""
+        scope = function.around or module_scope(self, function.body.file)
+        found = (param.annotation for param in function.body.params)
+        return [None if item is None else self.evaluate(scope, item) for item in found]
 
     def iterate(self, value: object) -> Iterator[object]:
         """The elements of an iterable."""

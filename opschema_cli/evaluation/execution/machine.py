@@ -16,7 +16,7 @@ from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.execution.choices import Choices
 from opschema_cli.evaluation.execution.dialect import ExecutionDialect, ExternalFunction
 from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, Undecided
-from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Names, Object, Opaque
+from opschema_cli.evaluation.execution.values import Closure, Environment, ErrorValue, Names, Object, Opaque
 from opschema_cli.evaluation.limits import MAX_EXECUTED_CALLS, MAX_EXECUTED_STEPS
 from opschema_cli.evaluation.values import ExternalName
 from opschema_cli.source.bodies import Body
@@ -246,6 +246,10 @@ class Machine(ABC):
     @abstractmethod
     def attribute(self, value: object, name: str) -> object:
         """An attribute of a value."""
+
+    @abstractmethod
+    def annotations(self, function: Closure) -> list[object]:
+        """The annotations of a function's parameters, evaluated where the function is written; None where there is none."""
 
     @abstractmethod
     def iterate(self, value: object) -> Iterator[object]:

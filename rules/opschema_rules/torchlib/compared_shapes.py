@@ -16,6 +16,7 @@ from opschema_rules.torchlib.model import Tree
 if TYPE_CHECKING:
     from opschema_cli.evaluation.execution.executor import Executor
     from opschema_rules.torchlib.shape_runs import Finding
+    from opschema_rules.torchlib.tilelang import TileLang
 
 
 class Agreement(msgspec.Struct, array_like=True):
@@ -32,7 +33,7 @@ class ComparedShapes:
         self._tree = tree
         program = tree.evaluator.program
         self._agreements = CodeValues(tree.project, program, "torchlib shapes", Agreement)
-        self._executors: dict[str, Executor] = {}
+        self._executors: dict[str, tuple[Executor, TileLang]] = {}
 
     def verdict(self, schema: OperatorSchema, fake: Body, kernel: Body) -> Agreement | Finding:
         """The verdict on a fake and a kernel of an operator."""
@@ -52,19 +53,21 @@ class ComparedShapes:
         # Not at the top: most runs compare nothing, and the interpreter takes time to import.
         from opschema_rules.torchlib.shape_runs import Comparison
 
-        executor = self._executor(fake.file.path, group)
-        again = [_again(executor.evaluator.bodies, body) for body in (fake, kernel)]
-        found = Comparison(executor, schema, *again).verdict()
+        executor, tilelang = self._executor(fake.file.path, group)
+        fake, kernel = (_again(executor.evaluator.bodies, body) for body in (fake, kernel))
+        found = Comparison(executor, schema, fake, kernel, tilelang).verdict()
         return found.finding or Agreement(found.taken, found.reason)
 
-    def _executor(self, path: str, group: Group[Agreement]) -> Executor:
+    def _executor(self, path: str, group: Group[Agreement]) -> tuple[Executor, TileLang]:
         """The executor for the fakes of one file, whose program records what is read."""
         from opschema_cli.evaluation.execution.executor import Executor
         from opschema_cli.evaluation.tensors.dialect import TORCH
+        from opschema_rules.torchlib.tilelang import TileLang
 
         if path not in self._executors:
             bodies = Bodies(group.program, self._tree.bodies.paths)
-            self._executors[path] = Executor(self._tree.evaluator.anew(bodies), (TORCH,))
+            tilelang = TileLang()
+            self._executors[path] = Executor(self._tree.evaluator.anew(bodies), (TORCH, tilelang.dialect)), tilelang
         return self._executors[path]
 
 

@@ -16,6 +16,8 @@ from opschema_rules.torchlib.shape_hints import ranks_of, strings_of
 SIZE = 256
 """Size of every dimension at first: a multiple of what kernels round sizes up to."""
 DTYPES = ("bfloat16", "float16", "float32")
+DTYPE = Opaque("the name of the dtype of the tensors")
+"""Placeholder for a string that names the dtype."""
 MAX_INPUTS = 48
 """Most inputs of one operator that are tried at first."""
 _INTEGRAL = re.compile(
@@ -91,8 +93,9 @@ def _inputs(ranks: Mapping[str, tuple[int, ...]], values: Mapping[str, object]) 
         numbers = {name: number if type(value) is int else value for name, value in values.items()}
         for dtype in DTYPES:
             dtypes = {name: "int32" if _INTEGRAL.search(name) else dtype for name in ranks}
+            named = {name: dtype if value is DTYPE else value for name, value in numbers.items()}
             for chosen in _ranks(ranks):
-                yield Input({name: (SIZE,) * rank for name, rank in chosen.items()}, dtypes, numbers)
+                yield Input({name: (SIZE,) * rank for name, rank in chosen.items()}, dtypes, named)
 
 
 def _ranks(ranks: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
@@ -126,7 +129,8 @@ def _of_type(kind: SchemaType, argument: Argument, bodies: tuple[Body, ...]) -> 
         case "float":
             return (1.0,)
         case "str":
-            return strings_of(bodies, argument.name)[:3] or (Opaque("a string"),)
+            other = DTYPE if argument.name == "dtype" else Opaque("a string")
+            return strings_of(bodies, argument.name)[:3] or (other,)
         case "ScalarType":
             return (DtypeValue("bfloat16"),)
     return (Opaque(f"a value of the type {kind}"),)

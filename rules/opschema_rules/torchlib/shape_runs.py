@@ -8,7 +8,7 @@ tensor. Sizes are multiples of 256, for kernels that take no others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -20,6 +20,7 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.passing import pairs
 from opschema_rules.torchlib.shape_inputs import SIZE, Atom, Family, Input, families
+from opschema_rules.torchlib.tilelang import TileLang
 
 MAX_RUNS = 200
 """Most inputs of one fake and kernel that are run."""
@@ -64,8 +65,13 @@ class Verdict(msgspec.Struct, frozen=True):
 class Comparison:
     """A fake and a kernel of one operator."""
 
-    def __init__(self, executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body) -> None:
+    def __init__(
+        self, executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body, tilelang: TileLang | None = None
+    ) -> None:
         self.executor = executor
+        self.tilelang = tilelang
+        self.fits = "tilelang" in kernel.file.source.text
+        self.fitted: frozenset[str] = frozenset()
         self.most_steps = executor.steps + MAX_STEPS
         self.schema = schema
         self.fake = fake
@@ -88,11 +94,20 @@ class Comparison:
     def _accepted(self, family: Family) -> list[Input]:
         """Inputs that both sides take, of each combination of ranks and dtypes."""
         found: dict[object, Input] = {}
-        for item in family.inputs:
+        for item in map(self._fitted, self._distinct(family)):
             key = (tuple((name, len(shape)) for name, shape in item.shapes.items()), tuple(item.dtypes.values()))
             if key not in found and self._run(item) is not None:
                 found[key] = item
         return list(found.values())[:9]
+
+    def _distinct(self, family: Family) -> Iterator[Input]:
+        """The inputs of a family; where all shapes are fitted, one for each dtype and number."""
+        seen = set()
+        for item in family.inputs:
+            key = (*item.dtypes.values(), repr(item.values))
+            if key not in seen or not self.fitted >= item.shapes.keys():
+                seen.add(key)
+                yield item
 
     def _common(self, inputs: Sequence[Input]) -> Finding | None:
         """The finding for the first input, with the differences that each other one shows too."""
@@ -111,12 +126,37 @@ class Comparison:
             return None
         if not self.taken and self.unknown >= MAX_UNKNOWN:
             return None
+        item = self._fitted(item)
         kernel = self._results(item, self.kernel, "kernel")
         fake = self._results(item, self.fake, "fake") if kernel is not None else None
         if kernel is None or fake is None or len(fake) != len(kernel):
             return None
         self.taken = True
         return fake, kernel
+
+    def _fitted(self, item: Input) -> Input:
+        """The input with the shapes that a kernel of TileLang requires, as far as its own inputs are passed on to it."""
+        if self.tilelang is None or not self.fits:
+            return item
+        self.tilelang.passed = []
+        self.tilelang.lenient = True
+        arguments: dict[str, object] = {}
+        self._outcome(item, self.kernel, arguments)
+        self.tilelang.lenient = False
+        passed = self.tilelang.passed
+        self.fits = bool(passed)
+        declared = {
+            name: param
+            for name, value in arguments.items()
+            for given, param in passed
+            if given is value and all(isinstance(size, int) for size in param.shape)
+        }
+        self.fitted = frozenset(declared)
+        shapes = {name: declared[name].shape if name in declared else shape for name, shape in item.shapes.items()}
+        dtypes = {
+            name: (declared[name].dtype if name in declared else None) or dtype for name, dtype in item.dtypes.items()
+        }
+        return Input(shapes, dtypes, item.values)  # type: ignore[arg-type]
 
     def _results(self, item: Input, body: Body, side: str) -> Results | None:
         outcome = self._outcome(item, body)
@@ -126,10 +166,19 @@ class Comparison:
             self.reasons[_reason(side, outcome)] += 1
         return results
 
-    def _outcome(self, item: Input, body: Body) -> Returned | Raised | Unresolved:
+    def _outcome(
+        self, item: Input, body: Body, made: dict[str, object] | None = None
+    ) -> Returned | Raised | Unresolved:
+        """The outcome of a call; ``made`` gets its arguments."""
         taken = pairs(self.schema, body.params)
-        named = {param.name: item.argument(argument) for argument, param in taken if argument.kwarg_only}
-        placed = [item.argument(argument) for argument, param in taken if not argument.kwarg_only]
+        arguments = {argument.name: item.argument(argument) for argument, _ in taken}
+        named = {param.name: arguments[argument.name] for argument, param in taken if argument.kwarg_only}
+        if any(param.kind == "vararg" for param in body.params):
+            arguments = {argument.name: item.argument(argument) for argument in self.schema.arguments}
+        by_place = [argument.name for argument in self.schema.arguments if not argument.kwarg_only]
+        placed = [arguments[name] for name in by_place if name in arguments]
+        if made is not None:
+            made.update(arguments)
         return self.executor.call(body, named, placed)
 
     # Sizes
@@ -139,7 +188,7 @@ class Comparison:
         if self._run(item) is None:
             return None
         for group in self._groups(item):
-            larger = item.changed(group, _next_size(item))
+            larger = self._fitted(item.changed(group, _next_size(item)))
             item = larger if self._run(larger) is not None else item
         return item
 
@@ -147,7 +196,7 @@ class Comparison:
         """Dimensions and numbers that can be changed alone, and pairs that can be changed together."""
         groups: list[frozenset[Atom]] = []
         tied = []
-        for atom in item.atoms:
+        for atom in (atom for atom in item.atoms if atom[0] not in self.fitted):
             alone = frozenset({atom})
             if self._run(item.changed(alone, 3 * SIZE)) is not None:
                 groups.append(alone)

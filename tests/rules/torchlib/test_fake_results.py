@@ -127,3 +127,66 @@ def test_a_fake_under_a_condition_belongs_to_the_one_kernel() -> None:
         lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": text}, ("REG212",)).codes() for text in (one, two)
     ]
     assert found == [["REG212"], []]
+
+
+TILELANG = """\
+import tilelang
+import torch
+from tilelang import language as T
+from torch import Tensor
+
+
+def rows(batch, heads, dtype, accumulated="float32"):
+    out_shape = (batch, heads // 2)
+
+    @tilelang.jit(out_idx=[-2, -1], pass_configs={{tilelang.PassConfigKey.FAST: True}})
+    def make(threads):
+        @T.prim_func
+        def main(
+            q: T.Tensor([batch, heads, 8], dtype),
+            lengths: T.Tensor([batch + 1], T.int32),
+            out: T.Tensor(out_shape, dtype),
+            lse: T.Tensor((batch,), accumulated),
+        ):
+            with T.Kernel(batch, threads=threads) as bx:
+                T.copy(q, out)
+
+        return main
+
+    return make
+
+
+@torch.library.custom_op("kit::rows", mutates_args=())
+def kernel(batch: int, heads: int, dtype: str, q: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    return rows(batch, heads, dtype)(128)(q, lengths)
+
+
+@kernel.register_fake
+def fake(batch, heads, dtype, *tensors):
+    q, lengths = tensors
+    return {}, {}
+"""
+
+
+ROWS = "q.new_empty(batch, q.shape[1] // 2)"
+LSE = "q.new_empty(batch, dtype=torch.float32)"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (ROWS, LSE, ""),
+        (ROWS, "q.new_empty(lengths.shape[0] - 1, dtype=torch.float32)", ""),
+        (ROWS, "q.new_empty(batch)", ""),  # agrees for float32
+        (ROWS, "q.new_empty(batch, 1, dtype=torch.float32)", "returns `float32[513, 1]` as result 1"),
+        (ROWS, "q.new_empty(lengths.shape, dtype=torch.float32)", "returns `float32[514]` as result 1"),
+        (
+            "q.new_empty(q.shape[0], heads)",
+            LSE,
+            "the kernel returns `bfloat16[513, 385]`, for `q: bfloat16[513, 770, 8], lengths: int32[514], batch=513",
+        ),
+    ],
+)
+def test_a_kernel_that_tilelang_compiles(first: str, second: str, message: str) -> None:
+    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": TILELANG.format(first, second)}, ("REG212",))
+    assert [message in item.message for item in linted.diagnostics] == ([True] if message else [])

@@ -33,8 +33,9 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
 
     A difference is reported only if every input that both functions accept shows it, whatever its ranks and dtypes. Sizes
     are multiples of 256, as some kernels accept no others. A size of a result counts only if both sides compute it from the
-    same sizes, or from those of one tensor: which sizes of different tensors always agree is not known. Nothing is reported
-    for results that come from other packages or compiled kernels.
+    same sizes, or from those of one tensor: which sizes of different tensors always agree is not known. A kernel that
+    TileLang compiles (`@tilelang.jit(out_idx=...)`) returns what the parameters of its `prim_func` are annotated with, and
+    takes tensors of the annotated shapes. Nothing is reported for results of other packages and other compiled kernels.
 
     Bad:
 
@@ -85,17 +86,11 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
         return  # which of them belong together is not known
     for fake in fakes:
         for kernel, registration in kernels:
-            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function) and not _is_compiled(kernel)
+            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
             if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
                 found = compared_shapes(operator.tree).verdict(schema, fake.function, kernel)
                 if not isinstance(found, Agreement):
                     yield _reported(operator, fake, kernel, found)
-
-
-def _is_compiled(kernel: Body) -> bool:
-    """Whether a kernel returns only what functions give that it has made (``make(n)(x)``): such are compiled at run time."""
-    returned = kernel.scope.returns
-    return bool(returned) and all(item.kind == "call" and item.items[0].kind == "call" for item in returned)
 
 
 def _is_plain(operator: Operator, function: object) -> bool:
