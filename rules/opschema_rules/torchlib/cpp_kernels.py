@@ -45,7 +45,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def unwrapped(text: str) -> str:
-    """A function without what stands around it: ``&f`` and ``TORCH_FN(f)`` are ``f``."""
+    """A function without its wrappers: ``&f`` and ``TORCH_FN(f)`` are ``f``."""
     text = _COMMENT.sub(" ", text).strip()
     while True:
         wrapped = _WRAPPER.fullmatch(text)

@@ -240,7 +240,7 @@ def _forms() -> Iterator[Case]:
 
 
 def _blocks() -> Iterator[Case]:
-    """What stands around kernels."""
+    """Blocks, keys and namespaces around kernels."""
     impl = 'TORCH_LIBRARY_IMPL(NS, CPU, m) { m.impl("f", &f); }\n'
     library = f"TORCH_LIBRARY(NS, m) {{ {DEF} }}\n"
     cuda = "TORCH_LIBRARY_IMPL(NS, CUDA, m) "
