@@ -637,3 +637,35 @@ def test_a_property_that_is_not_read_may_be_read_later() -> None:
         @registered(eager=False)
         def foo(x: Tensor) -> Tensor: ...
     """)) == {"ns::foo": ["(Tensor x) -> Tensor", "kernel CUDA foo (perhaps)", "fake nothing (perhaps)"]}  # fmt: skip
+
+
+def test_a_constructor_registers_by_the_attributes_that_it_has_set() -> None:
+    assert found("""
+        lib = torch.library.Library("ns", "FRAGMENT")
+
+        class Op:
+            def __init__(self, name, function):
+                self.name = name
+                self.schema = torch.library.infer_schema(function, mutates_args=[])
+                self.fake = function
+                lib.define(self.name + self.schema)
+                lib._register_fake(self.name, self.fake)
+
+        def op(function=None, *, name=None):
+            def decorator(function):
+                word: str = function.__name__ if name is None else name
+                return Op(word, function)
+
+            if function is not None:
+                return decorator(function)
+            return decorator
+
+        @op
+        def foo(x: Tensor) -> Tensor: ...
+
+        @op(name="bar")
+        def other(x: Tensor, n: int) -> Tensor: ...
+    """) == {
+        "ns::foo": ["(Tensor x) -> Tensor", "fake foo"],
+        "ns::bar": ["(Tensor x, SymInt n) -> Tensor", "fake other"],
+    }
