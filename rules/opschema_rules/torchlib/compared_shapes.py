@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -11,12 +12,19 @@ from opschema_cli.code_values import CodeValues, Group
 from opschema_cli.regular_files import content_digest
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_rules.torchlib.model import Tree
+from opschema_rules.torchlib.model import Operator, Registration, Tree
+from opschema_rules.torchlib.passing import filled, in_force, mismatches
+from opschema_rules.torchlib.storage import implementations
 
 if TYPE_CHECKING:
     from opschema_cli.evaluation.execution.executor import Executor
     from opschema_rules.torchlib.shape_runs import Finding
     from opschema_rules.torchlib.tilelang import TileLang
+
+
+_TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
+_TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "impl", "impl_abstract"}
+"""Last parts of the names of decorators under which a function returns what it did before."""
 
 
 class Agreement(msgspec.Struct, array_like=True):
@@ -87,3 +95,52 @@ def _again(bodies: Bodies, body: Body) -> Body:
 def _place(body: Body) -> str:
     start = body.definition.start if body.definition is not None else 0
     return f"{body.file.path} {start}"
+
+
+# Fakes and kernels of an operator
+
+
+class ComparedPair(NamedTuple):
+    """A fake and a kernel of an operator with the verdict on them."""
+
+    fake: Registration
+    kernel: Body
+    verdict: Agreement | Finding
+
+
+def compared_pairs(operator: Operator) -> Iterator[ComparedPair]:
+    """The fakes of an operator, each with the kernels that it can be compared with."""
+    schema = operator.definition.schema
+    if not isinstance(schema, OperatorSchema) or operator.definition.problems or operator.definition.errors:
+        return
+    kernels = list(implementations(operator))
+    fakes = in_force(operator.of_role("fake"))
+    if any(item.conditional for item in fakes) and (len(fakes) > 1 or len(kernels) > 1):
+        return  # which of them belong together is not known
+    for fake in fakes:
+        for kernel, registration in kernels:
+            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
+            if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
+                verdict = compared_shapes(operator.tree).verdict(schema, fake.function, kernel)
+                yield ComparedPair(fake, kernel, verdict)
+
+
+def _is_plain(operator: Operator, function: object) -> bool:
+    """Whether a function has no decorators but those that register it, and some that leave its results unchanged."""
+    if not isinstance(function, Body) or function.function is None:
+        return False
+    calls = [operator.definition.call, *(item.call for item in operator.registrations)]
+    spans = {call.span for call in calls if call is not None}
+    return all(
+        item.span in spans or (item.callee or item.text).rpartition(".")[2] in _TRANSPARENT
+        for item in function.function.decorators
+    )
+
+
+def _fit(schema: OperatorSchema, fake: Registration, kernel: Body, registration: Registration | None) -> bool:
+    """Whether both functions take the schema's arguments, and are not one function."""
+    if not isinstance(fake.function, Body) or fake.function is kernel or filled(fake):
+        return False
+    if registration is not None and filled(registration):
+        return False
+    return not mismatches(schema, fake.function.params) and not mismatches(schema, kernel.params)

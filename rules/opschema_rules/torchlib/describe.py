@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.pack import Description, Fact
+from opschema_rules.torchlib.compared_shapes import Agreement, compared_pairs
 from opschema_rules.torchlib.model import Tree
 
 _HINT = (
@@ -18,8 +22,24 @@ def describe_tree(tree: Tree) -> Description:
         Fact("torch", str(tree.release), tree.release.doubt or tree.release.source),
         Fact("operators", str(len(tree.operators)), f"{whole} of them with all that is registered for them"),
     ]
+    facts += _compared(tree)
     for place, reason in sorted(set(tree.unresolved), key=lambda item: (item[0].path, item[0].span, item[1])):
-        source = tree.project.source(place.path)
-        line = source.position(place.span.start).line if source is not None else 1
-        facts.append(Fact("unresolved", f"{place.path}:{line}", reason))
+        facts.append(Fact("unresolved", _line(tree, place), reason))
     return Description("torch.library", facts, _HINT)
+
+
+def _compared(tree: Tree) -> Iterator[Fact]:
+    """The number of fakes whose results are compared with those of kernels (REG212), and each that is not, with the reason."""
+    pairs = [pair for operator in tree.operators for pair in compared_pairs(operator)]
+    reasons = [(pair.fake.place, pair.verdict) for pair in pairs if isinstance(pair.verdict, Agreement)]
+    unknown = [(place, agreement.reason) for place, agreement in reasons if not agreement.taken]
+    if pairs:
+        count = f"{len(pairs) - len(unknown)} of {len(pairs)}"
+        yield Fact("fakes", count, "the shapes and dtypes of their results are compared with those of kernels")
+    for place, reason in sorted(set(unknown), key=lambda item: (item[0].path, item[0].span, item[1])):
+        yield Fact("not compared", _line(tree, place), reason)
+
+
+def _line(tree: Tree, place: Place) -> str:
+    source = tree.project.source(place.path)
+    return f"{place.path}:{source.position(place.span.start).line if source is not None else 1}"

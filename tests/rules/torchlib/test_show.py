@@ -54,6 +54,41 @@ def test_settings_tell_the_version_and_what_is_not_known(tmp_path: Path) -> None
     ]
 
 
+FAKES = """\
+import torch
+from torch import Tensor
+from elsewhere import run
+
+
+@torch.library.custom_op("kit::f", mutates_args=())
+def f(x: Tensor) -> Tensor:
+    return x.sum(-1)
+
+
+@f.register_fake
+def _(x):
+    return x.new_empty(x.shape[:-1])
+
+
+@torch.library.custom_op("kit::g", mutates_args=())
+def g(x: Tensor) -> Tensor:
+    return run(x)
+
+
+@g.register_fake
+def _(x):
+    return x.new_empty(x.shape)
+"""
+
+
+def test_settings_count_the_fakes_that_are_compared(tmp_path: Path) -> None:
+    project = Project(Workspace(tmp_path, {"kit/ops.py": FAKES}))
+    (described,) = PACK.describe(project, PACK.options())
+    facts = [(item.name, item.value, item.note) for item in described.facts[2:]]
+    assert facts[0][:2] == ("fakes", "1 of 2")
+    assert facts[1:] == [("not compared", "kit/ops.py:21", "the kernel: the result of `elsewhere.run`")]
+
+
 BACKEND = """\
 at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out);
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("add.out", TORCH_FN(add_out)); }

@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.compared_shapes import Agreement, compared_shapes
+from opschema_rules.torchlib.compared_shapes import Agreement, compared_pairs
 from opschema_rules.torchlib.model import Operator, Registration
-from opschema_rules.torchlib.passing import filled, in_force, mismatches
-from opschema_rules.torchlib.storage import implementations
 
 if TYPE_CHECKING:
     from opschema_rules.torchlib.shape_runs import Finding, Results
-
-_TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
-_TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "impl", "impl_abstract"}
-"""Last parts of the names of decorators under which a function returns what it did before."""
 
 
 @rule("REG212", "fake-result", severity="warning")
@@ -77,41 +70,9 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
         return torch.empty(index.shape[0], 8)  # both may always have as many rows
     ```
     """
-    schema = operator.definition.schema
-    if not isinstance(schema, OperatorSchema) or operator.definition.problems or operator.definition.errors:
-        return
-    kernels = list(implementations(operator))
-    fakes = in_force(operator.of_role("fake"))
-    if any(item.conditional for item in fakes) and (len(fakes) > 1 or len(kernels) > 1):
-        return  # which of them belong together is not known
-    for fake in fakes:
-        for kernel, registration in kernels:
-            plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
-            if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
-                found = compared_shapes(operator.tree).verdict(schema, fake.function, kernel)
-                if not isinstance(found, Agreement):
-                    yield _reported(operator, fake, kernel, found)
-
-
-def _is_plain(operator: Operator, function: object) -> bool:
-    """Whether a function has no decorators but those that register it, and some that leave its results unchanged."""
-    if not isinstance(function, Body) or function.function is None:
-        return False
-    calls = [operator.definition.call, *(item.call for item in operator.registrations)]
-    spans = {call.span for call in calls if call is not None}
-    return all(
-        item.span in spans or (item.callee or item.text).rpartition(".")[2] in _TRANSPARENT
-        for item in function.function.decorators
-    )
-
-
-def _fit(schema: OperatorSchema, fake: Registration, kernel: Body, registration: Registration | None) -> bool:
-    """Whether both functions take the schema's arguments, and are not one function."""
-    if not isinstance(fake.function, Body) or fake.function is kernel or filled(fake):
-        return False
-    if registration is not None and filled(registration):
-        return False
-    return not mismatches(schema, fake.function.params) and not mismatches(schema, kernel.params)
+    for pair in compared_pairs(operator):
+        if not isinstance(pair.verdict, Agreement):
+            yield _reported(operator, pair.fake, pair.kernel, pair.verdict)
 
 
 def _reported(operator: Operator, fake: Registration, kernel: Body, finding: Finding) -> Diagnostic:
