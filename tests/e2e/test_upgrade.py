@@ -47,7 +47,7 @@ def test_what_must_change_is_an_error_with_the_line_to_write(here: Here) -> None
     assert done.code == 1
     found = json.loads(done.out)["diagnostics"]
     assert {(item["path"], item["line"], item["severity"]): item["message"] for item in found} == {
-        ("registered.cpp", 3, "error"): "`qr` is no operator of torch 2.15; remove it here",
+        ("registered.cpp", 3, "error"): "`qr` is not an operator of torch 2.15; remove it here",
         ("registered.cpp", 4, "info"): "`tril` changes from torch 2.6 to torch 2.15: `diagonal` is now of type `SymInt`; it was"
         " `int`",
         ("registered.py", 6, "error"): "`_flash_attention_forward` changes from torch 2.6 to torch 2.15: the argument `Tensor? "

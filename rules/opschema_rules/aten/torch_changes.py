@@ -104,7 +104,7 @@ class _Releases(msgspec.Struct, frozen=True):
     def _removed(self, use: TorchUse, before: Function) -> Diagnostic:
         near = self.new.candidates(use.name)
         hint = f"; {self.new.origin} has {quoted(near[:3])}" if near else ""
-        message = f"`{use.name}` is no operator of {self.new.origin}; remove it here{hint}"
+        message = f"`{use.name}` is not an operator of {self.new.origin}; remove it here{hint}"
         kernel = (Related(use.place, "its kernel"),) if use.listed is not None else ()
         related = (*kernel, self.old.related(before))
         ops = (f"aten::{use.name}",)

@@ -112,7 +112,7 @@ class CppKernels:
         signature = signature_of(item, stable=asked.stable)
         if not given:
             return self._resolved(asked.path, signature)
-        # A type that depends on another parameter of the template stays unknown: it is no alias of the same name.
+        # A type that depends on another parameter of the template stays unknown: it is not an alias of the same name.
         return signature.with_aliases(dict(zip(item.function.template, given, strict=False)))
 
     def _is_used(self, path: str, item: Declared) -> bool:
