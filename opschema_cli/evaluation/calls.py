@@ -76,10 +76,7 @@ def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> It
     this = BoundArgument(arguments.frame, None, (Instance(callee.ref),))
     positional = (this, *arguments.positional)
     passed = Arguments(arguments.frame, arguments.call, positional, arguments.keywords, arguments.open)
-    made = Instance(callee.ref, evaluator.frames.entered(init, passed))
-    if made.frame is not None and init.body.this:
-        made.frame.bindings[init.body.this] = BoundArgument(arguments.frame, None, (made,))  # what it sets it may read
-    yield made
+    yield Instance(callee.ref, evaluator.frames.entered(init, passed, callee.ref))
 
 
 def _member_of(evaluator: Evaluator, ref: ClassRef, arguments: Arguments) -> Iterator[Value]:

@@ -53,13 +53,18 @@ class Frames:
             self._classes[body] = Frame(body, parent)
         return self._classes[body]
 
-    def entered(self, callee: Func, arguments: Arguments) -> Frame | None:
-        """The frame of a followed call; None when the chain is too long."""
+    def entered(self, callee: Func, arguments: Arguments, makes: ClassRef | None = None) -> Frame | None:
+        """The frame of a followed call; None when the chain is too long. A constructor ``makes`` an object of a class, which may
+        read what it has set.
+        """
         key = (arguments.frame, arguments.call.span, callee)
         if key not in self._entered:
             deep = arguments.frame.depth >= MAX_CALLS or len(self._entered) >= MAX_FRAMES
             site = Site(arguments.frame, arguments.call)
-            self._entered[key] = None if deep else Frame(callee.body, callee.frame, bind(callee, arguments), site)
+            bindings = bind(callee, arguments)
+            frame = self._entered[key] = None if deep else Frame(callee.body, callee.frame, bindings, site)
+            if makes is not None and callee.body.this:
+                bindings[callee.body.this] = BoundArgument(arguments.frame, None, (Instance(makes, frame),))
         return self._entered[key]
 
     def assumed(self, body: Body, owner: ClassRef | None = None) -> Frame:
