@@ -70,6 +70,7 @@ def test_a_method_of_an_object_that_its_class_makes() -> None:
         ("def f():\n    return sum(range(10 ** 9))", "too many steps"),
         ("import re\ndef f():\n    return re.match('(a+)+$', 'a' * 40 + 'b')", "the result of `re.match`"),
         ("import re\ndef f():\n    return re.match('a*a*a*a*a*b', 'a' * 90)", "a match that may take long"),
+        ("import re\ndef f():\n    return re.sub('a', 'b' * 10 ** 4, 'a' * 10 ** 4)", "a long text"),
         ("import torch\ndef f(x):\n    return torch.add(x, 1)", "the result of `torch.add`"),
         ("import torch\ndef f(x):\n    return 1 if torch.ok(x) else 2", "it depends on conditions that are not known"),
     ],

@@ -14,6 +14,7 @@ import msgspec
 
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, Caller, ExecutionDialect
 from opschema_cli.evaluation.execution.values import Native
+from opschema_cli.evaluation.limits import MAX_CHARACTERS
 
 MAX_PATTERN = 200
 """Longest pattern that is compiled."""
@@ -73,9 +74,12 @@ def _function(name: str) -> Callable[[Call], object]:
 def _matched(pattern: PatternValue, name: str, call: Call) -> object:
     if not call.positional or call.keywords or not all(isinstance(item, str) for item in call.positional):
         return call.opaque("a text that is matched")
-    size = len(str(call.positional[-1]))
-    if len(call.positional) != (2 if name == "sub" else 1) or size * comb(size + pattern.repeats, size) > MAX_WAYS:
+    *others, text = (str(item) for item in call.positional)
+    size, longest = len(text), max(map(len, others), default=0)
+    if len(others) != (name == "sub") or size * comb(size + pattern.repeats, size) > MAX_WAYS:
         return call.opaque("a match that may take long")
+    if (size + 1) * longest > MAX_CHARACTERS:
+        return call.opaque("a long text")
     call.machine.spend(size)
     found = getattr(pattern.pattern, name)(*call.positional)
     return MatchValue(found) if isinstance(found, re.Match) else found
