@@ -193,6 +193,10 @@ def test_a_name_that_may_be_another_operators_is_no_slip(name: str) -> None:
     assert alone(name) == []
 
 
+def test_a_slip_in_one_of_two_lists_is_one_finding() -> None:
+    assert [item[0] for item in found(HEAD + "supported:\n  - exapnd\nsymint:\n  - expand\n")] == ["ATN612"]
+
+
 def test_of_the_private_keys_the_first_is_meant() -> None:
     (message,) = messages("backend: privateuseone\ncpp_namespace: a\nsupported:\n  - relu\n")
     assert message.endswith("; did you mean `PrivateUse1`?")

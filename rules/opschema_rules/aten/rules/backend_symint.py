@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_rules.aten.known_operators import certain_slip
 from opschema_rules.aten.model import REFERENCE, BackendFile, BackendItem, Reference
 from opschema_rules.aten.rules.backend_dispatch import severity_of
 from opschema_rules.aten.rules.backend_keys import is_strict, unknown_keys
@@ -46,8 +47,10 @@ def symint_unlisted(backend: BackendFile) -> Iterator[Diagnostic]:
     if not is_strict(backend) or not _is_read(backend):
         return
     registered = {item.name for item in backend.items if item.section in (*KERNELS, "autograd")}
-    for item in backend.section("symint"):
-        if item.name not in registered and not name_fault(item.name) and _exists(backend, item):
+    unlisted = [item for item in backend.section("symint") if item.name not in registered]
+    misspelt = {certain_slip(name) for name in registered} if unlisted else set()
+    for item in unlisted:
+        if item.name not in misspelt and not name_fault(item.name) and _exists(backend, item):
             message = (
                 f"`{item.name}` stands in `symint` and has no kernel: list it in `supported` or `full_codegen` too, or take it "
                 "out"

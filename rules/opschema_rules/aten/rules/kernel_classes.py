@@ -148,7 +148,7 @@ def kernels_unchecked(unchecked: UncheckedKernels) -> Iterator[Diagnostic]:
     }
     ```
     """
-    if not unchecked.asked or _is_meant(unchecked):
+    if not unchecked.asked or _is_meant(unchecked) or _is_misnamed(unchecked.backend):
         return
     found = unchecked.moved or unchecked.alike
     number = f"{count(len(unchecked.asked), 'kernel')} {'is' if len(unchecked.asked) == 1 else 'are'}"
@@ -160,6 +160,11 @@ def kernels_unchecked(unchecked: UncheckedKernels) -> Iterator[Diagnostic]:
             message += f": if it is meant, write `class_name: {found.name.rpartition('::')[2]}`"
         related = (Related(found.place, "the first of them"),)
     yield Diagnostic(message, _lists(unchecked.backend), related)
+
+
+def _is_misnamed(backend: BackendFile) -> bool:
+    """Whether the class has its name from a dispatch key that there is none of, which another rule reports."""
+    return backend.get("class_name") is None and backend.name not in backend.torchgen.vocabulary.dispatch_keys
 
 
 def _expected(unchecked: UncheckedKernels) -> str:
