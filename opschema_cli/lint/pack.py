@@ -135,9 +135,10 @@ class Pack(msgspec.Struct, frozen=True):
     recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the web, with ``{code}`` in it.
     ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of the pack's kind by name,
     place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``releases`` are those of
-    torch that its option ``torch`` can name, if it has one: ``2.15``. For ``opschema upgrade``, ``torch_uses`` returns the uses of
-    PyTorch's operators in the tree, and ``torch_changes`` compares those operators in two releases. ``speed`` makes a pack that
-    reads much Python faster.
+    torch that its option ``torch`` can name, if it has one: ``2.15``. For ``opschema upgrade``, ``torch_uses`` returns the uses
+    of PyTorch's operators in the tree, and ``torch_changes`` compares those operators in two releases. ``scaffold`` returns the
+    files of a new backend for a dispatch key and a name, and the commands that follow. ``speed`` makes a pack that reads much
+    Python faster.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Pack(msgspec.Struct, frozen=True):
     releases: tuple[str, ...] = ()
     torch_uses: Callable[[Project, Any], Iterable[TorchUse]] = _no_uses
     torch_changes: Callable[[Project, Sequence[TorchUse], str, str], Iterable[Diagnostic]] | None = None
+    scaffold: Callable[[str, str], tuple[Mapping[str, str], Sequence[str]]] | None = None
 
     def __post_init__(self) -> None:
         """Check what the author wrote.

@@ -9,6 +9,7 @@ from opschema_rules.aten.detection import AtenOptions, claims, detect
 from opschema_rules.aten.examples import example_files
 from opschema_rules.aten.load import load
 from opschema_rules.aten.operator_table import operators
+from opschema_rules.aten.scaffold import scaffold
 from opschema_rules.aten.sightings import SIGHTINGS
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
 from opschema_rules.aten.torch_changes import torch_changes
@@ -31,5 +32,6 @@ PACK = Pack(
     unread=SIGHTINGS,
     torch_uses=torch_uses,
     torch_changes=torch_changes,
+    scaffold=scaffold,
     stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
 )

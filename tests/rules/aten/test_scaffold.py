@@ -1,0 +1,124 @@
+"""``opschema init --backend``: a backend from nothing that is clean, that torch builds and loads, and whose faults are found."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.testing import lint_files
+from opschema_rules.aten.native_table import native_text
+from opschema_rules.aten.pack import PACK
+from opschema_rules.aten.scaffold import scaffold
+from opschema_rules.torchlib.pack import PACK as TORCHLIB
+from tests.command import Here
+
+SLOW = bool(os.environ.get("OPSCHEMA_SLOW"))
+
+NAMES = (
+    *("empty.memory_format", "empty_strided", "as_strided", "view", "resize_", "_copy_from", "_copy_from_and_resize"),
+    *("add.Tensor", "mul.Tensor"),
+)
+NATIVE = "".join(
+    entry
+    for entry in re.split(r"(?m)^(?=- func: )", native_text((2, 13)))
+    if entry.removeprefix("- func: ").partition("(")[0] in NAMES
+)
+"""These operators of torch 2.13 alone, which are read in no time."""
+
+
+def lint(change: tuple[str, str, str] | None = None) -> set[str]:
+    """The codes of findings in a new backend, after a change of one file."""
+    files, _ = scaffold("PrivateUse1", "mydevice")
+    if change is not None:
+        path, old, new = change
+        assert files[path].count(old) >= 1
+        files[path] = files[path].replace(old, new, 1)
+    found = lint_files([PACK, TORCHLIB], {**files, "native_functions.yaml": NATIVE}).diagnostics
+    return {item.code for item in found if item.place.path != "native_functions.yaml"}
+
+
+def test_a_new_backend_is_clean() -> None:
+    assert lint() == set()
+
+
+YAML, KERNELS, DEVICE = "csrc/mydevice.yaml", "csrc/kernels.cpp", "csrc/device.cpp"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "code"),
+    [
+        (YAML, "- add.Tensor", "- add.Tensr", "ATN612"),
+        (YAML, "- add.Tensor", "- add.Tensor\n  - add.Tensor", "ATN613"),
+        (YAML, "supported:", "supportd:", "ATN602"),
+        (YAML, "backend: PrivateUse1 ", "backend: PrivatUse1 ", "ATN607"),
+        (YAML, "cpp_namespace: mydevice ", "cpp_namespace: yourdevice ", "ATN707"),
+        (YAML, "supported:", "symint:\n  - empty_strided\nsupported:", "ATN701"),
+        (KERNELS, "PrivateUse1NativeFunctions::add(", "PrivateUse1NativeFunctions::ad(", "ATN701"),
+        (KERNELS, ", const at::Scalar& alpha", "", "ATN703"),
+        (KERNELS, "const at::Scalar& alpha", "double alpha", "ATN703"),
+        (KERNELS, "at::Tensor PrivateUse1NativeFunctions::add(", "at::Tensor& PrivateUse1NativeFunctions::add(", "ATN703"),
+        (KERNELS, "}  // namespace mydevice", "at::Tensor PrivateUse1NativeFunctions::mul(const at::Tensor& self, const at::Tensor&"
+        " other) { return self; }\n}", "ATN702"),
+        (DEVICE, "TORCH_LIBRARY_IMPL(_, PrivateUse1, m)", "TORCH_LIBRARY_IMPL(_, PrivatUse1, m)", "REG507"),
+    ],
+)  # fmt: skip
+def test_each_fault_is_found(path: str, old: str, new: str, code: str) -> None:
+    assert code in lint((path, old, new))
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "reason"),
+    [
+        ("XPU", "mydevice", "has the dispatch key `PrivateUse1`"),
+        ("PrivateUse1", "tile", "torch.tile is a function"),
+        ("PrivateUse1", "cuda", "it is taken"),
+        ("PrivateUse1", "My-Device", "a word in lower case"),
+    ],
+)
+def test_names_that_torch_cannot_give(key: str, name: str, reason: str) -> None:
+    with pytest.raises(OpschemaError, match=reason):
+        scaffold(key, name)
+
+
+def test_the_files_are_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = Here(tmp_path, tmp_path / "cache", monkeypatch, capsys)
+    done = here("init", "--backend", "PrivateUse1", "--name", "npu2")
+    assert done.code == 0
+    assert "opschema stubs csrc/npu2.yaml --output-dir csrc --apply" in done.out
+    assert (tmp_path / "npu2/__init__.py").read_text().startswith('"""The device `npu2` for PyTorch')
+    again = here("init", "--backend", "PrivateUse1", "--name", "npu2")
+    assert (again.code, again.err) == (2, "opschema: csrc/npu2.yaml is there already; use an empty folder\n")
+
+
+@pytest.mark.skipif(not SLOW, reason="compiles a C++ extension")
+def test_torch_builds_and_loads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    here = Here(tmp_path, tmp_path / "cache", monkeypatch, capsys)
+    assert here("init", "--backend", "PrivateUse1").code == 0
+    assert here("stubs", "csrc/mydevice.yaml", "--output-dir", "csrc", "--apply").code == 0
+    subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], check=True, cwd=tmp_path)
+    program = """
+import torch, mydevice
+x = torch.arange(6.).view(2, 3)
+y = x.to("mydevice")
+assert y.device.type == "mydevice" and y.is_mydevice
+assert torch.equal(torch.add(y, y, alpha=2).cpu(), 3 * x)
+assert torch.equal((y * y).t().cpu(), (x * x).t())  # a product on the CPU, a view on the device
+y[0] += 1
+assert y.cpu().tolist() == [[1, 2, 3], [3, 4, 5]]
+w = torch.ones(3, device="mydevice", requires_grad=True)
+(w + w).sum().backward()
+assert w.grad.cpu().tolist() == [2, 2, 2]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+    assert here("lint", "--torch", "2.13").code == 0
