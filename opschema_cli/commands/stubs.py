@@ -46,6 +46,7 @@ class StubsOptions(msgspec.Struct, frozen=True):
     check: bool
     output_dir: Path | None
     impl_path: Path | None
+    kernels: Path | None
     python: str
     output_format: str
     as_json: bool
@@ -79,6 +80,7 @@ class StubsOptions(msgspec.Struct, frozen=True):
 @click.option("--check", is_flag=True, help="Exit 1 if a file would change.")
 @click.option("--output-dir", type=_PATH, help="Folder for the files [their current folder, or that of the YAML].")
 @click.option("--impl-path", type=_PATH, help="The C++ file of the kernels; refuse if a kernel is missing there.")
+@click.option("--kernels", type=_PATH, help="Also add bodies for missing kernels to this C++ file, to be filled in.")
 @click.option("--python", default=sys.executable, metavar="PATH", help="The Python whose torchgen is used [this one].")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The same as --output-format json.")
@@ -113,6 +115,7 @@ def _stubs(session: Session, options: StubsOptions, mode: Mode) -> int:
     made = _make(work, _of(found, Severity.WARNING), options)
     files = [_file(session.workspace, path, text) for path, text in sorted(made.files.items())]
     _check_own(files, work.maker)
+    files += [_file(session.workspace, path, text) for path, text in work.bodies(options.kernels)]
     changed = {file.path: file.after for file in files if file.before != file.after}
     if mode == "apply":
         write_all(session.workspace, changed)
@@ -167,6 +170,21 @@ class _Work(msgspec.Struct, frozen=True):
         """
         options = pack_options(self.session.config, self.session.registry)[self.pack.name]
         return self.maker.make(self.project, options, self.request)
+
+    def bodies(self, target: Path | None) -> list[tuple[str, str]]:
+        """The file of kernels with bodies for those that are missing.
+
+        Raises:
+            OpschemaError: the path leads out of the workspace, or the generator writes no bodies.
+        """
+        if target is None:
+            return []
+        if self.maker.bodies is None:
+            raise OpschemaError(f"{self.request.source}: there are no kernels to write")
+        path = _relative(self.session.workspace, target)
+        options = pack_options(self.session.config, self.session.registry)[self.pack.name]
+        text = self.maker.bodies(self.project, options, self.request.source, path)
+        return [(path, text)] if text is not None else []
 
 
 Found: TypeAlias = tuple[str, Pack, StubMaker]

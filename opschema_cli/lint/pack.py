@@ -78,13 +78,15 @@ class StubMaker(msgspec.Struct, frozen=True):
     ``sources`` are the files that it can be generated from. ``make`` asks the generator, which runs in a process of its own;
     it raises StubsRefused with what that says, and OpschemaError if it cannot be asked. ``is_generated`` decides from its text
     whether a file is an earlier result, which may be overwritten. ``later`` are the codes of rules that judge the code which
-    is written after the stubs.
+    is written after the stubs. ``bodies`` returns a file of the workspace with bodies for the code that is missing; None if none
+    is missing.
     """
 
     sources: Callable[[Project, Any], Sequence[str]]
     make: Callable[[Project, Any, StubRequest], Stubs]
     is_generated: Callable[[str], bool]
     later: Sequence[str] = ()
+    bodies: Callable[[Project, Any, str, str], str | None] | None = None
 
 
 def _nothing_described(project: Project, options: Any) -> Sequence[Description]:

@@ -7,6 +7,7 @@ from opschema_rules.aten import migrations, rules
 from opschema_rules.aten.describe import describe
 from opschema_rules.aten.detection import AtenOptions, claims, detect
 from opschema_rules.aten.examples import example_files
+from opschema_rules.aten.kernel_bodies import with_bodies
 from opschema_rules.aten.load import load
 from opschema_rules.aten.operator_table import operators
 from opschema_rules.aten.scaffold import scaffold
@@ -33,5 +34,7 @@ PACK = Pack(
     torch_uses=torch_uses,
     torch_changes=torch_changes,
     scaffold=scaffold,
-    stubs=StubMaker(backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"]),
+    stubs=StubMaker(
+        backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"], with_bodies
+    ),
 )

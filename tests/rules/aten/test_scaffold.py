@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.project import Project
 from opschema_cli.testing import lint_files
+from opschema_cli.workspace import Workspace
+from opschema_rules.aten.detection import AtenOptions
+from opschema_rules.aten.kernel_bodies import with_bodies
 from opschema_rules.aten.native_table import native_text
 from opschema_rules.aten.pack import PACK
 from opschema_rules.aten.scaffold import scaffold
@@ -70,6 +74,34 @@ YAML, KERNELS, DEVICE = "csrc/mydevice.yaml", "csrc/kernels.cpp", "csrc/device.c
 )  # fmt: skip
 def test_each_fault_is_found(path: str, old: str, new: str, code: str) -> None:
     assert code in lint((path, old, new))
+
+
+def test_bodies_of_missing_kernels_are_written_behind_the_others() -> None:
+    files, _ = scaffold("PrivateUse1", "mydevice")
+    files[YAML] += "  - mul.Tensor\n"
+    project = Project(Workspace(Path("/nowhere"), {**files, "native_functions.yaml": NATIVE}))
+    text = with_bodies(project, AtenOptions(), YAML, KERNELS)
+    assert (
+        text
+        == files[KERNELS].rstrip()
+        + """
+
+#include <c10/util/Exception.h>
+
+namespace mydevice {
+
+at::Tensor PrivateUse1NativeFunctions::mul(const at::Tensor & self, const at::Tensor & other) {
+  C10_THROW_ERROR(NotImplementedError, "mul.Tensor is not implemented");
+}
+
+}  // namespace mydevice
+"""
+    )
+    own = Project(Workspace(Path("/nowhere"), {**files, KERNELS: text, "native_functions.yaml": NATIVE}))
+    assert with_bodies(own, AtenOptions(), YAML, KERNELS) is None
+    new = with_bodies(project, AtenOptions(), YAML, "csrc/more.cpp")
+    assert new is not None
+    assert new.startswith('#include "PrivateUse1NativeFunctions.h"\n')
 
 
 @pytest.mark.parametrize(
