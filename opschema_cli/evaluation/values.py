@@ -248,7 +248,7 @@ class Frame(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     body: Body
     parent: Frame | None = None
-    bindings: Mapping[str, BoundArgument] = msgspec.field(default_factory=dict)
+    bindings: dict[str, BoundArgument] = msgspec.field(default_factory=dict)
     site: Site | None = None
     assumed: bool = False
 
