@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import click
@@ -51,6 +52,12 @@ def make_report(
     return replace(report, summary=replace(report.summary, fixed=fixed.count), unresolved=unresolved)
 
 
+def _mostly(outcome: Outcome) -> str:
+    """The most frequent reason why a place is not understood."""
+    reasons = Counter(item.reason for item in outcome.unresolved)
+    return reasons.most_common(1)[0][0] if reasons else ""
+
+
 def report_of(
     session: Session, project: Project, outcome: Outcome, seconds: float, described: bool, others: Iterable[str] = ()
 ) -> Report:
@@ -70,6 +77,8 @@ def report_of(
         seconds=seconds,
         nothing=outcome.nothing,
         unresolved=len(outcome.unresolved),
+        partly=outcome.partly,
+        mostly=_mostly(outcome),
         not_shown=not_shown,
     )
     codes = {*others, *(item.code for item in diagnostics)} if described else set[str]()

@@ -28,13 +28,14 @@ class Loaded(msgspec.Struct):
     told before the implementation is parsed. ``ops`` counts operators; ``files`` are the schema files; ``entries`` are
     the stretches that suppressions on an op's key cover; ``missing`` is what rules need and the pack did not find;
     ``unresolved`` are the places that it could not follow; rules may add to it while they run. An operator
-    counts once in ``ops``, however many lists name it.
+    counts once in ``ops``, however many lists name it; ``partly`` counts those that are not fully known.
     ``joint`` makes subjects, judged last, from what another pack shares (:attr:`~opschema_cli.lint.pack.Speed.shares`); it is
     passed None where that pack does not run in another process.
     """
 
     subjects: list[object] = msgspec.field(default_factory=list)
     ops: int = 0
+    partly: int = 0
     files: list[str] = msgspec.field(default_factory=list)
     entries: list[Entry] = msgspec.field(default_factory=list)
     late: list[Callable[[], Iterable[object]]] = msgspec.field(default_factory=list)

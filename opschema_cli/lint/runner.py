@@ -54,6 +54,7 @@ class Outcome(msgspec.Struct):
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
     judged: frozenset[str] = frozenset()
     unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
+    partly: int = 0
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -78,6 +79,7 @@ class PackFindings(msgspec.Struct):
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
+    partly: int = 0
     unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
     entries: list[Entry] = msgspec.field(default_factory=list)
     found: list[Diagnostic] = msgspec.field(default_factory=list)
@@ -93,6 +95,7 @@ class PackFindings(msgspec.Struct):
         return PackFindings(
             sorted(self.packs + other.packs),
             self.ops + other.ops,
+            self.partly + other.partly,
             self.unresolved + other.unresolved,
             self.entries + other.entries,
             self.found + other.found,
@@ -129,6 +132,7 @@ def run_packs(
         if loaded is not None:
             findings.packs.append(pack.name)
             findings.ops += loaded.ops
+            findings.partly += loaded.partly
             findings.declaring += loaded.files
             findings.entries += loaded.entries
             if share:
@@ -168,7 +172,7 @@ def _forget_unrecognised(
 def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcome:
     """Turn findings into an outcome: joined, suppressed, sorted; and cache readings for later runs."""
     outcome = Outcome(ops=findings.ops, packs=findings.packs, timings=findings.timings, crashed=findings.crashed)
-    outcome.files = _files_read(project, findings)
+    outcome.files, outcome.partly = _files_read(project, findings), findings.partly
     outcome.unresolved = sorted(
         set(findings.unresolved), key=lambda item: (item.place.path, item.place.span, item.reason)
     )

@@ -22,7 +22,8 @@ FORMATS = ("text", *MACHINE_FORMATS)
 
 class Summary(msgspec.Struct, frozen=True):
     """The counts of one run; ``seconds`` is wall time. With ``nothing`` there was nothing to lint, so that no finding means
-    nothing. ``files`` are all that were read, ``unresolved`` the places that were not understood.
+    nothing. ``files`` are all that were read, ``unresolved`` the places that were not understood, ``mostly`` the most frequent
+    reason, and ``partly`` the operators that are not fully known.
     """
 
     errors: int
@@ -37,6 +38,8 @@ class Summary(msgspec.Struct, frozen=True):
     nothing: bool = False
     not_shown: int = 0
     unresolved: int = 0
+    partly: int = 0
+    mostly: str = ""
 
 
 class RuleInfo(msgspec.Struct, frozen=True):

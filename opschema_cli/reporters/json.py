@@ -27,6 +27,7 @@ def write(report: Report) -> str:
             "ops": summary.ops,
             "files": summary.files,
             "unresolved": summary.unresolved,
+            "ops_partly_known": summary.partly,
             "nothing_to_lint": summary.nothing,
             "not_shown": summary.not_shown,
         },

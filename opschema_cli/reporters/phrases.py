@@ -53,9 +53,12 @@ def details(report: Report) -> str:
 
 def _unresolved(report: Report) -> str:
     """Summary of unresolved code, with the option that lists it, unless that is given."""
-    number = report.summary.unresolved
-    where = "" if len(report.unresolved) == number else " (--show-unresolved)"
-    return f"{count(number, 'place')} not understood{where}" if number else ""
+    summary, number = report.summary, report.summary.unresolved
+    reason = summary.mostly if number == 1 else f"most often: {summary.mostly}"
+    where = "" if len(report.unresolved) == number else f" ({reason}; --show-unresolved)"
+    partly = f"{count(summary.partly, 'op')} not fully known" if summary.partly else ""
+    places = f"{count(number, 'place')} not understood{where}" if number else ""
+    return ": ".join(filter(None, (partly, places)))
 
 
 def not_understood(report: Report) -> list[str]:

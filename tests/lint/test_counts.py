@@ -74,7 +74,9 @@ def lint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 
 def test_what_was_not_understood_is_counted_with_the_option_that_lists_it(lint: Callable[..., str]) -> None:
-    assert "; 1 place not understood (--show-unresolved)." in lint("--output-format", "concise")
+    assert lint("--output-format", "concise").endswith(
+        "; 2 ops not fully known: 1 place not understood (`impl` is not understood here; --show-unresolved).\n"
+    )
     assert lint("--output-format", "concise", "--show-unresolved").splitlines()[0] == (
         "a.cpp:4:3: unresolved: `impl` is not understood here"
     )
@@ -85,8 +87,9 @@ def test_what_was_not_understood_is_counted_with_the_option_that_lists_it(lint: 
 
 def test_json_has_the_same_counts(lint: Callable[..., str]) -> None:
     report = json.loads(lint("--output-format", "json"))
-    assert {name: report["summary"][name] for name in ("ops", "files", "unresolved")} == {
+    assert {name: report["summary"][name] for name in ("ops", "files", "unresolved", "ops_partly_known")} == {
         "ops": 2,
+        "ops_partly_known": 2,
         "files": 1,
         "unresolved": 1,
     }

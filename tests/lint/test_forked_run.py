@@ -53,7 +53,7 @@ def test_what_was_found_and_asked_there_is_known_here(tmp_path: Path, monkeypatc
         there.workspace.variable("OPSCHEMA_TEST_FORK")
         there.workspace.submodule_pin("third_party/x")
         there.workspace.admit(outside)
-        return PackFindings(["toy"], 3, [UNRESOLVED], [], [FOUND]), there
+        return PackFindings(["toy"], 3, 1, [UNRESOLVED], [], [FOUND]), there
 
     here = project_of(tmp_path)
     found = forked(task, here)

@@ -91,6 +91,7 @@ Give both the same default",
     "ops": 178,
     "files": 22,
     "unresolved": 0,
+    "ops_partly_known": 0,
     "nothing_to_lint": false,
     "not_shown": 0
   },

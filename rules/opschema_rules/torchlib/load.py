@@ -17,7 +17,7 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     """All operators of the workspace."""
     tree = read_tree(project, options)
     operators = [item for item in tree.operators if not _is_of_magi(item)]
-    loaded = Loaded(ops=len(operators))
+    loaded = Loaded(ops=len(operators), partly=sum(not item.complete for item in operators))
     loaded.subjects += [*operators, *tree.strays, tree]
     kernels = list(_aten_kernels(tree))
     loaded.subjects += kernels
