@@ -18,7 +18,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.regular_files import content_digest
-from opschema_cli.requirements import Version, dotted, read_version
+from opschema_cli.requirements import Version, dotted, nearest_release, read_version
 from opschema_cli.source.yaml import Document, YamlFile
 from opschema_cli.workspace import join
 from opschema_rules.aten.catalogue import Catalogue
@@ -85,10 +85,13 @@ class References(msgspec.Struct, dict=True):
         return found or self.torch
 
     def of_aten(self, version: Version) -> Reference:
-        """Operators for kernels that are registered in the namespace ``aten``; those of a release where none else are known."""
+        """Operators for kernels that are registered in the namespace ``aten``; those of a release where none else are known, of
+        an unknown one those of the nearest.
+        """
         found = self.chosen or self._of_aten or self.torch
-        certain = pins_of(self.project.workspace).agree(dotted(version), "")
-        return found or replace(self.of_release(version), certain=certain)
+        known = nearest_release(version, known_releases())
+        certain = known == version and pins_of(self.project.workspace).agree(dotted(version), "")
+        return found or replace(self.of_release(known), certain=certain)
 
     @cached_property
     def chosen(self) -> Reference | None:

@@ -11,6 +11,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.requirements import Version, dotted
+from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
 from opschema_rules import TORCH_RELEASES
 from opschema_rules.aten.detection import AtenOptions
@@ -19,6 +20,7 @@ from opschema_rules.aten.model import BackendFile, NativeFile, Reference
 from opschema_rules.aten.native_table import native_text
 from opschema_rules.aten.torchgen_table import known_releases
 from opschema_rules.torchlib import api_table, type_table
+from opschema_rules.torchlib.pack import PACK as TORCHLIB
 from tests.command import Here
 from tests.rules.aten.test_vocabulary import MODEL
 from tests.schema.test_schema_compatibility import differences_from_torch
@@ -60,6 +62,13 @@ def test_the_release_counts_before_what_the_tree_holds_and_requires() -> None:
 @pytest.mark.parametrize(("torch", "known"), [("2.6", True), ("2.15", False)])
 def test_the_operators_are_those_of_the_release(torch: str, known: bool) -> None:
     assert ("cholesky" in reference(torch, {"tile.yaml": BACKEND}).catalogue.by_name) is known
+
+
+def test_kernels_in_cpp_for_an_unknown_release_are_judged_by_the_nearest() -> None:
+    kernel = '#include <torch/library.h>\nTORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("addd.Tensor", &f); }\n'
+    trees = [{"k.cpp": kernel, "requirements.txt": f"torch=={torch}\n"} for torch in ("2.3.0", "2.99.0")]
+    found = [lint_files([TORCHLIB], files, ["REG504"]) for files in trees]
+    assert [linted.codes() for linted in found] == [["REG504"], ["REG504"]]
 
 
 def test_an_unknown_release_is_refused_with_those_that_are_known() -> None:
