@@ -77,6 +77,8 @@ def test_without_plugins_the_configuration_may_name_what_is_theirs() -> None:
         "OPS105",
         "OPS106",
         "OPS107",
+        "OPS201",
+        "OPS202",
         "OPS900",
         "YML001",
     }

@@ -37,7 +37,7 @@ FEATURES: dict[str, Feature] = {
         r"variant words? (?:must )?precede|variant word stands before|precedes? `?\{?Direction\}?Op|direction sibling",
     ),
     "unknown-keys": Feature(
-        "no keys of an entry or signature but the known ones",
+        "no unknown keys of an entry or signature",
         r"(?<!flag\s)unknown (?:entry|signature) keys",
     ),
     "no-init-dims": Feature(
