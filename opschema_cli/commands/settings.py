@@ -61,7 +61,8 @@ def _described(pack: str, description: Description) -> Iterator[str]:
     """
     width = max(60, shutil.get_terminal_size((100, 24)).columns)
     names = max((len(fact.name) for fact in description.facts), default=0)
-    most = width - names - _NOTE - 6
+    word = max((len(word) for fact in description.facts for word in fact.note.split()), default=0)
+    most = width - names - max(_NOTE, min(word, width // 2)) - 6
     values = max((len(fact.value) for fact in description.facts if fact.note and len(fact.value) <= most), default=0)
     yield f"{pack:<10}  {description.title}"
     for fact in description.facts:
