@@ -187,10 +187,20 @@ class Comparison:
         """The input with as many different sizes as both sides take."""
         if self._run(item) is None:
             return None
+        at_once = self._distinct_sizes(item)
+        if self._run(at_once) is not None:
+            return at_once
         for group in self._groups(item):
             larger = self._fitted(item.changed(group, _next_size(item)))
             item = larger if self._run(larger) is not None else item
         return item
+
+    def _distinct_sizes(self, item: Input) -> Input:
+        """The input with another size for each dimension and number."""
+        for atom in item.atoms:
+            if atom[0] not in self.fitted:
+                item = item.changed(frozenset({atom}), _next_size(item))
+        return self._fitted(item)
 
     def _groups(self, item: Input) -> list[frozenset[Atom]]:
         """Dimensions and numbers that can be changed alone, and pairs that can be changed together."""

@@ -183,7 +183,7 @@ LSE = "q.new_empty(batch, dtype=torch.float32)"
         (
             "q.new_empty(q.shape[0], heads)",
             LSE,
-            "the kernel returns `bfloat16[513, 385]`, for `q: bfloat16[513, 770, 8], lengths: int32[514], batch=513",
+            "the kernel returns `bfloat16[513, 384]`, for `q: bfloat16[513, 769, 8], lengths: int32[514], batch=513",
         ),
     ],
 )
