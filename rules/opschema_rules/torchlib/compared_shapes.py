@@ -89,7 +89,7 @@ def _again(bodies: Bodies, body: Body) -> Body:
     """The same function among other bodies."""
     bodies.program.load(body.file.path)
     found = bodies.defined(body.file, body.definition) if body.definition is not None else None
-    return found or bodies.module(body.file)
+    return found or body
 
 
 def _place(body: Body) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.source.python_workers import Parsers
+from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.load import read_tree
@@ -669,3 +670,21 @@ def test_a_constructor_registers_by_the_attributes_that_it_has_set() -> None:
         "ns::foo": ["(Tensor x) -> Tensor", "fake foo"],
         "ns::bar": ["(Tensor x, SymInt n) -> Tensor", "fake other"],
     }
+
+
+def test_a_method_of_an_object_takes_the_rest_of_its_parameters() -> None:
+    assert found("""
+        lib = torch.library.Library("ns", "DEF")
+        lib.define("foo(Tensor x, float s) -> Tensor")
+
+        class Kernels:
+            def foo(self, x, s): ...
+
+        lib.impl("foo", Kernels().foo, "CPU")
+    """) == {"ns::foo": ["(Tensor x, float s) -> Tensor", "kernel CPU foo"]}
+    code = 'lib = torch.library.Library("ns", "DEF")\nlib.define("foo(Tensor x) -> Tensor")\n'
+    method = "class Kernels:\n    def foo(self, x{more}): ...\n\n\nlib.impl('foo', Kernels().foo, 'CPU')\n"
+    head = "import torch\n\n"
+    for more, codes in (("", set[str]()), (", s", {"REG202"})):
+        linted = lint_files(PACK, {"ops.py": head + code + method.format(more=more)})
+        assert {item.code for item in linted.diagnostics} - {"REG206"} == codes
