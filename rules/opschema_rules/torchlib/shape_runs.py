@@ -72,6 +72,8 @@ class Comparison:
         self.tilelang = tilelang
         self.fits = "tilelang" in kernel.file.source.text
         self.fitted: frozenset[str] = frozenset()
+        self._exact: dict[int, Input] = {}
+        self._known: dict[int, tuple[Input, tuple[Results, Results]]] = {}
         self.most_steps = executor.steps + MAX_STEPS
         self.schema = schema
         self.fake = fake
@@ -121,6 +123,9 @@ class Comparison:
 
     def _run(self, item: Input) -> tuple[Results, Results] | None:
         """The results of both sides; None where one raises, or is not known."""
+        known = self._known.get(id(item))
+        if known is not None:
+            return known[1]
         self.runs += 1
         if self.runs > MAX_RUNS or self.executor.steps > self.most_steps:
             return None
@@ -132,11 +137,12 @@ class Comparison:
         if kernel is None or fake is None or len(fake) != len(kernel):
             return None
         self.taken = True
+        self._known[id(item)] = item, (fake, kernel)
         return fake, kernel
 
     def _fitted(self, item: Input) -> Input:
         """The input with the shapes that a kernel of TileLang requires, as far as its own inputs are passed on to it."""
-        if self.tilelang is None or not self.fits:
+        if self.tilelang is None or not self.fits or id(item) in self._exact:
             return item
         self.tilelang.passed = []
         self.tilelang.lenient = True
@@ -156,7 +162,9 @@ class Comparison:
         dtypes = {
             name: (declared[name].dtype if name in declared else None) or dtype for name, dtype in item.dtypes.items()
         }
-        return Input(shapes, dtypes, item.values)  # type: ignore[arg-type]
+        made = Input(shapes, dtypes, item.values)  # type: ignore[arg-type]
+        self._exact[id(made)] = made
+        return made
 
     def _results(self, item: Input, body: Body, side: str) -> Results | None:
         outcome = self._outcome(item, body)
