@@ -60,9 +60,9 @@ def test_the_last_line_of_a_killed_run_may_be_half(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("", "empty"),
-        ("rubbish\n", "no result"),
+        ("rubbish\n", "is not a result"),
         ('{"kind":"cell","id":"a","op":"a","verdict":"unchanged","device":"cpu"}\n', "what was to be run is missing"),
-        ('{"kind":"cell","id":"a","op":"a","verdict":"green","device":"cpu"}\n{}\n', "no result"),
+        ('{"kind":"cell","id":"a","op":"a","verdict":"green","device":"cpu"}\n{}\n', "is not a result"),
     ],
 )
 def test_what_is_no_file_of_results_is_refused(tmp_path: Path, text: str, reason: str) -> None:
@@ -131,7 +131,7 @@ def test_shards_are_whole_ops_and_together_all_of_them() -> None:
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    with pytest.raises(OpschemaError, match="no shard"):
+    with pytest.raises(OpschemaError, match="is not a shard"):
         parse_shard(text)
 
 
