@@ -1,4 +1,4 @@
-"""Verdicts on the shapes of fakes and kernels; one without a finding is kept while the files that it rests on are the same."""
+"""Comparisons of the shapes of fakes and kernels, each kept while the files that it rests on are the same."""
 
 from __future__ import annotations
 
@@ -27,46 +27,52 @@ _TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "
 """Last parts of the names of decorators under which a function returns what it did before."""
 
 
-class Agreement(msgspec.Struct, array_like=True):
-    """A comparison without a finding: how many inputs both functions take, and the reason if nothing is known."""
+class Disagreement(msgspec.Struct, array_like=True):
+    """A result in which a fake and a kernel differ, in words: both sides, which result it is of several, and for what input."""
+
+    fake: str
+    kernel: str
+    result: str
+    input: str
+
+
+class Compared(msgspec.Struct, array_like=True):
+    """A comparison: how many inputs both functions take, the reason if nothing is known, and the difference if there is one."""
 
     taken: int
     reason: str
+    difference: Disagreement | None = None
 
 
 class ComparedShapes:
-    """The verdicts of one tree."""
+    """The comparisons of one tree."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         program = tree.evaluator.program
-        self._agreements = CodeValues(tree.project, program, "torchlib shapes", Agreement)
+        self._known = CodeValues(tree.project, program, "torchlib shapes", Compared)
         self._executors: dict[str, tuple[Executor, TileLang]] = {}
 
-    def verdict(self, schema: OperatorSchema, fake: Body, kernel: Body) -> Agreement | Finding:
-        """The verdict on a fake and a kernel of an operator."""
-        group = self._agreements.group(fake.file.path)
+    def compared(self, schema: OperatorSchema, fake: Body, kernel: Body) -> Compared:
+        """The comparison of a fake and a kernel of an operator."""
+        group = self._known.group(fake.file.path)
         key = content_digest(f"{schema} {_place(fake)} {_place(kernel)}".encode("utf-8", "surrogatepass"))
-        known = group.get(key)
-        if known is not None:
-            return known
-        found = self._compared(group, schema, fake, kernel)
-        if isinstance(found, Agreement):
+        found = group.get(key)
+        if found is None:
+            found = self._compared(group, schema, fake, kernel)
             group.put(key, found)
         return found
 
-    def _compared(
-        self, group: Group[Agreement], schema: OperatorSchema, fake: Body, kernel: Body
-    ) -> Agreement | Finding:
+    def _compared(self, group: Group[Compared], schema: OperatorSchema, fake: Body, kernel: Body) -> Compared:
         # Not at the top: most runs compare nothing, and the interpreter takes time to import.
         from opschema_rules.torchlib.shape_runs import Comparison
 
         executor, tilelang = self._executor(fake.file.path, group)
         fake, kernel = (_again(executor.evaluator.bodies, body) for body in (fake, kernel))
         found = Comparison(executor, schema, fake, kernel, tilelang).verdict()
-        return found.finding or Agreement(found.taken, found.reason)
+        return Compared(found.taken, found.reason, _in_words(found.finding) if found.finding is not None else None)
 
-    def _executor(self, path: str, group: Group[Agreement]) -> tuple[Executor, TileLang]:
+    def _executor(self, path: str, group: Group[Compared]) -> tuple[Executor, TileLang]:
         """The executor for the fakes of one file, whose program records what is read."""
         from opschema_cli.evaluation.execution.executor import Executor
         from opschema_cli.evaluation.tensors.dialect import TORCH
@@ -81,8 +87,24 @@ class ComparedShapes:
 
 @cached_on_argument
 def compared_shapes(tree: Tree) -> ComparedShapes:
-    """The verdicts of a tree."""
+    """The comparisons of a tree."""
     return ComparedShapes(tree)
+
+
+def _in_words(finding: Finding) -> Disagreement:
+    indices = sorted({item.index for item in finding.differences})
+    result = "" if len(finding.fake) == 1 else f" as result {indices[0]}"
+    fake, kernel = (_text(results[indices[0]]) for results in (finding.fake, finding.kernel))
+    return Disagreement(fake, kernel, result, str(finding.input))
+
+
+def _text(result: object) -> str:
+    from opschema_cli.evaluation.execution.values import TensorValue
+
+    if not isinstance(result, TensorValue):
+        return "no tensor"
+    sizes = ", ".join(str(size) if isinstance(size, int) else "?" for size in result.shape)
+    return f"`{result.dtype or 'a tensor '}[{sizes}]`"
 
 
 def _again(bodies: Bodies, body: Body) -> Body:
@@ -101,11 +123,11 @@ def _place(body: Body) -> str:
 
 
 class ComparedPair(NamedTuple):
-    """A fake and a kernel of an operator with the verdict on them."""
+    """A fake and a kernel of an operator, compared."""
 
     fake: Registration
     kernel: Body
-    verdict: Agreement | Finding
+    compared: Compared
 
 
 def compared_pairs(operator: Operator) -> Iterator[ComparedPair]:
@@ -121,8 +143,8 @@ def compared_pairs(operator: Operator) -> Iterator[ComparedPair]:
         for kernel, registration in kernels:
             plain = _is_plain(operator, kernel) and _is_plain(operator, fake.function)
             if isinstance(fake.function, Body) and plain and _fit(schema, fake, kernel, registration):
-                verdict = compared_shapes(operator.tree).verdict(schema, fake.function, kernel)
-                yield ComparedPair(fake, kernel, verdict)
+                compared = compared_shapes(operator.tree).compared(schema, fake.function, kernel)
+                yield ComparedPair(fake, kernel, compared)
 
 
 def _is_plain(operator: Operator, function: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.lint.pack import Description, Fact
-from opschema_rules.torchlib.compared_shapes import Agreement, compared_pairs
+from opschema_rules.torchlib.compared_shapes import compared_pairs
 from opschema_rules.torchlib.model import Tree
 
 _HINT = (
@@ -31,8 +31,11 @@ def describe_tree(tree: Tree) -> Description:
 def _compared(tree: Tree) -> Iterator[Fact]:
     """The number of fakes whose results are compared with those of kernels (REG212), and each that is not, with the reason."""
     pairs = [pair for operator in tree.operators for pair in compared_pairs(operator)]
-    reasons = [(pair.fake.place, pair.verdict) for pair in pairs if isinstance(pair.verdict, Agreement)]
-    unknown = [(place, agreement.reason) for place, agreement in reasons if not agreement.taken]
+    unknown = [
+        (pair.fake.place, pair.compared.reason)
+        for pair in pairs
+        if not pair.compared.taken and pair.compared.difference is None
+    ]
     if pairs:
         count = f"{len(pairs) - len(unknown)} of {len(pairs)}"
         yield Fact("fakes", count, "the shapes and dtypes of their results are compared with those of kernels")

@@ -24,7 +24,7 @@ from opschema_rules.torchlib.tilelang import TileLang
 
 MAX_RUNS = 200
 """Most inputs of one fake and kernel that are run."""
-MAX_STEPS = 10_000
+MAX_STEPS = 5_000
 """Steps of work after which no further inputs of one fake and kernel are run."""
 MAX_UNKNOWN = 1
 """Runs without a known result after which nothing is expected of others, where none has had one."""

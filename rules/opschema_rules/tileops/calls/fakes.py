@@ -63,9 +63,9 @@ class FakeOutcome(msgspec.Struct):
 class Compiled:
     """The ops of one file with the operators of their tree."""
 
-    def __init__(self, code: Code, operators: SharedOperators) -> None:
+    def __init__(self, code: Code, makers: Makers) -> None:
         self.code = code
-        self.operators = operators
+        self.makers = makers
         self.this: Object | None = None
         self.fakes = FakeCalls(self._fake_of)
         own = ExecutionDialect(functions=lambda name: self._instance, operator=self._registered, reads_own=True)
@@ -74,7 +74,7 @@ class Compiled:
     def run(self, op: OpImplementation, this: Object, tensors: Mapping[str, object]) -> Outcome:
         """The outcome of `forward()` of an object, when the calls that define the operators of its class have run."""
         self.fakes.clear()
-        makers = [(self._body(maker.function), self._words(maker)) for maker in makers_of(op, self.operators)]
+        makers = [(self._body(maker.function), self._words(maker)) for maker in self.makers.of(op)]
 
         def drive(call: Call) -> object:
             (again,) = call.positional
@@ -121,7 +121,7 @@ class Compiled:
         return ClassRef(file, found) if file is not None and found is not None else None
 
     def _fake_of(self, name: str) -> Body | None:
-        key = self.operators.fakes.get(name)
+        key = self.makers.fakes.get(name)
         return self._body(key) if key is not None else None
 
     def _body(self, key: FunctionKey) -> Body | None:
@@ -145,23 +145,32 @@ def _with_key(this: Object) -> Object:
     return this
 
 
-def makers_of(op: OpImplementation, operators: SharedOperators) -> list[SharedMaker]:
-    """The calls that define the operators of a class."""
-    keys = {ref.key for ref in op.program.lineage(op.ref)}
-    return [maker for maker in operators.makers if keys.intersection(_classes(maker))]
+class Makers:
+    """The calls that define operators for classes, and the fakes of operators by their names."""
 
+    def __init__(self, operators: SharedOperators) -> None:
+        self.fakes = operators.fakes
+        self._makers = operators.makers
+        self._by_class: dict[ClassKey, list[int]] = {}
+        for index, maker in enumerate(operators.makers):
+            for key in {value for value in maker.arguments.values() if isinstance(value, tuple)}:
+                self._by_class.setdefault(key, []).append(index)
 
-def _classes(maker: SharedMaker) -> set[ClassKey]:
-    return {value for value in maker.arguments.values() if isinstance(value, tuple)}
+    def of(self, op: OpImplementation) -> list[SharedMaker]:
+        """Those for the class of an op, or for one above it."""
+        lineage = op.program.lineage(op.ref)
+        return [
+            self._makers[index] for index in sorted({i for ref in lineage for i in self._by_class.get(ref.key, ())})
+        ]
 
 
 # Outcomes
 
 
-def fake_outcome(op: OpImplementation, compiled: Callable[[Code], Compiled], operators: SharedOperators) -> FakeOutcome:
+def fake_outcome(op: OpImplementation, compiled: Callable[[Code], Compiled], makers: Makers) -> FakeOutcome:
     """The outcome of an op; of one that is known to agree, the fakes."""
     code = code_of(op)
-    method = f"forward {content_digest(msgspec.msgpack.encode((makers_of(op, operators), sorted(operators.fakes))))}"
+    method = f"forward {content_digest(msgspec.msgpack.encode((makers.of(op), sorted(makers.fakes))))}"
     known = code.known(op, method)
     if known is not None:
         found = FakeOutcome(op, fakes=[_parsed(key) for key in known.checked], unresolved=known.unresolved)

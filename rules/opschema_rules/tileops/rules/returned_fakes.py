@@ -104,19 +104,20 @@ def _compared(subject: OpsWithOperators) -> Iterator[tuple[tuple[str, int], Diff
 
 def _outcomes(subject: OpsWithOperators) -> Iterator[FakeOutcome]:
     """The outcomes of implemented ops with fakes whose shapes are not wrong already."""
-    from opschema_rules.tileops.calls.fakes import Compiled, fake_outcome, makers_of
+    from opschema_rules.tileops.calls.fakes import Compiled, Makers, fake_outcome
 
     manifest, operators = subject.manifest, subject.operators
+    makers = Makers(operators)
 
     @cache
     def compiled(code: Code) -> Compiled:
-        return Compiled(code, operators)
+        return Compiled(code, makers)
 
     for item in subject.ops if manifest.spec.knows("infer-shapes") else ():
         checked = item.op.entry.implemented and not manifest.repeats(item.op.entry)
         named = not operators.fakes.keys().isdisjoint(item.listed() or ())
-        if checked and (named or makers_of(item.op, operators)) and not outcome_of(item.op).mismatches:
-            yield fake_outcome(item.op, compiled, operators)
+        if checked and (named or makers.of(item.op)) and not outcome_of(item.op).mismatches:
+            yield fake_outcome(item.op, compiled, makers)
 
 
 def _difference(outcome: FakeOutcome, found: FakeMismatch) -> Difference:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.compared_shapes import Agreement, compared_pairs
+from opschema_rules.torchlib.compared_shapes import Disagreement, compared_pairs
 from opschema_rules.torchlib.model import Operator, Registration
-
-if TYPE_CHECKING:
-    from opschema_rules.torchlib.shape_runs import Finding, Results
 
 
 @rule("REG212", "fake-result", severity="warning")
@@ -71,31 +67,18 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     for pair in compared_pairs(operator):
-        if not isinstance(pair.verdict, Agreement):
-            yield _reported(operator, pair.fake, pair.kernel, pair.verdict)
+        if pair.compared.difference is not None:
+            yield _reported(operator, pair.fake, pair.kernel, pair.compared.difference)
 
 
-def _reported(operator: Operator, fake: Registration, kernel: Body, finding: Finding) -> Diagnostic:
-    indices = sorted({item.index for item in finding.differences})
-    promised, returned = _texts(finding.fake, indices), _texts(finding.kernel, indices)
-    result = "" if len(finding.fake) == 1 else f" as result {indices[0]}"
+def _reported(operator: Operator, fake: Registration, kernel: Body, found: Disagreement) -> Diagnostic:
     return Diagnostic(
-        f"the fake of `{operator.title}` returns {promised}{result} where the kernel returns {returned}, for `{finding.input}`;"
-        " compiled code relies on the fake",
+        f"the fake of `{operator.title}` returns {found.fake}{found.result} where the kernel returns {found.kernel}, for"
+        f" `{found.input}`; compiled code relies on the fake",
         fake.place,
         related=(Related(_named(kernel), "the kernel"),),
         ops=(operator.title,),
     )
-
-
-def _texts(results: Results, indices: list[int]) -> str:
-    from opschema_cli.evaluation.execution.values import TensorValue
-
-    tensor = results[indices[0]]
-    if not isinstance(tensor, TensorValue):
-        return "no tensor"
-    sizes = ", ".join(str(size) if isinstance(size, int) else "?" for size in tensor.shape)
-    return f"`{tensor.dtype or 'a tensor '}[{sizes}]`"
 
 
 def _named(body: Body) -> Place:
