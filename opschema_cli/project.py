@@ -108,6 +108,12 @@ class Project:
         other._trees = self._trees
         return other
 
+    def continue_in_fork(self, cache: Cache, parsers: Callable[[], Parsers]) -> None:
+        """Go on in a forked process, with a cache and parsers of its own. What is parsed stays so; nothing is being parsed."""
+        self.cache, self.parsers = cache, parsers
+        self._readings.cache = cache
+        self.progress = lambda done, total: None
+
     def expect(self, text: str) -> None:
         """Let workers parse a text that a Python file is likely to be given, while the caller goes on."""
         digest = content_digest(text.encode("utf-8", "surrogatepass"))

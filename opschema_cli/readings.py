@@ -69,7 +69,7 @@ class Readings:
     """The shelves of one run, cached under ``stamp``, which identifies the code of the packs; not cached if it is empty."""
 
     def __init__(self, cache: Cache, stamp: str) -> None:
-        self._cache = cache
+        self.cache = cache
         self._stamp = stamp
         self._shelves: dict[str, Shelf[object]] = {}
 
@@ -77,7 +77,7 @@ class Readings:
         """The shelf of one reading, or of other values under a unique name."""
         if name not in self._shelves:
             key = f"{self._stamp}/{name}"
-            stored = self._cache.get(_KIND, [key]).get(key) if self._stamp else None
+            stored = self.cache.get(_KIND, [key]).get(key) if self._stamp else None
             self._shelves[name] = Shelf(kind, stored)
         return self._shelves[name]  # type: ignore[return-value]
 
@@ -85,7 +85,7 @@ class Readings:
         """Cache new values for later runs."""
         fresh = {f"{self._stamp}/{name}": shelf for name, shelf in self._shelves.items() if shelf.fresh}
         if self._stamp and fresh:
-            stored = self._cache.get(_KIND, fresh)  # another process may have stored more since
-            self._cache.put(_KIND, {key: shelf.content(stored.get(key)) for key, shelf in fresh.items()})
+            stored = self.cache.get(_KIND, fresh)  # another process may have stored more since
+            self.cache.put(_KIND, {key: shelf.content(stored.get(key)) for key, shelf in fresh.items()})
             for shelf in fresh.values():
                 shelf.fresh = False

@@ -99,12 +99,10 @@ class Session(msgspec.Struct, dict=True):
         other.__dict__["registry"] = self.registry
         return other
 
-    def spares_process(self, changed: Sequence[str] | None) -> bool:
-        """Whether packs are better run in two processes: little has changed, there are processors for it, and the system
-        forks processes soundly.
-        """
-        few = changed is not None and sum(map(is_python, changed)) <= MANY_MODULES
-        return few and sys.platform == "linux" and (self.jobs or os.cpu_count() or 1) > 1
+    @property
+    def forks(self) -> bool:
+        """Whether packs may run in two processes: there are processors for it, and the system forks processes soundly."""
+        return sys.platform == "linux" and (self.jobs or os.cpu_count() or 1) > 1
 
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""

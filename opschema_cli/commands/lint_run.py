@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,11 +18,14 @@ from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
-from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
+from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.regular_files import read_regular
-from opschema_cli.session import Session, path_filter
+from opschema_cli.session import MANY_MODULES, Session, path_filter
+
+if TYPE_CHECKING:
+    from opschema_cli.lint.forked_run import ForkedRun
 
 PARSED_IN_FORK = 4
 """Most changed Python files that the forked process parses; more are parsed by workers."""
@@ -102,16 +107,49 @@ def run_lint(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Ou
 def _run_anew(
     session: Session, project: Project, inputs: Inputs, options: LintOptions, known: StaleRun | None
 ) -> Outcome:
-    """Run all packs; if little has changed since the last run, some of them in a forked process."""
-    if known is not None and session.spares_process(known.changed) and not (options.fix or options.diff):
+    """Run all packs, some of them in a forked process: from the start if little has changed since the last run, else once the
+    files are parsed.
+    """
+    forks = session.forks and not (options.fix or options.diff)
+    modules = [path for path in known.changed if is_python(path)] if known is not None else []
+    if known is not None and forks and len(modules) <= MANY_MODULES:
         # The packs come in the order of their names.
         others = session.registry.narrowed(known.packs[1:])
-        modules = [path for path in known.changed if is_python(path)]
         if others.used or 0 < len(modules) <= PARSED_IN_FORK:
             return _run_divided(session, project, inputs, options, others, modules)
     session.warm_up(known.changed if known is not None else None)
     registry = session.registry_for(project, prefetch=True)
-    return run(job_of(session, registry, inputs, options), project)
+    job = job_of(session, registry, inputs, options)
+    divide = partial(_divide, session, job, project, options) if forks else None
+    return report_outcome(job, project, run_packs(job, project, divide=divide))
+
+
+def _divide(
+    session: Session, job: Job, project: Project, options: LintOptions, packs: Sequence[str]
+) -> Callable[[], PackFindings]:
+    """Run some packs in a forked process, which begins with the files that are parsed here."""
+    # Not at the top: an unchanged workspace does not need it.
+    from opschema_cli.lint.forked_run import ForkedRun
+
+    rest = msgspec.structs.replace(job, registry=job.registry.narrowed(packs))
+
+    def run_rest(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
+        with closing(session.forked()) as child:
+            project.continue_in_fork(child.cache, lambda: child.parsers)
+            return run_packs(rest, project, share=True), project
+
+    forked = ForkedRun(run_rest)
+    session.helpers.callback(forked.close)
+    return partial(_join, forked, project, options, lambda: rest)
+
+
+def _join(forked: ForkedRun, project: Project, options: LintOptions, rest: Callable[[], Job]) -> PackFindings:
+    """The findings of a forked process; those of the job ``rest`` run here if it died."""
+    # While the child is still busy.
+    project.save_readings()
+    load_reporter(options)
+    found = forked.join(project)
+    return found if found is not None else run_packs(rest(), project)
 
 
 def _run_divided(
@@ -151,13 +189,7 @@ def _run_divided(
     job = job_of(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
     run_of_others.wait_parsed()
 
-    def join() -> PackFindings:
-        # While the child is still busy.
-        project.save_readings()
-        load_reporter(options)
-        rest = run_of_others.join(project)
-        return rest if rest is not None else run_packs(job_of(session, others, inputs, options), project)
-
+    join = partial(_join, run_of_others, project, options, lambda: job_of(session, others, inputs, options))
     return report_outcome(job, project, run_packs(job, project, join))
 
 

@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -28,6 +28,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 
 _KIND = "findings"
+
+Rest: TypeAlias = "list[tuple[list[Rule], object]]"
+"""Subjects with the rules that are left to run over each."""
 
 
 class _Look(msgspec.Struct, array_like=True):
@@ -113,10 +116,14 @@ class Executor(msgspec.Struct):
                 project.load_python(sorted(more), ahead=True)
                 project.when_settled(lambda: self.read_on(pack, project, known | more))
 
-    def run(self, pack: Pack, loaded: Loaded, project: Project) -> None:
-        """Run the pack's rules over its subjects; what needs no implementation runs while that is parsed."""
+    def run_early(self, pack: Pack, loaded: Loaded, project: Project) -> Rest:
+        """Run what needs no implementation, while that is parsed; the rules left to run, for each subject."""
         with self._watched(pack, project, loaded):
-            rest = self._run_cached(self._enabled(pack), loaded.subjects, project)
+            return self._run_cached(self._enabled(pack), loaded.subjects, project)
+
+    def run_rest(self, pack: Pack, loaded: Loaded, project: Project, rest: Rest) -> None:
+        """Run the ``rest`` of the pack's rules, and all over the subjects that are made late."""
+        with self._watched(pack, project, loaded):
             self._run_made(pack, project, loaded.late, rest)
 
     def share(self, pack: Pack, project: Project) -> dict[str, bytes]:
@@ -136,7 +143,7 @@ class Executor(msgspec.Struct):
         pack: Pack,
         project: Project,
         makers: Iterable[Callable[[], Iterable[object]]],
-        rest: list[tuple[list[Rule], object]],
+        rest: Rest,
     ) -> None:
         """Run over subjects that are made now, after the ``rest`` of those before."""
         late: list[object] = []
@@ -163,9 +170,7 @@ class Executor(msgspec.Struct):
             message = f"the pack `{pack.name}` failed: {failure(error)}"
             self.found.append(Diagnostic(message, _NOWHERE, code=CRASHED.code))
 
-    def _run_cached(
-        self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project
-    ) -> list[tuple[list[Rule], object]]:
+    def _run_cached(self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project) -> Rest:
         """Run over subjects what depends on their content alone, from the cache where that is as it was; the rules left to
         run, for each subject.
         """
@@ -176,7 +181,7 @@ class Executor(msgspec.Struct):
         keys = self._keys(subjects, rules)
         known = self.cache.get(_KIND, keys.values())
         fresh: dict[str, bytes] = {}
-        rest: list[tuple[list[Rule], object]] = []
+        rest: Rest = []
         for subject in subjects:
             mine, key = rules[type(subject)], keys.get(id(subject), "")
             look = decoded(known.get(key), _Look)

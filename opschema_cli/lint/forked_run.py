@@ -1,12 +1,14 @@
 """Run some packs in a forked process while this process runs the others.
 
-After a small change nearly everything is cached, and what is left is the packs' own time, which two processes share:
+After a small change nearly everything is cached, and most of the time is that of the packs, which two processes share:
 
 1. :class:`ForkedRun` forks. The child parses the changed files into the cache and sends one byte, :data:`_PARSED`.
 2. :meth:`ForkedRun.wait_parsed` waits for that byte; this process then finds the parsed files in the cache.
 3. The child runs its packs and sends one :class:`_Answer`: findings, file problems, and all it asked of the workspace.
 4. :meth:`ForkedRun.join` reads the answer and adds what the child asked to the inputs of this run. Without an answer
    (the child died, or read a file that has changed since) it returns None, and the caller runs those packs itself.
+
+After many changes the files are parsed first, and the child has nothing to parse.
 """
 
 from __future__ import annotations

@@ -114,10 +114,18 @@ def run(job: Job, project: Project) -> Outcome:
 
 
 def run_packs(
-    job: Job, project: Project, others: Callable[[], PackFindings] = PackFindings, *, share: bool = False
+    job: Job,
+    project: Project,
+    others: Callable[[], PackFindings] = PackFindings,
+    *,
+    share: bool = False,
+    divide: Callable[[Sequence[str]], Callable[[], PackFindings]] | None = None,
 ) -> PackFindings:
     """Run the rules of all packs in use, and join the findings of ``others``, which run in another process. With ``share`` the
     packs share what they have found out with those there.
+
+    ``divide`` is given the names of the packs after the first, once all files that this one needs are parsed; it runs them in
+    another process, and returns the function that waits for their findings.
     """
     suggestions.start_anew()
     findings = PackFindings()
@@ -127,7 +135,9 @@ def run_packs(
     run: list[Loaded] = []
     for pack in job.registry.packs[1:]:
         project.when_settled(partial(executor.read_on, pack, project))
-    for pack in job.registry.packs:
+    waiting = list(job.registry.packs)
+    while waiting:
+        pack = waiting.pop(0)
         loaded = executor.load(pack, project)
         if loaded is not None:
             findings.packs.append(pack.name)
@@ -137,7 +147,11 @@ def run_packs(
             findings.entries += loaded.entries
             if share:
                 findings.shared |= executor.share(pack, project)
-            executor.run(pack, loaded, project)
+            rest = executor.run_early(pack, loaded, project)
+            if divide is not None and waiting:
+                project.settle()
+                others, waiting = divide([item.name for item in waiting]), []
+            executor.run_rest(pack, loaded, project, rest)
             meant[pack.name] = project.claimed.union(loaded.files)
             project.claimed = set()
             joint += [(pack, loaded)] if loaded.joint else []

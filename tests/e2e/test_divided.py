@@ -1,4 +1,4 @@
-"""A run after a change, with the packs in two processes, tells what one process tells."""
+"""A run with the packs in two processes reports what one process reports."""
 
 from __future__ import annotations
 
@@ -58,6 +58,16 @@ import flydsl.compiler as flyc
 @flyc.kernel
 def kernel(): ...
 """
+
+
+def test_a_first_run(opschema: Opschema, tree: Path) -> None:
+    """The files are parsed once; then the packs run in two processes."""
+    (tree / "tilekit/broken.py").write_text("from tilekit import twice\n\nBROKEN = (\n")
+    divided = lint(opschema, tree)
+    assert {item["code"][:3] for item in divided["diagnostics"]} >= {"CAR", "REG", "SUP"}
+    assert divided == lint(opschema, tree), "which is replayed"
+    assert divided == lint(opschema, tree, "--no-cache")
+    assert divided == lint(opschema, tree, "--no-cache", "--jobs", "1")
 
 
 def test_one_pack_alone(opschema: Opschema, tree: Path) -> None:
@@ -159,3 +169,6 @@ def test_where_the_other_process_dies_its_packs_run_here(
     )
     assert told() == before
     assert len(asked) == 1
+    arguments.append("--no-cache")
+    assert told() == before
+    assert len(asked) == 2

@@ -68,13 +68,17 @@ def _executor(cache: Cache, stamp: str = "stamp") -> Executor:
     return Executor(Settings(frozenset(severity), severity, (), Severity.ERROR, {}, {}), cache, stamp)
 
 
+def _run(executor: Executor, pack: Pack, loaded: Loaded, project: Project) -> None:
+    executor.run_rest(pack, loaded, project, executor.run_early(pack, loaded, project))
+
+
 def run(
     cache: Cache, words: list[Word], stamp: str = "stamp", rules: tuple[Rule, ...] = RULES
 ) -> tuple[list[str], list[str]]:
     """What ran, and the messages found."""
     RAN.clear()
     executor = _executor(cache, stamp)
-    executor.run(replace(PACK, rules=rules), Loaded(list(words)), Project(Workspace(Path())))
+    _run(executor, replace(PACK, rules=rules), Loaded(list(words)), Project(Workspace(Path())))
     return list(RAN), [item.message for item in executor.found]
 
 
@@ -103,7 +107,7 @@ def test_late_subjects_are_made_after_the_pure_rules_have_run(tmp_path: Path) ->
         yield Word("late", "3")
 
     RAN.clear()
-    executor.run(PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
+    _run(executor, PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
     assert RAN == ["pure early", "made", "pure late", "impure early", "impure late"]
 
 
@@ -114,7 +118,7 @@ def test_late_subjects_that_cannot_be_made_are_a_finding_and_hide_nothing(tmp_pa
         yield Word("one", "1")
         raise RuntimeError("no more")
 
-    executor.run(PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
+    _run(executor, PACK, Loaded([Word("early", "1")], late=[late]), Project(Workspace(tmp_path)))
     assert [item.code for item in executor.found] == ["TOY001", "OPS900", "TOY001"]
     assert executor.crashed
 

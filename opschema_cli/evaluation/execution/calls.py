@@ -108,13 +108,12 @@ def _closure(
         if found is not NOT_KNOWN:
             return found
     if body.function is None or not body.statements:
-        return (
-            None if body.function is not None and not _is_async(body) else machine.opaque("a function without a body")
-        )
-    if _is_async(body):
+        known = body.function is not None and not machine.names_of(body).asynchronous
+        return None if known else machine.opaque("a function without a body")
+    names = machine.names_of(body)
+    if names.asynchronous:
         return unknown_call(machine, machine.opaque("an asynchronous function"), (*positional, *keywords.values()))
     variables = bound_parameters(machine, function, positional, keywords)
-    names = machine.names_of(body)
     scope = Environment(body, variables, names, function.around)
     if names.yields:
         return Running(_generated(machine, scope))
@@ -141,14 +140,6 @@ def _result(machine: Machine, scope: Environment) -> object:
     finally:
         machine.depth -= 1
     return machine.stop("a `yield` inside an expression")
-
-
-def _is_async(body: Body) -> bool:
-    function = body.function
-    if function is None:
-        return False
-    before = body.file.source.text[function.outer.start : function.start]
-    return before.rstrip().endswith("def") and before.split()[-2:-1] == ["async"]
 
 
 def _told(machine: Machine, body: Body) -> ExternalFunction | None:

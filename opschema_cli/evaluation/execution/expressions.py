@@ -27,13 +27,18 @@ from opschema_cli.source.python import Expr
 
 def value_of(machine: Machine, scope: Environment, expr: Expr) -> object:
     """The value of an expression."""
-    machine.spend(1)
-    read = _READ.get(expr.kind)
+    machine.steps += 1
+    if machine.steps > machine.steps_left:
+        machine.spend(0)
+    kind = expr.kind
+    if kind == "name" and expr.text in scope.variables:
+        return scope.variables[expr.text]
+    read = _READ.get(kind)
     if read is None:
         machine.at(scope.body, expr)
-        return machine.opaque(f"`{expr.kind}` is not followed" if expr.kind != "other" else "it nests too deeply")
+        return machine.opaque(f"`{kind}` is not followed" if kind != "other" else "it nests too deeply")
     found = read(machine, scope, expr)
-    if isinstance(found, Opaque) and expr.kind in _COMPUTED and found.negates is None:
+    if isinstance(found, Opaque) and kind in _COMPUTED and found.negates is None:
         return Opaque(found.reason, found.place)
     return found
 
@@ -54,8 +59,7 @@ def _literal(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 def _name(machine: Machine, scope: Environment, expr: Expr) -> object:
     if "." not in expr.text:
-        if expr.text not in scope.variables:
-            machine.at(scope.body, expr)
+        machine.at(scope.body, expr)
         return find(machine, scope, expr.text)
     first, *rest = expr.text.split(".")
     machine.at(scope.body, expr)
@@ -81,7 +85,7 @@ def _member(machine: Machine, value: object, name: str) -> object:
 
 def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
     function = _callee(machine, scope, expr.items[0])
-    if function == ExternalName("super") and len(expr.items) == 1:
+    if isinstance(function, ExternalName) and function.name == "super" and len(expr.items) == 1:
         return super_of(machine, scope)
     arguments = arguments_of(machine, scope, expr)
     machine.at(scope.body, expr)

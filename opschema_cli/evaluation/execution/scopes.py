@@ -29,7 +29,15 @@ def names_in(body: Body) -> Names:
             if expr.kind == "walrus":
                 own.add(expr.items[0].text)
             yields = yields or expr.kind in ("yield", "yield-from")
-    return Names(frozenset(own - top - shared), frozenset(top), frozenset(shared), yields)
+    return Names(frozenset(own - top - shared), frozenset(top), frozenset(shared), yields, _is_async(body))
+
+
+def _is_async(body: Body) -> bool:
+    function = body.function
+    if function is None:
+        return False
+    before = body.file.source.text[function.outer.start : function.start]
+    return before.rstrip().endswith("def") and before.split()[-2:-1] == ["async"]
 
 
 def _in_statement(statement: Statement) -> Iterator[Expr]:
@@ -82,6 +90,9 @@ def holder_of(scope: Environment, name: str) -> Environment | None:
 
 def bind_name(machine: Machine, scope: Environment, name: str, value: object) -> None:
     """Assign to a name."""
+    if name in scope.names.own and not scope.inner:
+        scope.variables[name] = value
+        return
     holder = holder_of(scope, name)
     if holder is None:
         machine.globals[scope.body.file.path, name] = machine.written(value)

@@ -17,7 +17,9 @@ from opschema_cli.source.python import Expr
 
 def assign(machine: Machine, scope: Environment, target: Expr, value: object) -> None:
     """Assign a value to a target."""
-    if target.kind in ("tuple", "list"):
+    if target.kind == "name" and "." not in target.text:
+        bind_name(machine, scope, target.text, value)
+    elif target.kind in ("tuple", "list"):
         _unpack(machine, scope, target.items, value)
     elif target.kind == "subscript":
         holder = machine.evaluate(scope, target.items[0])
@@ -28,8 +30,6 @@ def assign(machine: Machine, scope: Environment, target: Expr, value: object) ->
         holder = machine.evaluate(scope, owner)
         machine.at(scope.body, target)
         assign_attribute(machine, holder, target.member, value)
-    elif target.kind == "name":
-        bind_name(machine, scope, target.text, value)
     else:
         machine.stop("an assignment that is not followed")
 

@@ -76,6 +76,8 @@ class Names(msgspec.Struct, frozen=True):
     shared: frozenset[str] = frozenset()
     yields: bool = False
     """Whether the function is a generator."""
+    asynchronous: bool = False
+    """Whether it is an ``async def``."""
 
 
 class Environment(msgspec.Struct, eq=False):
