@@ -127,7 +127,7 @@ class Comparison:
         if known is not None:
             return known[1]
         self.runs += 1
-        if self.runs > MAX_RUNS or self.executor.steps > self.most_steps:
+        if self._exhausted:
             return None
         if not self.taken and self.unknown >= MAX_UNKNOWN:
             return None
@@ -140,9 +140,14 @@ class Comparison:
         self._known[id(item)] = item, (fake, kernel)
         return fake, kernel
 
+    @property
+    def _exhausted(self) -> bool:
+        """Whether no further inputs are run."""
+        return self.runs > MAX_RUNS or self.executor.steps > self.most_steps
+
     def _fitted(self, item: Input) -> Input:
         """The input with the shapes that a kernel of TileLang requires, as far as its own inputs are passed on to it."""
-        if self.tilelang is None or not self.fits or id(item) in self._exact:
+        if self.tilelang is None or not self.fits or id(item) in self._exact or self._exhausted:
             return item
         self.tilelang.passed = []
         self.tilelang.lenient = True
@@ -215,12 +220,14 @@ class Comparison:
         groups: list[frozenset[Atom]] = []
         tied = []
         for atom in (atom for atom in item.atoms if atom[0] not in self.fitted):
+            if self._exhausted:
+                return groups
             alone = frozenset({atom})
             if self._run(item.changed(alone, 3 * SIZE)) is not None:
                 groups.append(alone)
             else:
                 tied.append(atom)
-        while tied:
+        while tied and not self._exhausted:
             first = tied.pop(0)
             partner = next((one for one in tied if self._run(item.changed(frozenset({first, one}), 3 * SIZE))), None)
             if partner is not None:
