@@ -13,7 +13,7 @@ import msgspec
 import torch
 from torch import Generator, Tensor
 
-from opschema_cli.verify.model import Cell, Input, Values
+from opschema_cli.verify.model import Cell, Input, Layout, Values
 
 OFFSET = 3
 """Elements before the first one of a strided input, in its storage."""
@@ -21,6 +21,10 @@ OFFSET = 3
 _CHUNK = 1 << 13
 _SMALL = 2.0**-10
 _DEFAULT_LOW, _DEFAULT_SPAN = -8, 16
+_WIDE = 5
+"""Wide numbers are normal ones times 1, 2, ... 16."""
+_LEAST, _LARGEST, _ROW_STEP = 3, 17, 3
+"""Large numbers are normal ones times 2**4 to 2**17, or to what float16 and smaller dtypes hold; 3 powers less in each row."""
 _E8M0_EXPONENTS = (-4, 5)
 
 
@@ -32,7 +36,17 @@ def make_inputs(cell: Cell) -> dict[str, Tensor]:
 
     Raises ValueError for a dtype that this torch lacks or that cannot be drawn, and for bounds that hold no value.
     """
-    return {spec.name: make_input(_bounded(spec, cell.call.inputs), cell) for spec in cell.call.inputs}
+    specs = [_bounded(spec, cell.call.inputs) for spec in cell.call.inputs]
+    return {spec.name: make_input(spec, cell, _values(spec, specs, cell.values)) for spec in specs}
+
+
+def _values(spec: Input, specs: Sequence[Input], values: Values) -> Values:
+    """The values of an input. Only the largest floating input has large ones: products of two of them would all overflow."""
+    if values != "large":
+        return values
+    floats = [other for other in specs if "float" in other.dtype]
+    largest = max(floats, key=lambda other: math.prod(other.shape), default=None)
+    return "large" if spec == largest else "normal"
 
 
 def _bounded(spec: Input, all_inputs: Sequence[Input]) -> Input:
@@ -44,12 +58,11 @@ def _bounded(spec: Input, all_inputs: Sequence[Input]) -> Input:
     return msgspec.structs.replace(spec, low=0, high=min([_DEFAULT_SPAN, *sizes]))
 
 
-def make_input(spec: Input, cell: Cell) -> Tensor:
-    """One input of a cell; see :func:`make_inputs`."""
+def make_input(spec: Input, cell: Cell, values: Values) -> Tensor:
+    """One input of a cell with these values; see :func:`make_inputs`."""
     generator = Generator().manual_seed(_seed(cell.data_key, spec.name))
-    flat = _draw(spec, dtype_of(spec.dtype), cell.values, generator)
-    tensor = flat.view(spec.shape)
-    return _strided(tensor) if cell.layout == "strided" else tensor
+    flat = _draw(spec, dtype_of(spec.dtype), values, generator)
+    return laid_out(flat.view(spec.shape), cell.layout, mutated=spec.mutated)
 
 
 def place(tensors: Mapping[str, Tensor], device: torch.device | str) -> dict[str, Tensor]:
@@ -107,7 +120,7 @@ def _draw(spec: Input, dtype: torch.dtype, values: Values, generator: Generator)
         return _integers(spec, dtype, count, generator)
     if values == "zeros":
         return torch.full((count,), _nearest_to_zero(spec)).to(dtype)
-    drawn = _floats(spec, dtype, count, generator)
+    drawn = _floats(spec, dtype, values, generator)
     if values == "special" and count:
         _Specials(spec, drawn.view(-1, spec.shape[-1] if spec.shape else 1), generator).write()
     return drawn
@@ -135,12 +148,46 @@ def _integer_bounds(spec: Input, info: torch.iinfo) -> tuple[int, int]:
     return low, high
 
 
-def _floats(spec: Input, dtype: torch.dtype, count: int, generator: Generator) -> Tensor:
-    out = torch.empty(count, dtype=dtype)
-    for start in range(0, count, _CHUNK):
+def _floats(spec: Input, dtype: torch.dtype, values: Values, generator: Generator) -> Tensor:
+    out = torch.empty(math.prod(spec.shape), dtype=dtype)
+    for start in range(0, out.numel(), _CHUNK):
         part = out[start : start + _CHUNK]
-        part.copy_(_numbers(spec, dtype, part.numel(), generator))
+        drawn = _numbers(spec, dtype, part.numel(), generator)
+        part.copy_(drawn if _both_bounds(spec) else _changed(drawn, spec, dtype, values, start, generator))
     return out
+
+
+def _both_bounds(spec: Input) -> bool:
+    return spec.low is not None and spec.high is not None
+
+
+def _changed(
+    drawn: Tensor, spec: Input, dtype: torch.dtype, values: Values, start: int, generator: Generator
+) -> Tensor:
+    """Nearly normal numbers made wide, large or coarse; within one bound, if there is one."""
+    base = next((bound for bound in (spec.low, spec.high) if bound is not None), 0.0)
+    centred = drawn - base
+    if values == "wide":
+        powers = torch.empty(drawn.numel(), dtype=torch.int64).random_(0, _WIDE, generator=generator)
+        centred = torch.ldexp(centred, powers)
+    elif values == "large":
+        centred = _scaled_rows(centred, spec, dtype, start)
+    elif values == "ties":
+        centred = centred.mul(2).round().mul(0.5)
+    else:
+        return drawn
+    return centred + base if base else centred
+
+
+def _scaled_rows(numbers: Tensor, spec: Input, dtype: torch.dtype, start: int) -> Tensor:
+    """Each row times a power of two, the first times the largest; the numbers of every third row are positive or zero unless
+    the input has bounds.
+    """
+    row = torch.arange(start, start + numbers.numel()).div(spec.shape[-1] if spec.shape else 1, rounding_mode="floor")
+    top = min(math.floor(math.log2(torch.finfo(dtype).max)) - 1, _LARGEST)
+    powers = top - (row * _ROW_STEP) % max(top - _LEAST, 1)
+    positive = numbers.abs() if spec.low is None and spec.high is None else numbers
+    return torch.ldexp(torch.where(row % 3 == 0, positive, numbers), powers)
 
 
 def _numbers(spec: Input, dtype: torch.dtype, count: int, generator: Generator) -> Tensor:
@@ -263,14 +310,36 @@ class _Specials:
         return math.isfinite(value) and low <= value <= high
 
 
-def _strided(tensor: Tensor) -> Tensor:
-    """The same values as every second element of a larger tensor, past its start, with NaN or the largest value between."""
-    gap: float | int = True
-    if tensor.is_floating_point():
-        gap = math.nan
-    elif tensor.dtype is not torch.bool:
-        gap = min(torch.iinfo(tensor.dtype).max, torch.iinfo(torch.int64).max)
-    base = torch.tensor(gap).to(tensor.dtype).repeat(OFFSET + 2 * tensor.numel())
-    view = base.as_strided(tensor.shape, [2 * stride for stride in tensor.stride()], OFFSET)
+def laid_out(tensor: Tensor, layout: Layout, *, mutated: bool = False) -> Tensor:
+    """The values of a contiguous tensor in another layout, with NaN or the largest value between and around them. An expanded one
+    has those of the first row; what a call changes is not expanded, for torch's own operators refuse to write there.
+    """
+    if layout == "contiguous" or (layout == "expanded" and (mutated or not tensor.dim())):
+        return tensor
+    if layout == "expanded":
+        return tensor[:1].clone().expand(tensor.shape)
+    strides, offset = _strides_of(tensor, layout), 1 if layout == "offset" else OFFSET
+    count = 1 + sum(max(size - 1, 0) * stride for size, stride in zip(tensor.shape, strides, strict=True))
+    view = _gap(tensor.dtype).repeat(offset + count + 1).as_strided(tensor.shape, strides, offset)
     view.copy_(tensor)
     return view
+
+
+def _strides_of(tensor: Tensor, layout: Layout) -> list[int]:
+    strides, last = list(tensor.stride()), tensor.shape[-1] if tensor.dim() else 1
+    if layout == "strided":
+        return [2 * stride for stride in strides]
+    if layout == "sliced" and last:
+        return [*(stride // last * (last + OFFSET) for stride in strides[:-1]), *strides[-1:]]
+    if layout == "transposed" and len(strides) > 1:
+        return [*strides[:-2], 1, tensor.shape[-2]]
+    return strides
+
+
+def _gap(dtype: torch.dtype) -> Tensor:
+    gap: float | int = True
+    if dtype.is_floating_point:
+        gap = math.nan
+    elif dtype is not torch.bool:
+        gap = min(torch.iinfo(dtype).max, torch.iinfo(torch.int64).max)
+    return torch.tensor(gap).to(dtype)

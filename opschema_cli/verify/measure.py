@@ -12,7 +12,7 @@ be off by ``2 * ulps * ulp(r)`` and twice the largest excess of that reference o
 
 Where float32 itself gives up, nobody is judged: elements whose float32 reference is infinite or NaN and whose float64 one is
 not (or the reverse) are *undecided*, and so are those where the two are far apart (by more than 2**-8) and only one is beyond
-the dtype's largest number. Among special values, where one row of huge numbers would excuse every error elsewhere,
+the dtype's largest number. Among special and large values, where one row of huge numbers would excuse every error elsewhere,
 the scale is taken from the ordinary elements, huge ones are judged relative to themselves, and all elements where the
 references are far apart are undecided, unless both overflow to the same infinity; so are those where the reference in 16 bits is
 lost (by more than 2**-4, or in an infinity or NaN).
@@ -97,7 +97,8 @@ class Measure:
         self._actual, self._exact, self._single, self._rule = actual, exact, single, rule
         self._short = short if actual.dtype in _SHORT and short is not None and short.dtype is actual.dtype else None
         self._format = Format(actual.dtype)
-        self._special = values == "special"
+        self._special = values in ("special", "large")
+        self._denormals = values == "special"
         self._sums = _Sums()
         self._histogram = torch.zeros(len(DECADES) + 1, dtype=torch.int64)
         self._typical = self._median() if self._special else math.inf
@@ -143,7 +144,7 @@ class Measure:
                 f"{sums.beyond} of {count} elements are beyond {rule.ulps:g} ulp + {rule.kappa:g} E{self._also()}; the worst, at "
                 f"{at}, would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}",
             )
-        if self._special and sums.tiny > 1 and 2 * sums.flushed >= sums.tiny:
+        if self._denormals and sums.tiny > 1 and 2 * sums.flushed >= sums.tiny:
             yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
 
     def _also(self) -> str:
@@ -248,7 +249,7 @@ class Measure:
         undecided = part.lost(format_.largest, self._typical if self._special else math.inf)
         nan, inf = part.masks(format_, self._rule.kappa)
         nan, inf = nan & ~undecided, inf & ~undecided
-        if self._special:
+        if self._denormals:
             self._tiny(part)
         masked = nan | inf
         if sums.masked < 0 and bool(masked.any()):

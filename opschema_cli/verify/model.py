@@ -9,11 +9,15 @@ from typing import Any, Literal
 
 import msgspec
 
-Values = Literal["normal", "special", "zeros"]
-"""Contents of floating inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only."""
+Values = Literal["normal", "special", "zeros", "wide", "large", "ties"]
+"""Contents of floating inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only; heavy tails, up to 55;
+rows of numbers from 8 to near overflow; multiples of one half, many of them equal, zeros of both signs among them.
+"""
 
-Layout = Literal["contiguous", "strided"]
-"""The layout of inputs in memory: as they come, or as every second element of something larger."""
+Layout = Literal["contiguous", "strided", "sliced", "transposed", "expanded", "offset"]
+"""The layout of inputs in memory: as they come; every second element of something larger; the columns of a wider matrix; the last
+two axes exchanged; the first axis repeated, with stride 0; in order, but not at the start of the storage.
+"""
 
 Side = Literal["before", "after", "reference"]
 

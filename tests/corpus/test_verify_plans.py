@@ -53,6 +53,7 @@ def test_the_cells_of_alibi(corpus: Path) -> None:
         "larger": (67, 67),
         "one-row": (1, 128),
         "tail-1": (32, 33),
+        "one-column": (32, 1),
     }
     assert {cell.call.outputs[0].shape for cell in first} == {(heads, size, size) for heads, size in sizes.values()}
     assert list(found.unplanned) == [

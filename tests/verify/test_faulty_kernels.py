@@ -36,7 +36,7 @@ pytestmark = [
 def plans() -> dict[str, Plan]:
     """Tilekit's plans by op. Torch's own tests of operators, which take seconds, are no matter of these faults."""
     with closing(open_workspace(TILEKIT, no_plugins=True, cache=False)) as session:
-        found = {plan.op: plan for plan in make_plans(session, (), Limits())}
+        found = {plan.op: plan for plan in make_plans(session, (), Limits(cells=400))}
     return {
         op: msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, operators=()))
         for op, plan in found.items()

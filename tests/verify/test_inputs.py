@@ -210,3 +210,59 @@ def test_a_placed_copy_lies_as_its_original_in_memory_of_its_own(shape: tuple[in
     assert (copy.shape, copy.stride(), copy.storage_offset()) == (x.shape, x.stride(), x.storage_offset())
     assert torch.equal(storage_bytes(copy), storage_bytes(x))
     assert storage_bytes(copy).data_ptr() != storage_bytes(x).data_ptr()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_wide_and_large_numbers_reach_the_ranges_where_functions_turn(dtype: str) -> None:
+    wide, large = (one((64, 100), dtype, values=values).double() for values in ("wide", "large"))
+    top = min(float(torch.finfo(getattr(torch, dtype)).max), 2.0**20)
+    for low, high in ((4, 10), (10, 40)):
+        assert (
+            min(int(((wide.sign() == sign) & (wide.abs() > low) & (wide.abs() < high)).sum()) for sign in (-1, 1)) > 50
+        )
+    assert bool(large.isfinite().all())
+    assert float(large[0].sum()) > top / 4  # of numbers of one sign
+    assert float(large.min()) < -top / 64
+    assert float(large.abs().amax(1).min()) < 2**7
+
+
+def test_only_the_largest_input_is_large() -> None:
+    cell_ = cell(spec("weight", (9,), "float32"), spec("x", (4, 9), "float32"), values="large")
+    inputs = make_inputs(cell_)
+    assert float(inputs["x"].max()) > 1e4
+    assert float(inputs["weight"].abs().max()) < 4
+
+
+def test_ties_are_halves_with_zeros_of_both_signs() -> None:
+    x = one((64, 9), "bfloat16", values="ties").double()
+    assert torch.equal(x, x.mul(2).round().div(2))
+    assert {float(zero) for zero in x[x == 0].signbit()} == {0.0, 1.0}
+
+
+def test_bounds_hold_for_wide_and_large_numbers() -> None:
+    for values in ("wide", "large", "ties"):
+        assert float(one((64, 9), "float32", low=2.0, values=values).min()) >= 2.0
+        assert float(one((64, 9), "float32", low=2.0, high=3.0, values=values).max()) <= 3.0
+
+
+LAYOUTS: dict[Layout, tuple[tuple[int, ...], int]] = {
+    "sliced": ((32, 8, 1), OFFSET),
+    "transposed": ((20, 1, 4), OFFSET),
+    "offset": ((20, 5, 1), 1),
+    "expanded": ((0, 5, 1), 0),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_other_layouts_hold_the_same_values(layout: Layout) -> None:
+    x, y = (make_inputs(cell(spec("x", (3, 4, 5), "float16"), layout=kind))["x"] for kind in (layout, layout))
+    assert (x.stride(), x.storage_offset()) == LAYOUTS[layout]
+    assert torch.equal(place({"x": x}, "cpu")["x"], y)
+    assert bool(x.isfinite().all())
+    flat = [make_inputs(cell(spec("x", shape, "float16"), layout=layout))["x"] for shape in ((), (0, 3), (4, 0), (6,))]
+    assert [tuple(one.shape) for one in flat] == [(), (0, 3), (4, 0), (6,)]
+
+
+def test_what_a_call_changes_is_not_expanded() -> None:
+    mutated = Input(name="x", shape=(3, 4), dtype="float16", mutated=True)
+    assert make_inputs(cell(mutated, layout="expanded"))["x"].stride() == (4, 1)

@@ -385,7 +385,7 @@ def test_pytest_runs_a_run_file(kit: Path, tmp_path: Path, monkeypatch: pytest.M
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed, 7 deselected" in done.stdout
     names = [case.get("name") for case in ET.parse(tmp_path / "junit.xml").iter("testcase")]
-    assert names == ["PlusFwdOp[small-float32-row-s0]", "PlusFwdOp[small-float32-larger-s0]"]
+    assert names == ["PlusFwdOp[small-float32-row-s0]", "PlusFwdOp[small-float32-row-strided-s0]"]
 
 
 def _plugins() -> list[str]:

@@ -1,4 +1,4 @@
-"""The shapes in which an op is run, derived from a workload row: unaligned, larger, one row, a tail of one, no rows."""
+"""The shapes in which an op is run, derived from a row: unaligned, larger, long rows, a tail of one, 1 and 0 on each axis."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _LAST_PRIMES = (67, 37, 101)
 _EVEN = (14, 28, 12, 20)
 _MORE = (41, 73, 56, 112, 224, 448)
 _TAILS = (33, 65, 97, 129, 257)
+_LONG = (2051, 2056, 2560, 4096, 8192)
+"""Sizes beyond the tile of a row that kernels take at once."""
 
 ALIGNMENT = 8
 """A size that is not a multiple of it is unaligned."""
@@ -82,7 +84,13 @@ class _Deriver:
             "one-row": first_of(self._set(state, first, (1,)) for state in bases),
             "tail-1": first_of(self._set(state, last, self._tails(last)) for state in bases),
             "zero-rows": first_of(self._set(state, first, (0,)) for state in bases),
+            "long": self._longer(odd or scaled, first, last),
+            "one-column": first_of(self._set(state, last, (1,)) for state in bases),
+            "zero-columns": first_of(self._set(state, last, (0,)) for state in bases),
         }
+        for place, size in enumerate((size for size in self.free if size not in (first, last)), 2):
+            found[f"one-{place}"] = first_of(self._set(state, size, (1,)) for state in reversed(bases))
+            found[f"zero-{place}"] = first_of(self._set(state, size, (0,)) for state in reversed(bases))
         yield from ((name, state.passed) for name, state in found.items() if state is not None)
 
     def _state(self, row: Row) -> _State | None:
@@ -152,6 +160,14 @@ class _Deriver:
     def _tails(self, last: FreeSize) -> tuple[int, ...]:
         near = last.value // 32 * 32 + 1
         return tuple(value for value in (near, *_TAILS) if value not in (1, last.value))
+
+    def _longer(self, state: _State | None, first: FreeSize, last: FreeSize) -> _State | None:
+        """Rows beyond a tile, few enough of them."""
+        if state is None:
+            return None
+        long = tuple(value for value in _LONG if value > last.value)
+        row = self._moved(state, first, (1,)) if first != last else None
+        return self._set(state, last, long) or (self._set(row, last, long) if row is not None else None)
 
 
 def first_of(states: Iterable[_State | None]) -> _State | None:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from opschema_cli.verify.cells import Case, choose
 from opschema_cli.verify.model import Call, Limits, Plan, Target
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.dtypes import knows_all_tensors
 from opschema_rules.tileops.entry_parts import Row
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.verify.calls import Passed, make_call, passed_inputs
-from opschema_rules.tileops.verify.cells import Case, choose
 from opschema_rules.tileops.verify.derived_shapes import Shapes
 from opschema_rules.tileops.verify.dtypes import Assignment, assignments
 from opschema_rules.tileops.verify.targets import class_of, no_target, reference, target

@@ -32,7 +32,17 @@ def test_the_shapes_of_a_plain_row() -> None:
         "one-row": {"x": (1, 256)},
         "tail-1": {"x": (64, 257)},
         "zero-rows": {"x": (0, 256)},
+        "long": {"x": (7, 2051)},
+        "one-column": {"x": (64, 1)},
+        "zero-columns": {"x": (64, 0)},
     }
+
+
+def test_each_axis_has_no_and_one_element() -> None:
+    found = derived(entry(X, LIKE_X, "x_shape: [8, 16, 64, 256]"))
+    assert found["long"] == {"x": (1, 11, 13, 2051)}
+    assert [found[f"one-{place}"]["x"] for place in (2, 3)] == [(7, 1, 13, 67), (7, 11, 1, 67)]
+    assert [found[f"zero-{place}"]["x"] for place in (2, 3)] == [(7, 0, 13, 67), (7, 11, 0, 67)]
 
 
 def test_outputs_follow() -> None:
@@ -112,7 +122,7 @@ def test_constraints_hold() -> None:
 
 def test_what_rules_refuse_is_not_derived() -> None:
     found = derived(entry(X, f'"x.shape[0] > 1", "x.shape[1] % 2 == 0", {LIKE_X}', "x_shape: [64, 256]"))
-    assert list(found) == ["row", "odd", "larger"]
+    assert list(found) == ["row", "odd", "larger", "long", "zero-columns"]
 
 
 def test_a_row_of_which_nothing_can_move_stands_alone() -> None:
@@ -128,7 +138,9 @@ def test_a_row_that_is_too_large_is_scaled() -> None:
     text = entry(X, LIKE_X, "x_shape: [4096, 8192]")
     found = plan(text)
     own = cells(found, "r")
-    assert list(own) == ["scaled", "odd", "larger", "one-row", "tail-1", "zero-rows"]
+    assert list(own) == [
+        *("scaled", "odd", "larger", "one-row", "tail-1", "zero-rows", "one-column", "zero-columns"),
+    ]
     assert shapes(own["scaled"].call) == {"x": (1024, 1024)}
     assert found.unplanned == {
         "ExampleFwdOp[r-float16-row-s0]": "`x` has 33,554,432 elements; more than 16,777,216 are not run"

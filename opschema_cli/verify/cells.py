@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat, zip_longest
@@ -10,6 +11,11 @@ from typing import NamedTuple
 import msgspec
 
 from opschema_cli.verify.model import Call, Cell, Layout, Values
+
+_SMALL = 1 << 20
+"""The most elements of an input with which a row is run in further values and layouts, if there is a smaller shape."""
+
+_REPEATED = 5
 
 
 class Kind(NamedTuple):
@@ -56,29 +62,63 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     def values(self) -> Iterator[Kind]:
         """The row with other layouts and values. A call without inputs looks the same whatever they are."""
-        if any(len(item.shape) > 0 for item in self.call.inputs):
+        if self._has_axes:
             yield Kind(self.shape, layout="strided")
-        if any("float" in item.dtype for item in self.call.inputs):
+        if self._has_floats:
             yield Kind(self.shape, values="special")
+            yield Kind(self._small, values="wide")
 
-    def shapes(self) -> Iterator[Kind]:
-        """The shapes that are derived from the row."""
-        yield from (Kind(shape) for shape in list(self.calls)[1:])
+    def first_kinds(self) -> Iterator[Kind]:
+        """The kinds that find most: an unaligned shape, other layouts and values."""
+        yield from (Kind(shape) for shape in self._derived[:1])
+        yield from self.values()
+
+    def further_kinds(self) -> Iterator[Kind]:
+        """The layouts and values that are left, and all other shapes."""
+        odd = self._derived[0] if self._derived else self._small
+        if self._has_floats:
+            yield Kind(self._small, values="large", layout="offset")
+            yield Kind(odd, values="ties", layout="transposed")
+        elif self._has_axes:
+            yield Kind(odd, layout="transposed")
+        yield from (Kind(shape) for shape in self._derived[1:])
+        if self._has_axes:
+            yield Kind("tail-1" if "tail-1" in self.calls else odd, layout="sliced")
+            yield Kind(odd, layout="expanded")
 
     def repeats(self) -> Iterator[Kind]:
-        """The row with another seed, and all shapes again."""
+        """Shapes with elements once more, in reverse order, and the row with another seed."""
+        if len(self.calls) > 1:
+            filled = [shape for shape, call in self.calls.items() if all(_count(item.shape) for item in call.inputs)]
+            yield from (Kind(shape, again=True) for shape in reversed(filled[:_REPEATED]))
         if self.call.inputs:
             yield Kind(self.shape, seed=1)
-        if len(self.calls) > 1:
-            yield from (Kind(shape, again=True) for shape in reversed(self.calls))
+
+    @cached_property
+    def _derived(self) -> list[str]:
+        return [shape for shape in self.calls if shape != self.shape]
+
+    @property
+    def _has_axes(self) -> bool:
+        return any(len(item.shape) > 0 for item in self.call.inputs)
+
+    @property
+    def _has_floats(self) -> bool:
+        return any("float" in item.dtype for item in self.call.inputs)
+
+    @cached_property
+    def _small(self) -> str:
+        """The row, or a shape derived from it where the row is large."""
+        large = any(_count(item.shape) > _SMALL for item in self.call.inputs)
+        return self._derived[0] if large and self._derived else self.shape
 
 
 def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
     """At most ``limit`` cells, and the number of cases that were only partly covered.
 
-    Every case is run as the row stands; then the first of each dtype in all shapes, layouts and values; then every other one in all
-    layouts and values. Only then come seeds and repetitions, of the first of each dtype, and what room is left goes round.
-    Repetitions are run last, in reverse order.
+    The first case of each dtype is run as the row stands, and that of the first dtype in the kinds that find most; then every other
+    row. Then come those kinds of the other dtypes, all further kinds of the first dtype, its repetitions, the layouts and values of
+    other rows; what room is left goes round. Repetitions are run last, in reverse order.
     """
     chosen: list[list[Kind]] = [[] for _ in cases]
     room, complete = limit, 0
@@ -102,16 +142,27 @@ def _turns(cases: Sequence[Case]) -> Iterator[tuple[int, Kind | None]]:
     first = {case.dtype: index for index, case in reversed(list(enumerate(cases)))}
     firsts = sorted(first.values())
     others = [index for index in range(len(cases)) if index not in firsts]
-    yield from ((index, Kind(cases[index].shape)) for index in (*firsts, *others))
-    for index in firsts:
-        yield from ((index, kind) for kind in chain(cases[index].shapes(), cases[index].values()))
+    yield from ((index, Kind(cases[index].shape)) for index in firsts)
+    for place, index in enumerate(firsts):
+        yield from ((index, kind) for kind in cases[index].first_kinds())
+        if place == 0:
+            yield from ((other, Kind(cases[other].shape)) for other in others)
+    for index in firsts[:1]:
+        further = chain(cases[index].further_kinds(), cases[index].repeats(), [None])
+        yield from ((index, kind) for kind in further)
     yield from _round({index: cases[index].values() for index in others})
-    for index in firsts:
-        yield from ((index, kind) for kind in chain(cases[index].repeats(), [None]))
-    yield from _round({index: chain(cases[index].shapes(), cases[index].repeats(), [None]) for index in others})
+    rest = {index: chain(cases[index].further_kinds(), cases[index].repeats(), [None]) for index in firsts[1:]}
+    for index in others:
+        shapes = (Kind(shape) for shape in list(cases[index].calls)[1:])
+        rest[index] = chain(shapes, cases[index].repeats(), [None])
+    yield from _round(rest)
 
 
 def _round(left: Mapping[int, Iterator[Kind | None]]) -> Iterator[tuple[int, Kind | None]]:
     """One of each in turn."""
     for kinds in zip_longest(*(zip(repeat(index), kinds) for index, kinds in left.items())):
         yield from (pair for pair in kinds if pair is not None)
+
+
+def _count(shape: Sequence[int]) -> int:
+    return math.prod(shape)
