@@ -11,9 +11,10 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
 from opschema_rules.torchlib.cpp_attach import with_kernels
-from opschema_rules.torchlib.cpp_build import read_build
+from opschema_rules.torchlib.cpp_build import Build
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
-from opschema_rules.torchlib.cpp_join import EXPANDING, OPENS, USES, Join
+from opschema_rules.torchlib.cpp_join import OPENS, USES, Join
+from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.cpp_reader import FACTS
 from opschema_rules.torchlib.detection import REGISTERS_CPP
@@ -29,7 +30,7 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
     unread = [path for path in naming if path not in facts]
-    operators = Join(facts, macros, unread, read_build(project, namespaces)).operators()
+    operators = Join(facts, macros, unread, Build(project, namespaces)).operators()
     return with_kernels(CppUnits(project), operators)
 
 
@@ -59,9 +60,6 @@ def _registering_macros(facts: Iterable[CppFacts]) -> set[str]:
     return {macro.name for macro in macros if USES.search(macro.body)}
 
 
-_CAPITALS = re.compile(r"\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
-
-
 def _unknown_macros(facts: Iterable[CppFacts]) -> set[str]:
     """Names that may be macros which files use and do not define."""
     items = list(facts)
@@ -69,4 +67,4 @@ def _unknown_macros(facts: Iterable[CppFacts]) -> set[str]:
     libraries = [library for item in items for library in item.libraries]
     texts = [" ".join(library.arguments) for library in libraries if not OPENS.fullmatch(library.macro)]
     texts += [call.text for library in libraries for call in library.calls if call.text]
-    return {name for text in texts for name in _CAPITALS.findall(text)} - known
+    return {name for text in texts for name in CAPITALS.findall(text)} - known

@@ -1,41 +1,50 @@
-"""Macros that a tree's build files and its configuration define for C++ sources, as ``TORCH_EXTENSION_NAME``."""
+"""Targets of a tree's build files and its configuration, and the macros that they define for C++ sources.
+
+They are read when a source file first asks for one: CMake files, ``setup.py``, and tables of ``pyproject.toml``.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.gitignore import glob_spec
+from opschema_cli.globs import MalformedPattern, read_glob
 from opschema_cli.project import Project
+from opschema_cli.source.cmake import Target, Variables, read_cmake
 from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
 
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
-_COMMAND = re.compile(r"\b(\w+)[ \t]*\(([^()]*)\)")
-_WORD = re.compile(r'"([^"\n]*)"|([^\s"]+)')
-_LISTED = re.compile(r"\$\{(\w+)\}")
-_DEFINED = re.compile(r"(?:-D)?([A-Za-z_]\w*)=([A-Za-z_]\w*)")
 _EXTENSION_CALL = re.compile(r"\b\w*Extension\(")
 _NAME_ARGUMENT = re.compile(r"""\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
-_SOURCE = re.compile(r"""["']([\w./+-]+\.(?:cpp|cc|cxx|cu|hip))["']""")
-_MAKES_EXTENSION = re.compile(r"define_(?:gpu_|cpu_)?extension_target|torch_extension")
+_SOURCE = re.compile(r"""["']([\w./+*-]+\.(?:cpp|cc|cxx|cu|hip))["']""")
+_DEFINE_ARGUMENT = re.compile(r"""\(\s*["'](\w+)["']\s*,\s*["'](\w+)["']\s*\)|["']-D(\w+)=(\w+)["']""")
 
-Defined = dict[str, dict[str, set[str]]]
-"""For each source file, each macro's values in the targets that the file is part of."""
+MAX_GLOBS = 500
+"""Most globs of sources that are matched with the files of a tree."""
 
 
 class Build:
-    """Macros by source file; ``namespaces`` maps patterns of paths to the namespace that the configuration gives."""
+    """Macros and targets by source file; ``namespaces`` maps patterns of paths to the namespace that the configuration gives."""
 
-    def __init__(self, defined: Defined, namespaces: Mapping[str, str]) -> None:
-        self.defined = defined
-        self.namespaces = namespaces
+    def __init__(self, project: Project, namespaces: Mapping[str, str]) -> None:
+        self.project = project
+        self.namespaces = [(glob_spec([pattern]), name) for pattern, name in namespaces.items()]
 
     def macros(self, path: str) -> dict[str, Macro]:
         """Macros of a source file that have the same value in all of its targets."""
-        found = {name: next(iter(values)) for name, values in self.defined.get(path, {}).items() if len(values) == 1}
+        values: dict[str, set[str]] = {}
+        for target in self._targets.get(path, ()):
+            own = (EXTENSION_NAME, target.name.rpartition(".")[2])
+            for name, value in (*target.macros, own) if target.extension else target.macros:
+                values.setdefault(name, set()).add(value)
+        found = {name: next(iter(item)) for name, item in values.items() if len(item) == 1 and "" not in item}
         named = self.namespace(path)
         if named is not None:
             found[EXTENSION_NAME] = named
@@ -43,76 +52,134 @@ class Build:
 
     def namespace(self, path: str) -> str | None:
         """The namespace that the configuration gives to a source file."""
-        return next((name for pattern, name in self.namespaces.items() if fnmatchcase(path, pattern)), None)
+        return next((name for spec, name in self.namespaces if spec.ignores(path)), None)
+
+    def targets(self, path: str) -> frozenset[str]:
+        """Names of the targets that a source file is part of; empty when they are not known."""
+        names = {target.name for target in self._targets.get(path, ())}
+        return frozenset(names) if "" not in names else frozenset()
+
+    @cached_property
+    def _targets(self) -> dict[str, list[Target]]:
+        """Targets by their source files."""
+        found: dict[str, list[Target]] = {}
+        sources = _Sources(self.project)
+        for folder, target in _read_targets(self.project):
+            for path in sources.of(folder, target.sources):
+                found.setdefault(path, []).append(target)
+        return found
 
 
-def read_build(project: Project, namespaces: Mapping[str, str]) -> Build:
-    """Macros that the CMake files and ``setup.py`` files of a workspace define."""
-    defined: Defined = {}
+class _Sources:
+    """Files of a workspace that sources of targets name."""
+
+    def __init__(self, project: Project) -> None:
+        self.files = frozenset(filter(is_cpp, project.workspace.files))
+        self.globs = MAX_GLOBS
+
+    def of(self, folder: str, sources: Iterable[str]) -> Iterator[str]:
+        for source in dict.fromkeys(sources):
+            places = (posixpath.normpath(posixpath.join(base, source.lstrip("/"))) for base in (folder, ""))
+            if "*" not in source:
+                yield from [place for place in places if place in self.files][:1]
+            elif self.globs > 0:
+                self.globs -= 1
+                yield from next(filter(None, map(self._matching, places)), ())
+
+    def _matching(self, pattern: str) -> list[str]:
+        try:
+            glob = read_glob(pattern)
+        except MalformedPattern:
+            return []
+        return sorted(filter(glob.matches, self.files))
+
+
+def _read_targets(project: Project) -> Iterator[tuple[str, Target]]:
+    """Targets of all build files, each with the folder of its file; of a CMake file after those above it."""
+    seen: dict[str, Variables] = {}
+    by_name: dict[str, list[str]] = {}
     for path in project.workspace.files:
-        name = path.rpartition("/")[2]
-        cmake = name == "CMakeLists.txt" or name.endswith(".cmake")
-        if cmake or name == "setup.py":
-            text = project.workspace.peek(path).decode("utf-8", "replace")
-            targets = _cmake_targets(text) if cmake else _setup_targets(text)
-            _add(defined, targets, posixpath.dirname(path), project)
-    return Build(defined, namespaces)
+        by_name.setdefault(path.rpartition("/")[2], []).append(path)
+    for path in by_name.get("pyproject.toml", ()):
+        folder = posixpath.dirname(path)
+        tools = _pyproject(project, path)
+        seen[folder] = _cmake_variables(tools)
+        yield from ((folder, target) for target in _pyproject_targets(tools))
+    for path in by_name.get("setup.py", ()):
+        yield from ((posixpath.dirname(path), target) for target in _setup_targets(_text(project, path)))
+    cmake = [path for name, paths in by_name.items() if name.endswith(".cmake") for path in paths]
+    for path in (*sorted(by_name.get("CMakeLists.txt", ()), key=lambda path: path.count("/")), *sorted(cmake)):
+        folder = posixpath.dirname(path)
+        read = read_cmake(_text(project, path), _variables_above(seen, folder))
+        if path.endswith(".txt"):
+            seen[folder] = read.variables
+        yield from ((folder, target) for target in read.targets)
 
 
-Target = tuple[list[str], list[tuple[str, str]]]
-"""The source files of a library with the macros that are defined for them."""
+def _variables_above(seen: Mapping[str, Variables], folder: str) -> Variables:
+    while folder and folder not in seen:
+        folder = posixpath.dirname(folder)
+    return seen.get(folder, {})
 
 
-def _add(defined: Defined, targets: Iterable[Target], folder: str, project: Project) -> None:
-    files = set(project.workspace.files)
-    for sources, macros in targets:
-        for source in sources:
-            places = (posixpath.normpath(posixpath.join(base, source)) for base in (folder, ""))
-            path = next((place for place in places if place in files), None)
-            for name, value in macros if path is not None else ():
-                defined.setdefault(path or "", {}).setdefault(name, set()).add(value)
+def _text(project: Project, path: str) -> str:
+    return project.workspace.peek(path).decode("utf-8", "replace")
 
 
-def _cmake_targets(text: str) -> list[Target]:
-    """Libraries of a CMake file. Both sides of a condition are read; what is removed from a list stays."""
-    lists: dict[str, list[str]] = {}
-    targets: dict[str, Target] = {}
-    for command, body in _COMMAND.findall(re.sub(r"(?m)#.*", "", text)):
-        words = [quoted or plain for quoted, plain in _WORD.findall(body)]
-        name = command.lower()
-        if name == "set" and words:
-            lists.setdefault(words[0], []).extend(_listed(words[1:], lists))
-        elif name == "list" and words[:1] == ["APPEND"] and len(words) > 1:
-            lists.setdefault(words[1], []).extend(_listed(words[2:], lists))
-        elif words and (name in ("add_library", "pybind11_add_module") or _MAKES_EXTENSION.fullmatch(name)):
-            sources, macros = targets.setdefault(words[0], ([], []))
-            sources += _listed(words[1:], lists)
-            if _MAKES_EXTENSION.fullmatch(name):
-                macros.append((EXTENSION_NAME, words[0]))
-        elif name == "target_compile_definitions" and words:
-            given = (_DEFINED.fullmatch(word) for word in words[1:])
-            targets.setdefault(words[0], ([], []))[1].extend((item[1], item[2]) for item in given if item is not None)
-    return list(targets.values())
+# pyproject.toml
 
 
-def _listed(words: Iterable[str], lists: Mapping[str, list[str]]) -> list[str]:
-    """Source files among words, those of lists included."""
-    found: dict[str, None] = {}
-    for word in words:
-        variable = _LISTED.fullmatch(word)
-        items = lists.get(variable[1], []) if variable is not None else [word]
-        found.update(dict.fromkeys(item for item in items if "." in item))
-    return list(found)
+def _pyproject(project: Project, path: str) -> dict[str, object]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        found: dict[str, object] = tomllib.loads(_text(project, path))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+    return found
 
 
-def _setup_targets(text: str) -> list[Target]:
+def _table(value: object, *keys: str) -> dict[str, object]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _cmake_variables(tools: dict[str, object]) -> Variables:
+    """Variables that scikit-build-core passes to CMake."""
+    given = _table(tools, "tool", "scikit-build", "cmake", "define")
+    named = {**given, "SKBUILD_PROJECT_NAME": _table(tools, "project").get("name")}
+    return {name: {value: None} for name, value in named.items() if isinstance(value, str)}
+
+
+def _pyproject_targets(tools: dict[str, object]) -> Iterator[Target]:
+    """Extensions of setuptools."""
+    modules = _table(tools, "tool", "setuptools").get("ext-modules")
+    for module in _items(modules):
+        name, sources, macros = (_table(module).get(key) for key in ("name", "sources", "define-macros"))
+        if isinstance(name, str):
+            pairs = (item for item in _items(macros) if isinstance(item, list) and len(item) == 2)
+            defined = tuple((str(macro), str(value)) for macro, value in pairs)
+            yield Target(name, tuple(map(str, _items(sources))), defined, extension=True)
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+# setup.py
+
+
+def _setup_targets(text: str) -> Iterator[Target]:
     """Extensions of a ``setup.py`` whose names and sources are literals."""
     calls = list(_EXTENSION_CALL.finditer(text))
     ends = [item.start() for item in calls] + [len(text)]
-    targets: list[Target] = []
     for call, end in zip(calls, ends[1:], strict=True):
         name = _NAME_ARGUMENT.match(text, call.end(), end)
         if name is not None:
-            module = name[1].rpartition(".")[2]
-            targets.append((_SOURCE.findall(text, call.end(), end), [(EXTENSION_NAME, module)]))
-    return targets
+            sources = tuple(_SOURCE.findall(text, call.end(), end))
+            defined = (item.groups() for item in _DEFINE_ARGUMENT.finditer(text, call.end(), end))
+            macros = tuple((first or third, second or fourth) for first, second, third, fourth in defined)
+            yield Target(name[1], sources, macros, extension=True)

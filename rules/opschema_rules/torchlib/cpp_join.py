@@ -12,29 +12,21 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.cpp_strings import Literal
-from opschema_cli.source.expansion import ExpansionError, expand
-from opschema_cli.source.preprocessor import Condition, Macro, exclusive, is_dead, unambiguous
+from opschema_cli.source.preprocessor import Condition, Macro, exclusive, is_dead
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
-from opschema_rules.torchlib.cpp_model import CppDefinition, CppGap, CppOperators
+from opschema_rules.torchlib.cpp_macros import FileMacros
+from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
 from opschema_rules.torchlib.cpp_problems import key_problem, kind_problem, namespace_problem
 from opschema_rules.torchlib.cpp_reader import read_facts
+from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
 
 USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
 
-# vLLM's header has these, and who follows it; they let the preprocessor replace the namespace.
-EXPANDING = {
-    f"{name}_EXPAND": Macro(f"{name}_EXPAND", parameters, f"{name}({', '.join(parameters)})", Span(0, 0))
-    for name, parameters in (
-        ("TORCH_LIBRARY", ("NAME", "MODULE")),
-        ("TORCH_LIBRARY_FRAGMENT", ("NAME", "MODULE")),
-        ("TORCH_LIBRARY_IMPL", ("NAME", "DEVICE", "MODULE")),
-    )
-}
 OPENS = re.compile(
     r"(?:STABLE_)?TORCH_LIBRARY(?P<impl>_IMPL)?(?:_FRAGMENT)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?"
 )
@@ -66,15 +58,10 @@ class Join:
     """The files of one tree together; ``macros`` are those of files that register nothing themselves."""
 
     def __init__(self, facts: dict[str, CppFacts], macros: Iterable[Macro], unread: list[str], build: Build) -> None:
-        macros = list(macros)
         self.facts = facts
         self.build = build
-        self.found = CppOperators(unread=unread)
-        self.shared = {
-            **EXPANDING,
-            **unambiguous([*macros, *(macro for item in facts.values() for macro in item.macros)]),
-        }
-        self.defined = {macro.name for macro in (*macros, *(item for found in facts.values() for item in found.macros))}
+        self.macros = FileMacros({path: item.macros for path, item in facts.items()}, macros, build)
+        self.found = CppOperators(unread=unread, targets=build.targets)
         self.helpers: dict[str, list[tuple[str, CppLibrary]]] = {}
         self.used: set[str] = set()
         self.libraries: dict[tuple[str, str], list[tuple[Place, tuple[Condition, ...]]]] = {}
@@ -89,7 +76,8 @@ class Join:
             self._file(path, facts)
         for name in self.helpers.keys() - self.used:
             for path, library in self.helpers[name]:
-                self._gap(None, Place(path, library.span), f"`{name}()` is called where it is not seen")
+                place = Place(path, library.span)
+                self._gap(None, place, f"`{name}()` is called where it is not seen", _all_words_of(library))
         self.found.gaps.sort(key=lambda gap: (gap.place.path, gap.place.span))
         return self.found
 
@@ -100,29 +88,17 @@ class Join:
         for span in facts.lost:
             self._gap(None, Place(path, span), "this block is not understood")
         for call in facts.outside:
-            macro = self._macros(path).get(call.method)
-            if macro is not None and USES.search(self._expanded(path, call.text) or ""):
+            macro = self.macros.of(path).get(call.method)
+            if macro is not None and USES.search(self.macros.expanded(path, call.text) or ""):
                 self._expanded_block(path, call)
 
     def _expanded_block(self, path: str, call: CppCall) -> None:
         """A macro that stands for entire blocks."""
-        facts = _facts_of(self._expanded(path, call.text) or "")
+        facts = _facts_of(self.macros.expanded(path, call.text) or "")
         for library in facts.libraries if facts is not None else ():
             self._library(path, library, call.span, call.conditions)
         if facts is None or not facts.libraries or facts.lost:
             self._gap(None, Place(path, call.span), f"what `{call.method}` expands to is not understood")
-
-    # Macros
-
-    def _macros(self, path: str) -> dict[str, Macro]:
-        """The macros that a file sees: its own, the build's, and those whose name the tree defines once."""
-        return {**self.shared, **self.build.macros(path), **unambiguous(self.facts[path].macros)}
-
-    def _expanded(self, path: str, text: str) -> str | None:
-        try:
-            return expand(text, self._macros(path))
-        except ExpansionError:
-            return None
 
     # Blocks
 
@@ -136,7 +112,7 @@ class Join:
         if library.broken or (context.namespace is None and library.macro != "torch::RegisterOperators"):
             reason = "something in this block is not understood" if library.broken else "its namespace is not known"
             names = None if library.broken else _words_of(library)
-            self._gap(context.namespace, context.at(library.span), reason, names)
+            self._gap(context.namespace, context.at(library.span), reason, names, defines=context.kind != "IMPL")
         if context.kind == "DEF" and context.namespace is not None:
             self._made_twice(context, context.at(library.span))
         for call in library.calls:
@@ -169,7 +145,7 @@ class Join:
             return _Library(None, None, library.arguments[-1], path, fixed, conditions)
         namespace = self._namespace(path, macro, arguments[0])
         keys = key_named(arguments[1]) if impl else frozenset[str]()
-        if impl and arguments[1] not in self.defined:
+        if impl and arguments[1] not in self.macros.defined:
             self._problem(Place(path, fixed or library.span), key_problem(arguments[1]))
         stable = macro.startswith("STABLE_")
         kind = "IMPL" if impl else "FRAGMENT" if "FRAGMENT" in macro else "DEF"
@@ -181,13 +157,13 @@ class Join:
     def _namespace(self, path: str, macro: str, written: str) -> str | None:
         """The namespace of a block; ``TORCH_LIBRARY`` takes its word unexpanded, the other macros expand it."""
         takes_word = macro in ("TORCH_LIBRARY", "STABLE_TORCH_LIBRARY")
-        text = written if takes_word else (self._expanded(path, written) or "").strip()
-        known = _NAME.fullmatch(text) and text != EXTENSION_NAME and (takes_word or text not in self.defined)
+        text = written if takes_word else (self.macros.expanded(path, written) or "").strip()
+        known = _NAME.fullmatch(text) and text != EXTENSION_NAME and (takes_word or text not in self.macros.defined)
         return text if known else self.build.namespace(path)
 
     def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:
         """The macro of torch, with its arguments, that a macro of the tree stands for."""
-        text = self._expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
+        text = self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
         facts = _facts_of(text + " {}")
         found = facts.libraries if facts is not None else ()
         return (found[0].macro, found[0].arguments) if len(found) == 1 else ("", ())
@@ -220,7 +196,8 @@ class Join:
         elif call.method in ("def", "op") and call.arguments:
             self._define(context, call)
         elif call.method in METHODS or call.method.isupper() or _is_given(call, context.receiver):
-            self._gap(context.namespace, context.at(call.span), f"`{call.method}` is not understood here")
+            reason = f"`{call.method}` is not understood here"
+            self._gap(context.namespace, context.at(call.span), reason, defines=context.kind != "IMPL")
 
     def _helper(self, context: _Library, call: CppCall) -> tuple[str, CppLibrary] | None:
         """The function of the tree that is given the library."""
@@ -243,7 +220,7 @@ class Join:
         """The calls that a call with macros stands for; none where they are not understood."""
         chained = call.method in METHODS and call.text.startswith(call.method)
         text = f"{context.receiver}.{call.text}" if chained else call.text
-        expanded = self._expanded(context.path, text)
+        expanded = self.macros.expanded(context.path, text)
         calls = _calls_of(expanded, context.receiver) if expanded is not None and expanded != text else ()
         return () if any(inner.text for inner in calls) else calls
 
@@ -291,7 +268,7 @@ class Join:
         if name is None or len(call.arguments) < 2:
             namespace = context.namespace if text is None or "::" not in text.value else None
             names = frozenset({_word(text.value)}) if text is not None and known else None
-            self._gap(namespace, context.at(call.span), "the operator's name is not known", names)
+            self._gap(namespace, context.at(call.span), "the operator's name is not known", names, defines=False)
             return
         if text is not None:
             self._problem(context.at(call.span), namespace_problem(context.namespace, text.value))
@@ -315,8 +292,16 @@ class Join:
         if message:
             self.found.problems.append(CppProblem(place, message, other))
 
-    def _gap(self, namespace: str | None, place: Place, reason: str, names: frozenset[str] | None = None) -> None:
-        self.found.gaps.append(CppGap(namespace, place, reason, names))
+    def _gap(
+        self,
+        namespace: str | None,
+        place: Place,
+        reason: str,
+        names: frozenset[str] | None = None,
+        *,
+        defines: bool = True,
+    ) -> None:
+        self.found.gaps.append(Gap(place, reason, namespace, names, defines=defines))
 
 
 _NOT_TEXT = Unresolved("the schema is not a string literal")
@@ -352,6 +337,13 @@ def _words_of(library: CppLibrary) -> frozenset[str]:
     """Names of the operators that a block's calls name; other calls are gaps of their own."""
     texts = (call.arguments[0].literal for call in library.calls if call.arguments)
     return frozenset(_word(text.value) for text in texts if text is not None)
+
+
+def _all_words_of(library: CppLibrary) -> frozenset[str] | None:
+    """The same of a block whose every call names its operator; None of others."""
+    firsts = [call.arguments[0] if call.arguments and not call.text else None for call in library.calls]
+    known = all(item is not None and item.literal is not None and not item.partial for item in firsts)
+    return _words_of(library) if known and not library.broken else None
 
 
 def _word(name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.preprocessor import Condition
+from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition
 
 
@@ -22,23 +24,14 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
     literal: Literal | None = None
 
 
-class CppGap(msgspec.Struct, frozen=True):
-    """A place that may define or register more than is known, in ``namespace``, or in any when that is None.
-
-    ``names`` are the operators' names without namespace and overload; None when they may be any.
-    """
-
-    namespace: str | None
-    place: Place
-    reason: str
-    names: frozenset[str] | None = None
-
-
 class CppOperators(msgspec.Struct, frozen=True):
-    """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read."""
+    """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read, ``targets`` gives the
+    libraries that a source file is part of.
+    """
 
     definitions: list[CppDefinition] = msgspec.field(default_factory=list)
     registrations: list[CppRegistration] = msgspec.field(default_factory=list)
     problems: list[CppProblem] = msgspec.field(default_factory=list)
-    gaps: list[CppGap] = msgspec.field(default_factory=list)
+    gaps: list[Gap] = msgspec.field(default_factory=list)
     unread: list[str] = msgspec.field(default_factory=list)
+    targets: Callable[[str], frozenset[str]] = lambda _: frozenset()

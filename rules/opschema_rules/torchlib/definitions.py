@@ -84,7 +84,7 @@ class Definer:
             own = value
             whole = value.name if isinstance(value, Inferred) else value
             text = whole if isinstance(whole, Text) else Text(None)
-            names = qualified(self.namespace(event), _names_in(text))
+            names = qualified(self.namespace(event), names_in(text))
         function = (
             self._function(BoundArgument(event.frame, None, (own.function,))) if isinstance(own, Inferred) else None
         )
@@ -182,7 +182,7 @@ def _own_library(evaluator: Evaluator, event: Event) -> str | None:
     return None
 
 
-def _names_in(text: Text) -> Text:
+def names_in(text: Text) -> Text:
     """The names at the head of schema strings."""
     if text.names is not None:
         return Text(frozenset(name.partition("(")[0].strip() for name in text.names), "", text.place)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_cpp
+from opschema_cli.gitignore import glob_spec
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
@@ -39,6 +41,8 @@ CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.
 _CPP_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
 """Each match of the former holds one of these, as each of ``_REGISTERS`` one of ``_PARTS``."""
 
+_NAMESPACE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
 _REACH = 100
 """Characters that a match has at most on either side of such a part."""
 
@@ -46,12 +50,24 @@ _REACH = 100
 class TorchlibOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """``torch`` is the version of torch that the tree is for (``2.6``); ``tests`` reads what tests register, too.
 
-    ``namespaces`` gives the namespace of C++ sources whose build sets it, by patterns of their paths.
+    ``namespaces`` gives the namespace of C++ sources whose build sets it, by gitignore patterns of their paths; the first that
+    fits counts.
     """
 
     torch: str = ""
     tests: bool = False
     namespaces: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse patterns and namespaces that are malformed.
+
+        Raises:
+            OpschemaError: naming the one that is.
+        """
+        for pattern, name in self.namespaces.items():
+            glob_spec([pattern], "tool.opschema.torchlib: `namespaces`")
+            if not _NAMESPACE.fullmatch(name):
+                raise OpschemaError(f"tool.opschema.torchlib: `namespaces`: `{name}` is not a name of C++")
 
     def __hash__(self) -> int:
         return hash((self.torch, self.tests, *self.namespaces.items()))

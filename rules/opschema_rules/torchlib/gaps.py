@@ -1,13 +1,18 @@
-"""Unknown registrations of a tree, and the operators that they may be for."""
+"""Gaps of a tree, and the operators that they may be for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.gap import Gap
+from opschema_rules.torchlib.gap_scopes import Scopes
 from opschema_rules.torchlib.model import Operator, Tree
 
 if TYPE_CHECKING:
@@ -30,52 +35,56 @@ class Gaps:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self._open: set[str | None] = set()
-        self._templates: set[str | None] = set()
-        self._words: set[str] = set()
+        self._found: list[Gap] = []
         self._named: list[re.Pattern[str]] = []
+        self._targets: Callable[[str], frozenset[str]] = lambda _: frozenset()
 
-    def add(self, start: str, place: Place, reason: str) -> None:
-        """Add a registration for an operator whose name is known only by its beginning."""
-        space, colons, _ = start.partition("::")
-        self._open.add(space if colons else None)
-        self._note(place, reason)
+    def add(self, gap: Gap) -> None:
+        """Add a gap, and note it as a registration that is not understood."""
+        self.add_silently(gap)
+        if (gap.place, gap.reason) not in self.tree.unresolved:
+            self.tree.unresolved.append((gap.place, gap.reason))
+
+    def add_silently(self, gap: Gap) -> None:
+        """Add a gap of an operator that is known but for its name."""
+        self._found.append(gap)
 
     def add_cpp(self, cpp: CppOperators) -> None:
-        """Add what C++ leaves unknown."""
+        """Add the gaps of C++."""
+        self._targets = cpp.targets
         for gap in cpp.gaps:
-            is_template = self._add_template(gap.place.path)
-            if gap.names is not None and not is_template:
-                self._words |= gap.names
-            else:
-                (self._templates if is_template else self._open).add(gap.namespace)
-            self._note(gap.place, f"{gap.reason}: the file is a template" if is_template else gap.reason)
+            template = self._add_template(gap.place.path)
+            self.add(
+                replace(gap, reason=f"{gap.reason}: the file is a template", names=None, registers=False)
+                if template
+                else gap
+            )
         for path in cpp.unread:
-            (self._templates if self._add_template(path) else self._open).update(namespaces_in(self.tree.project, path))
+            template = self._add_template(path)
+            for namespace in namespaces_in(self.tree.project, path):
+                self.add_silently(Gap(Place(path, Span(0, 0)), "it is not read", namespace, registers=not template))
 
     def close(self) -> None:
-        """Tell the tree and its operators what may be missing."""
-        known = self._open | self._templates
-        self.tree.open_namespaces = frozenset(known)
-        self.tree.open_words = frozenset(self._words)
-        self.tree.strays[:] = [item for item in self.tree.strays if not self._may_define(known, item.name)]
+        """Mark the operators that gaps may be for, and drop the registrations for names that gaps may define."""
+        defining = _Names(gap for gap in self._found if gap.defines)
+        self.tree.strays[:] = [item for item in self.tree.strays if not defining.may_hold(item.name)]
+        registering = [gap for gap in self._found if gap.registers]
+        names = _Names(gap for gap in registering if not gap.is_anything)
+        anything = [gap.place.path for gap in registering if gap.is_anything]
+        scopes = Scopes(self.tree.project, self._targets, anything) if anything else None
         for operator in self.tree.operators:
-            if not self._is_complete(operator):
+            if not self._is_complete(operator, names, scopes):
                 operator.complete = False
 
-    def _may_define(self, known: set[str | None], name: str) -> bool:
-        """Whether a place that is not understood may define an operator."""
-        space, _, word = name.partition("::")
-        return bool(known & {None, space}) or word.partition(".")[0] in self._words
-
-    def _is_complete(self, operator: Operator) -> bool:
-        spaces = {name.partition("::")[0] for name in operator.names or ()}
-        if not spaces or None in self._open or spaces & self._open:
+    def _is_complete(self, operator: Operator, names: _Names, scopes: Scopes | None) -> bool:
+        if not operator.names:
             return False
-        words = [name.partition("::")[2].partition(".")[0] for name in operator.names or ()]
-        if self._words.intersection(words):
-            return False
-        return not any(pattern.fullmatch(word) for pattern in self._named for word in words)
+        words = {name.partition("::")[2].partition(".")[0] for name in operator.names}
+        return not (
+            any(map(names.may_hold, operator.names))
+            or any(pattern.fullmatch(word) for pattern in self._named for word in words)
+            or (scopes is not None and scopes.may_touch(operator.place.path, words))
+        )
 
     def _add_template(self, path: str) -> bool:
         """Whether a file is a template; if so, the names in it are noted."""
@@ -85,9 +94,28 @@ class Gaps:
         self._named += patterns(_STRING.findall(data.decode("utf-8", "replace")))
         return True
 
-    def _note(self, place: Place, reason: str) -> None:
-        if (place, reason) not in self.tree.unresolved:
-            self.tree.unresolved.append((place, reason))
+
+class _Names:
+    """The names of operators that some gaps may be for: words, and beginnings of words, by namespace."""
+
+    def __init__(self, gaps: Iterable[Gap]) -> None:
+        self.words: set[tuple[str | None, str]] = set()
+        self.starts: set[tuple[str | None, str]] = set()
+        for gap in gaps:
+            if gap.names is not None:
+                self.words.update((gap.namespace, name) for name in gap.names)
+            else:
+                self.starts.add((gap.namespace, gap.start))
+        self.longest = max((len(start) for _, start in self.starts), default=-1)
+
+    def may_hold(self, name: str) -> bool:
+        """Whether a qualified name may be one of them."""
+        space, _, own = name.partition("::")
+        beginnings = [own[:length] for length in range(min(self.longest, len(own)) + 1)]
+        return any(
+            (known, own.partition(".")[0]) in self.words or any((known, start) in self.starts for start in beginnings)
+            for known in (None, space)
+        )
 
 
 def patterns(strings: Iterable[str]) -> list[re.Pattern[str]]:

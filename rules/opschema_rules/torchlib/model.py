@@ -68,11 +68,9 @@ class Problem(msgspec.Struct, frozen=True):
 class Tree(msgspec.Struct, eq=False, dict=True):
     """One workspace: its code, the release of torch that it is for, its operators and what is registered for none of them.
 
-    ``namespaces`` are those that the tree defines operators in; ``open_namespaces`` those in which it may define or
-    register more than is known, None among them when that may be any; ``open_words`` the operators' names that an unknown
-    namespace may have. ``unresolved`` are the registrations that cannot be followed, and why. ``cpp_registrations`` are all of
-    C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the registrations for operators of PyTorch,
-    ``api_calls`` the calls that register.
+    ``namespaces`` are those that the tree defines operators in. ``unresolved`` are the registrations that cannot be followed,
+    and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
+    registrations for operators of PyTorch, ``api_calls`` the calls that register.
     """
 
     project: Project
@@ -81,8 +79,6 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     operators: list[Operator] = msgspec.field(default_factory=list)
     strays: list[StrayRegistration] = msgspec.field(default_factory=list)
     namespaces: frozenset[str] = frozenset()
-    open_namespaces: frozenset[str | None] = frozenset()
-    open_words: frozenset[str] = frozenset()
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
     cpp_registrations: list[CppRegistration] = msgspec.field(default_factory=list)
     cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)

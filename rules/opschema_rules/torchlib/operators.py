@@ -13,7 +13,8 @@ from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import Frame, Plain, Text, Unknown, Value
 from opschema_cli.lint.diagnostic import Place
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.definitions import Definer, Named, qualified
+from opschema_rules.torchlib.definitions import Definer, Named, names_in, qualified
+from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.gaps import Gaps
 from opschema_rules.torchlib.model import Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.origin import is_mentioned
@@ -91,8 +92,10 @@ class Join:
         self.named_events.append(NamedEvent(event, named.names.names or frozenset()))
         if definition.function is None and named.names.names is None:
             reason = "neither the name of the operator nor its function is known"
-            self._not_followed(event, definition.place, named.names, reason)
+            self._not_followed(event, self._gap(event, definition.place, reason, named.names))
             return
+        if named.names.names is None:
+            self._gaps.add_silently(self._gap(event, definition.place, "its name is not known", named.names))
         key = self._key(event, named)
         operator = self._defined.get(key)
         if operator is None:
@@ -148,7 +151,8 @@ class Join:
         if names.names and all(plain_name(name) != name for name in names.names):
             registration = replace(registration, default_place=names.place)
         if not operators and names.names is None:
-            self._not_followed(event, registration.place, names, "the operator that it is for is not known")
+            reason = "the operator that it is for is not known"
+            self._not_followed(event, self._gap(event, registration.place, reason, names))
         self._attach(names, operators, registration)
 
     def _attach(self, names: Text, operators: list[Operator], registration: Registration) -> None:
@@ -196,21 +200,40 @@ class Join:
         if ops and len(ops) == len(values) and all(ops):
             return Text(frozenset(ops))
         names = self.evaluator.strings(event.given.get(event.api.op))
+        return qualified(self.definer.namespace(event), names) if self._is_through_library(event) else names
+
+    def _is_through_library(self, event: Event) -> bool:
+        """Whether an event takes its namespace from a library."""
         through_library = event.waiting.receiver is not None or event.api is apis.DIRECT
-        if through_library or event.api in apis.LIBRARY_FUNCTIONS.values():
-            return qualified(self.definer.namespace(event), names)
-        return names
+        return through_library or event.api in apis.LIBRARY_FUNCTIONS.values()
 
     def _of_names(self, names: Text, path: str = "") -> list[Operator]:
         """The operators of these names; of several of one name, those that a registration in the file ``path`` is for."""
         found = (nearest(self._by_name.get(plain_name(name), ()), path) for name in sorted(names.names or ()))
         return list(dict.fromkeys(item for items in found for item in items))
 
-    def _not_followed(self, event: Event, place: Place, names: Text, reason: str) -> None:
+    def _gap(self, event: Event, place: Place, reason: str, names: Text) -> Gap:
+        """The gap that an event for an operator of an unknown name leaves.
+
+        What it defines is another operator than those that are known, as is what is registered through the handle of one that is
+        not known.
+        """
+        defines = event.api.defines is not None
+        registers = not defines and not isinstance(event.waiting.receiver, Handle)
+        space, colons, start = names.start.partition("::")
+        if colons:
+            return Gap(place, reason, space, None, start, defines, registers)
+        if not self._is_through_library(event):
+            return Gap(place, reason, defines=defines, registers=registers)
+        own = names_in(self.evaluator.strings(event.given.get(event.api.op)))
+        words = frozenset(name.partition(".")[0] for name in own.names) if own.names is not None else None
+        return Gap(place, reason, None, words, own.start if words is None else "", defines, registers)
+
+    def _not_followed(self, event: Event, gap: Gap) -> None:
         around = [body for body in event.frame.body.outward() if body.function is not None]
         if event.frame.assumed and around and not is_mentioned(self.evaluator, around[-1]):
             return  # a helper for others, who register operators of their own
-        self._gaps.add(names.start, place, reason)
+        self._gaps.add(gap)
 
 
 def nearest(operators: Sequence[Operator], path: str) -> Sequence[Operator]:

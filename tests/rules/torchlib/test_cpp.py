@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.source.preprocessor import exclusive
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.cpp import read_cpp
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
+from opschema_rules.torchlib.detection import TorchlibOptions
 
 
 def read(root: Path, text: str = "", **files: str) -> CppOperators:
@@ -383,6 +385,16 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, m) { m.def("f(Tensor x) -> Tensor"); 
     [
         {"CMakeLists__txt": 'set(SRC "a.cpp" b.cu) # sources\ndefine_extension_target(_C SOURCES ${SRC})'},
         {"CMakeLists__txt": "add_library(k a.cpp)\ntarget_compile_definitions(k PRIVATE TORCH_EXTENSION_NAME=_C)"},
+        {"CMakeLists__txt": 'project(_C)\nfile(GLOB SRC "*.cpp")\ntorch_extension(${PROJECT_NAME} SOURCES ${SRC})'},
+        {
+            "CMakeLists__txt": "add_compile_definitions(TORCH_EXTENSION_NAME=_C)\nadd_library(k ${CMAKE_SOURCE_DIR}/a.cpp)"
+        },
+        {
+            "CMakeLists__txt": "pybind11_add_module(k MODULE a.cpp)\n"
+            'target_compile_options(k PRIVATE "-DTORCH_EXTENSION_NAME=${EXTENSION}")',
+            "pyproject__toml": '[tool.scikit-build.cmake.define]\nEXTENSION = "_C"',
+        },
+        {"pyproject__toml": '[[tool.setuptools.ext-modules]]\nname = "package._C"\nsources = ["a.cpp"]'},
         {"setup__py": "CUDAExtension(name='package._C', sources=['a.cpp', 'b.cu'])"},
         {"a__cpp": f"#define TORCH_EXTENSION_NAME _C\n{EXTENSION}"},
         {"a__cpp": "", "named__cpp": EXTENSION},
@@ -392,6 +404,27 @@ def test_a_namespace_that_the_build_sets(files: dict[str, str], tmp_path: Path) 
     found = read(tmp_path, **{"a__cpp": EXTENSION, **files})
     assert [name for name, _ in definitions(found)] == ["_C::f"]
     assert not found.gaps
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "torch_extension(${UNKNOWN} SOURCES a.cpp)",
+        "set(NAME _A)\nset(NAME _B)\ntorch_extension(${NAME} SOURCES a.cpp)",
+        "set(A ${A}${A}${A})\n" * 50 + "torch_extension(${A} SOURCES a.cpp)",
+        "set(A x)\n" + 'set(A "${A}${A}")\n' * 50 + "torch_extension(${A} SOURCES a.cpp)",
+        "torch_extension(_C SOURCES b.cpp)",
+    ],
+)
+def test_a_build_that_does_not_tell_the_namespace(build: str, tmp_path: Path) -> None:
+    found = read(tmp_path, EXTENSION, CMakeLists__txt=build)
+    assert [gap.names for gap in found.gaps] == [frozenset({"f"})]
+
+
+@pytest.mark.parametrize("namespaces", [{"csrc/[": "_C"}, {"csrc/*": "no name"}, {"csrc/*": ""}])
+def test_namespaces_of_the_configuration_are_checked(namespaces: dict[str, str]) -> None:
+    with pytest.raises(OpschemaError, match=r"torchlib: `namespaces`: `.*` is not a"):
+        TorchlibOptions(namespaces=namespaces)
 
 
 def test_a_source_of_two_extensions_has_no_known_namespace(tmp_path: Path) -> None:

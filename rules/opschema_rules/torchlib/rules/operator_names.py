@@ -297,7 +297,7 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
     tree, registration = stray.tree, stray.registration
     namespace = stray.name.partition("::")[0]
     asked = registration.conditional and registration.language == "python"
-    if asked or namespace in _NOT_OURS or not _is_whole(tree, namespace):
+    if asked or namespace in _NOT_OURS:
         return
     kept = registration.language == "cpp" or registration.role in ("kernel", "other", "fallthrough", "autocast")
     kept = kept or bool(registration.keys)
@@ -308,12 +308,6 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
         ops=(stray.name,),
         severity=Severity.WARNING if kept else Severity.ERROR,
     )
-
-
-def _is_whole(tree: Tree, namespace: str) -> bool:
-    """Whether all operators of a namespace are known."""
-    unnamed = any(item.names is None for item in tree.operators)
-    return namespace in tree.namespaces and not unnamed and not {None, namespace} & tree.open_namespaces
 
 
 def _meant(tree: Tree, name: str) -> str:

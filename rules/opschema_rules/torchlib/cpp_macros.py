@@ -1,0 +1,56 @@
+"""Macros that the C++ files of a tree see: their own, those of the build, and those of other files."""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+
+from opschema_cli.source.expansion import ExpansionError, expand
+from opschema_cli.source.preprocessor import Macro, unambiguous
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_build import Build
+
+# vLLM's header has these, and who follows it; they let the preprocessor replace the namespace.
+EXPANDING = {
+    f"{name}_EXPAND": Macro(f"{name}_EXPAND", parameters, f"{name}({', '.join(parameters)})", Span(0, 0))
+    for name, parameters in (
+        ("TORCH_LIBRARY", ("NAME", "MODULE")),
+        ("TORCH_LIBRARY_FRAGMENT", ("NAME", "MODULE")),
+        ("TORCH_LIBRARY_IMPL", ("NAME", "DEVICE", "MODULE")),
+    )
+}
+
+CAPITALS = re.compile(r"\bTORCH_EXTENSION_NAME\b|\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
+"""Names that may be macros."""
+
+
+class FileMacros:
+    """The macros of some files, and those of ``others`` that define macros alone."""
+
+    def __init__(self, own: Mapping[str, Sequence[Macro]], others: Iterable[Macro], build: Build) -> None:
+        self.own = own
+        self.build = build
+        macros = [*others, *(macro for items in own.values() for macro in items)]
+        self.shared = {**EXPANDING, **unambiguous(macros)}
+        self.defined = {macro.name for macro in macros}
+        self._known: dict[tuple[str, bool], Mapping[str, Macro]] = {}
+
+    def of(self, path: str, *, built: bool = False) -> Mapping[str, Macro]:
+        """The macros that a file sees: its own, with ``built`` the build's, and those whose name the tree defines once."""
+        found = self._known.get((path, built))
+        if found is None:
+            given = self.build.macros(path) if built else {}
+            found = self._known[path, built] = ChainMap({**given, **unambiguous(self.own[path])}, self.shared)
+        return found
+
+    def expanded(self, path: str, text: str) -> str | None:
+        """A text of a file with its macros replaced, None where that is too much.
+
+        The build is read only where a name in capitals may be one of its macros.
+        """
+        try:
+            found = expand(text, self.of(path))
+            return expand(text, self.of(path, built=True)) if CAPITALS.search(f"{text} {found}") else found
+        except ExpansionError:
+            return None
