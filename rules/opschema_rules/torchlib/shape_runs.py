@@ -113,10 +113,11 @@ class Comparison:
 
     def _common(self, inputs: Sequence[Input]) -> Finding | None:
         """The finding for the first input, with the differences that each other one shows too."""
-        findings = [self._finding(item) for item in inputs]
-        common = set.intersection(*({item.part for item in found.differences} for found in findings))
-        first = findings[0]
-        kept = tuple(item for item in first.differences if item.part in common)
+        first = self._finding(inputs[0])
+        kept = first.differences
+        for item in inputs[1:]:
+            parts = {one.part for one in self._finding(item).differences} if kept else set()
+            kept = tuple(one for one in kept if one.part in parts)
         return msgspec.structs.replace(first, differences=kept) if kept else None
 
     # Runs
@@ -258,20 +259,44 @@ class Comparison:
         return uses[0] == uses[1]
 
     def _is_sure(self, item: Input, difference: Difference) -> bool:
+        """Whether a size differs however the sizes of the inputs relate, and both sides compute it from comparable ones."""
+        self._renew()
+        groups = self._groups(item)
+        comparable = self.fitted >= item.shapes.keys() or self._is_comparable(item, difference, groups)
+        if self._exhausted or not comparable:
+            return False
+        return self._persists(item, difference, groups) and self._persists(item, difference, groups[::-1])
+
+    def _renew(self) -> None:
+        """Allow as many further runs as at first, to confirm a difference."""
+        self.runs, self.most_steps = 0, self.executor.steps + MAX_STEPS
+
+    def _is_comparable(self, item: Input, difference: Difference, groups: Sequence[frozenset[Atom]]) -> bool:
         """Whether a size is made of the same sizes on both sides, or of those of one tensor."""
         uses: tuple[set[frozenset[Atom]], set[frozenset[Atom]]] = (set(), set())
         before = self._run(item)
-        for group in self._groups(item):
+        for group in groups:
             after = self._run(item.changed(group, 5 * SIZE + _next_size(item)))
             if before is None or after is None:
                 return False
             for used, old, new in zip(uses, before, after, strict=True):
                 if _size_at(old, difference) != _size_at(new, difference):
                     used.add(group)
-        if uses[0] == uses[1]:
-            return True
         tensors = [{name for name, dim in group if dim >= 0} for group in uses[0] | uses[1]]
-        return bool(uses[0] and uses[1] and set.intersection(*tensors))
+        return uses[0] == uses[1] or bool(uses[0] and uses[1] and set.intersection(*tensors))
+
+    def _persists(self, item: Input, difference: Difference, groups: Sequence[frozenset[Atom]]) -> bool:
+        """Whether sizes differ that are powers of two, each larger than the one before: one may always be a multiple of another,
+        or not be larger.
+        """
+        self._renew()
+        size = SIZE
+        for group in groups:
+            size *= 2
+            larger = self._fitted(item.changed(group, size))
+            item = larger if self._run(larger) is not None else item
+        both = self._run(item)
+        return both is not None and not self._exhausted and difference in _differences(*both)
 
 
 def _next_size(item: Input) -> int:

@@ -102,6 +102,22 @@ def test_the_second_of_two_results() -> None:
         ("x: Tensor", "return torch.empty_like(x, dtype=torch.float32)", "return torch.empty_like(x)"),
         # sizes that are rounded up, as those of the inputs may be already
         ("x: Tensor", "return x.new_empty((x.shape[0] + 127) // 128 * 128)", "return x.new_empty(x.shape[0])"),
+        # sizes that may always be multiples of each other
+        ("x: Tensor, n: int", "return x.new_empty(x.shape[0] // n * n)", "return x.new_empty(x.shape[0])"),
+        (
+            "q: Tensor, k: Tensor",
+            "group = q.shape[0] // k.shape[0]; return q.new_empty(group * k.shape[0])",
+            "return q.new_empty(q.shape[0])",
+        ),
+        (
+            "x: Tensor",
+            "g = x.shape[0] // x.shape[1]; return x.new_empty(g * x.shape[1], 2)",
+            "return x.new_empty(x.shape[0], 2)",
+        ),
+        # a number that may never exceed a size
+        ("x: Tensor, n: int", "return x[:n].clone()", "return x.new_empty(n, x.shape[1])"),
+        ("x: Tensor, n: int", "return x.new_empty(min(n, x.shape[0]))", "return x.new_empty(n)"),
+        ("x: Tensor, n: int", "return x.new_empty(max(n, x.shape[0]))", "return x.new_empty(x.shape[0])"),
         # ranks that only one of them means
         ("x: Tensor", "return x.new_empty(x.shape[0], x.shape[1])", "return torch.empty_like(x)"),
         # unknown code

@@ -22,9 +22,11 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
 
     A difference is reported only if every input that both functions accept shows it, whatever its ranks and dtypes. Sizes
     are multiples of 256, as some kernels accept no others. A size of a result counts only if both sides compute it from the
-    same sizes, or from those of one tensor: which sizes of different tensors always agree is not known. A kernel that
+    same sizes, or from those of one tensor: which sizes of different tensors always agree is not known. It must also differ
+    where each size is a multiple of the others: `heads // groups * groups` may always be `heads`. A kernel that
     TileLang compiles (`@tilelang.jit(out_idx=...)`) returns what the parameters of its `prim_func` are annotated with, and
-    takes tensors of the annotated shapes. Nothing is reported for results of other packages and other compiled kernels.
+    takes tensors of the annotated shapes, whose sizes follow from numbers that are not taken to be equal. Nothing is
+    reported for results of other packages and other compiled kernels.
 
     Bad:
 
