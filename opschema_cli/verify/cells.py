@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from opschema_cli.verify.model import Call, Cell, Layout, Values
+from opschema_cli.verify.model import WRONG, Call, Cell, Layout, Values
+from opschema_cli.verify.refusals import wrong_calls
 
 _SMALL = 1 << 20
 """The most elements of an input with which a row is run in further values and layouts, if there is a smaller shape."""
@@ -57,8 +58,13 @@ class Case(msgspec.Struct, frozen=True, dict=True):
             layout=layout,
             seed=seed,
             again=again,
-            call=self.call if shape == self.shape else self.calls[shape],
+            call=self.call if shape == self.shape else (self.wrong if shape.startswith(WRONG) else self.calls)[shape],
         )
+
+    @cached_property
+    def wrong(self) -> dict[str, Call]:
+        """The calls that an op should refuse."""
+        return wrong_calls(self.calls[self._odd])
 
     def values(self) -> Iterator[Kind]:
         """The row with other layouts and values. A call without inputs looks the same whatever they are."""
@@ -75,7 +81,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     def further_kinds(self) -> Iterator[Kind]:
         """The layouts and values that are left, and all other shapes."""
-        odd = self._derived[0] if self._derived else self._small
+        odd = self._odd
         if self._has_floats:
             yield Kind(self._small, values="large", layout="offset")
             yield Kind(odd, values="ties", layout="transposed")
@@ -94,6 +100,10 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         if self.call.inputs:
             yield Kind(self.shape, seed=1)
 
+    @property
+    def _odd(self) -> str:
+        return self._derived[0] if self._derived else self.shape
+
     @cached_property
     def _derived(self) -> list[str]:
         return [shape for shape in self.calls if shape != self.shape]
@@ -110,7 +120,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
     def _small(self) -> str:
         """The row, or a shape derived from it where the row is large."""
         large = any(_count(item.shape) > _SMALL for item in self.call.inputs)
-        return self._derived[0] if large and self._derived else self.shape
+        return self._odd if large else self.shape
 
 
 def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
@@ -118,7 +128,8 @@ def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
 
     The first case of each dtype is run as the row stands, and that of the first dtype in the kinds that find most; then every other
     row. Then come those kinds of the other dtypes, all further kinds of the first dtype, its repetitions, the layouts and values of
-    other rows; what room is left goes round. Repetitions are run last, in reverse order.
+    other rows; what room is left goes round. Repetitions are run after all, in reverse order, and last the calls that an op
+    should refuse.
     """
     chosen: list[list[Kind]] = [[] for _ in cases]
     room, complete = limit, 0
@@ -131,10 +142,11 @@ def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
             chosen[index].append(kind)
             room -= 1
     pairs = [(case, kind) for case, kinds in zip(cases, chosen, strict=True) for kind in kinds]
-    once = [case.cell(kind) for case, kind in pairs if not kind.again]
+    wrong = [case.cell(kind) for case, kind in pairs if kind.shape.startswith(WRONG)]
+    once = [case.cell(kind) for case, kind in pairs if not kind.again and not kind.shape.startswith(WRONG)]
     place = {cell.data_key: index for index, cell in enumerate(once)}
     again = [case.cell(kind) for case, kind in pairs if kind.again]
-    return [*once, *sorted(again, key=lambda cell: -place[cell.data_key])], len(cases) - complete
+    return [*once, *sorted(again, key=lambda cell: -place[cell.data_key]), *wrong], len(cases) - complete
 
 
 def _turns(cases: Sequence[Case]) -> Iterator[tuple[int, Kind | None]]:
@@ -148,7 +160,8 @@ def _turns(cases: Sequence[Case]) -> Iterator[tuple[int, Kind | None]]:
         if place == 0:
             yield from ((other, Kind(cases[other].shape)) for other in others)
     for index in firsts[:1]:
-        further = chain(cases[index].further_kinds(), cases[index].repeats(), [None])
+        refusals = (Kind(shape) for shape in cases[index].wrong)
+        further = chain(cases[index].further_kinds(), refusals, cases[index].repeats(), [None])
         yield from ((index, kind) for kind in further)
     yield from _round({index: cases[index].values() for index in others})
     rest = {index: chain(cases[index].further_kinds(), cases[index].repeats(), [None]) for index in firsts[1:]}

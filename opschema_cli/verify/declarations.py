@@ -39,7 +39,7 @@ def _defaults(plan: Plan) -> dict[str, str]:
 def _dtypes(plan: Plan) -> dict[tuple[str, str], str]:
     """The dtypes of each tensor in the rows of each dtype."""
     found: dict[tuple[str, str], set[str]] = {}
-    for cell in plan.cells:
+    for cell in (cell for cell in plan.cells if not cell.wrong):
         named = [(item.name, item.dtype) for item in cell.call.inputs]
         for name, dtype in (*named, *((item.name, item.dtype) for item in cell.call.outputs)):
             if dtype is not None:

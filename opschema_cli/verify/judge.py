@@ -14,8 +14,10 @@ none.
   faulty and nothing ran before that would excuse it; or an output is rounded in between that before was rounded once.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
-- **not-checked**: neither could be run, or both raised the same; or before could not and after is not faulty; or nothing is
-  known of what it computes.
+- **not-checked**: neither could be run, or both raised the same, or the same type of error in the same function; or before could
+  not and after is not faulty; or nothing is known of what it computes.
+
+Calls that an op should refuse have rules of their own: :mod:`opschema_cli.verify.refusals`.
 
 *Comparative* findings are no fault of a side by themselves: much hardware flushes denormals by default (``denormals``), and a table
 may be kept and handed out each time (``kept-output``), and random numbers are drawn (``state``). They count when after has one
@@ -28,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Ran, Returned, Verdict
+from opschema_cli.verify.refusals import judge_refusal
 
 REFUSED_BY_BOTH = "refused by both sides"
 """The beginning of the reason for a cell on which both sides raised the same."""
@@ -58,12 +61,15 @@ def judge(
     *,
     differences: Sequence[Finding] = (),
     compared: Mapping[str, Compared] | None = None,
+    wrong: bool = False,
 ) -> Judgement:
     """The verdict on a cell; see the module. None for a side means that it was not asked for.
 
     ``differences`` are after's against before's outputs, if both ran; ``compared`` holds what was compared with the
-    reference, by side.
+    reference, by side. ``wrong`` marks a call that an op should refuse.
     """
+    if wrong and after is not None:
+        return Judgement(*judge_refusal(before, after, differences), tuple(differences))
     case = _Case(before, after, reference, differences, compared or {})
     verdict, reason = case.verdict()
     return Judgement(verdict, reason, case.findings())
@@ -115,7 +121,7 @@ class _Case:
             return "crashed", what
         if self._before.status == "ok":
             return "regression", f"{what}; before ran"
-        if after.error and after.error == self._before.error:
+        if _refused_alike(self._before, after):
             return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
         return "crashed", f"{what}; before {self._before.status} too"
 
@@ -217,6 +223,14 @@ class _Case:
         pairs = ((earlier[output.name], output) for output in told if output.name in earlier)
         alike = ((then, now) for then, now in pairs if then.strides and then.shape == now.shape)
         return [_lies(then, now) for then, now in alike if _steps(then) != _steps(now)]
+
+
+def _refused_alike(before: Ran, after: Ran) -> bool:
+    """Whether both sides raised the same, or the same type of error in the same function: its words may be others."""
+    if not after.error or not before.error:
+        return False
+    kinds = {error.partition(":")[0] for error in (before.error, after.error)}
+    return after.error == before.error or (len(kinds) == 1 and before.place == after.place != "")
 
 
 def _seen(ran: Ran | None, compared: Compared | None) -> tuple[Finding, ...]:

@@ -81,6 +81,13 @@ def same_anywhere(error: BaseException, root: str) -> str:
     return printable(_ADDRESS.sub("0x", text)[:4000])
 
 
+def raised_in(error: BaseException, root: str) -> str:
+    """The function of the tree in which an exception was raised, or that called what raised it; empty if there is none."""
+    tree = os.path.realpath(root) + os.sep
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.name for frame in reversed(frames) if os.path.realpath(frame.filename).startswith(tree)), "")
+
+
 def passes(error: BaseException, root: str) -> bool:
     """Whether an exception passed through a file of the tree."""
     tree = os.path.realpath(root) + os.sep

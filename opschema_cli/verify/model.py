@@ -59,10 +59,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     aliases: dict[str, str] = {}
 
 
+WRONG = "wrong-"
+"""The beginning of the shape of a cell whose call the declaration does not allow."""
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing to be checked: op, workload row, dtype, shape derived from the row, values, layout, seed.
 
-    ``again`` cells repeat an earlier one after other shapes went through the same process.
+    ``again`` cells repeat an earlier one after other shapes went through the same process. The call of a cell whose shape begins
+    with ``wrong-`` is one that an op should refuse: ``wrong-dtype``, ``wrong-size``, ``wrong-rank``, ``wrong-device``.
     """
 
     op: str
@@ -84,6 +89,11 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.op}[{'-'.join(parts)}]"
 
     @property
+    def wrong(self) -> bool:
+        """Whether the op should refuse its call."""
+        return self.shape.startswith(WRONG)
+
+    @property
     def data_key(self) -> str:
         """The key that its inputs are drawn from: the same for a cell and its repetition."""
         return self.id.replace("-again]", "]")
@@ -103,7 +113,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The op of one side: a class in a module below ``root``, imported with ``paths`` in front of ``sys.path``.
 
     ``recipe`` is a file of the repository with recipes (see docs/verify.md), empty if there is none. ``operators`` are the
-    torch.library operators that a call runs.
+    torch.library operators that a call runs, and ``operators_attribute`` the attribute of the op that names more.
     """
 
     root: str
@@ -112,6 +122,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paths: tuple[str, ...] = ()
     recipe: str = ""
     operators: tuple[str, ...] = ()
+    operators_attribute: str = ""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -160,7 +171,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""
 
 
-COMPARATIVE = frozenset({"denormals", "kept-output", "state"})
+COMPARATIVE = frozenset({"denormals", "kept-output", "memory", "state", "zero-sign"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
 
@@ -181,7 +192,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of a worker for one cell on one side.
 
     ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
-    be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``file`` holds the
+    be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``place`` is the
+    function of the op's tree in which an error was raised. ``file`` holds the
     tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
     ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
     the outputs.
@@ -191,6 +203,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"]
     detail: str = ""
     error: str = ""
+    place: str = ""
     file: str = ""
     outputs: tuple[Returned, ...] = ()
     structure: str = ""

@@ -32,11 +32,13 @@ from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded
 from opschema_cli.verify.inputs import dtype_of, place
 from opschema_cli.verify.loading import RefusedError, described, passes
+from opschema_cli.verify.memory import MEASURABLE, memory_kept
 from opschema_cli.verify.model import Cell, Finding, Ran, Returned
 from opschema_cli.verify.params import typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
+from opschema_cli.verify.refusals import WRONG_DEVICE
 from opschema_cli.verify.results_file import attached, named, save, structure
 from opschema_cli.verify.sanitizers import SANITIZED
 from opschema_cli.verify.state import left_changed, state
@@ -61,6 +63,7 @@ class Runner:
         self._ops: dict[str, Op] = {}
         self._digests: dict[str, dict[str, str]] = {}
         self._checked: set[operators.Key] = set()
+        self._weighed = SANITIZED in os.environ  # it holds back what is freed
 
     def run(self, request: Run) -> Ran:
         """Run one cell.
@@ -79,6 +82,8 @@ class Runner:
             with _timed(seconds, "construct"):
                 op, made_with = self._made(cell, device)
             call = partial(self._call, op, cell, made_with)
+            if cell.wrong:
+                return self._refusable(request, call, drawn)
             return self._called(request, call, op, drawn, seconds)
 
     def blames_op(self, error: BaseException) -> bool:
@@ -87,6 +92,22 @@ class Runner:
         frames = [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
         mine = any(name in ("_made", "_call") if file == __file__ else file == recipes for file, name in frames)
         return mine or passes(error, self._load.target.root)
+
+    def _refusable(self, request: Run, call: Op, drawn: Mapping[str, Tensor]) -> Ran:
+        """A call that the op should refuse."""
+        cell, device = request.cell, request.device
+        tensors = place(drawn, device)
+        if cell.shape == WRONG_DEVICE:
+            name = next(iter(tensors))
+            tensors[name] = tensors[name].to("meta" if torch.device(device).type == "cpu" else "cpu")
+        result = call(tensors)
+        try:
+            outputs = named(result, cell.call)
+        except RefusedError:  # computed, on the device `meta`
+            outputs = {}
+        reports = tuple(returned(name, tensor) for name, tensor in outputs.items())
+        file = save(outputs, request.folder, cell.id)
+        return Ran(cell=cell.id, status="ok", file=file, outputs=reports, structure=structure(result))
 
     def _called(self, request: Run, call: Op, op: Op, drawn: Mapping[str, Tensor], seconds: dict[str, float]) -> Ran:
         cell, device = request.cell, request.device
@@ -134,8 +155,9 @@ class Runner:
             if not overruns:
                 reports = self._with_grads(cell, device, call, drawn, reports)
                 findings += self._kept(cell, device, outputs_of, outputs, first)
+                findings += self._memory(cell, device, outputs_of, outputs, drawn)
+                findings += self._operators(op, cell, device, outputs_of, drawn)
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
-            findings += self._operators(cell, device, outputs_of, drawn)
             findings += self._on_second_device(cell, device, drawn, first)
         return Ran(
             cell=cell.id,
@@ -213,6 +235,21 @@ class Runner:
             return []
         return kept(outputs, first, later, cell.call, self._side)
 
+    def _memory(
+        self,
+        cell: Cell,
+        device: str,
+        function: Function,
+        outputs: Mapping[str, Tensor],
+        drawn: Mapping[str, Tensor],
+    ) -> list[Finding]:
+        """Check once that calls keep no memory, in a cell whose tensors are neither tiny nor large."""
+        sizes = [tensor.nbytes for tensor in (*outputs.values(), *drawn.values()) if tensor.nbytes]
+        if self._weighed or cell.values != "normal" or not MEASURABLE[0] <= max(sizes, default=0) <= MEASURABLE[1]:
+            return []
+        self._weighed = True
+        return memory_kept(partial(call_on, device, function, drawn), min(sizes), self._side, device)
+
     def _with_grads(
         self, cell: Cell, device: str, call: Op, drawn: Mapping[str, Tensor], reports: list[Returned]
     ) -> list[Returned]:
@@ -247,17 +284,25 @@ class Runner:
         inputs = changed(tensors, snapshot(place(around, device)), cell.call, self._side)
         return [*bands.findings(self._side), *(found for found in inputs if found.check == "input-overrun")]
 
+    def _operator_names(self, op: Op) -> set[str]:
+        """The operators that the declaration names, and those that the live op does."""
+        found = getattr(op, self._load.target.operators_attribute or "__none__", ())
+        live = found if isinstance(found, list | tuple | set | frozenset) else ()
+        return {*self._load.target.operators, *(name for name in live if isinstance(name, str))}
+
     def _operators(
         self,
+        op: Op,
         cell: Cell,
         device: str,
         function: Callable[[dict[str, Tensor]], dict[str, Tensor]],
         drawn: Mapping[str, Tensor],
     ) -> list[Finding]:
         """The torch.library operators that the call runs, against their fakes and torch's own tests."""
-        if not self._load.target.operators or cell.again:
+        names = self._operator_names(op)
+        if not names or cell.again:
             return []
-        with operators.recorded(self._load.target.operators) as calls:
+        with operators.recorded(names) as calls:
             call_on(device, function, drawn)
         found: list[Finding] = []
         for call in calls:

@@ -25,6 +25,7 @@ from opschema_cli.verify.loading import (
     described,
     import_op,
     printable,
+    raised_in,
     same_anywhere,
     see_tree,
 )
@@ -160,8 +161,8 @@ def _run(side: Side, request: Run, load: Load) -> Done:
             return Done(ran=Ran(cell=cell, status="died", detail=f"{detail}\nthe CUDA context is lost"), last=True)
         if not side.blames_op(error):
             return Done(ran=Ran(cell=cell, status="failed", detail=f"{detail}\n{_innermost(error)}"))
-        error_text = same_anywhere(error, load.target.root)
-        return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text))
+        error_text, where = same_anywhere(error, load.target.root), raised_in(error, load.target.root)
+        return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text, place=where))
     return Done(ran=ran, last=context_lost(request.device))
 
 

@@ -38,7 +38,9 @@ def plans() -> dict[str, Plan]:
     with closing(open_workspace(TILEKIT, no_plugins=True, cache=False)) as session:
         found = {plan.op: plan for plan in make_plans(session, (), Limits(cells=400))}
     return {
-        op: msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, operators=()))
+        op: msgspec.structs.replace(
+            plan, target=msgspec.structs.replace(plan.target, operators=(), operators_attribute="")
+        )
         for op, plan in found.items()
     }
 

@@ -33,9 +33,9 @@ def lying(*strides: int, shape: tuple[int, ...] = (2, 3)) -> Ran:
     return Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=shape, dtype="float16", strides=strides),))
 
 
-def refusing(what: str) -> Ran:
-    detail = f"ValueError: {what}"
-    return Ran(cell="c", status="raised", detail=f"{detail}\na.py:3", error=detail)
+def refusing(what: str, place: str = "", kind: str = "ValueError") -> Ran:
+    detail = f"{kind}: {what}"
+    return Ran(cell="c", status="raised", detail=f"{detail}\na.py:3", error=detail, place=place)
 
 
 @pytest.mark.parametrize(
@@ -262,3 +262,11 @@ def test_where_nothing_was_decided_only_equal_bits_are_unchanged() -> None:
 def test_an_empty_output_is_decided() -> None:
     empty = Compared(figures=(Figures(side="after", output="y"),))
     assert judge(None, OK, OK, compared={"after": empty}).verdict == "within-tolerance"
+
+
+def test_a_refusal_counts_by_its_type_and_place() -> None:
+    before = refusing("n must be even", "forward")
+    assert judge(before, refusing("n is odd", "forward")).verdict == "not-checked"
+    assert judge(before, refusing("n must be even", "check")).verdict == "not-checked"
+    assert judge(before, refusing("n is odd", "check")).verdict == "crashed"
+    assert judge(before, refusing("n is odd", "forward", "TypeError")).verdict == "crashed"

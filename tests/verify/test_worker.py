@@ -18,6 +18,7 @@ from opschema_cli.verify.loading import RefusedError, described, import_op
 from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran, Target, Values
 from opschema_cli.verify.protocol import Load, Loaded, Run
 from opschema_cli.verify.recipes import Recipe
+from opschema_cli.verify.refusals import wrong_calls
 from opschema_cli.verify.runner import Runner
 from opschema_cli.verify.worker import _load, _run
 
@@ -30,6 +31,7 @@ class Bench:
     ) -> None:
         here = Path(__file__)
         self.target = target = Target(root=str(here.parent), module=here.stem, name="x", operators=operators)
+        self.target = target = msgspec.structs.replace(target, operators_attribute="operator_names")
         self.runner = Runner(kind, Load(side="after", op="Op", target=target), recipe or Recipe())
         self.folder = folder
 
@@ -477,6 +479,59 @@ def test_a_sound_operator(tmp_path: Path) -> None:
 )
 def test_a_fake_kernel_against_the_real_one(tmp_path: Path, name: str, expected: str) -> None:
     assert operator_checks(name, tmp_path, values="special") == {expected}
+
+
+class Listed:
+    """An op whose operators only the live object names."""
+
+    def __init__(self) -> None:
+        self.operator_names = ("opschema_test_worker::narrow",)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y: Tensor = torch.ops.opschema_test_worker.narrow(x)
+        return y
+
+
+def test_operators_that_the_live_op_names_are_checked(tmp_path: Path) -> None:
+    assert "fake-shape" in {finding.check for finding in Bench(Listed, tmp_path).run(make_cell()).findings}
+
+
+class Keeps:
+    """Keeps the result of each call."""
+
+    def __init__(self) -> None:
+        self.results: list[Tensor] = []
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.results.append(x + 1)
+        return self.results[-1].clone()
+
+
+def test_memory_that_every_call_keeps(tmp_path: Path) -> None:
+    found = Bench(Keeps, tmp_path).run(make_cell((32, 32))).findings
+    assert [finding.check for finding in found] == ["memory"]
+
+
+class Strict:
+    """Refuses other dtypes than float16."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.dtype is not torch.float16:
+            raise TypeError(f"float16 is expected, not {x.dtype}")
+        return x + 1
+
+
+def test_wrong_calls_are_made_as_they_are(tmp_path: Path) -> None:
+    cell = make_cell()
+    wrong = {
+        name: msgspec.structs.replace(cell, shape=name, call=call) for name, call in wrong_calls(cell.call).items()
+    }
+    bench = Bench(Strict, tmp_path)
+    with pytest.raises(TypeError, match=r"not torch\.int64"):
+        bench.run(wrong["wrong-dtype"])
+    ran = bench.run(wrong["wrong-rank"])
+    assert [output.shape for output in ran.outputs] == [(1, 3, 4)]
+    assert bench.run(wrong["wrong-device"]).outputs == ()  # computed on `meta`
 
 
 def test_opcheck_sees_a_mutation(tmp_path: Path) -> None:

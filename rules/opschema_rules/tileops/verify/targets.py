@@ -24,7 +24,14 @@ def target(op: OpImplementation) -> Target | str:
     depth = len(names) + (1 if path.endswith("/__init__.py") else 0)
     folder = "/".join(path.split("/")[:-depth]) or "."
     root = str(op.entry.manifest.project.workspace.root)
-    return Target(root=root, module=module, name=op.ref.cls.name, paths=(folder,), operators=_operators(op))
+    return Target(
+        root=root,
+        module=module,
+        name=op.ref.cls.name,
+        paths=(folder,),
+        operators=_operators(op),
+        operators_attribute="compile_op_names",
+    )
 
 
 def no_target(entry: OpEntry) -> Target:

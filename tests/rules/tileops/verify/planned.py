@@ -33,7 +33,7 @@ def cells(found: Plan, row: str, dtype: str = "float16") -> dict[str, Cell]:
         cell.shape: cell
         for cell in found.cells
         if (cell.row, cell.dtype, cell.values, cell.layout) == (row, dtype, "normal", "contiguous")
-        if not (cell.seed or cell.again)
+        if not (cell.seed or cell.again or cell.wrong)
     }
 
 

@@ -29,14 +29,16 @@ def test_all_cells_of_one_case() -> None:
         *("larger-s0", "one-row-s0", "tail-1-s0", "zero-rows-s0", "long-s0", "one-column-s0", "zero-columns-s0"),
         *("tail-1-sliced-s0", "odd-expanded-s0", "row-s1"),
         *("tail-1-s0-again", "one-row-s0-again", "larger-s0-again", "odd-s0-again", "row-s0-again"),
+        *("wrong-dtype-s0", "wrong-rank-s0", "wrong-device-s0"),
     ]
 
 
-def test_repetitions_come_last_in_reverse_order() -> None:
+def test_repetitions_come_in_reverse_order_and_wrong_calls_last() -> None:
     found = names(1000)
     again = [name for name in found if name.endswith("-again")]
-    assert len(found) == 62
-    assert found[-15:] == again
+    assert len(found) == 65
+    assert all("-wrong-" in name for name in found[-3:])
+    assert found[-18:-3] == again
     first = [name for name in found if name + "-again" in again]
     assert [name + "-again" for name in reversed(first)] == again
 
@@ -66,6 +68,7 @@ def test_the_kinds_that_find_most_come_first_and_all_rows_before_repetitions() -
         "large-float16-row-s0",
         *(f"small-float32-{kind}" for kind in first),
         *(f"small-float16-{kind}" for kind in (*values, *shapes, *layouts)),
+        *(f"small-float16-wrong-{what}-s0" for what in ("dtype", "rank", "device")),
         *(f"small-float16-{shape}-s0-again" for shape in ("tail-1", "one-row", "larger", "odd", "row")),
         "small-float16-row-s1",
         *(f"large-float16-{kind}" for kind in ("row-strided-s0", "row-special-s0", "row-wide-s0")),
@@ -87,7 +90,7 @@ workloads:
 
 
 def test_cases_that_were_cut_short_are_counted() -> None:
-    assert [plan(ENTRY, limits=Limits(cells=limit)).left_out for limit in (10, 27, 28, 61, 62)] == [3, 3, 2, 1, 0]
+    assert [plan(ENTRY, limits=Limits(cells=limit)).left_out for limit in (10, 30, 31, 64, 65)] == [3, 3, 2, 1, 0]
 
 
 def test_a_plan_is_the_same_each_time() -> None:

@@ -27,7 +27,7 @@ signature:
   {more}
 workloads: [{row % dtype}]
 """)
-    rows = {cell.row: cell.call for cell in found.cells}
+    rows = {cell.row: cell.call for cell in found.cells if not cell.wrong}
     return {
         **{name: _dtypes(call) for name, call in rows.items()},
         **{reason: {} for reason in found.unplanned.values()},
