@@ -21,9 +21,12 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class VerifyConfig(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``recipe`` is a Python file, relative to the root, that says of ops what their declarations cannot."""
+    """``recipe`` is a Python file, relative to the root, that says of ops what their declarations cannot. ``imports`` register
+    operators: modules, or files and folders of built extensions, relative to the root.
+    """
 
     recipe: str = ""
+    imports: list[str] = []
 
 
 class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):

@@ -22,10 +22,10 @@ from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError, install_command
 from opschema_cli.phrases import count
 from opschema_cli.reporters.escape import visible
-from opschema_cli.verify.model import Limits
-from opschema_cli.verify.prepare import Asked, Device, Tree, plans_of, prepare
+from opschema_cli.verify.model import Limits, Plan
+from opschema_cli.verify.prepare import Asked, Device, Tree, device_label, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
-from opschema_cli.verify.run import SUFFIX, Run, write_run
+from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
 
 _TX = re.compile(r"(?:\d+\*)?(?:popen|ssh=[^/]|socket=[^/]|vagrant_ssh=[^/])")
@@ -45,6 +45,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     cells: int
     elements: int
     seconds: float
+    imports: tuple[str, ...]
     sanitizer: bool
     jobs: int | None
     tx: tuple[str, ...]
@@ -93,6 +94,13 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     default=120.0,
     show_default=True,
     help="Time limit of one cell, in seconds.",
+)
+@click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="PATH|MODULE",
+    help="Import this first: a built extension, a folder of them, or a module that registers operators.",
 )
 @click.option("--sanitizer", is_flag=True, help="Run under AddressSanitizer on the CPU, compute-sanitizer on a GPU.")
 @click.option("--jobs", type=click.IntRange(1), help="Number of processes that run cells in parallel [1].")
@@ -228,10 +236,22 @@ def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
         options.seconds,
         options.sanitizer,
         options.expect_removed,
+        options.imports,
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
-    plans = plans_of(session, asked)
+    plans = _searched(plans_of(session, asked), asked, folder, options)
     return prepare(plans, after, before, asked, folder, None if options.ops else {plan.op for plan in plans})
+
+
+def _searched(plans: list[Plan], asked: Asked, folder: Path, options: VerifyOptions) -> list[Plan]:
+    """The plans, with cells for operators whose calls are searched for."""
+    if not any(plan.search for plan in plans):
+        return plans
+    from opschema_cli.verify.search.planning import with_cells
+
+    device = "cpu" if device_label(asked.device) == CPU_LABEL else "cuda"
+    with ProgressBar("searching", "operators", enabled=options.output_format == "text", quiet=0) as progress:
+        return with_cells(plans, asked.limits, device, folder, progress)
 
 
 def _renamed(options: VerifyOptions) -> dict[str, str]:

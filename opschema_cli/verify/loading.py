@@ -24,24 +24,35 @@ class HarnessError(Exception):
 
 
 def import_op(target: Target) -> Callable[..., object]:
-    """The class (or function) that a target names.
+    """The class or function that a target names.
 
     Raises:
         RefusedError: it is not there, it comes from another tree, or a module of others is not installed.
         Exception: whatever the import raises.
     """
     see_tree(target)
-    try:
-        found: object = importlib.import_module(target.module)
-    except ModuleNotFoundError as error:
-        raise _missing(error, target) from error
-    _stays_in(target)
+    found = import_module(target)
     for part in target.name.split("."):
         if not hasattr(found, part):
             raise RefusedError(f"`{target.module}` has no `{target.name}` in {target.root}")
         found = getattr(found, part)
     if not callable(found):
         raise RefusedError(f"`{target.module}.{target.name}` is neither a class nor a function")
+    return found
+
+
+def import_module(target: Target) -> object:
+    """The module of a target, from its tree.
+
+    Raises:
+        RefusedError: it is not there, it comes from another tree, or a module of others is not installed.
+        Exception: whatever the import raises.
+    """
+    try:
+        found: object = importlib.import_module(target.module)
+    except ModuleNotFoundError as error:
+        raise _missing(error, target) from error
+    _stays_in(target)
     return found
 
 

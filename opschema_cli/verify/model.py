@@ -19,7 +19,8 @@ Layout = Literal["contiguous", "strided", "sliced", "transposed", "expanded", "o
 two axes exchanged; the first axis repeated, with stride 0; in order, but not at the start of the storage.
 """
 
-Side = Literal["before", "after", "reference"]
+Side = Literal["before", "after", "reference", "search"]
+"""The work of a process: the op of one tree, the reference, or the search for calls that an operator accepts."""
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,7 +48,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``defaults`` are
     declared values of params that the op is left to set itself, which a reference is given; ``static_dims`` are the params
     that repeat a size of an input, which a reference is not given unless it takes them; ``omitted`` are optional inputs
-    left out; ``aliases`` are outputs that may share storage with an input, by name.
+    left out; ``aliases`` are outputs that may share storage with an input, by name. ``lists`` are arguments that take a list of
+    inputs: the names of these by the argument's.
     """
 
     inputs: tuple[Input, ...]
@@ -57,6 +59,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outputs: tuple[Output, ...] = ()
     omitted: tuple[str, ...] = ()
     aliases: dict[str, str] = {}
+    lists: dict[str, tuple[str, ...]] = {}
 
 
 WRONG = "wrong-"
@@ -110,10 +113,12 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The op of one side: a class in a module below ``root``, imported with ``paths`` in front of ``sys.path``.
+    """The op of one side: a class or function in a module below ``root``, imported with ``paths`` in front of ``sys.path``.
 
     ``recipe`` is a file of the repository with recipes (see docs/verify.md), empty if there is none. ``operators`` are the
-    torch.library operators that a call runs, and ``operators_attribute`` the attribute of the op that names more.
+    torch.library operators that a call runs, and ``operators_attribute`` the attribute of the op that names more. With
+    ``operator`` (``namespace::name`` or ``namespace::name.overload``) the op is that operator, which importing ``module``
+    registers, or the ``imports``: modules, or files and folders of built extensions.
     """
 
     root: str
@@ -123,6 +128,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     recipe: str = ""
     operators: tuple[str, ...] = ()
     operators_attribute: str = ""
+    operator: str = ""
+    imports: tuple[str, ...] = ()
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,12 +142,21 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     derived_elements: int = 1 << 20
 
 
+class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The calls of an operator that the search for its cells begins with: ``samples``, by their labels, from workload rows and the
+    repository's tests.
+    """
+
+    samples: dict[str, Call] = {}
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The cells to run of one op. ``reference`` is a dotted function of torch, empty if only a recipe can give one.
 
     ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``removed`` are those that only
     the tree before has. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
-    only partly planned, for want of room (:class:`Limits`). ``implemented`` is the status in the declaration.
+    only partly planned, for want of room (:class:`Limits`). ``implemented`` is the status in the declaration. With ``search`` the
+    cells are not known before the operator is imported and called.
     """
 
     op: str
@@ -153,6 +169,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dtypes: tuple[str, ...] = ()
     left_out: int = 0
     implemented: bool = True
+    search: Search | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -43,6 +43,10 @@ class OpNames(msgspec.Struct, frozen=True):
             rest = f"; here, only operators of {listed(others)} can be" if others else ""
             raise OpschemaError(f"`{found[0].name}` cannot be verified: {reasons}{rest}")
 
+    def unplanned(self) -> list[Operator]:
+        """The operators of packs that make no plans."""
+        return [item for item in self.operators if item.pack not in self.planning]
+
     def nothing_planned(self) -> OpschemaError:
         """The error for a tree without any plan."""
         packs = dict.fromkeys(item.pack for item in self.operators)

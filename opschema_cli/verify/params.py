@@ -1,10 +1,11 @@
-"""Params as Python has them: the names of dtypes become torch dtypes."""
+"""Arguments as Python has them: the names of dtypes become torch dtypes, tensors of a list a list."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import torch
+from torch import Tensor
 
 
 def typed(params: Mapping[str, object]) -> dict[str, object]:
@@ -17,3 +18,12 @@ def _typed(name: str, value: object) -> object:
         return value
     found = getattr(torch, value.removeprefix("torch."), None)
     return found if isinstance(found, torch.dtype) else value
+
+
+def listed(tensors: Mapping[str, Tensor], lists: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
+    """Tensors by the names of arguments: those of ``lists`` together, at the place of the first."""
+    owners = {name: owner for owner, names in lists.items() for name in names}
+    found: dict[str, object] = {}
+    for name, tensor in tensors.items():
+        found.setdefault(owners.get(name, name), tensor)
+    return found | {owner: [tensors[name] for name in names] for owner, names in lists.items()}

@@ -15,11 +15,12 @@ from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.notes import notes_on
-from opschema_cli.verify.op_names import op_names
+from opschema_cli.verify.op_names import OpNames, op_names
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.shards import shard_of
+from opschema_cli.verify.table_plans import table_plans
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -34,7 +35,8 @@ class Tree(msgspec.Struct, frozen=True):
 class Asked(msgspec.Struct, frozen=True):
     """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
     run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
-    dtypes of ops (``Op[float16]``), that may be removed.
+    dtypes of ops (``Op[float16]``), that may be removed. ``imports`` are what is imported to register operators; if None, only
+    packs plan.
     """
 
     ops: Sequence[str] = ()
@@ -45,6 +47,7 @@ class Asked(msgspec.Struct, frozen=True):
     seconds: float = 120.0
     sanitizer: bool = False
     expected: Collection[str] = ()
+    imports: Sequence[str] | None = None
 
 
 def prepare(
@@ -103,8 +106,7 @@ def make_plans(session: Session, ops: Sequence[str], limits: Limits) -> list[Pla
     """The plans of all packs that find something in a tree, with the recipes that its configuration names."""
     project = session.project()
     options = pack_options(session.config, session.registry)
-    recipe = session.config.verify.recipe
-    place = str(session.workspace.locate(recipe)) if recipe else ""
+    place = _recipe(session)
     found: list[Plan] = []
     registry = session.registry_for(project)
     registry.check_needed()
@@ -127,10 +129,15 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
         names = op_names(session)
         ops = names.meant(asked.ops, planned)
         plans = make_plans(session, ops, asked.limits)
+        plans += _from_table(session, names, set(ops).difference(plan.op for plan in plans), asked)
         planned = {plan.op for plan in plans}
         names.check_planned(ops, planned)
     if not plans:
-        raise op_names(session).nothing_planned()
+        names = op_names(session)
+        plans = _from_table(session, names, None, asked)
+        planned = {plan.op for plan in plans}
+        if not plans:
+            raise names.nothing_planned()
     for new, old in asked.renamed.items():
         if new not in planned:
             close = did_you_mean(near_name(new, planned))
@@ -138,11 +145,28 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
     return plans
 
 
+def _from_table(session: Session, names: OpNames, ops: Collection[str] | None, asked: Asked) -> list[Plan]:
+    """The plans of operators that no pack plans, of those with these names or of all."""
+    if asked.imports is None:
+        return []
+    operators = [item for item in names.unplanned() if ops is None or item.name in ops]
+    recipe = _recipe(session)
+    found = table_plans(session, operators, [*session.config.verify.imports, *asked.imports])
+    return [msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, recipe=recipe)) for plan in found]
+
+
+def _recipe(session: Session) -> str:
+    recipe = session.config.verify.recipe
+    return str(session.workspace.locate(recipe)) if recipe else ""
+
+
 def _earlier(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
     """The plans of the tree before: of all ops, or of those that were asked for."""
-    if every is None:
-        return make_plans(before, [asked.renamed.get(plan.op, plan.op) for plan in plans], asked.limits)
-    return make_plans(before, (), asked.limits)
+    ops = [asked.renamed.get(plan.op, plan.op) for plan in plans] if every is None else ()
+    found = make_plans(before, ops, asked.limits)
+    if any(plan.target.operator for plan in plans):
+        found += _from_table(before, op_names(before), None if every is not None else set(ops), asked)
+    return found
 
 
 def _check_renamed(before: Session, earlier: Sequence[Plan], asked: Asked) -> None:
@@ -170,7 +194,9 @@ def _absence(plan: Plan | None) -> str:
     """The reason why an op cannot be run in the tree before; empty if it can."""
     if plan is None:
         return "the tree before does not declare this op"
-    return next(iter(plan.unplanned.values()), "it has no cell there") if not plan.target.module else ""
+    if plan.target.module or (plan.target.operator and not plan.unplanned):
+        return ""
+    return next(iter(plan.unplanned.values()), "it has no cell there")
 
 
 def _before(plan: Plan, after: Plan) -> Target:

@@ -12,15 +12,19 @@ from inspect import Parameter, Signature
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.binding import UnboundError, bind_function, takes
+from opschema_cli.verify.binding import UnboundError, bind_function, for_call, takes
 from opschema_cli.verify.devices import full_precision, out_of_memory
 from opschema_cli.verify.inputs import make_inputs, place
+from opschema_cli.verify.kernels import other_kernel
 from opschema_cli.verify.loading import RefusedError, described
 from opschema_cli.verify.model import Call, Cell, Ran
-from opschema_cli.verify.params import typed
+from opschema_cli.verify.params import listed, typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
+from opschema_cli.verify.registered import import_operator
 from opschema_cli.verify.results_file import named, save
+
+Op = Callable[..., object]
 
 _SHORT = (torch.float16, torch.bfloat16)
 
@@ -34,6 +38,7 @@ class Reference:
         self._load = load
         self._recipe = recipe
         self._function = torch_function(load.reference) if load.reference else None
+        self._kernel: Op | None = None
 
     def run(self, request: Run) -> Ran:
         """Compute and save the reference of a cell.
@@ -47,6 +52,8 @@ class Reference:
             raise RefusedError(reason)
         started = time.monotonic()
         drawn = place(drawn_inputs(cell, self._recipe), request.device)
+        if self._kernel is None and self._function is None and not has(self._recipe, "reference"):
+            self._kernel = self._other_kernel(request.device)
         tensors = self._compute(cell, drawn, torch.float64)
         tensors |= self._usual(cell, drawn, torch.float32)
         if any(tensor.dtype in _SHORT for tensor in drawn.values()):
@@ -58,6 +65,17 @@ class Reference:
     def blames_op(self, error: BaseException) -> bool:
         """Whatever a reference raises is not a failure of the harness: it says that there is none."""
         return True
+
+    def _other_kernel(self, device: str) -> Op | None:
+        """Another kernel of the operator or a decomposition of it; None if the op is no operator.
+
+        Raises:
+            RefusedError: there is none.
+            Exception: whatever importing the operator raises.
+        """
+        if not self._load.target.operator:
+            return None
+        return other_kernel(import_operator(self._load.target), device)
 
     def _usual(self, cell: Cell, drawn: Mapping[str, Tensor], wide: torch.dtype | None) -> dict[str, Tensor]:
         """The same in float32, or without ``wide`` in the inputs' own dtypes; nothing if the reference cannot do that."""
@@ -87,6 +105,9 @@ class Reference:
     def _call(self, inputs: dict[str, Tensor], params: dict[str, object], call: Call) -> object:
         if has(self._recipe, "reference"):
             return self._recipe.reference(inputs, params)
+        if self._kernel is not None:
+            arguments = for_call(inspect.signature(self._kernel), inputs=listed(inputs, call.lists), params=params)
+            return self._kernel(*arguments.args, **arguments.kwargs)
         if self._function is None:
             raise RefusedError("there is no reference: the declaration names none, and no recipe gives one")
         # The reference computes in the precision of its inputs.

@@ -34,7 +34,7 @@ from opschema_cli.verify.inputs import dtype_of, place
 from opschema_cli.verify.loading import RefusedError, described, passes
 from opschema_cli.verify.memory import MEASURABLE, memory_kept
 from opschema_cli.verify.model import Cell, Finding, Ran, Returned
-from opschema_cli.verify.params import typed
+from opschema_cli.verify.params import listed, typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
@@ -58,7 +58,8 @@ class Runner:
         self._kind = kind
         self._load = load
         self._side = load.side
-        self._recipe = recipe
+        self.recipe = self._recipe = recipe
+        self.root = load.target.root
         self._constructor = inspect.signature(kind) if isinstance(kind, type) else Signature()
         self._ops: dict[str, Op] = {}
         self._digests: dict[str, dict[str, str]] = {}
@@ -85,6 +86,16 @@ class Runner:
             if cell.wrong:
                 return self._refusable(request, call, drawn)
             return self._called(request, call, op, drawn, seconds)
+
+    def outputs(self, cell: Cell, device: str, tensors: dict[str, Tensor]) -> object:
+        """Make the op and call it once, on tensors of the device.
+
+        Raises:
+            RefusedError, UnboundError: it cannot be called so.
+            Exception: whatever the op raises.
+        """
+        op, made_with = self._made(cell, device)
+        return self._call(op, cell, made_with, tensors)
 
     def blames_op(self, error: BaseException) -> bool:
         """Whether an exception is the op's: it was made or called, or code of its tree or of the recipes was run."""
@@ -192,7 +203,8 @@ class Runner:
         if has(self._recipe, "call"):
             return self._recipe.call(op, dict(tensors), params)
         signature = _call_signature(self._kind) if isinstance(self._kind, type) else inspect.signature(self._kind)
-        arguments = for_call(signature, inputs=tensors, params=params, made_with=made_with, omitted=cell.call.omitted)
+        inputs = listed(tensors, cell.call.lists)
+        arguments = for_call(signature, inputs=inputs, params=params, made_with=made_with, omitted=cell.call.omitted)
         return op(*arguments.args, **arguments.kwargs)
 
     def _elsewhere(self, outputs: Mapping[str, Tensor], device: str) -> list[Finding]:

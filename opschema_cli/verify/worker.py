@@ -23,7 +23,6 @@ from opschema_cli.verify.loading import (
     HarnessError,
     RefusedError,
     described,
-    import_op,
     printable,
     raised_in,
     same_anywhere,
@@ -100,18 +99,20 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
     except (Exception, SystemExit) as error:
         detail = f"importing `{load.target.module}`: {described(error, load.target.root)}"
         return Loaded(status="raised", detail=detail, seconds=seconds), None
-    return Loaded(seconds=seconds), side
+    return Loaded(seconds=seconds, schema=str(getattr(side, "schema", ""))), side
 
 
 def _side(load: Load, seconds: dict[str, float]) -> Side:
     """Import torch, and the op or the reference.
 
     Raises:
-        RefusedError: see :func:`import_op`; or it is the reference's side and the recipes raise.
+        RefusedError: see :func:`opschema_cli.verify.registered.import_target`; or it is the reference's side and the recipes raise.
         HarnessError: the recipes cannot be read.
         Exception: whatever the op's import raises.
     """
+    from opschema_cli.verify.acceptance import Acceptance
     from opschema_cli.verify.reference import Reference
+    from opschema_cli.verify.registered import import_target
     from opschema_cli.verify.runner import Runner
 
     see_tree(load.target)
@@ -120,14 +121,15 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
     try:
         recipe = _recipe(load)
     except (RefusedError, OpschemaError) as error:
-        import_op(load.target)  # if this is what fails, it is what there is to say
+        import_target(load.target)  # if this is what fails, it is what there is to say
         raise HarnessError(f"{UNREADABLE}: {error}") from error
     started = time.monotonic()
     try:
-        op = import_op(load.target)
+        op = import_target(load.target)
     finally:
         seconds["import"] = time.monotonic() - started
-    return Runner(op, load, recipe)
+    runner = Runner(op, load, recipe)
+    return Acceptance(runner, op) if load.side == "search" else runner
 
 
 def _recipe(load: Load) -> Recipe:

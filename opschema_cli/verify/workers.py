@@ -87,6 +87,10 @@ class Workers:
             if (plan.op, side) not in self._hopeless:
                 self._worker(side, plan)
 
+    def load(self, side: Side, plan: Plan) -> Loaded:
+        """Have a side of an op imported; the process is kept for its cells."""
+        return self._worker(side, plan).load(self.import_seconds)
+
     def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float) -> Ran:
         """Run one cell on one side, within ``timeout`` seconds. The reference is the side ``reference``.
 

@@ -1,0 +1,78 @@
+"""Whether an operator accepts a call: its fake kernel first, then the kernel itself, in a worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+
+from opschema_cli.verify.devices import full_precision, out_of_memory
+from opschema_cli.verify.inputs import place
+from opschema_cli.verify.loading import described
+from opschema_cli.verify.model import Ran
+from opschema_cli.verify.protocol import Run
+from opschema_cli.verify.reference import drawn_inputs
+from opschema_cli.verify.runner import Runner
+
+_NO_FAKE = "no fake impl registered"
+_UNKNOWN = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
+
+
+class Acceptance:
+    """Calls one op with what the search for its cells proposes. A call that it refuses is not checked any further."""
+
+    def __init__(self, runner: Runner, op: Callable[..., object]) -> None:
+        self._runner = runner
+        overload = getattr(op, "overload", None)
+        self._fakes = overload is not None
+        self.schema = str(overload._schema) if overload is not None else ""
+
+    def run(self, request: Run) -> Ran:
+        """Call the fake kernel, and if that accepts the call or there is none, the op.
+
+        Raises:
+            RefusedError, UnboundError: it cannot be called so.
+            Exception: what the op raises.
+        """
+        cell = request.cell
+        started = time.monotonic()
+        tensors = place(drawn_inputs(cell, self._runner.recipe), request.device)
+        reason = self._refusal_of_fake(request, tensors) if self._fakes else ""
+        if reason:
+            return Ran(cell=cell.id, status="raised", detail=reason)
+        torch.manual_seed(0)
+        full_precision()
+        with torch.no_grad():
+            self._runner.outputs(cell, request.device, tensors)
+            if request.device != "cpu":
+                torch.cuda.synchronize()
+        return Ran(cell=cell.id, status="ok", seconds={"call": time.monotonic() - started})
+
+    def blames_op(self, error: BaseException) -> bool:
+        """Whatever is raised is a refusal."""
+        return True
+
+    def _refusal_of_fake(self, request: Run, tensors: dict[str, Tensor]) -> str:
+        """The reason why the fake kernel refuses a call; empty if it does not, or says nothing."""
+        mode = FakeTensorMode()
+        try:
+            fakes: dict[str, Tensor] = {name: mode.from_tensor(tensor) for name, tensor in tensors.items()}
+            with torch.no_grad(), mode:
+                self._runner.outputs(request.cell, request.device, fakes)
+        except _UNKNOWN:
+            return ""
+        except Exception as error:
+            if _NO_FAKE in str(error):
+                return ""
+            if out_of_memory(error):
+                raise
+            return f"its fake kernel raises {described(error, self._runner.root)}"
+        return ""

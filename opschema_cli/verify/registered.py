@@ -1,0 +1,112 @@
+"""Operators of torch.library in a worker: registered by what a target imports, and called through ``torch.ops``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from inspect import Parameter, Signature
+from pathlib import Path
+
+import msgspec
+import torch
+from torch._ops import OpOverload
+
+from opschema_cli.verify.loading import RefusedError, import_module, import_op, see_tree
+from opschema_cli.verify.model import Target
+
+_EXTENSIONS = (".so", ".pyd", ".dylib")
+
+
+def import_target(target: Target) -> Callable[..., object]:
+    """The class, function or operator that a target names.
+
+    Raises:
+        RefusedError: it is not there, it comes from another tree, or a module of others is not installed.
+        Exception: whatever an import raises.
+    """
+    see_tree(target)
+    return import_operator(target) if target.operator else import_op(target)
+
+
+def import_operator(target: Target) -> Callable[..., object]:
+    """The operator of a target as a function whose signature is the operator's schema; ``overload`` is the operator itself.
+
+    Raises:
+        RefusedError: nothing that is imported registers it, or it comes from another tree.
+        Exception: whatever an import raises.
+    """
+    for item in target.imports:
+        _import_extra(item, target)
+    if target.module:
+        import_module(target)
+    overload = find_operator(target.operator)
+    if overload is None:
+        imported = [name for name in (*target.imports, target.module) if name]
+        after = f"importing {', '.join(f'`{name}`' for name in imported)}" if imported else "importing nothing"
+        raise RefusedError(f"{after} registers no operator `{target.operator}`")
+    return as_function(overload)
+
+
+def find_operator(name: str) -> OpOverload | None:
+    """The registered operator ``namespace::name`` or ``namespace::name.overload``; without an overload the default or only one."""
+    namespace, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace), base, None)
+    if packet is None:
+        return None
+    known = packet.overloads()
+    chosen = overload or ("default" if "default" in known else known[0] if len(known) == 1 else "")
+    return getattr(packet, chosen) if chosen in known else None
+
+
+def as_function(overload: OpOverload) -> Callable[..., object]:
+    """A function that calls an operator, with a signature."""
+
+    def call(*args: object, **kwargs: object) -> object:
+        return overload(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = str(overload)
+    call.__signature__ = _signature(overload._schema)  # type: ignore[attr-defined]
+    call.overload = overload  # type: ignore[attr-defined]
+    return call
+
+
+def _signature(schema: torch.FunctionSchema) -> Signature:
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return Signature(
+        [
+            Parameter(
+                argument.name,
+                kinds[argument.kwarg_only],
+                default=argument.default_value if argument.has_default_value() else Parameter.empty,
+            )
+            for argument in schema.arguments
+        ]
+    )
+
+
+def _import_extra(item: str, target: Target) -> None:
+    """Import what the user named: a file or folder of extensions, relative to the tree, or a module.
+
+    Raises:
+        RefusedError: it is not there, or no extension is in the folder.
+        Exception: whatever the import raises.
+    """
+    place = Path(target.root, item)
+    if place.exists():
+        found = sorted(_extensions(place))
+        if not found:
+            raise RefusedError(f"there is no built extension in {place}")
+        for path in found:
+            torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
+        return
+    if os.sep in item or item.endswith(_EXTENSIONS):
+        raise RefusedError(f"there is no {place}: build the extension there, or name another folder with --import")
+    import_module(msgspec.structs.replace(target, module=item))
+
+
+def _extensions(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+        return
+    yield from (path for path in place.rglob("*") if path.suffix in _EXTENSIONS and path.is_file())

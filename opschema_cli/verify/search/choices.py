@@ -1,0 +1,146 @@
+"""Values to try for the arguments of a schema, each with a cost: the likeliest first."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+from opschema_cli.schema.operator_schema import Argument, SchemaType
+
+Axes: TypeAlias = tuple[str, ...]
+"""The axes of a tensor, by the names of their sizes."""
+
+SIZES = ({"N": 64, "M": 32, "K": 16, "H": 4, "B": 2}, {"N": 512, "M": 128, "K": 256, "H": 8, "B": 2})
+"""Sizes by their names, all different: small ones, and ones for kernels that want multiples of 128."""
+
+UNSET = "<unset>"
+"""Placeholder for the default of an argument."""
+
+_FIRST: tuple[tuple[int, Axes], ...] = (
+    (0, ("M", "N")),
+    (1, ("N",)),
+    (1, ("B", "M", "N")),
+    (2, ("B", "H", "M", "N")),
+    (4, ()),
+    (5, ("B", "H", "K", "M", "N")),
+)
+_INTEGRAL = re.compile(
+    r"(^|_)(ids?|idx|index|indices|offsets?|lens?|lengths?|seqlens?|tables?|mapping|slots?|positions?|cu|labels?)(_|$)"
+)
+_MASK = re.compile(r"(^|_)masks?(_|$)")
+_VECTOR = re.compile(r"(^|_)(weights?|bias|gamma|beta|scales?|w|b|g)(_|$)")
+_AXIS = re.compile(r"(^|_)(dims?|axis|axes)(_|$)")
+_FLOATS = ("float32", "bfloat16", "float16", "float64")
+
+_VALUES: dict[str, tuple[object, ...]] = {
+    "bool": (False, True),
+    "float": (1.0, 0.5, 0.0, 2.0, 1e-5),
+    "Scalar": (2.0, 1.0, 0.5, 2),
+    "number": (2.0, 1.0, 0.5, 2),
+    "str": ("", "none", "mean", "sum"),
+    "ScalarType": ("torch.float32", "torch.bfloat16", "torch.float16", "torch.int64"),
+    "complex": (1.0,),
+}
+
+
+def is_tensor(kind: SchemaType) -> bool:
+    """Whether it is a tensor, an optional one, or a list of tensors."""
+    return kind.base == "Tensor"
+
+
+def first_shapes(argument: Argument) -> list[tuple[int, Axes]]:
+    """The shapes of the first tensor."""
+    if _INTEGRAL.search(argument.name):
+        return [(0, ("M",)), (1, ("M", "N")), (2, ("B", "M")), (3, ())]
+    return list(_FIRST)
+
+
+def further_shapes(argument: Argument, first: Axes) -> list[tuple[int, Axes]]:
+    """The shapes of a tensor beside the first one, relative to that."""
+    last = first[-1:]
+    found: list[tuple[int, Axes]] = [(0, first)]
+    if _INTEGRAL.search(argument.name):
+        found = [(0, ("K",)), (1, first[:1]), (1, first), (2, ("B", "K")), (2, first[:2])]
+    elif _VECTOR.search(argument.name):
+        found = [(0, last), (1, first), (1, ("K", *last)), (1, (*last, "K")), (2, ("K",))]
+    found += [(1, last), (2, first[:1]), (3, ()), (2, (*last, "K")), (2, ("K", *last))]
+    found += [(3, first[-2:]), (3, (*first[:-1], "K")), (3, (*first[:-2], "K", *last)), (3, first[:-1]), (3, ("K",))]
+    found += [(3, (*first[:-2], *last, "K")), (4, first[:2]), (4, (*first, "K")), (5, ("B", *first))]
+    cheapest: dict[Axes, int] = {}
+    for cost, axes in found:
+        if len(set(axes)) == len(axes):
+            cheapest[axes] = min(cost, cheapest.get(axes, cost))
+    return sorted(((cost, axes) for axes, cost in cheapest.items()), key=lambda item: item[0])
+
+
+def dtypes(tensors: list[Argument]) -> list[tuple[int, dict[str, str]]]:
+    """The dtypes of all tensors together: by their names first, then all alike, then one unlike the others."""
+    hinted = {item.name: _hinted(item.name) for item in tensors}
+    found: list[tuple[int, dict[str, str]]] = [(0, {name: kind or "float32" for name, kind in hinted.items()})]
+    found.append((2, {name: "int32" if kind == "int64" else kind or "float32" for name, kind in hinted.items()}))
+    found += [(cost, dict.fromkeys(hinted, kind)) for cost, kind in ((1, "float32"), (2, "bfloat16"), (2, "float16"))]
+    found += [
+        (2, dict.fromkeys(hinted, "int64")),
+        (3, dict.fromkeys(hinted, "int32")),
+        (3, dict.fromkeys(hinted, "bool")),
+    ]
+    found += [
+        (4, dict.fromkeys(hinted, "uint8")),
+        (4, dict.fromkeys(hinted, "float64")),
+        (4, dict.fromkeys(hinted, "int8")),
+    ]
+    for name in list(hinted)[1:]:
+        found += [(3, {**dict.fromkeys(hinted, "float32"), name: kind}) for kind in ("int64", "bool", "int32")]
+    return sorted(found, key=lambda item: item[0])
+
+
+def other_floats(used: dict[str, str]) -> list[dict[str, str]]:
+    """The same dtypes with every float32 replaced by another floating dtype."""
+    floats = [kind for kind in used.values() if kind in _FLOATS]
+    if not floats:
+        return []
+    lead = floats[0]
+    others = (kind for kind in _FLOATS if kind != lead)
+    return [{name: other if kind == lead else kind for name, kind in used.items()} for other in others]
+
+
+def values(argument: Argument, sizes: dict[str, int]) -> list[tuple[int, object]] | None:
+    """The values of an argument that is no tensor; None if none can be made. Its default comes first."""
+    kind = argument.type
+    start: list[tuple[int, object]] = [(0, UNSET)] if argument.default is not None else []
+    if kind.optional and kind.inner is not None:
+        start += [(0 if not start else 1, None)]
+        kind = kind.inner
+    base = len(start)
+    inner = _list_values(kind, sizes) if kind.is_list else _plain_values(kind, argument.name, sizes)
+    if inner is None:
+        return start or None
+    return start + [(base + cost + (2 if start else 0), value) for cost, value in enumerate(inner)]
+
+
+def _plain_values(kind: SchemaType, name: str, sizes: dict[str, int]) -> tuple[object, ...] | None:
+    if kind.base in ("int", "SymInt"):
+        if _AXIS.search(name):
+            return (-1, 0, 1)
+        return (2, 1, sizes["N"], 0, sizes["M"], 4, 8, sizes["K"], -1, 32, 128)
+    if kind.base == "str" and name.endswith("dtype"):
+        return ("float32", "bfloat16", "float16")
+    if kind.base == "Device":
+        return ("cpu",)
+    return _VALUES.get(kind.base)
+
+
+def _list_values(kind: SchemaType, sizes: dict[str, int]) -> tuple[object, ...] | None:
+    inner = kind.inner
+    if inner is None or inner.is_list:
+        return None
+    lengths = (kind.size,) if kind.size else (1, 2, 0, 3)
+    if inner.base in ("int", "SymInt"):
+        own: tuple[object, ...] = () if kind.size else ([sizes["M"], sizes["N"]], [sizes["N"]], [-1])
+        return (*own, *([value] * length for value in (1, 2) for length in lengths))
+    plain = _plain_values(inner, "", sizes)
+    return None if plain is None else tuple([value] * length for value in plain[:2] for length in lengths)
+
+
+def _hinted(name: str) -> str:
+    return "bool" if _MASK.search(name) else "int64" if _INTEGRAL.search(name) else ""

@@ -1,0 +1,102 @@
+"""The calls of an operator to run: samples that it accepts, else what a bounded search finds; then other values and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+import msgspec
+
+from opschema_cli.phrases import count
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.verify.model import Call
+from opschema_cli.verify.search.candidates import (
+    Accepts,
+    candidates,
+    completed,
+    unmakable,
+    with_dtypes,
+    with_values,
+)
+
+MOST_TRIED = 400
+"""Calls that are tried before the search gives up."""
+
+_FURTHER = 150
+_RANKS = 3
+_VALUES = 4
+
+
+class FoundCall(msgspec.Struct, frozen=True):
+    """An accepted call; ``row`` is its label."""
+
+    row: str
+    dtype: str
+    call: Call
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The accepted calls, and why there is none; ``refused`` are samples that were refused, with the reason."""
+
+    calls: tuple[FoundCall, ...] = ()
+    reason: str = ""
+    refused: dict[str, str] = {}
+
+
+def find_calls(schema: OperatorSchema, samples: Mapping[str, Call], accepts: Accepts) -> Found:
+    """The calls of an operator with this schema."""
+    whole = {label: completed(schema, call) for label, call in samples.items()}
+    refused = {label: reason for label, call in whole.items() if (reason := accepts(call))}
+    rows = {label: call for label, call in whole.items() if label not in refused}
+    reason = ""
+    if not rows:
+        reason = unmakable(schema)
+        if not reason:
+            found, reason = _searched(schema, accepts)
+            rows = {f"call-{number}": call for number, call in enumerate(found, 1)}
+    if not rows:
+        return Found((), reason, refused)
+    first = next(iter(rows.values()))
+    for number, call in enumerate(islice(_accepted(with_values(schema, first), accepts), _VALUES), 1):
+        rows[f"values-{number}"] = call
+    calls = [FoundCall(label, _dtype(call), call) for label, call in rows.items()]
+    calls += [FoundCall(calls[0].row, _dtype(call), call) for call in _accepted(with_dtypes(first), accepts)]
+    return Found(tuple(calls), "", refused)
+
+
+def _searched(schema: OperatorSchema, accepts: Accepts) -> tuple[list[Call], str]:
+    """The first call that is accepted and ones with tensors of other ranks; else the reason of the last refusal."""
+    stream = candidates(schema)
+    reason, tried = "", 0
+    for call in islice(stream, MOST_TRIED):
+        tried += 1
+        reason = accepts(call)
+        if not reason:
+            return [call, *_of_other_ranks(stream, call, accepts)], ""
+    calls = count(tried, "call")
+    return [], f"the search found no call that it accepts, in {calls}; the last was refused: {reason}"
+
+
+def _of_other_ranks(stream: Iterator[Call], first: Call, accepts: Accepts) -> list[Call]:
+    seen, found = {_ranks(first)}, list[Call]()
+    for call in islice(stream, _FURTHER):
+        if len(found) == _RANKS - 1:
+            break
+        if _ranks(call) not in seen and _dtype(call) == _dtype(first) and not accepts(call):
+            seen.add(_ranks(call))
+            found.append(call)
+    return found
+
+
+def _accepted(calls: Iterator[Call], accepts: Accepts) -> Iterator[Call]:
+    return (call for call in calls if not accepts(call))
+
+
+def _ranks(call: Call) -> tuple[tuple[str, int], ...]:
+    return tuple((item.name, len(item.shape)) for item in call.inputs)
+
+
+def _dtype(call: Call) -> str:
+    """The dtype of a call: that of its first floating tensor, else of its first tensor."""
+    kinds = [item.dtype for item in call.inputs]
+    return next((kind for kind in kinds if "float" in kind), kinds[0] if kinds else "none")

@@ -1,0 +1,88 @@
+"""Plans whose cells are searched for: each operator is imported in a worker and called with what its schema allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.schema.schema_string import parse_schema
+from opschema_cli.verify.cells import Case, choose
+from opschema_cli.verify.model import Call, Cell, Limits, Plan
+from opschema_cli.verify.search.derived import derived_calls
+from opschema_cli.verify.search.finder import find_calls
+from opschema_cli.verify.workers import Workers
+
+_MOST_DEATHS = 3
+_SECONDS = 20.0
+
+
+def with_cells(
+    plans: Sequence[Plan], limits: Limits, device: str, folder: Path, progress: Callable[[int, int, str], None]
+) -> list[Plan]:
+    """The plans, with cells for those that have a search."""
+    sought = [plan for plan in plans if plan.search is not None and not plan.unplanned]
+    if not sought:
+        return list(plans)
+    found: dict[str, Plan] = {}
+    with Workers(folder / "search", device=device) as workers:
+        for plan in sought:
+            found[plan.op] = searched(plan, limits, device, workers)
+            progress(len(found), len(sought), plan.op)
+    return [found.get(plan.op, plan) for plan in plans]
+
+
+def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
+    """A plan with the cells that a search in a worker finds; else with the reason why there are none."""
+    assert plan.search is not None
+    loaded = workers.load("search", plan)
+    if loaded.status != "ok":
+        return _unplanned(plan, loaded.detail)
+    parsed = parse_schema(loaded.schema)
+    if parsed.schema is None:
+        return _unplanned(plan, f"its schema `{loaded.schema}` cannot be read")
+    asker = _Asker(plan, device, workers)
+    found = find_calls(parsed.schema, plan.search.samples, asker.refusal)
+    if not found.calls:
+        return _unplanned(plan, found.reason)
+    cases = [
+        Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, asker, limits))
+        for item in found.calls
+    ]
+    cells, left_out = choose(cases, limits.cells)
+    refused = {f"{plan.op}[{label}]": f"refused: {reason}" for label, reason in found.refused.items()}
+    return msgspec.structs.replace(
+        plan,
+        cells=tuple(cells),
+        unplanned={**plan.unplanned, **refused},
+        dtypes=tuple(dict.fromkeys(item.dtype for item in found.calls)),
+        left_out=left_out,
+    )
+
+
+def _derived(call: Call, asker: _Asker, limits: Limits) -> dict[str, Call]:
+    return derived_calls(call, asker.refusal, limits.derived_elements)
+
+
+def _unplanned(plan: Plan, reason: str) -> Plan:
+    return msgspec.structs.replace(plan, unplanned={plan.op: reason})
+
+
+class _Asker:
+    """Asks the worker of one operator whether it accepts calls."""
+
+    def __init__(self, plan: Plan, device: str, workers: Workers) -> None:
+        self._plan, self._device, self._workers = plan, device, workers
+        self._deaths = 0
+
+    def refusal(self, call: Call) -> str:
+        """The reason why a call is refused; empty if it is accepted. One that ends the process is refused."""
+        if self._deaths == _MOST_DEATHS:
+            return f"{_MOST_DEATHS} calls ended the process; no more were tried"
+        cell = Cell(op=self._plan.op, row="search", dtype="", call=call)
+        ran = self._workers.run("search", self._plan, cell, self._device, _SECONDS)
+        if ran.status in ("died", "stalled"):
+            self._deaths += 1
+        return "" if ran.status == "ok" else ran.detail

@@ -1,0 +1,99 @@
+"""Plans of operators that no pack plans, from the operator table: where each is defined, and sample calls. Nothing is run here.
+
+Their cells are not known yet: the operator is imported later, in a worker, and calls that it accepts are searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from opschema_cli.operators.model import Operator
+from opschema_cli.session import Session
+from opschema_cli.source.modules import Modules
+from opschema_cli.verify.model import Plan, Search, Target
+
+_OF_TORCH = ("aten", "prims", "prim")
+_RUNNABLE = ("CPU", "CUDA", "Composite", "Autograd")
+
+
+def table_plans(session: Session, operators: Iterable[Operator], imports: Sequence[str]) -> list[Plan]:
+    """The plans of operators of torch.library, each once. ``imports`` are what the user has imported besides: modules, or files
+    and folders of built extensions.
+    """
+    modules = Modules(session.project().workspace.files)
+    root = str(session.workspace.root)
+    found: dict[str, Plan] = {}
+    for operator in operators:
+        if operator.name not in found and "::" in operator.name and not operator.is_foreign:
+            found[operator.name] = _plan(operator, root, modules, imports)
+    return list(found.values())
+
+
+def _plan(operator: Operator, root: str, modules: Modules, imports: Sequence[str]) -> Plan:
+    files = _python_files(operator)
+    where = importable(files[0], modules) if files else None
+    if isinstance(where, str):
+        return _unplanned(operator, root, where)
+    module, folder = where if where is not None else ("", ".")
+    if not module and not imports:
+        return _unplanned(operator, root, f"{_defined(operator)}; name what registers it with --import")
+    if operator.name.split("::")[0] in _OF_TORCH and not _runs_here(operator):
+        return _unplanned(
+            operator, root, "its kernels are for neither the CPU nor CUDA, and `opschema verify` runs on these"
+        )
+    others = (importable(path, modules) for path in files[1:])
+    beside = [found[0] for found in others if not isinstance(found, str) and _package(found[0]) == _package(module)]
+    target = Target(
+        root=root,
+        module=module,
+        name=operator.name,
+        paths=(folder,),
+        operator=operator.name,
+        operators=(operator.name,),
+        imports=tuple(dict.fromkeys([*imports, *filter(None, [module]), *beside])),
+    )
+    return Plan(op=operator.name, target=target, cells=(), search=Search())
+
+
+def importable(path: str, modules: Modules) -> tuple[str, str] | str:
+    """The module of a file and the folder to import it from, relative to the root; else why it cannot be imported.
+
+    The folder is the one that holds the outermost package, ``src`` where that is the layout.
+    """
+    module = modules.module_name(path)
+    names = module.split(".")
+    if not all(name.isidentifier() for name in names):
+        return f"`{path}` cannot be imported: `{module}` is not a module's name"
+    depth = len(names) + (1 if path.endswith("/__init__.py") else 0)
+    return module, "/".join(path.split("/")[:-depth]) or "."
+
+
+def _unplanned(operator: Operator, root: str, reason: str) -> Plan:
+    target = Target(root=root, module="", name=operator.name, operator=operator.name)
+    return Plan(op=operator.name, target=target, cells=(), unplanned={operator.name: reason})
+
+
+def _python_files(operator: Operator) -> list[str]:
+    """The Python files that define and register an operator, the definition's first."""
+    return list(dict.fromkeys(path for path in _paths(operator) if path.endswith(".py")))
+
+
+def _paths(operator: Operator) -> Iterator[str]:
+    definitions = [item.place for item in operator.registrations if item.role == "definition"]
+    registered = [item.registered for item in operator.implementations]
+    places = [*definitions, operator.declaration.place, *registered, *operator.places()]
+    yield from (place.path for place in places if place is not None and not place.path.startswith(("/", "<")))
+
+
+def _defined(operator: Operator) -> str:
+    path = next(_paths(operator), "")
+    return f"it is defined in `{path}`, which cannot be imported" if path else "no file of the tree defines it"
+
+
+def _runs_here(operator: Operator) -> bool:
+    keys = [key for item in operator.registrations for key in item.keys or ()]
+    return not keys or any(key.startswith(_RUNNABLE) for key in keys)
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

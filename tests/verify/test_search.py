@@ -1,0 +1,117 @@
+"""The search for calls of an operator: from its schema, with a function that accepts or refuses them."""
+
+from __future__ import annotations
+
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_string import parse_schema
+from opschema_cli.verify.model import Call, Input
+from opschema_cli.verify.search.candidates import Accepts, completed
+from opschema_cli.verify.search.derived import derived_calls
+from opschema_cli.verify.search.finder import MOST_TRIED, Found, find_calls
+
+
+def schema(text: str) -> OperatorSchema:
+    found = parse_schema(f"kit::op{text}").schema
+    assert found is not None
+    return found
+
+
+def shapes(call: Call) -> dict[str, tuple[int, ...]]:
+    return {item.name: item.shape for item in call.inputs}
+
+
+def accepting(condition: str) -> Accepts:
+    """A kernel that checks this of its arguments: tensors are their shapes, or lists of them."""
+
+    def refusal(call: Call) -> str:
+        tensors = {item.name: item.shape for item in call.inputs if "." not in item.name}
+        lists = {name: [shapes(call)[item] for item in items] for name, items in call.lists.items()}
+        dtypes = {f"{item.name}_dtype": item.dtype for item in call.inputs}
+        try:
+            return "" if eval(condition, {}, {**dtypes, **call.params, **tensors, **lists}) else f"not {condition}"
+        except (NameError, IndexError, TypeError) as error:
+            return str(error)
+
+    return refusal
+
+
+def found(text: str, condition: str) -> Found:
+    return find_calls(schema(text), {}, accepting(condition))
+
+
+def test_the_first_call_is_the_likeliest() -> None:
+    call = found("(Tensor x, Tensor weight, float eps=1e-6) -> Tensor", "True").calls[0].call
+    assert shapes(call) == {"x": (32, 64), "weight": (64,)}
+    assert (call.params, call.outputs[0].name) == ({}, "output")
+
+
+def test_shapes_that_a_kernel_asks_for_are_found() -> None:
+    for text, condition in {
+        "(Tensor a, Tensor b) -> Tensor": "len(a) == len(b) == 2 and a[1] == b[0]",
+        "(Tensor x, Tensor w, Tensor b) -> Tensor": "len(w) == 2 and x[-1] == w[1] and b == w[:1]",
+        "(Tensor q, Tensor k, Tensor v) -> Tensor": "len(q) == 4 and q[1:] == k[1:] == v[1:]",
+        "(Tensor x, Tensor index) -> Tensor": "index_dtype == 'int64' and len(index) == 1",
+        "(Tensor x, int n) -> Tensor": "x[-1] == n",
+        "(Tensor[] xs, int dim) -> Tensor": "len(xs) == 2 and xs[0] == xs[1] and dim == 0",
+        "(Tensor x, Tensor? bias=None, *, int[] size) -> Tensor": "len(size) == 2 and bias",
+        "(Tensor x) -> Tensor": "x_dtype == 'float16' and x[-1] % 128 == 0",
+    }.items():
+        calls = found(text, condition).calls
+        assert [accepting(condition)(item.call) for item in calls[:1]] == [""], text
+
+
+def test_a_call_that_is_not_found_has_the_last_refusal_as_its_reason() -> None:
+    nothing = found("(Tensor x) -> Tensor", "False")
+    assert nothing.calls == ()
+    assert nothing.reason.startswith("the search found no call that it accepts, in ")
+    assert nothing.reason.endswith("; the last was refused: not False")
+    unmakable = found("(Tensor x, Generator g) -> Tensor", "True").reason
+    assert unmakable == "no value of type `Generator` can be made for `g`"
+
+
+def test_the_search_is_bounded_and_the_same_each_time() -> None:
+    tried: list[list[Call]] = [[], []]
+    for calls in tried:
+        find_calls(
+            schema("(Tensor a, Tensor b, Tensor c, int n) -> Tensor"), {}, lambda call, to=calls: str(to.append(call))
+        )
+    assert len(tried[0]) == MOST_TRIED
+    assert tried[0] == tried[1]
+
+
+def test_flags_dtypes_and_ranks_are_varied() -> None:
+    calls = found("(Tensor x, bool causal=False) -> Tensor", "True").calls
+    assert {len(item.call.inputs[0].shape) for item in calls} == {1, 2, 3}
+    assert {item.dtype for item in calls} == {"float32", "bfloat16", "float16", "float64"}
+    assert any(item.call.params == {"causal": True} for item in calls)
+
+
+def test_samples_come_first_and_a_refused_one_is_reported() -> None:
+    samples = {
+        "sample-1": Call(inputs=(Input(name="x", shape=(3, 5), dtype="float32"),)),
+        "sample-2": Call(inputs=(Input(name="x", shape=(3, 7), dtype="float32"),)),
+    }
+    result = find_calls(schema("(Tensor x) -> Tensor"), samples, accepting("x[1] == 5"))
+    assert [item.row for item in result.calls[:1]] == ["sample-1"]
+    assert result.refused == {"sample-2": "not x[1] == 5"}
+
+
+def test_equal_sizes_and_numbers_change_together() -> None:
+    given = Call(
+        inputs=(Input(name="x", shape=(32, 64), dtype="float32"), Input(name="w", shape=(64,), dtype="float32")),
+        params={"n": 64, "k": 3},
+    )
+    derived = derived_calls(given, accepting("x[-1] == w[0] == n and x[0] > 0"), 1 << 20)
+    assert shapes(derived["odd"]) == {"x": (7, 67), "w": (67,)}
+    assert derived["odd"].params == {"n": 67, "k": 3}
+    assert shapes(derived["one-row"])["x"] == (1, 67)
+    assert "zero-rows" not in derived
+    assert shapes(derived["zero-columns"])["w"] == (0,)
+
+
+def test_the_schema_says_what_is_written_and_shared() -> None:
+    call = Call(inputs=(Input(name="x", shape=(2,), dtype="float32"), Input(name="y", shape=(2,), dtype="float32")))
+    whole = completed(schema("(Tensor(a!) x, Tensor y) -> (Tensor(a!), Tensor)"), call)
+    assert [item.mutated for item in whole.inputs] == [True, False]
+    assert [item.name for item in whole.outputs] == ["output0", "output1"]
+    assert whole.aliases == {"output0": "x"}

@@ -1,0 +1,86 @@
+"""Operators of torch.library from the operator table: planned, called, compared, without a manifest or a recipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from opschema_cli.main import run as opschema
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+
+OPS = """
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+
+@custom_op("kit::scaled_add", mutates_args=())
+def scaled_add(x: Tensor, y: Tensor, alpha: float = 2.0) -> Tensor:
+    return x + alpha * y
+
+
+@scaled_add.register_fake
+def _(x, y, alpha=2.0):
+    torch._check(x.shape == y.shape)
+    return torch.empty_like(x)
+
+
+lib = torch.library.Library("kit", "FRAGMENT")
+lib.define("norm(Tensor x, Tensor weight, float eps=1e-6) -> Tensor")
+
+
+@torch.library.impl(lib, "norm", "CompositeExplicitAutograd")
+def norm(x, weight, eps=1e-6):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
+
+
+@torch.library.impl(lib, "norm", "CPU")
+def norm_cpu(x, weight, eps=1e-6):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
+
+
+@torch.library.register_fake("kit::norm")
+def _(x, weight, eps=1e-6):
+    torch._check(weight.dim() == 1 and weight.shape[0] == x.shape[-1])
+    return torch.empty_like(x)
+
+
+lib.define("drawn(Tensor x, Generator g) -> Tensor")
+
+
+@torch.library.impl(lib, "drawn", "CPU")
+def drawn(x, g):
+    return torch.rand(x.shape, generator=g)
+"""
+
+
+def write(root: Path, ops: str) -> Path:
+    (root / "kit").mkdir(parents=True)
+    (root / "kit/__init__.py").write_text("")
+    (root / "kit/ops.py").write_text(ops)
+    (root / "opschema.toml").write_text("")
+    return root
+
+
+def test_operators_are_run_before_and_after_and_against_another_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = write(tmp_path / "old", OPS)
+    # After, `alpha` is ignored where it has its default, and the CPU kernel of `norm` loses `eps`.
+    changed = OPS.replace("return x + alpha * y", "return x + y if alpha == 2.0 else x + alpha * y")
+    head, _, tail = changed.partition("def norm_cpu")
+    monkeypatch.chdir(write(tmp_path / "new", f"{head}def norm_cpu{tail.replace(' + eps', ' + 1e-2', 1)}"))
+    assert opschema(["verify", "--before", str(before), "--cells", "5", "--output-format", "json"]) == 1
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    verdicts = {cell["id"]: (cell["verdict"], cell["reason"]) for cell in cells}
+    assert verdicts["kit::scaled_add[call-1-float32-row-s0]"][0] == "regression"
+    verdict, reason = verdicts["kit::norm[call-1-float32-row-s0]"]
+    assert (verdict, reason.partition(":")[0]) == ("regression", "new")
+    assert "elements are beyond" in reason
+    assert verdicts["kit::drawn"] == ("not-checked", "no value of type `Generator` can be made for `g`")
