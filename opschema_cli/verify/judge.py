@@ -19,6 +19,10 @@ none.
 
 Calls that an op should refuse have rules of their own: :mod:`opschema_cli.verify.refusals`.
 
+Bits that differ only as before differs from itself, or in indices between equal values, are no other result: the verdict is
+within-tolerance where nothing else is wrong. An output of before that differs from call to call (``repeat``) also explains findings
+on after that depend on it.
+
 *Comparative* findings are no fault of a side by themselves: much hardware flushes denormals by default (``denormals``), and a table
 may be kept and handed out each time (``kept-output``), and random numbers are drawn (``state``). They count when after has one
 and before has not.
@@ -29,13 +33,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Ran, Returned, Verdict
+from opschema_cli.verify.model import (
+    COMPARATIVE,
+    NOTED,
+    UNSTABLE,
+    Figures,
+    Finding,
+    Ran,
+    Returned,
+    Verdict,
+)
 from opschema_cli.verify.refusals import judge_refusal
 
 REFUSED_BY_BOTH = "refused by both sides"
 """The beginning of the reason for a cell on which both sides raised the same."""
 
 _WORSE = 2.0
+_VALUES = frozenset({"exact", "tolerance"})
+"""Findings that the luck of a call of an op that differs from call to call decides."""
+
 _NO_REFERENCE = "not checked against a reference"
 
 
@@ -61,16 +77,18 @@ def judge(
     *,
     differences: Sequence[Finding] = (),
     compared: Mapping[str, Compared] | None = None,
+    explanation: str = "",
     wrong: bool = False,
 ) -> Judgement:
     """The verdict on a cell; see the module. None for a side means that it was not asked for.
 
     ``differences`` are after's against before's outputs, if both ran; ``compared`` holds what was compared with the
-    reference, by side. ``wrong`` marks a call that an op should refuse.
+    reference, by side. ``explanation`` says why other bits are no other result (ties between
+    indices, the spread of before); ``wrong`` marks a call that an op should refuse.
     """
     if wrong and after is not None:
         return Judgement(*judge_refusal(before, after, differences), tuple(differences))
-    case = _Case(before, after, reference, differences, compared or {})
+    case = _Case(before, after, reference, differences, compared or {}, explanation)
     verdict, reason = case.verdict()
     return Judgement(verdict, reason, case.findings())
 
@@ -85,7 +103,9 @@ class _Case:
         reference: Ran | None,
         differences: Sequence[Finding],
         compared: Mapping[str, Compared],
+        explanation: str,
     ) -> None:
+        self._explanation = explanation
         self._before, self._after, self._reference = before, after, reference
         self._compared = compared
         self._undecided = _undecided(compared.get("after"))
@@ -110,8 +130,9 @@ class _Case:
 
     def findings(self) -> tuple[Finding, ...]:
         """The findings of both sides and between them; comparative findings only where they count."""
-        new = self._new()
-        kept = (f for side in ("before", "after") for f in self._seen[side] if f.check not in COMPARATIVE or f in new)
+        counted = [*self._new(), *self._noted()]
+        apart = COMPARATIVE | NOTED
+        kept = (f for side in ("before", "after") for f in self._seen[side] if f.check not in apart or f in counted)
         return (*kept, *self._differences)
 
     def _broken(self, after: Ran) -> tuple[Verdict, str]:
@@ -145,11 +166,14 @@ class _Case:
             return "regression", f"new: {_named(new)}"
         if visible:
             return "regression", f"differs from before: {_named(visible)}"
-        if faults:
-            worse = self._worse()
-            return ("regression", f"worse than before: {worse}") if worse else ("wrong-already", _named(faults))
+        lasting = [fault for fault in faults if not (self._explanation and fault.check in _VALUES)]
+        if lasting:
+            worse = "" if self._explanation else self._worse()
+            return ("regression", f"worse than before: {worse}") if worse else ("wrong-already", _named(lasting))
         if not self._differences:
             return "unchanged", "" if self._referenced else self._unreferenced()
+        if self._explanation and (faults or not self._referenced):
+            return "within-tolerance", f"bits differ: {self._explanation}"
         if not self._referenced:
             return "regression", f"differs from before, and is {self._unreferenced()}"
         coarser = self._coarser()
@@ -158,14 +182,30 @@ class _Case:
                 "regression",
                 f"differs from before: `{coarser}` is rounded in between, where before it was rounded once",
             )
-        return "within-tolerance", f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
+        noted = self._noted()
+        note = f"; but {_named(noted)}" if noted else ""
+        reason = f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
+        return "within-tolerance", reason + note
 
     def _new(self) -> list[Finding]:
         """The findings of the side after that the side before lacks, if before ran."""
         if self._before is None or self._before.status != "ok":
             return []
         known = {(finding.check, finding.about) for finding in self._seen["before"]}
-        return [finding for finding in self._seen["after"] if (finding.check, finding.about) not in known]
+        varying = {about for check, about in known if check == "repeat"}
+        return [
+            finding
+            for finding in self._seen["after"]
+            if (finding.check, finding.about) not in known and finding.check not in NOTED
+            if not (finding.check in UNSTABLE and finding.about in varying)
+            if not (finding.check in _VALUES and self._explanation)
+        ]
+
+    def _noted(self) -> list[Finding]:
+        """The notes on the side after that do not hold for before."""
+        known = {(finding.check, finding.about) for finding in self._seen["before"]}
+        notes = (finding for finding in self._seen["after"] if finding.check in NOTED)
+        return [finding for finding in notes if (finding.check, finding.about) not in known]
 
     def _worse(self) -> str:
         """Describe how after is further off than before; empty if it is not."""
@@ -246,7 +286,7 @@ def _undecided(compared: Compared | None) -> str:
 
 
 def _faults(findings: Sequence[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.check not in COMPARATIVE]
+    return [finding for finding in findings if finding.check not in COMPARATIVE | NOTED]
 
 
 def _named(findings: Sequence[Finding]) -> str:

@@ -3,7 +3,10 @@
 A result y is right at an element where ``|y - r| <= ulps * ulp(r) + kappa * max(E, 2**-23 * max|r|)``: r is the float64
 reference, ``ulp(r)`` the step of y's dtype at r, and E the largest error that the reference makes when computed in float32,
 over the tensor. So rounding of the output and error of the arithmetic are kept apart, and ill-conditioned calls are
-measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them.
+measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them;
+where an element depends on the largest numbers or on denormals, one right form of an op may overflow and another not, and an
+overflow is only noted. A zero of the wrong sign counts where an input is zero at the same place and the output has negative
+elements.
 
 What rounds to 16 bits in between is not wrong for that where the reference itself, as torch computes it in the output's 16-bit
 dtype, does so: where that is off by more than ``ulp(r) / 2 + kappa * max(E, ...)``, which one rounding is not, an element may also
@@ -29,7 +32,8 @@ import torch
 from torch import Tensor
 
 from opschema_cli.verify.formats import Format
-from opschema_cli.verify.model import COMPARATIVE, Figures, Finding, Tolerance, Values
+from opschema_cli.verify.marks import Marks
+from opschema_cli.verify.model import COMPARATIVE, NOTED, Figures, Finding, Tolerance, Values
 
 DECADES = range(-12, 4)
 """The histogram's borders: below 1e-12, from there to 1e-11, and so on, and from 1e3 up."""
@@ -41,6 +45,7 @@ _HUGE = 64.0
 _LOST = 2.0**-8
 _LOST_SHORT = 2.0**-4
 _SHORT_FACTOR, _SHORT_ULPS = 2.0, 8.0
+_NEAR = 4.0
 _SHORT = (torch.float16, torch.bfloat16)
 
 
@@ -53,7 +58,7 @@ class Comparison(msgspec.Struct, frozen=True):
     @property
     def right(self) -> bool:
         """Whether nothing by itself is wrong."""
-        return all(finding.check in COMPARATIVE for finding in self.findings)
+        return all(finding.check in COMPARATIVE | NOTED for finding in self.findings)
 
 
 class _Sums(msgspec.Struct):
@@ -73,6 +78,8 @@ class _Sums(msgspec.Struct):
     undecided: int = 0
     tiny: int = 0
     flushed: int = 0
+    signs: int = 0
+    overflowed: int = 0
 
 
 class _Scale(NamedTuple):
@@ -93,7 +100,10 @@ class Measure:
         rule: Tolerance,
         values: Values,
         short: Tensor | None = None,
+        marks: Marks = Marks(),  # noqa: B008
     ) -> None:
+        self._marks = marks
+        self._signed = marks.zero is not None and bool((exact < 0).any())
         self._actual, self._exact, self._single, self._rule = actual, exact, single, rule
         self._short = short if actual.dtype in _SHORT and short is not None and short.dtype is actual.dtype else None
         self._format = Format(actual.dtype)
@@ -142,10 +152,28 @@ class Measure:
             yield (
                 "tolerance",
                 f"{sums.beyond} of {count} elements are beyond {rule.ulps:g} ulp + {rule.kappa:g} E{self._also()}; the worst, at "
-                f"{at}, would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}",
+                f"{at}, would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}{self._near(figures)}",
+            )
+        if sums.signs:
+            yield "zero-sign", f"{sums.signs} zeros, where an input is zero too, have another sign than the reference's"
+        if sums.overflowed:
+            yield (
+                "overflow",
+                f"{sums.overflowed} elements that depend on extreme inputs overflow, the reference's do not",
             )
         if self._denormals and sums.tiny > 1 and 2 * sums.flushed >= sums.tiny:
             yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
+
+    def _near(self, figures: Figures) -> str:
+        """The meaning of kappa, where it is exceeded by little."""
+        kappa = self._rule.kappa
+        if not 0 < kappa < figures.kappa <= _NEAR * kappa:
+            return ""
+        enough = 2 ** math.ceil(math.log2(figures.kappa))
+        return (
+            f". E is the largest error of the reference in float32; sums in another order need up to 16 E. If the op may lose "
+            f"more, its recipe says `Tolerance(kappa={enough}, reason=...)`"
+        )
 
     def _also(self) -> str:
         excused = self._ordinary.rounding or self._huge.rounding
@@ -215,6 +243,8 @@ class Measure:
             math.isfinite(float(error.max())) and self._format.holds(magnitude) and (f is None or self._format.holds(f))
         )
         part = _Part(y, r, f, low, error, magnitude, unit, rounding)
+        if self._signed:
+            self._add_signs(start, part)
         if self._special or self._format.saturates or not held:
             self._settle(start, part)
         self._gather(start, part, self._format.ulp(r.nan_to_num(0.0, 0.0, 0.0)))
@@ -249,6 +279,11 @@ class Measure:
         undecided = part.lost(format_.largest, self._typical if self._special else math.inf)
         nan, inf = part.masks(format_, self._rule.kappa)
         nan, inf = nan & ~undecided, inf & ~undecided
+        if self._marks.extreme is not None:
+            apart = (nan | inf) & self._chunk(self._marks.extreme, start, part)
+            apart &= (part.magnitude <= format_.largest) & ~part.actual.isfinite()
+            sums.overflowed += int(apart.count_nonzero())
+            nan, inf = nan & ~apart, inf & ~apart
         if self._denormals:
             self._tiny(part)
         masked = nan | inf
@@ -262,6 +297,17 @@ class Measure:
             part.unit.masked_fill_(~part.unit.isfinite(), 1.0)
         if isinstance(part.rounding, Tensor):
             part.rounding.nan_to_num_(0.0, 0.0)
+
+    def _add_signs(self, start: int, part: _Part) -> None:
+        """Counts zeros of the wrong sign, where the reference makes the same of them in float32."""
+        assert self._marks.zero is not None
+        zeros = self._chunk(self._marks.zero, start, part) & (part.actual == 0) & (part.exact == 0)
+        if part.single is not None:
+            zeros &= (part.single == 0) & (part.single.signbit() == part.exact.signbit())
+        self._sums.signs += int((zeros & (part.actual.signbit() != part.exact.signbit())).count_nonzero())
+
+    def _chunk(self, mask: Tensor, start: int, part: _Part) -> Tensor:
+        return mask.reshape(-1)[start : start + part.exact.numel()]
 
     def _tiny(self, part: _Part) -> None:
         """Counts what hardware that flushes denormals makes 0: numbers near the least normal one that float32 can hold."""

@@ -191,6 +191,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 COMPARATIVE = frozenset({"denormals", "kept-output", "memory", "state", "zero-sign"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
+NOTED = frozenset({"overflow"})
+"""Checks whose findings are reported where only after has them, and never fail."""
+
+UNSTABLE = frozenset({"changes-with-history", "poison", "second-device"})
+"""Checks that an output which differs from call to call (``repeat``) may fail by luck."""
+
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One output of a run: its name in the result's file and its metadata. ``grad`` records whether it requires a gradient
@@ -213,7 +219,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     function of the op's tree in which an error was raised. ``file`` holds the
     tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
     ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
-    the outputs.
+    the outputs. ``varies`` says that the recipe expects other bits from call to call; the file then has the smallest and largest
+    results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``.
     """
 
     cell: str
@@ -227,6 +234,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: tuple[Finding, ...] = ()
     seconds: dict[str, float] = {}
     tolerance: Tolerance | None = None
+    varies: bool = False
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]

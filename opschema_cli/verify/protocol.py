@@ -26,12 +26,15 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Run one cell, save its tensors in ``folder``, within ``seconds``."""
+    """Run one cell, save its tensors in ``folder``, within ``seconds``. With ``repeats`` it is only called so often, and what is
+    saved is how its results spread.
+    """
 
     cell: Cell
     device: str
     folder: str
     seconds: float
+    repeats: int = 0
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):

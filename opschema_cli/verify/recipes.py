@@ -61,6 +61,8 @@ class Recipe:
     """A way to run one op, and its expected result; each method replaces a part of the declaration."""
 
     tolerance: Tolerance | None = None
+    deterministic: bool = True
+    """False for an op that may give other bits in each call (atomics): its spread is measured instead."""
 
     def skip(self, cell: Cell) -> str:
         """The reason why a cell is not to be run; empty if it is."""

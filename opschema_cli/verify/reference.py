@@ -17,6 +17,7 @@ from opschema_cli.verify.devices import full_precision, out_of_memory
 from opschema_cli.verify.inputs import make_inputs, place
 from opschema_cli.verify.kernels import other_kernel
 from opschema_cli.verify.loading import RefusedError, described
+from opschema_cli.verify.marks import marked
 from opschema_cli.verify.model import Call, Cell, Ran
 from opschema_cli.verify.params import listed, typed
 from opschema_cli.verify.protocol import Load, Run
@@ -58,9 +59,19 @@ class Reference:
         tensors |= self._usual(cell, drawn, torch.float32)
         if any(tensor.dtype in _SHORT for tensor in drawn.values()):
             tensors |= self._usual(cell, drawn, None)
+        tensors |= self._marks(cell, drawn, tensors)
         seconds = {"call": time.monotonic() - started}
         file = save(tensors, request.folder, cell.id)
         return Ran(cell=cell.id, status="ok", file=file, seconds=seconds, tolerance=self._recipe.tolerance)
+
+    def _marks(self, cell: Cell, drawn: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The masks of elements with rules of their own."""
+        exact = _named_after("ref64:", tensors)
+
+        def compute(inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+            return _named_after("ref64:", self._usual(cell, inputs, torch.float64))
+
+        return marked(cell, drawn, exact, compute)
 
     def blames_op(self, error: BaseException) -> bool:
         """Whatever a reference raises is not a failure of the harness: it says that there is none."""
@@ -123,6 +134,10 @@ class Reference:
             else:
                 return self._function(*arguments.args, **arguments.kwargs)
         raise RefusedError(f"{self._load.reference}: {reasons[0] if reasons else 'nothing tells what it takes'}")
+
+
+def _named_after(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 @contextmanager

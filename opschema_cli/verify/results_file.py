@@ -12,6 +12,9 @@ from torch import Tensor
 from opschema_cli.verify.loading import HarnessError, RefusedError, printable
 from opschema_cli.verify.model import Call
 
+INPUT = "in:"
+"""The beginning of the names of inputs in the file of a side whose outputs may be indices into them."""
+
 
 def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     """Write the tensors of a cell; the file's path. Read it with ``torch.load(file, weights_only=True)``.

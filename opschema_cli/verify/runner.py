@@ -39,13 +39,15 @@ from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
 from opschema_cli.verify.refusals import WRONG_DEVICE
-from opschema_cli.verify.results_file import attached, named, save, structure
+from opschema_cli.verify.results_file import INPUT, attached, named, save, structure
 from opschema_cli.verify.sanitizers import SANITIZED
+from opschema_cli.verify.spread import Spread, measure
 from opschema_cli.verify.state import left_changed, state
 
 Op = Callable[..., object]
 
 _OTHER_SEED = 1000
+_SPREAD_CALLS = 8
 
 _ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """Errors of an op that refuses the device or layout of tensors."""
@@ -85,6 +87,10 @@ class Runner:
             call = partial(self._call, op, cell, made_with)
             if cell.wrong:
                 return self._refusable(request, call, drawn)
+            if request.repeats:
+                spread = self._spread(request, call, drawn, request.repeats)
+                file = save(spread.tensors(), request.folder, cell.id)
+                return Ran(cell=cell.id, status="ok", file=file, findings=tuple(spread.findings(self._side)))
             return self._called(request, call, op, drawn, seconds)
 
     def outputs(self, cell: Cell, device: str, tensors: dict[str, Tensor]) -> object:
@@ -103,6 +109,16 @@ class Runner:
         frames = [(frame.filename, frame.name) for frame in traceback.extract_tb(error.__traceback__)]
         mine = any(name in ("_made", "_call") if file == __file__ else file == recipes for file, name in frames)
         return mine or passes(error, self._load.target.root)
+
+    def _spread(self, request: Run, call: Op, drawn: Mapping[str, Tensor], calls: int) -> Spread:
+        """The results of many calls."""
+        cell = request.cell
+
+        def once() -> dict[str, Tensor]:
+            tensors, outputs = call_on(request.device, lambda inputs: named(call(inputs), cell.call), drawn)
+            return {name: y.cpu() for name, y in {**outputs, **_mutated(cell, tensors)}.items()}
+
+        return measure(once, calls)
 
     def _refusable(self, request: Run, call: Op, drawn: Mapping[str, Tensor]) -> Ran:
         """A call that the op should refuse."""
@@ -158,18 +174,23 @@ class Runner:
             reports = [returned(name, tensor) for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()]
             first = {name: tensor.clone() for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()}
             findings += self._elsewhere(outputs, device)
-            findings += self._history(cell, {report.name: report.digest for report in reports})
+            varies = not self._recipe.deterministic
+            if not varies:
+                findings += self._history(cell, {report.name: report.digest for report in reports})
+        with _timed(seconds, "call"):
+            spread = self._spread(request, call, drawn, _SPREAD_CALLS).tensors() if varies and not overruns else {}
         with _timed(seconds, "save"):
-            file = save(first, request.folder, cell.id)
+            file = save({**first, **spread, **_indexed(outputs, drawn)}, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
-            findings += repeats(first, again, self._side, device)
+            if not varies:
+                findings += repeats(first, again, self._side, device)
             if not overruns:
                 reports = self._with_grads(cell, device, call, drawn, reports)
                 findings += self._kept(cell, device, outputs_of, outputs, first)
                 findings += self._memory(cell, device, outputs_of, outputs, drawn)
                 findings += self._operators(op, cell, device, outputs_of, drawn)
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
-            findings += self._on_second_device(cell, device, drawn, first)
+            findings += self._on_second_device(cell, device, drawn, first) if not varies else []
         return Ran(
             cell=cell.id,
             status="ok",
@@ -178,6 +199,7 @@ class Runner:
             structure=structures[0],
             findings=tuple(findings),
             seconds=seconds,
+            varies=varies,
         )
 
     def _made(self, cell: Cell, device: str) -> tuple[Op, dict[str, object]]:
@@ -370,6 +392,12 @@ def _call_signature(kind: type) -> Signature:
 def _mutated(cell: Cell, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     names = [spec.name for spec in cell.call.inputs if spec.mutated and spec.name in tensors]
     return {f"input:{name}": tensors[name] for name in names}
+
+
+def _indexed(outputs: Mapping[str, Tensor], drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The inputs, where outputs may be indices into them."""
+    integers = any(not y.is_floating_point() and y.dtype is not torch.bool for y in outputs.values())
+    return {INPUT + name: x for name, x in drawn.items()} if integers else {}
 
 
 @contextmanager

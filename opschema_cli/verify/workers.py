@@ -91,10 +91,11 @@ class Workers:
         """Have a side of an op imported; the process is kept for its cells."""
         return self._worker(side, plan).load(self.import_seconds)
 
-    def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float) -> Ran:
+    def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float, repeats: int = 0) -> Ran:
         """Run one cell on one side, within ``timeout`` seconds. The reference is the side ``reference``.
 
-        ``device`` is ``cpu`` or ``cuda``. Whatever the op does comes back as a :class:`Ran`.
+        ``device`` is ``cpu`` or ``cuda``; with ``repeats`` the op is only called so often. Whatever the op does comes back as a
+        :class:`Ran`.
         """
         key = (plan.op, side)
         hopeless = self._hopeless.get(key)
@@ -107,7 +108,7 @@ class Workers:
                 self._hopeless[key] = loaded
                 self._end(key)
                 return Ran(cell=cell.id, status=loaded.status, detail=loaded.detail, seconds=worker.new_seconds())
-            done = worker.run(cell, device, self._results(side), timeout)
+            done = worker.run(cell, device, self._results(side), timeout, repeats)
         except BaseException:
             self._end(key)
             raise
@@ -224,9 +225,9 @@ class Worker:
                 self._loaded = Loaded(status=status, detail=detail)
         return self._loaded
 
-    def run(self, cell: Cell, device: str, folder: str, seconds: float) -> Done:
+    def run(self, cell: Cell, device: str, folder: str, seconds: float, repeats: int = 0) -> Done:
         """Have a cell run. If the process does not answer in time, or ends, it is the cell's result."""
-        self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds))
+        self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds, repeats=repeats))
         reply = self._receive(time.monotonic() + seconds)
         if isinstance(reply, Done):
             return reply

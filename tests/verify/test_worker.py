@@ -534,6 +534,37 @@ def test_wrong_calls_are_made_as_they_are(tmp_path: Path) -> None:
     assert bench.run(wrong["wrong-device"]).outputs == ()  # computed on `meta`
 
 
+class Noisy:
+    """Adds a random last bit, or leaves it."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x.float() + 2.0**-10 * random.randrange(2)
+
+
+class Expected(Recipe):
+    deterministic = False
+
+
+def test_an_op_that_varies_is_called_often_and_its_spread_measured(tmp_path: Path) -> None:
+    cell, random_state = make_cell(), random.getstate()
+    for recipe, found in ((None, {"repeat"}), (Expected(), set())):
+        random.seed(3)
+        ran = Bench(Noisy, tmp_path, recipe).run(cell)
+        assert {finding.check for finding in ran.findings} & {"repeat"} == found
+        assert ran.varies == (recipe is not None)
+    assert {"y", "low:y", "high:y"} <= torch.load(ran.file).keys()
+    bench = Bench(Noisy, tmp_path)
+    many = bench.runner.run(Run(cell=cell, device="cpu", folder=str(tmp_path), seconds=60, repeats=24))
+    assert [finding.check for finding in many.findings] == ["repeat"]
+    assert sorted(torch.load(many.file)) == ["high:y", "low:y"]
+    random.setstate(random_state)
+
+
+def test_inputs_are_saved_beside_indices(tmp_path: Path) -> None:
+    ran = Bench(lambda x: x.argmax(-1), tmp_path).run(make_cell())
+    assert sorted(torch.load(ran.file)) == ["in:x", "y"]
+
+
 def test_opcheck_sees_a_mutation(tmp_path: Path) -> None:
     assert operator_checks("secret", tmp_path) == {"input-changed", "opcheck-schema"}
 

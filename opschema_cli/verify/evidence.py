@@ -1,0 +1,111 @@
+"""The tensors of a cell's sides, compared: after with before, both with the reference, and with what repeated calls give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.compare import against, differences
+from opschema_cli.verify.judge import Compared
+from opschema_cli.verify.marks import marks_of
+from opschema_cli.verify.model import Cell, Figures, Finding, Plan, Ran, Side
+from opschema_cli.verify.results_file import INPUT
+from opschema_cli.verify.spread import HIGH, LOW, within
+from opschema_cli.verify.ties import only_ties
+
+_APART = (INPUT, LOW, HIGH)
+
+Tensors = Mapping[str, Tensor]
+
+
+class Evidence:
+    """The tensors of one cell by side."""
+
+    def __init__(self, plan: Plan, cell: Cell, ran: Mapping[Side, Ran]) -> None:
+        self._plan, self._cell, self._ran = plan, cell, ran
+        self._tensors = {side: load(item) for side, item in ran.items()}
+
+    def differences(self) -> tuple[Finding, ...]:
+        """After's outputs against before's, if both ran."""
+        if not self._both():
+            return ()
+        return differences(_outputs(self._tensors["before"]), _outputs(self._tensors["after"]))
+
+    def compared(self) -> dict[str, Compared]:
+        """The sides that ran against the reference."""
+        found = {side: self._against(side) for side in self._ran if side != "reference"}
+        return {side: item for side, item in found.items() if item is not None}
+
+    def explained(self, found: tuple[Finding, ...], spread: Tensors | None = None) -> str:
+        """The explanation of other bits that says that they are no other result: ties between indices, or the spread of before,
+        which ``spread`` holds if it was measured apart.
+        """
+        names = {finding.about for finding in found if finding.check == "bits"}
+        if not self._both() or not names:
+            return ""
+        before, after = {**self._tensors["before"], **(spread or {})}, self._tensors["after"]
+        sources = _sources(after)
+        tied = {name for name in names if only_ties(after[name], before[name], sources)}
+        if tied == names:
+            return "the indices differ only between equal values"
+        return within(before, after, names - tied)
+
+    def _both(self) -> bool:
+        return all(side in self._ran and self._ran[side].status == "ok" for side in ("before", "after"))
+
+    def _against(self, side: Side) -> Compared | None:
+        """One side against the reference; None where that neither says of all that was returned that it is right, nor of anything
+        that it is wrong.
+        """
+        ran = self._ran.get("reference")
+        if ran is None or ran.status != "ok" or self._ran[side].status != "ok":
+            return None
+        tensors, findings, figures = self._tensors[side], list[Finding](), list[Figures]()
+        outputs = _outputs(tensors)
+        for name, tensor in outputs.items():
+            if "ref64:" + name not in self._tensors["reference"]:
+                continue
+            right = self._one(side, name, tensor, findings, figures)
+            for kind in (LOW, HIGH) if right else ():
+                if kind + name in tensors:
+                    self._one(side, name, tensors[kind + name].to(tensor.dtype), findings, [])
+        if not findings and len(figures) < len(outputs):  # what it says is right, but it does not say all
+            return None
+        return Compared(tuple(findings), tuple(figures))
+
+    def _one(self, side: Side, name: str, tensor: Tensor, findings: list[Finding], figures: list[Figures]) -> bool:
+        """Compares one output, or the smallest or largest results of several calls; whether it is right."""
+        reference = self._tensors["reference"]
+        comparison = against(
+            tensor,
+            reference[f"ref64:{name}"],
+            reference.get(f"ref32:{name}"),
+            self._ran["reference"].tolerance or self._plan.tolerance,
+            side=side,
+            output=name,
+            values=self._cell.values,
+            short=reference.get(f"ref16:{name}"),
+            marks=marks_of(reference, name),
+            sources=[*_sources(self._tensors[side]), *(x for key, x in reference.items() if key.startswith("ref64:"))],
+        )
+        findings += comparison.findings
+        figures.append(comparison.figures)
+        return comparison.right
+
+
+def load(ran: Ran) -> dict[str, Tensor]:
+    """The tensors of a side."""
+    if ran.status != "ok" or not ran.file:
+        return {}
+    found: dict[str, Tensor] = torch.load(ran.file, weights_only=True)
+    return found
+
+
+def _outputs(tensors: Tensors) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in tensors.items() if not name.startswith(_APART)}
+
+
+def _sources(tensors: Tensors) -> list[Tensor]:
+    return [tensor for name, tensor in tensors.items() if name.startswith(INPUT)]
