@@ -111,6 +111,23 @@ def bind_function(function: Signature, *, inputs: Mapping[str, object], params: 
     return bind(function, {**named, **paired, **extra}, where="the reference", rest=rest, keep=True)
 
 
+def call_signature(kind: type) -> Signature:
+    """The signature of an op's call: that of ``__call__``, or of ``forward`` where ``__call__`` passes everything on.
+
+    Raises:
+        UnboundError: neither says.
+    """
+    direct = next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
+    forward = getattr(kind, "forward", None)
+    if direct is not None:
+        signature = without_self(direct)
+        if forward is None or not is_open(signature):
+            return signature
+    if forward is None:
+        raise UnboundError(f"a {kind.__name__} has neither `forward` nor `__call__`")
+    return without_self(forward)
+
+
 def without_self(function: object) -> Signature:
     """The signature of a method as it is called on an instance.
 

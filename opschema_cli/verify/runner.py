@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from opschema_cli.verify import methods, operators
-from opschema_cli.verify.binding import UnboundError, bind, for_call, for_constructor, is_open, without_self
+from opschema_cli.verify.binding import bind, call_signature, for_call, for_constructor
 from opschema_cli.verify.checks import (
     changed,
     digest,
@@ -206,7 +206,7 @@ class Runner:
         """The op for a cell, and what it was made with."""
         if not isinstance(self._kind, type):
             return self._kind, {}
-        forward = _call_signature(self._kind)
+        forward = call_signature(self._kind)
         extras = {"dtype": dtype_of(cell.dtype) if hasattr(torch, cell.dtype) else cell.dtype, "device": device}
         made_with = for_constructor(self._constructor, forward, params=typed(cell.call.params), extras=extras)
         made_with = self._recipe.arguments(cell, made_with)
@@ -224,7 +224,7 @@ class Runner:
         params = typed(cell.call.params)
         if has(self._recipe, "call"):
             return self._recipe.call(op, dict(tensors), params)
-        signature = _call_signature(self._kind) if isinstance(self._kind, type) else inspect.signature(self._kind)
+        signature = call_signature(self._kind) if isinstance(self._kind, type) else inspect.signature(self._kind)
         inputs = listed(tensors, cell.call.lists)
         arguments = for_call(signature, inputs=inputs, params=params, made_with=made_with, omitted=cell.call.omitted)
         return op(*arguments.args, **arguments.kwargs)
@@ -370,23 +370,6 @@ class Runner:
             Finding(check="second-device", side=self._side, about=name, message=f"`{name}` is another on {other}")
             for name in wrong
         ]
-
-
-def _call_signature(kind: type) -> Signature:
-    """The signature of an op's call: that of ``__call__``, or of ``forward`` where ``__call__`` passes everything on.
-
-    Raises:
-        UnboundError: neither says.
-    """
-    direct = next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
-    forward = getattr(kind, "forward", None)
-    if direct is not None:
-        signature = without_self(direct)
-        if forward is None or not is_open(signature):
-            return signature
-    if forward is None:
-        raise UnboundError(f"a {kind.__name__} has neither `forward` nor `__call__`")
-    return without_self(forward)
 
 
 def _mutated(cell: Cell, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
