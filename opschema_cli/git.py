@@ -100,3 +100,23 @@ def archive(root: Path, revision: str, into: Path) -> str:
     commit = _commit(root, revision)
     _git(root, *_without_filters(root), "archive", "--format=tar", f"--output={into}", commit)
     return commit
+
+
+def pinned_submodules(root: Path, commit: str) -> list[tuple[str, str]]:
+    """The submodules below ``root`` at a commit of its repository: their paths, relative to ``root``, and the commits that they are
+    pinned at.
+
+    Raises:
+        OpschemaError: git cannot tell.
+    """
+    found: list[tuple[str, str]] = []
+    for entry in os.fsdecode(_git(root, "ls-tree", "-r", "-z", commit, "--", ".")).split("\0"):
+        kind, _, path = entry.partition("\t")
+        if kind.startswith("160000 "):
+            found.append((path, kind.split()[2]))
+    return found
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is the root of a git work tree."""
+    return (folder / ".git").exists() and in_git(folder)

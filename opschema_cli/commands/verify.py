@@ -129,7 +129,7 @@ def verify(**options: object) -> int:
     then with a float64 reference. Without --before, outputs are compared with the reference only. This runs the code of both
     trees.
 
-    Exits 1 on a regression or a crash, or when a shard or cell is missing.
+    Exits 1 on a regression or a crash, if a tree cannot be imported or nothing was checked, or when a shard or cell is missing.
     """
     chosen = VerifyOptions(**options)  # type: ignore[arg-type]
     _check_installed(chosen)
@@ -152,7 +152,7 @@ def verify(**options: object) -> int:
 
 
 def _exit_code(results: Results) -> int:
-    return EXIT_FINDINGS if results.failed else EXIT_CLEAN
+    return EXIT_FINDINGS if results.failed or results.unimported or results.unchecked else EXIT_CLEAN
 
 
 def _check_installed(options: VerifyOptions) -> None:

@@ -87,6 +87,7 @@ class Harness:
             findings=judged.findings,
             figures=tuple(figure for found in compared.values() for figure in found.figures),
             seconds=_seconds(ran, time.monotonic() - started),
+            unimported=_unimported(ran),
         )
 
     def _may_vary(self, plan: Plan, cell: Cell, before: Ran, after: Ran) -> bool:
@@ -145,6 +146,15 @@ def _joined(before: Ran, again: Ran) -> Ran:
 def _remove(ran: Ran) -> None:
     if ran.file:
         Path(ran.file).unlink(missing_ok=True)
+
+
+def _unimported(ran: Mapping[Side, Ran]) -> tuple[str, ...]:
+    """The sides that could not be imported; a tree before need not have the op."""
+    return tuple(
+        side
+        for side, item in ran.items()
+        if (side != "reference" and item.unimported) or (side == "after" and item.absent)
+    )
 
 
 def _seconds(ran: Mapping[Side, Ran], whole: float) -> dict[str, float]:

@@ -19,6 +19,10 @@ class RefusedError(Exception):
     """A cell cannot be run here; the message says why."""
 
 
+class AbsentError(RefusedError):
+    """The tree does not have the op: no module, no class or function of its name, or nothing registers it."""
+
+
 class HarnessError(Exception):
     """The harness itself failed, not the op; the message says how."""
 
@@ -34,7 +38,7 @@ def import_op(target: Target) -> Callable[..., object]:
     found = import_module(target)
     for part in target.name.split("."):
         if not hasattr(found, part):
-            raise RefusedError(f"`{target.module}` has no `{target.name}` in {target.root}")
+            raise AbsentError(f"`{target.module}` has no `{target.name}` in {target.root}")
         found = getattr(found, part)
     if not callable(found):
         raise RefusedError(f"`{target.module}.{target.name}` is neither a class nor a function")
@@ -109,7 +113,7 @@ def _missing(error: ModuleNotFoundError, target: Target) -> Exception:
     """The op's own module is not there; or a module of others is not installed; or the tree's import is broken."""
     name = error.name or ""
     if name == target.module or target.module.startswith(name + "."):
-        return RefusedError(f"there is no module `{target.module}` in {target.root}")
+        return AbsentError(f"there is no module `{target.module}` in {target.root}")
     if name.partition(".")[0] != target.module.partition(".")[0] and not _in_tree(name, target):
         return RefusedError(f"importing `{target.module}` needs `{name}`, which is not installed")
     return error

@@ -220,7 +220,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
     ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
     the outputs. ``varies`` says that the recipe expects other bits from call to call; the file then has the smallest and largest
-    results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``.
+    results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``. With
+    ``unimported`` the op is there and its import failed; with ``absent`` it is not there.
     """
 
     cell: str
@@ -235,6 +236,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: dict[str, float] = {}
     tolerance: Tolerance | None = None
     varies: bool = False
+    unimported: bool = False
+    absent: bool = False
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]
@@ -266,7 +269,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The result of one cell; a line of the results' file."""
+    """The result of one cell; a line of the results' file. ``unimported`` are the sides that could not be imported."""
 
     id: str
     op: str
@@ -276,3 +279,4 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     findings: tuple[Finding, ...] = ()
     figures: tuple[Figures, ...] = ()
     seconds: dict[str, float] = {}
+    unimported: tuple[str, ...] = ()

@@ -47,13 +47,13 @@ class OpNames(msgspec.Struct, frozen=True):
         """The operators of packs that make no plans."""
         return [item for item in self.operators if item.pack not in self.planning]
 
-    def nothing_planned(self) -> OpschemaError:
-        """The error for a tree without any plan."""
+    def nothing_planned(self, reason: str = "") -> OpschemaError:
+        """The error for a tree without any plan; ``reason`` is that of its first operator."""
         packs = dict.fromkeys(item.pack for item in self.operators)
         if not packs:
             return OpschemaError("found no op to verify here; `opschema init` shows what opschema looks for")
         known = f"{count(len(self.operators), 'operator')} of {listed(packs)}"
-        return OpschemaError(f"found no op to verify among the {known}: none has a verification plan")
+        return OpschemaError(f"found no op to verify among the {known}: {reason or 'none has a verification plan'}")
 
     def _reason(self, operator: Operator) -> str:
         if operator.pack not in self.planning:

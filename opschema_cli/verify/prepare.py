@@ -136,8 +136,8 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
         names = op_names(session)
         plans = _from_table(session, names, None, asked)
         planned = {plan.op for plan in plans}
-        if not plans:
-            raise names.nothing_planned()
+        if all(plan.unplanned for plan in plans):
+            raise names.nothing_planned(next((reason for plan in plans for reason in plan.unplanned.values()), ""))
     for new, old in asked.renamed.items():
         if new not in planned:
             close = did_you_mean(near_name(new, planned))

@@ -39,13 +39,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail. ``schema`` is that of the op, if it
-    is an operator and its calls are searched for.
+    is an operator and its calls are searched for. With ``absent`` the tree does not have the op.
     """
 
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"
     detail: str = ""
     seconds: dict[str, float] = {}
     schema: str = ""
+    absent: bool = False
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):

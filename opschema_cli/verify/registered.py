@@ -11,7 +11,7 @@ import msgspec
 import torch
 from torch._ops import OpOverload
 
-from opschema_cli.verify.loading import RefusedError, import_module, import_op, see_tree
+from opschema_cli.verify.loading import AbsentError, RefusedError, import_module, import_op, see_tree
 from opschema_cli.verify.model import Target
 
 _EXTENSIONS = (".so", ".pyd", ".dylib")
@@ -43,7 +43,7 @@ def import_operator(target: Target) -> Callable[..., object]:
     if overload is None:
         imported = [name for name in (*target.imports, target.module) if name]
         after = f"importing {', '.join(f'`{name}`' for name in imported)}" if imported else "importing nothing"
-        raise RefusedError(f"{after} registers no operator `{target.operator}`")
+        raise AbsentError(f"{after} registers no operator `{target.operator}`")
     return as_function(overload)
 
 

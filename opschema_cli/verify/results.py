@@ -96,6 +96,16 @@ class Results(msgspec.Struct):
         """Whether a cell failed, or has no result, or a shard is missing."""
         return bool(self.missing or self.lacks) or any(cell.verdict in FAILED for cell in self.cells.values())
 
+    @property
+    def unimported(self) -> list[str]:
+        """The ops of which a side could not be imported."""
+        return list(dict.fromkeys(cell.op for cell in self.cells.values() if cell.unimported))
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether there were cells to run and nothing was checked."""
+        return bool(self.cells) and all(cell.verdict == "not-checked" for cell in self.cells.values())
+
     def counts(self) -> Counter[Verdict]:
         """The number of cells with each verdict."""
         return Counter(cell.verdict for cell in self.cells.values())

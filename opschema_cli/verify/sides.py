@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.git import archive, commit_held
+from opschema_cli.git import archive, commit_held, is_repository, pinned_submodules
 from opschema_cli.verify.results import Version
 from opschema_cli.workspace import Workspace
 
@@ -25,7 +25,8 @@ _OUTPUTS = (".jsonl", ".log", ".out", ".err", ".xml", ".html", ".opschema-run")
 def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
     """The tree that ``--before`` names: a folder, else a revision of the repository that ``root`` lies in.
 
-    Files that git does not track are in none of its revisions, built extensions among them.
+    Files that git does not track are in none of its revisions, built extensions among them. Submodules are there at their
+    pins, as far as they are checked out here and have the commit.
 
     Raises:
         OpschemaError: it is neither.
@@ -42,7 +43,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
         tree = folder / root.resolve().name
         tree.mkdir()
         _extract(packed, tree)
-        packed.unlink()
+        _export_submodules(root, commit, tree, packed)
         yield tree, Version(name=what, commit=commit)
 
 
@@ -123,8 +124,24 @@ def _harmless(member: tarfile.TarInfo, tree: str) -> tarfile.TarInfo | None:
         return None
 
 
+def _export_submodules(root: Path, commit: str, tree: Path, packed: Path) -> None:
+    """Export the submodules of an exported commit, and theirs."""
+    for path, pin in pinned_submodules(root, commit):
+        source = _inside(root.resolve(), path)
+        if not is_repository(source) or source.is_symlink():
+            continue
+        try:
+            archive(source, pin, packed)
+        except OpschemaError:  # it was not fetched; whoever needs it fails to import it
+            continue
+        place = _inside(tree, path)
+        place.mkdir(parents=True, exist_ok=True)
+        _extract(packed, place)
+        _export_submodules(source, pin, place, packed)
+
+
 def _inside(tree: Path, path: str) -> Path:
-    """The place of a workspace path in its copy; never through a link out of it.
+    """The place of a path in a tree; never through a link out of it.
 
     Raises:
         OpschemaError: it leads out.

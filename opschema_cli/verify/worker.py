@@ -20,6 +20,7 @@ from typing import IO, Protocol
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.loading import (
+    AbsentError,
     HarnessError,
     RefusedError,
     described,
@@ -91,7 +92,8 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
     try:
         side = _side(load, seconds)
     except (RefusedError, OpschemaError) as error:
-        return Loaded(status="refused", detail=str(error), seconds=seconds), None
+        absent = isinstance(error, AbsentError)
+        return Loaded(status="refused", detail=str(error), seconds=seconds, absent=absent), None
     except HarnessError as error:
         return Loaded(status="failed", detail=str(error), seconds=seconds), None
     except MemoryError:

@@ -100,14 +100,14 @@ class Workers:
         key = (plan.op, side)
         hopeless = self._hopeless.get(key)
         if hopeless is not None:
-            return Ran(cell=cell.id, status=hopeless.status, detail=hopeless.detail)
+            return _unimported(cell, hopeless)
         worker = self._worker(side, plan)
         try:
             loaded = worker.load(self.import_seconds)
             if loaded.status != "ok":
                 self._hopeless[key] = loaded
                 self._end(key)
-                return Ran(cell=cell.id, status=loaded.status, detail=loaded.detail, seconds=worker.new_seconds())
+                return msgspec.structs.replace(_unimported(cell, loaded), seconds=worker.new_seconds())
             done = worker.run(cell, device, self._results(side), timeout, repeats)
         except BaseException:
             self._end(key)
@@ -197,6 +197,12 @@ def environment(caches: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }
+
+
+def _unimported(cell: Cell, loaded: Loaded) -> Ran:
+    return Ran(
+        cell=cell.id, status=loaded.status, detail=loaded.detail, unimported=not loaded.absent, absent=loaded.absent
+    )
 
 
 class Worker:

@@ -34,6 +34,27 @@ def content(tree: Path) -> dict[str, str]:
     return {path.relative_to(tree).as_posix(): path.read_text() for path in tree.rglob("*") if path.is_file()}
 
 
+def test_submodules_are_exported_at_their_pins(repository: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    git(tmp_path, "init", "-q", str(library))
+    for text in ("pinned\n", "later\n"):
+        (library / "lib.py").write_text(text)
+        git(library, "add", ".")
+        git(library, "commit", "-qm", "change")
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(library), "sub/lib")
+    git(repository / "sub/lib", "checkout", "-q", "HEAD~1")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "pin it")
+    git(repository / "sub/lib", "checkout", "-q", "-")
+    with tree_of(repository, "HEAD") as (tree, _):
+        assert content(tree)["sub/lib/lib.py"] == "pinned\n"
+    with tree_of(repository / "sub", "HEAD") as (tree, _):
+        assert content(tree) == {"other.py": "other\n", "lib/lib.py": "pinned\n"}
+    shutil.rmtree(repository / "sub/lib")
+    with tree_of(repository, "HEAD") as (tree, _):
+        assert not (tree / "sub/lib/lib.py").exists()
+
+
 def test_a_folder_is_taken_as_it_is(repository: Path, tmp_path: Path) -> None:
     with tree_of(repository, str(tmp_path / "ops/sub")) as (tree, _):
         assert tree == tmp_path / "ops/sub"

@@ -146,6 +146,8 @@ def summary(results: Results, seconds: float) -> str:
     if results.missing:
         parts.append(f"{len(results.missing)} without a result")
     whole = f"{count(len(header.cells), 'cell')} of {count(len(results.by_op()), 'op')} on {visible(header.device)}"
+    if results.unimported:
+        parts.append(f"{count(len(results.unimported), 'op')} not imported")
     failed = sum(counts[verdict] for verdict in FAILED) + len(results.missing)
     verdict = (
         "Failed"
@@ -154,6 +156,8 @@ def summary(results: Results, seconds: float) -> str:
         if results.lacks
         else "Nothing was checked"
         if not _checked(counts)
+        else "Failed"
+        if results.unimported
         else "Passed"
     )
     return f"{verdict}: {whole}: {', '.join(parts) or 'none'} ({seconds:.1f} s)"
