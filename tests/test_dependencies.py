@@ -145,7 +145,13 @@ def test_the_tools_of_tests_and_builds_are_under_licences_that_bind_nobody_else(
 
 
 def test_every_extra_is_looked_at() -> None:
-    assert EXTRAS.keys() == {*FOR_USERS, "test", "dev", "bench"}
+    assert EXTRAS.keys() == {
+        *FOR_USERS,
+        "test",
+        "dev",
+        "bench",
+        "cluster",
+    }  # Ray is under Apache-2.0; tests do not install it
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -27,6 +28,9 @@ from opschema_cli.verify.prepare import Asked, Device, Tree, device_label, plans
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
+
+if TYPE_CHECKING:
+    from opschema_cli.verify.cluster import Cluster
 
 _TX = re.compile(r"(?:\d+\*)?(?:popen|ssh=[^/]|socket=[^/]|vagrant_ssh=[^/])")
 _PATH = click.Path(path_type=Path)
@@ -49,6 +53,8 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     sanitizer: bool
     jobs: int | None
     tx: tuple[str, ...]
+    ray: str | None
+    gpu_share: float
     shard: str | None
     results: Path | None
     merge: bool
@@ -110,6 +116,14 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     metavar="SPEC",
     help="Run in this pytest-xdist environment, e.g. popen//env:CUDA_VISIBLE_DEVICES=1.",
 )
+@click.option("--ray", metavar="auto|ADDRESS", help="Run on the nodes of this Ray cluster.")
+@click.option(
+    "--gpu-share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="With --ray: the part of a GPU that one op takes.",
+)
 @click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
 @click.option("--results", type=_PATH, metavar="FILE", help="Write the results to this file, for --merge.")
 @click.option("--merge", is_flag=True, help="Merge the given results of all shards into one report.")
@@ -139,14 +153,15 @@ def verify(**options: object) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
     started = time.perf_counter()
     with ExitStack() as stack:
-        run = _prepare(chosen, stack)
+        cluster = _cluster(chosen, stack)
+        run = _prepare(chosen, stack, cluster)
         if chosen.run_file is not None:
             _write_run(run, chosen, chosen.run_file)
             return EXIT_CLEAN
         if chosen.list_only:
             write_text("".join(f"{cell}\n" for cell in run.header.cells), chosen.output_file)
             return EXIT_CLEAN
-        results = _run(run, chosen)
+        results = _run(run, chosen) if cluster is None else _run_on(cluster, run, chosen)
     _report(results, chosen, time.perf_counter() - started)
     return _exit_code(results)
 
@@ -216,7 +231,38 @@ def _write_run(run: Run, options: VerifyOptions, path: Path) -> None:
     write_run(msgspec.structs.replace(run, folder=""), path)
 
 
-def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
+def _cluster(options: VerifyOptions, stack: ExitStack) -> Cluster | None:
+    """The Ray cluster to run on, if one is asked for.
+
+    Raises:
+        click.UsageError: another option does not go with it.
+        OpschemaError: Ray is not installed, or there is no such cluster.
+    """
+    if options.ray is None:
+        return None
+    others = {"--jobs": options.jobs, "--tx": options.tx, "--junit": options.junit, "--run-file": options.run_file}
+    wrong = next((name for name, value in others.items() if value), None)
+    if wrong is not None:
+        raise click.UsageError(f"{wrong} does not go with --ray")
+    if find_spec("ray") is None:
+        raise OpschemaError(f"--ray needs `ray`, which is not installed: {install_command('cluster')}")
+    from opschema_cli.verify.cluster import connected
+
+    return stack.enter_context(connected(options.ray))
+
+
+def _run_on(cluster: Cluster, run: Run, options: VerifyOptions) -> Results:
+    with ProgressBar("verifying", "cells", enabled=options.output_format == "text", quiet=0) as progress:
+        results, again = cluster.run_cells(
+            run, share=options.gpu_share, results_file=options.results, progress=progress
+        )
+    if again:
+        names = ", ".join(dict.fromkeys(again))
+        click.echo(f"opschema: a node of the cluster was lost; checked again elsewhere: {visible(names)}", err=True)
+    return results
+
+
+def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) -> Run:
     from opschema_cli.verify.sides import tree_of, version_of
 
     root = options.after or Path.cwd()
@@ -237,6 +283,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack) -> Run:
         options.sanitizer,
         options.expect_removed,
         options.imports,
+        cluster.device(options.device, options.gpu_share) if cluster is not None else "",
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
     plans = _searched(plans_of(session, asked), asked, folder, options)
@@ -249,7 +296,7 @@ def _searched(plans: list[Plan], asked: Asked, folder: Path, options: VerifyOpti
         return plans
     from opschema_cli.verify.search.planning import with_cells
 
-    device = "cpu" if device_label(asked.device) == CPU_LABEL else "cuda"
+    device = "cpu" if (asked.label or device_label(asked.device)) == CPU_LABEL else "cuda"
     with ProgressBar("searching", "operators", enabled=options.output_format == "text", quiet=0) as progress:
         return with_cells(plans, asked.limits, device, folder, progress)
 

@@ -36,7 +36,7 @@ class Asked(msgspec.Struct, frozen=True):
     """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
     run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
     dtypes of ops (``Op[float16]``), that may be removed. ``imports`` are what is imported to register operators; if None, only
-    packs plan.
+    packs plan. ``label`` is that of the device where cells run on other machines.
     """
 
     ops: Sequence[str] = ()
@@ -48,6 +48,7 @@ class Asked(msgspec.Struct, frozen=True):
     sanitizer: bool = False
     expected: Collection[str] = ()
     imports: Sequence[str] | None = None
+    label: str = ""
 
 
 def prepare(
@@ -84,7 +85,7 @@ def prepare(
         total=sum(len(plan.names) for plan in plans),
         before=sides[0],
         after=sides[1],
-        device=device_label(asked.device),
+        device=asked.label or device_label(asked.device),
         cells=cells,
         renamed=dict(asked.renamed),
         notes=notes,

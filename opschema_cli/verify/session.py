@@ -87,10 +87,19 @@ def run_cells(
         raise OpschemaError("\n".join([f"pytest ended with exit code {int(code)}", *results.errors]))
     if gatherer.unwritten:
         raise OpschemaError(gatherer.unwritten)
+    return settled(results)
+
+
+def settled(results: Results) -> Results:
+    """The results in the order of the cells.
+
+    Raises:
+        OpschemaError: the recipes could not be read.
+    """
     broken = next((error for error in results.errors if f": {UNREADABLE}: " in error), "")
     if broken:
         raise OpschemaError(broken[broken.index(UNREADABLE) :])
-    results.cells = {name: results.cells[name] for name in run.header.cells if name in results.cells}
+    results.cells = {name: results.cells[name] for name in results.header.cells if name in results.cells}
     return results
 
 

@@ -16,7 +16,8 @@ from opschema_cli.git import archive, commit_held, is_repository, pinned_submodu
 from opschema_cli.verify.results import Version
 from opschema_cli.workspace import Workspace
 
-_LEFT_OUT = (".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache")
+LEFT_OUT = (".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache")
+"""Folders that no copy of a tree has."""
 _OUTPUTS = (".jsonl", ".log", ".out", ".err", ".xml", ".html", ".opschema-run")
 """Files that runs and batch systems write beside the tree, and that do not change its identity."""
 
@@ -42,7 +43,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
             raise OpschemaError(f"{what!r} is not a folder, and no revision that git can export: {error}") from None
         tree = folder / root.resolve().name
         tree.mkdir()
-        _extract(packed, tree)
+        unpack(packed, tree)
         _export_submodules(root, commit, tree, packed)
         yield tree, Version(name=what, commit=commit)
 
@@ -89,7 +90,7 @@ def draft_of(workspace: Workspace) -> Iterator[Path]:
     """A copy of the workspace as its overlay would have it, with files that git ignores, for an op may need them."""
     with _scratch() as folder:
         tree = folder / workspace.root.name
-        shutil.copytree(workspace.root, tree, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        shutil.copytree(workspace.root, tree, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         for path, text in workspace.overlay.items():
             target = _inside(tree, path)
             target.unlink(missing_ok=True)
@@ -105,8 +106,8 @@ def _scratch() -> Iterator[Path]:
         yield Path(folder).resolve()
 
 
-def _extract(packed: Path, tree: Path) -> None:
-    """Unpack all but what would lead out of ``tree``: links that do, devices.
+def unpack(packed: Path, tree: Path) -> None:
+    """Unpack a tree, all but what would lead out of ``tree``: links that do, devices.
 
     Raises:
         OpschemaError: this Python cannot check it.
@@ -136,7 +137,7 @@ def _export_submodules(root: Path, commit: str, tree: Path, packed: Path) -> Non
             continue
         place = _inside(tree, path)
         place.mkdir(parents=True, exist_ok=True)
-        _extract(packed, place)
+        unpack(packed, place)
         _export_submodules(source, pin, place, packed)
 
 
