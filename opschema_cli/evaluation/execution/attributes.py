@@ -12,6 +12,7 @@ from opschema_cli.evaluation.execution.methods import METHODS
 from opschema_cli.evaluation.execution.names import member_of_module
 from opschema_cli.evaluation.execution.objects import bound, object_attribute, set_attribute, super_attribute
 from opschema_cli.evaluation.execution.plain import performed
+from opschema_cli.evaluation.execution.records import record_attribute
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
@@ -19,6 +20,8 @@ from opschema_cli.evaluation.execution.values import (
     Object,
     Opaque,
     PartialCall,
+    Record,
+    RecordClass,
     SuperValue,
     ValueMethod,
 )
@@ -111,6 +114,8 @@ def _of_error(machine: Machine, value: ErrorValue, name: str) -> object:
 
 
 def _of_other(machine: Machine, value: object, name: str) -> object:
+    if isinstance(value, Record | RecordClass):
+        return record_attribute(machine, value, name)
     for dialect in machine.dialects:
         found = dialect.attribute(machine, value, name)
         if found is not NOT_KNOWN:

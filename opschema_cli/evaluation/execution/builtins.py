@@ -120,6 +120,17 @@ def _dict(machine: Machine, positional: Positional, keywords: Keywords) -> objec
     return found
 
 
+def _fromkeys(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+    keys, value = [*positional, None][:2]
+    found = all_elements(machine, keys)
+    return found if isinstance(found, Opaque) else mapping_of(machine, [(key, value) for key in found])
+
+
+def _vars(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+    known = len(positional) == 1 and isinstance(positional[0], Object)
+    return machine.attribute(positional[0], "__dict__") if known else NOT_KNOWN
+
+
 def _sorted(machine: Machine, positional: Positional, keywords: Keywords) -> object:
     found = all_elements(machine, positional[0], ordered="key" in keywords)
     return found if isinstance(found, Opaque) else sorted_values(machine, found, keywords)
@@ -339,6 +350,8 @@ BUILTINS: dict[str, Builtin] = {
         "set": _set(set),
         "frozenset": _set(frozenset),
         "dict": _dict,
+        "dict.fromkeys": _fromkeys,
+        "vars": _vars,
         "sorted": _sorted,
         "min": _extreme(min),
         "max": _extreme(max),

@@ -13,6 +13,7 @@ from opschema_cli.evaluation.execution.exceptions import class_name, is_error_na
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import call_method
 from opschema_cli.evaluation.execution.objects import constructed
+from opschema_cli.evaluation.execution.records import made_record, of_class
 from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError
 from opschema_cli.evaluation.execution.standard import STANDARD, transparent
 from opschema_cli.evaluation.execution.statements import Result
@@ -24,6 +25,7 @@ from opschema_cli.evaluation.execution.values import (
     Object,
     Opaque,
     PartialCall,
+    RecordClass,
     Running,
     ValueMethod,
 )
@@ -50,6 +52,8 @@ def called(machine: Machine, function: object, positional: Sequence[object], key
         case PartialCall():
             words = {**function.keywords, **keywords}
             return machine.call(function.function, (*function.positional, *positional), words)
+        case RecordClass():
+            return made_record(machine, function, positional, keywords)
         case Object():
             return _object(machine, function, positional, keywords)
     return unknown_call(machine, function, (*positional, *keywords.values()))
@@ -164,7 +168,8 @@ def _class(machine: Machine, cls: ClassValue, positional: Sequence[object], keyw
     members = machine.evaluator.members(cls.ref)
     if members:
         return _member_with(machine, cls, members, positional)
-    return constructed(machine, cls, positional, keywords)
+    record = of_class(machine, cls, positional, keywords)
+    return record if record is not NOT_KNOWN else constructed(machine, cls, positional, keywords)
 
 
 def _member_with(

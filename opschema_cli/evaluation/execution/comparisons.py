@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+from opschema_cli.evaluation.execution.dataclass_fields import compared_fields
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.operations import is_set_of_known, special_method
@@ -19,7 +20,7 @@ from opschema_cli.evaluation.execution.plain import (
     is_plain_enum,
     performed,
 )
-from opschema_cli.evaluation.execution.values import BoundMethod, Object, Opaque
+from opschema_cli.evaluation.execution.values import BoundMethod, Object, Opaque, Record
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName
 
 _ORDER: dict[str, Callable[..., object]] = {
@@ -162,6 +163,12 @@ def _equal_members(machine: Machine, left: object, right: object) -> bool | Opaq
 
 def _equal_objects(machine: Machine, left: object, right: object) -> bool | Opaque:
     for value, other in ((left, right), (right, left)):
+        fields = compared_fields(machine, value.cls.ref) if isinstance(value, Object) else None
+        if fields is not None and isinstance(value, Object):
+            if not isinstance(other, Object) or other.cls != value.cls:
+                continue
+            names = [item.name for item in fields]
+            return _all(equal(machine, *(machine.attribute(item, name) for item in (value, other))) for name in names)
         method = special_method(machine, value, "__eq__")
         if isinstance(method, Opaque):
             return method
@@ -169,14 +176,22 @@ def _equal_objects(machine: Machine, left: object, right: object) -> bool | Opaq
             found = machine.call(method, (other,), {})
             if found is not NotImplemented:
                 return found if isinstance(found, Opaque) else machine.truth(found)
-    known = all(isinstance(item, Object) or is_ordinary(item) for item in (left, right))
+    known = all(isinstance(item, Object) or _is_known(machine, item) for item in (left, right))
     return left is right if known else machine.opaque("an object that may be equal")
+
+
+def _is_known(machine: Machine, value: object) -> bool:
+    """Whether it is known to which values another one is equal."""
+    plain = isinstance(value, Identical) and (not isinstance(value, EnumMember) or is_plain_enum(machine, value))
+    return plain or is_ordinary(value)
 
 
 def _equal_containers(machine: Machine, left: object, right: object) -> bool | Opaque:
     for item in (left, right):
         if id(item) in machine.tainted:
             return machine.opaque("a container whose contents are not known")
+    if isinstance(left, Record) or isinstance(right, Record):
+        left, right = (tuple(item) if isinstance(item, Record) else item for item in (left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return _equal_dictionaries(machine, left, right)
     if isinstance(left, tuple | list) and type(left) is type(right):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Environment, Object, PartialCall
+from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Environment, Object, PartialCall, Record
 
 
 class Copier:
@@ -31,6 +31,8 @@ class Copier:
                 self._made[id(value)] = value, table
                 table.update((key, self.copy(item)) for key, item in value.items())
                 return table
+            case Record():
+                return self._kept(value, value.rebuilt(map(self.copy, value)))
             case tuple():
                 return self._kept(value, tuple(map(self.copy, value)))
             case set():

@@ -22,6 +22,8 @@ class Field(msgspec.Struct, frozen=True):
     factory: Expr | None = None
     in_init: bool = True
     by_name_only: bool = False
+    compared: bool = True
+    """Whether it has no ``compare`` option."""
 
 
 def is_dataclass(machine: Machine, ref: ClassRef) -> bool:
@@ -45,6 +47,18 @@ def fields_of(machine: Machine, ref: ClassRef) -> list[Field] | None:
         if isinstance(item, ClassRef) and is_dataclass(machine, item):
             fields.update((field.name, field) for field in _own_fields(machine, item))
     return list(fields.values())
+
+
+def compared_fields(machine: Machine, ref: ClassRef) -> list[Field] | None:
+    """The fields that the generated ``__eq__`` of a class compares; None if its ``__eq__`` is not one of a dataclass."""
+    for item in machine.evaluator.program.lineage(ref):
+        if item.cls.body.named.get("__eq__"):
+            return None
+        if is_dataclass(machine, item):
+            plain = not any(found.keyword("eq") for found in item.cls.decorators)
+            fields = fields_of(machine, item) if plain else None
+            return fields if fields and all(field.compared for field in fields) else None
+    return None
 
 
 def _own_fields(machine: Machine, ref: ClassRef) -> Iterator[Field]:
@@ -71,7 +85,8 @@ def _field(machine: Machine, ref: ClassRef, item: Assign, by_name_only: bool) ->
     in_init = value.keyword("init")
     only = by_name_only or _is_true(value.keyword("kw_only"))
     listed = in_init is None or in_init.value is not False
-    return Field(item.target, ref, value.keyword("default"), value.keyword("default_factory"), listed, only)
+    default, factory = value.keyword("default"), value.keyword("default_factory")
+    return Field(item.target, ref, default, factory, listed, only, compared=value.keyword("compare") is None)
 
 
 def initialised(

@@ -16,6 +16,8 @@ from opschema_cli.evaluation.execution.values import (
     Native,
     Object,
     Opaque,
+    Record,
+    RecordClass,
     Running,
     Sentinel,
     TensorValue,
@@ -79,9 +81,12 @@ def _is_instance(machine: Machine, value: object, kind: object) -> bool | Opaque
         return is_subclass(machine, value.cls, kind)
     if isinstance(value, EnumMember):
         return is_subclass(machine, ClassValue(value.ref), kind)
+    if isinstance(value, Record) and isinstance(kind, ClassValue | RecordClass):
+        own = isinstance(value.cls, ClassValue) and isinstance(kind, ClassValue)
+        return is_subclass(machine, value.cls, kind) if own else value.cls is kind  # type: ignore[arg-type]
     if isinstance(value, ErrorValue):
         return catches(machine, kind, value)
-    if type(value) in _PYTHON:
+    if type(value) in _PYTHON or isinstance(value, Record):
         return _is_own(machine, value, kind, name)
     return _is_other(machine, value, kind, name)
 
@@ -139,7 +144,7 @@ def type_of(machine: Machine, positional: list[object], keywords: dict[str, obje
     if len(positional) != 1:
         return NOT_KNOWN
     value = positional[0]
-    if isinstance(value, Object):
+    if isinstance(value, Object | Record):
         return value.cls
     if isinstance(value, EnumMember):
         return ClassValue(value.ref)

@@ -11,6 +11,7 @@ from opschema_cli.evaluation.execution.values import (
     Closure,
     Object,
     Opaque,
+    Record,
     TensorValue,
 )
 from opschema_cli.evaluation.values import ExternalName
@@ -62,7 +63,7 @@ class Merger:
             return left if isinstance(left, Opaque) else Opaque(_DIFFERENT)
         match left, right:
             case tuple(), tuple() if len(left) == len(right):
-                return tuple(self.one(*pair) for pair in zip(left, right, strict=True))
+                return self._tuples(left, right)
             case list(), list() if len(left) == len(right):
                 return [self.one(*pair) for pair in zip(left, right, strict=True)]
             case dict(), dict() if list(left) == list(right):
@@ -77,6 +78,12 @@ class Merger:
                 function, this = self.one(left.function, right.function), self.one(left.this, right.this)
                 return Opaque(_DIFFERENT) if isinstance(function, Opaque) else BoundMethod(function, this)
         return self._leaves(left, right)
+
+    def _tuples(self, left: tuple[object, ...], right: tuple[object, ...]) -> object:
+        parts = tuple(self.one(*pair) for pair in zip(left, right, strict=True))
+        if isinstance(left, Record) and isinstance(right, Record):
+            return left.rebuilt(parts) if left.cls == right.cls else Opaque(_DIFFERENT)
+        return parts
 
     def _leaves(self, left: object, right: object) -> object:
         known = is_scalar(left) or isinstance(left, Identical | ExternalName | set | frozenset)

@@ -18,7 +18,7 @@ from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_d
 from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.names import is_frozen, module_scope
-from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, SuperValue
+from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, Record, SuperValue
 from opschema_cli.evaluation.values import ClassValue, EnumMember
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef, External
@@ -114,7 +114,7 @@ def object_attribute(machine: Machine, this: Object, name: str) -> object:
     return bound(machine, this, found, name)
 
 
-def bound(machine: Machine, this: Object | EnumMember, found: object, name: str) -> object:
+def bound(machine: Machine, this: Object | EnumMember | Record, found: object, name: str) -> object:
     """A member of a class as it is read from an object."""
     if isinstance(found, Object) and machine.special(found, "__get__") is not None:
         return machine.opaque(f"the attribute `{name}`, which a descriptor gives")
@@ -131,7 +131,8 @@ def bound(machine: Machine, this: Object | EnumMember, found: object, name: str)
     if "static" in kinds or found.static:
         return found
     if "class" in kinds:
-        return bound_to_class(machine, this.cls if isinstance(this, Object) else ClassValue(this.ref), found)
+        owner = ClassValue(this.ref) if isinstance(this, EnumMember) else this.cls
+        return bound_to_class(machine, owner, found) if isinstance(owner, ClassValue) else found
     return BoundMethod(found, this)
 
 

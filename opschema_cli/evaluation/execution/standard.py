@@ -13,8 +13,19 @@ from opschema_cli.evaluation.execution.dataclass_fields import fields_of, is_dat
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.operations import binary, unary
-from opschema_cli.evaluation.execution.plain import is_plain
-from opschema_cli.evaluation.execution.values import Closure, Native, Object, Opaque, PartialCall, Running
+from opschema_cli.evaluation.execution.plain import Identical, is_plain
+from opschema_cli.evaluation.execution.records import named_tuple
+from opschema_cli.evaluation.execution.subscripts import item_of
+from opschema_cli.evaluation.execution.values import (
+    Closure,
+    Native,
+    Object,
+    Opaque,
+    PartialCall,
+    Record,
+    Running,
+    TensorValue,
+)
 from opschema_cli.evaluation.limits import MAX_ELEMENTS
 from opschema_cli.evaluation.standard import TRANSPARENT
 from opschema_cli.evaluation.values import ClassValue
@@ -228,6 +239,75 @@ def _replace(machine: Machine, positional: Positional, keywords: Keywords) -> ob
     return machine.call(value.cls, (), {**given, **keywords})
 
 
+def _as(kind: type[dict[object, object]] | type[tuple[object, ...]]) -> Builtin:
+    """``dataclasses.asdict`` or ``astuple``."""
+
+    def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+        value = positional[0]
+        if len(positional) != 1 or keywords or isinstance(value, Opaque):
+            return NOT_KNOWN
+        if not isinstance(value, Object) or not fields_of(machine, value.cls.ref):
+            machine.throw(
+                "TypeError", f"{'asdict' if kind is dict else 'astuple'}() should be called on dataclass instances"
+            )
+        return _parts(machine, value, kind)
+
+    return compute
+
+
+def _parts(machine: Machine, value: object, kind: type) -> object:
+    """A value as ``asdict`` and ``astuple`` copy it."""
+    machine.spend(1)
+    if id(value) in machine.tainted:
+        return machine.opaque("a container whose contents are not known")
+    if isinstance(value, Object):
+        fields = fields_of(machine, value.cls.ref)
+        if not fields:
+            return machine.opaque("the copy of a value")
+        pairs = [(item.name, _parts(machine, machine.attribute(value, item.name), kind)) for item in fields]
+        return dict(pairs) if kind is dict else tuple(item for _, item in pairs)
+    if isinstance(value, Record):
+        return value.rebuilt(_parts(machine, item, kind) for item in value)
+    if isinstance(value, list | tuple):
+        return type(value)([_parts(machine, item, kind) for item in value])
+    if isinstance(value, dict):
+        return {key: _parts(machine, item, kind) for key, item in value.items()}
+    return value if isinstance(value, Opaque | Identical | TensorValue) else _deepcopy(machine, [value], {})
+
+
+def _itemgetter(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+    return _getter(machine, positional, item_of)
+
+
+def _attrgetter(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+    if not all(isinstance(name, str) for name in positional):
+        return NOT_KNOWN
+
+    return _getter(machine, positional, _path_of)
+
+
+def _path_of(machine: Machine, value: object, path: object) -> object:
+    for name in str(path).split("."):
+        value = machine.attribute(value, name)
+    return value
+
+
+def _getter(machine: Machine, keys: list[object], read: Callable[[Machine, object, object], object]) -> object:
+    def get(call: Call) -> object:
+        (value,) = call.positional
+        found = tuple(read(machine, value, key) for key in keys)
+        return found if len(found) > 1 else found[0]
+
+    return Native("getter", get) if keys else NOT_KNOWN
+
+
+def _methodcaller(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+    name, *arguments = positional
+    if not isinstance(name, str):
+        return NOT_KNOWN
+    return Native(name, lambda call: machine.call(machine.attribute(call.positional[0], name), arguments, keywords))
+
+
 def _operator(word: str) -> Builtin:
     def compute(machine: Machine, positional: Positional, keywords: Keywords) -> object:
         if len(positional) == 1:
@@ -277,9 +357,15 @@ _FUNCTIONS: dict[str, Builtin] = {
     "warnings.warn": _nothing,
     "copy.copy": _copy,
     "copy.deepcopy": _deepcopy,
+    "collections.namedtuple": named_tuple,
+    "dataclasses.asdict": _as(dict),
+    "dataclasses.astuple": _as(tuple),
     "dataclasses.fields": _fields,
     "dataclasses.is_dataclass": _is_dataclass,
     "dataclasses.replace": _replace,
+    "operator.itemgetter": _itemgetter,
+    "operator.attrgetter": _attrgetter,
+    "operator.methodcaller": _methodcaller,
     "staticmethod": _static,
     **{f"operator.{name}": _operator(word) for name, word in _OPERATORS.items()},
     **{f"operator.{name}": _comparison(word) for name, word in _COMPARISONS.items()},

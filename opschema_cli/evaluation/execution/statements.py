@@ -16,6 +16,7 @@ from opschema_cli.evaluation.execution.exceptions import catches
 from opschema_cli.evaluation.execution.functions import defined
 from opschema_cli.evaluation.execution.joins import joined, may_join
 from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.matching import Matcher
 from opschema_cli.evaluation.execution.names import imported
 from opschema_cli.evaluation.execution.operations import augmented
 from opschema_cli.evaluation.execution.raising import raised
@@ -185,6 +186,20 @@ def _if(machine: Machine, scope: Environment, item: Statement) -> Steps:
     return (yield from run(machine, scope, item.blocks[0] if holds else item.blocks[1]))
 
 
+def _match(machine: Machine, scope: Environment, item: Statement) -> Steps:
+    value = machine.evaluate(scope, item.exprs[0])
+    for case in item.blocks[0]:
+        machine.at(scope.body, case)
+        matcher = Matcher(machine, scope, case)
+        if not matcher.matches(value):
+            continue
+        for name, part in matcher.bound.items():
+            bind_name(machine, scope, name, part)
+        if not case.exprs or machine.truth(machine.evaluate(scope, case.exprs[0])):
+            return (yield from run(machine, scope, case.blocks[0]))
+    return None
+
+
 def _while(machine: Machine, scope: Environment, item: Statement) -> Steps:
     while True:
         value = machine.evaluate(scope, item.exprs[0])
@@ -349,6 +364,7 @@ def _contexts(machine: Machine, scope: Environment, item: Statement, pairs: list
 
 _COMPOUND: dict[str, Callable[[Machine, Environment, Statement], Steps]] = {
     "if": _if,
+    "match": _match,
     "while": _while,
     "for": _for,
     "try": _try,

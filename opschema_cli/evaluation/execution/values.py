@@ -6,7 +6,7 @@ of enumerations and names of other packages are those of :mod:`opschema_cli.eval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -54,6 +54,32 @@ class Object(msgspec.Struct, eq=False):
 
     def __repr__(self) -> str:
         return f"Object({self.cls.ref.name}, {self.attributes})"
+
+
+class RecordClass(msgspec.Struct, frozen=True, eq=False):
+    """A class that ``collections.namedtuple`` makes; ``defaults`` are those of its last fields."""
+
+    name: str
+    fields: tuple[str, ...]
+    defaults: tuple[object, ...] = ()
+
+
+class Record(tuple[object, ...]):
+    """A named tuple; its class is that of a workspace, or made by ``collections.namedtuple``."""
+
+    cls: ClassValue | RecordClass
+    fields: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kind: ClassValue | RecordClass, fields: tuple[str, ...], values: Iterable[object]) -> Record:
+        """A named tuple of a class."""
+        made = cls(values)
+        made.cls, made.fields = kind, fields
+        return made
+
+    def rebuilt(self, values: Iterable[object]) -> Record:
+        """The same with other values."""
+        return Record.of(self.cls, self.fields, values)
 
 
 class Sentinel(msgspec.Struct, eq=False):
