@@ -13,13 +13,14 @@ from opschema_cli.globs import Glob, MalformedPattern, read_glob
 
 class _Pattern(msgspec.Struct, frozen=True):
     """``ignores`` is False of one that begins with ``!``; ``folders`` of one that ends with a slash. One without a slash in it
-    is matched with the last part of a path.
+    is matched with the last part of a path. ``end`` is the last letter of every path that it matches; empty if it may be any.
     """
 
     glob: Glob
     ignores: bool
     folders: bool
     anywhere: bool
+    end: str
 
     def matches(self, path: str) -> bool:
         """Whether a path is matched."""
@@ -32,6 +33,7 @@ class IgnoreSpec:
     def __init__(self, patterns: Sequence[_Pattern]) -> None:
         self._patterns = patterns
         self._folders: dict[str, bool | None] = {"": None}
+        self._by_end: dict[str, list[_Pattern]] = {}
 
     def verdict(self, path: str) -> bool | None:
         """Whether a path is ignored; None if no pattern speaks of it. A folder ends with a slash.
@@ -60,10 +62,16 @@ class IgnoreSpec:
         return self._folders[path]
 
     def _last(self, path: str, *, is_folder: bool) -> bool | None:
-        for pattern in reversed(self._patterns):
+        for pattern in self._ending(path[-1:]):
             if (is_folder or not pattern.folders) and pattern.matches(path):
                 return pattern.ignores
         return None
+
+    def _ending(self, letter: str) -> list[_Pattern]:
+        """The patterns that may match paths with this last letter, the last one first."""
+        if letter not in self._by_end:
+            self._by_end[letter] = [item for item in reversed(self._patterns) if item.end in ("", letter)]
+        return self._by_end[letter]
 
 
 def glob_spec(patterns: Iterable[str], where: str = "pattern") -> IgnoreSpec:
@@ -91,4 +99,5 @@ def _read(line: str) -> Iterator[_Pattern]:
     body = text[:-1] if folders else text
     if not body.strip("/"):
         raise MalformedPattern
-    yield _Pattern(read_glob(body.removeprefix("/")), ignores, folders, "/" not in body)
+    end = body[-1] if body[-1] not in "*?]/" else ""
+    yield _Pattern(read_glob(body.removeprefix("/")), ignores, folders, "/" not in body, end)

@@ -158,9 +158,12 @@ class Project:
 
     def source(self, path: str) -> Source | None:
         """A file's text; None, with a diagnostic, if it cannot be read."""
+        return self._source_of(path, self.workspace.source)
+
+    def _source_of(self, path: str, read: Callable[[str], Source]) -> Source | None:
         self.inputs.add(path)
         try:
-            return self.workspace.source(path)
+            return read(path)
         except ReadError as error:
             self._problem(UNREADABLE, path, f"this file cannot be read: {error.reason}", 0)
             return None
@@ -192,12 +195,12 @@ class Project:
     def _source_values(
         self, reading: Reading[Any, T], paths: Iterable[str], read: Callable[[Source], T | None]
     ) -> Iterator[tuple[str, T]]:
-        """The values of a reading for texts of files. Texts whose value is known are not read."""
+        """The values of a reading for texts of files. Texts whose value is known are not read, and none is kept."""
         asked = list(dict.fromkeys(paths))
         self.inputs.update(asked)
 
         def value_of(path: str) -> T | None:
-            source = self.source(path)
+            source = self._source_of(path, self.workspace.peek_source)
             return read(source) if source is not None else None
 
         return self._values(reading, asked, self.workspace.digest, value_of)

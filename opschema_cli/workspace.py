@@ -1,4 +1,7 @@
-"""The repository under lint: its root, its files, an overlay of unsaved text. All reading goes through here."""
+"""The repository under lint: its root, its files, an overlay of unsaved text. All reading goes through here.
+
+It is one module because it is one class: every way to read a file shares its record of what was asked.
+"""
 
 from __future__ import annotations
 
@@ -354,13 +357,23 @@ class Workspace:
             ReadError: see :meth:`data`; or it is not text in its encoding.
         """
         if path not in self._sources:
-            data = self.data(path)
-            try:
-                text, encoding = decode(data, python=is_python(path))
-            except DecodeError as error:
-                raise ReadError(path, error.reason, error.offset) from None
-            self._sources[path] = Source(path, text, encoding, self.digest(path))
+            self._sources[path] = self.peek_source(path)
         return self._sources[path]
+
+    def peek_source(self, path: str) -> Source:
+        """A file's text, not kept unless it has been asked for.
+
+        Raises:
+            ReadError: the file cannot be read, or its text cannot be decoded.
+        """
+        if path in self._sources:
+            return self._sources[path]
+        data = self.data(path)
+        try:
+            text, encoding = decode(data, python=is_python(path))
+        except DecodeError as error:
+            raise ReadError(path, error.reason, error.offset) from None
+        return Source(path, text, encoding, self.digest(path))
 
     def relative(self, path: Path) -> str:
         """``path`` as the workspace names it.

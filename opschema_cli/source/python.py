@@ -380,7 +380,7 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
         """This scope and all nested ones."""
         yield self
         for function in self.functions:
-            yield from function.body.walk()
+            yield from function.peek_body().walk()
         for cls in self.classes:
             yield from cls.body.walk()
 

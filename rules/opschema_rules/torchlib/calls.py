@@ -118,7 +118,7 @@ def _outermost(scope: Scope) -> Iterator[Function]:
 
 def _used(file: PythonFile) -> list[str]:
     """The words of what each outermost function of a file calls, passes, assigns and imports."""
-    return [" ".join(sorted(_words_used(function.body))) for function in _outermost(file.body)]
+    return [" ".join(sorted(_words_used(function.peek_body()))) for function in _outermost(file.body)]
 
 
 def _words_used(body: Scope) -> set[str]:

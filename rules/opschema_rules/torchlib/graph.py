@@ -134,7 +134,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     events = walker.walk_all()
     tree.api_calls += api_calls(events)
     join.join(events, _cpp(project, options))
-    callers = files_that_call(project, tree.operators, set(modules) - set(paths))
+    callers = files_that_call(project, tree.operators, set(modules) - set(paths), paths)
     project.load_python(callers)
     finder = CallFinder(evaluator, join, tree.operators)
     for asked in (paths, callers):  # the latter are parsed meanwhile

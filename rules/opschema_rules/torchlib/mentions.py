@@ -61,11 +61,15 @@ _MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str])
 
 
 class Helper(msgspec.Struct, frozen=True):
-    """A function or class by whose call another file may register."""
+    """A function or class by whose call another file may register: of a class that does so by some of its methods alone,
+    ``registrars``, the ``others`` are those that do not.
+    """
 
     path: str
     name: str
     is_class: bool = False
+    registrars: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
 
 def files_that_use(project: Project, helpers: Iterable[Helper], paths: Iterable[str]) -> list[str]:
@@ -91,17 +95,74 @@ def _uses(project: Project, path: str, helpers: Iterable[Helper]) -> bool:
 
 def is_used(code: str, helper: Helper) -> bool:
     """Whether code without its imports uses a helper for more than annotations and type tests, by its text alone."""
-    name = re.escape(helper.name)
-    return helper.name in code and re.search((_CLASS_USE if helper.is_class else _USE).format(name), code) is not None
+    if helper.name not in code:
+        return False
+    places = re.finditer(rf"\b{re.escape(helper.name)}\b", code)
+    if not helper.is_class:
+        return next(places, None) is not None
+    by_others = False
+    for place in places:
+        member = _member(code, place)
+        if member is not None and member not in helper.others:
+            return True
+        by_others = by_others or member is not None
+    return by_others and any(f".{name}" in code for name in helper.registrars)
 
 
-_USE = r"\b{0}\b"
-_CLASS_USE = r"\b{0}\s*[(.]|(?:@|=\s*|\bpartial\()[\w.]*\b{0}\b|\bclass\s+\w+\([^)]*\b{0}\b"
+def _member(code: str, place: re.Match[str]) -> str | None:
+    """The attribute of a class that is used at a mention of it, empty for the class itself; None of an annotation and the like."""
+    after = _AFTER.match(code, place.end())
+    if after is not None:
+        return after["member"] or ""
+    return "" if _BEFORE.search(code, max(0, place.start() - _REACH), place.start()) else None
 
 
-def files_that_call(project: Project, operators: Iterable[Operator], paths: Iterable[str]) -> list[str]:
-    """The files among some that import what may be an operator, or name it behind ``torch.ops``."""
-    return _mentioning(project, words_of_operators(operators), paths)
+_AFTER = re.compile(r"\s*(?:\(|\.\s*(?P<member>\w*))")
+_BEFORE = re.compile(r"(?:@|=\s*|\bpartial\()[\w.]*\Z|\bclass\s+\w+\([^)]*\Z")
+_REACH = 400
+"""Characters before a mention of a class in which it is decided what it is used for."""
+
+
+def files_that_call(
+    project: Project, operators: Iterable[Operator], paths: Iterable[str], registering: Iterable[str]
+) -> list[str]:
+    """The files among some that name an operator behind ``torch.ops``, or import the function or variable that may be one, from
+    among them or those that register.
+    """
+    operators, paths = list(operators), list(paths)
+    words = words_of_operators(operators)
+    if not words:
+        return []
+    held = project.readings(_HELD, [*paths, *registering])
+    made = {name for names in held.values() for name in words.intersection(names)}
+    made.update(name for operator in operators for name in _function_names(operator))
+    found = project.readings(_MENTIONS, paths)
+    behind = project.readings(_BEHIND_OPS, paths)
+    return sorted(
+        path for path, names in found.items() if not (made.isdisjoint(names) and words.isdisjoint(behind.get(path, ())))
+    )
+
+
+def _behind_ops(text: str) -> list[str]:
+    """The words behind ``torch.ops``."""
+    return sorted({word for names in _OPS.findall(text) for word in names.split(".")})
+
+
+def _held(text: str) -> list[str]:
+    """The names to which something of ``torch.ops`` is assigned on one line, or on two."""
+    if "torch.ops" not in text:
+        return []
+    found: set[str] = set()
+    before = ""
+    for line in text.splitlines():
+        if "torch.ops" in line:
+            found.update(_WORD.findall((line if "=" in line else before).partition("=")[0]))
+        before = line
+    return sorted(found)
+
+
+_BEHIND_OPS = Reading("torchlib words behind torch.ops", _behind_ops, list[str])
+_HELD = Reading("torchlib names of torch.ops", _held, list[str])
 
 
 def files_that_mention(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:
@@ -111,19 +172,19 @@ def files_that_mention(project: Project, words: Iterable[str], paths: Iterable[s
     return sorted(path for path, names in found.items() if any(name in wanted or name.endswith(".*") for name in names))
 
 
-def _mentioning(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:
-    wanted = set(words)
-    found = project.readings(_MENTIONS, paths) if wanted else {}
-    return sorted(path for path, names in found.items() if not wanted.isdisjoint(names))
-
-
 def words_of_operators(operators: Iterable[Operator]) -> frozenset[str]:
-    """The words by which the operators may be called: their names without namespace and overload, and those of their functions."""
+    """The words by which the operators may be called: their names without namespace and overload, and those of the functions that
+    ``custom_op`` makes operators of.
+    """
     return frozenset(word for operator in operators for word in _words_of(operator) if word)
 
 
 def _words_of(operator: Operator) -> Iterator[str]:
     yield from (name.partition("::")[2].partition(".")[0] for name in operator.names or ())
+    yield from _function_names(operator)
+
+
+def _function_names(operator: Operator) -> Iterator[str]:
     body = operator.definition.function
-    if body is not None and body.function is not None:
+    if operator.definition.api in ("custom_op", "triton_op") and body is not None and body.function is not None:
         yield body.function.name

@@ -39,6 +39,7 @@ class Words:
         self._common: set[str] = set()
         self._found: list[str] = []  # the same, in the order in which they were found
         self._registrars: dict[str, set[str]] = {}
+        self._makers: set[str] = set()
 
     def add(self, files: Iterable[PythonFile]) -> None:
         """Take in files, and what the words of all files become by them."""
@@ -63,6 +64,10 @@ class Words:
         """The words of one file; empty when it was not added."""
         return frozenset(self._known(self._outlines[path], self._own[path])) if path in self._own else frozenset()
 
+    def registrars(self, name: str) -> frozenset[str] | None:
+        """The methods by which classes of a name register; None if they do so when they are made or called."""
+        return frozenset(self._registrars.get(name, ())) if name not in self._makers else None
+
     def _known(self, outline: Outline, own: set[str]) -> set[str]:
         """A file's own words, and those of all files that its imports lead to."""
         return own | (self._common & outline.importable)
@@ -78,6 +83,8 @@ class Words:
             found = {method for method, called in methods if not called.isdisjoint(known)}
             if found:
                 self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
+                if any(method.startswith("__") for method in found):
+                    self._makers.add(name)
                 words.add(name)
                 self._share_with_all({name})
 
@@ -142,7 +149,7 @@ class _Reader:
         return called
 
     def _function(self, function: Function) -> set[str]:
-        called = self.read(function.body)
+        called = self.read(function.peek_body())
         self.functions.append((function.name, frozenset(called)))
         return called
 

@@ -289,7 +289,15 @@ def helpers(files: Iterable[PythonFile], words: Words) -> Iterator[Helper]:
         for item in public(file):
             plain = isinstance(item, Function) and not item.params
             if item.name in own and not plain and len(item.name) > 3 and item.name not in ("main", "forward"):
-                yield Helper(file.path, item.name, isinstance(item, Class))
+                yield _helper(file, item, words)
+
+
+def _helper(file: PythonFile, item: Function | Class, words: Words) -> Helper:
+    registrars = words.registrars(item.name) if isinstance(item, Class) else None
+    if registrars is None or not isinstance(item, Class):
+        return Helper(file.path, item.name, isinstance(item, Class))
+    others = frozenset(method.name for method in item.body.functions) - registrars
+    return Helper(file.path, item.name, True, registrars, others)
 
 
 def _is_decorated(function: Function, words: frozenset[str]) -> bool:

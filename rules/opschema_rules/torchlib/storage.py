@@ -100,8 +100,8 @@ def _statements(function: Function | None) -> Iterator[Statement]:
     """The statements of a function and of those written in it."""
     if function is not None:
         yield from all_statements(function.statements)
-        for inner in (item for scope in function.body.walk() for item in scope.functions):
-            yield from all_statements(inner.statements)
+        for inner in (item for scope in function.peek_body().walk() for item in scope.functions):
+            yield from all_statements(inner.peek_statements())
 
 
 def sharing(expr: Expr | None, tensors: Tensors) -> str:
