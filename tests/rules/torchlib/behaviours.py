@@ -46,6 +46,49 @@ SETUPS = (
     (KEYWORD, "ctx, inputs, keyword_only_inputs, output", "x, a = inputs"),
     (KEYWORD, "ctx, inputs, kwargs, output", "pass"),
 )
+MIXED = "x: Tensor, a: float = 2.0, *, b: int = 1"
+SAVED = (
+    *(
+        "x, a",
+        "x, None",
+        "inputs",
+        "*inputs",
+        "[x]",
+        "(x, x)",
+        "x.shape",
+        "x.dtype",
+        "1",
+        "'a'",
+        "output",
+        "*(x, a)",
+        "*[x]",
+    ),
+    *(
+        "inputs[0]",
+        "inputs[1]",
+        "keyword_only_inputs['b']",
+        "keyword_only_inputs",
+        "torch.tensor(a)",
+        "f'{a}'",
+        "x * a",
+    ),
+    *("x.shape[0:0]", "[item for item in inputs]", "x[0]", "inputs[0].detach()"),
+)
+SAVED_RESULTS = (
+    (" -> Tuple[Tensor, Tensor]", "x.clone(), x + 1", "output"),
+    (" -> Tuple[Tensor, Tensor]", "x.clone(), x + 1", "*output"),
+    (" -> Tuple[Tensor, int]", "x.clone(), 3", "*output"),
+    (" -> List[Tensor]", "[x.clone()]", "output"),
+)
+SAVING = (
+    *("a = torch.tensor(inputs[1])\n    SAVE(a)", "a = inputs[1]\n    SAVE(a)", "SAVE(inputs[1])\n    SAVE(inputs[0])"),
+    *(
+        "a = inputs[1]\n    if a is not None:\n        a = x = inputs[0]\n    SAVE(a)",
+        "inputs = inputs[:1]\n    SAVE(*inputs)",
+    ),
+    *("x, a = inputs\n    if a > 5:\n        SAVE(a)", "x, a = inputs\n    for a in [x]:\n        pass\n    SAVE(a)"),
+    *("x, a = inputs\n    a = None\n    SAVE(x, a)", "b, c = inputs\n    SAVE(b)", "x, ctx.a = inputs\n    SAVE(x)"),
+)
 DEFINED = """torch.library.define("NS::f", "(Tensor x, int a=1) -> Tensor")
 
 
@@ -71,6 +114,7 @@ def autograd(collector: CaseCollector) -> None:
         setup = f"def setup({given}):\n    {body}\n\n\nf.register_autograd(backward, setup_context=setup)\n"
         text = op(parameters) + _backward("g" if parameters == KEYWORD else "g, None") + setup
         collector.add(f"setup {given} {body}", text, Probe("backward", "f(x)"), Probe("backward", "f(x, a=3)"))
+    _saved(collector)
     plain, both = _backward("g") + register, _backward("g", "ctx, g, h") + register
     two = op("x: Tensor", " -> Tuple[Tensor, Tensor]", "return x.clone(), x + 1")
     collector.add("backward one of two", two + plain, Probe("backward", "f(x)"))
@@ -95,6 +139,30 @@ def autograd(collector: CaseCollector) -> None:
         text = DEFINED + _backward(gives) + 'torch.library.register_autograd("NS::f", backward)\n'
         calls = ("torch.ops.NS.f(x)", "torch.ops.NS.f(x, 2)")
         collector.add(f"backward of a definition {gives}", text, *(Probe("backward", call) for call in calls))
+
+
+def _saved(collector: CaseCollector) -> None:
+    """Values that `setup_context` saves."""
+    bodies = [(f"x, a = inputs\n    SAVE({values})", values) for values in SAVED] + [(body, body) for body in SAVING]
+    for body, title in bodies:
+        collector.add(f"save {title}", _saving(op(MIXED), body, "g, None"), Probe("backward", "f(x)"))
+    perhaps = _saving(op("x: Tensor, a: Optional[float] = None"), "SAVE(*inputs)", "g[0], None", keywords="")
+    collector.add("save an optional", perhaps, Probe("backward", "f(x)"), Probe("backward", "f(x, 1.0)"))
+    for returns, value, saved in SAVED_RESULTS:
+        made = op("x: Tensor", returns, f"return {value}")
+        text = _saving(made, f"SAVE({saved})", "g[0][0] if isinstance(g[0], list) else g[0]", keywords="")
+        collector.add(f"save {saved}{returns}", text, Probe("backward", "f(x)"))
+
+
+def _saving(made: str, body: str, gives: str, keywords: str = ", keyword_only_inputs") -> str:
+    body = body.replace("SAVE", "ctx.save_for_backward")
+    setup = f"def setup(ctx, inputs, output{keywords}):\n    {body}\n\n\n"
+    return (
+        made
+        + _backward(gives, "ctx, *g" if not keywords else "ctx, g")
+        + setup
+        + "f.register_autograd(backward, setup_context=setup)\n"
+    )
 
 
 ALIKE = "torch.empty_like(x)"

@@ -110,6 +110,7 @@ KINDS: tuple[tuple[str, str], ...] = (
         "arguments",
     ),
     (r"incorrect number of gradients", "gradient-count"),
+    (r"save_for_backward can only save variables", "saved-value"),
     (
         r"a gradient different than None|a non-None gradient|expected Variable or None|of the same structure as the inputs",
         "gradient-value",

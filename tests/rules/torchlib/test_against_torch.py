@@ -62,6 +62,7 @@ FINDS: Mapping[str, frozenset[tuple[str, str]]] = {
     "REG304": _of("backward", "unpacking"),
     "REG306": _of("registration", "non-functional"),
     "REG307": _of("backward", "gradient-value"),
+    "REG308": _of("backward", "saved-value"),
     "REG401": _of("real", "call-arguments"),
     "REG402": _of("real", "alias"),
     "REG403": _of("real", "undeclared-mutation"),

@@ -8,7 +8,7 @@ from opschema_cli.testing import lint_files
 from opschema_rules.torchlib.examples import example_files
 from opschema_rules.torchlib.pack import PACK
 
-CODES = ["REG301", "REG302", "REG303", "REG304", "REG305", "REG306"]
+CODES = ["REG301", "REG302", "REG303", "REG304", "REG305", "REG306", "REG308"]
 
 OP = """
 @torch.library.custom_op("kit::f", mutates_args=())
@@ -219,3 +219,12 @@ def test_a_fallthrough_is_no_fake_and_no_gradient() -> None:
     assert codes("torch.library.fallthrough_kernel", "Meta") == ["REG206"], "a call under FakeTensorMode fails"
     assert codes("torch.library.fallthrough_kernel", "Autograd") == ["REG206"]
     assert codes("f", "Meta") == []
+
+
+def test_only_tensors_are_saved() -> None:
+    setup = "def setup(ctx, inputs, output):\n    x, y, a = inputs\n    ctx.save_for_backward(x, a, *inputs, [y])"
+    ends = "to `save_for_backward`, which takes tensors and `None`: every call that needs gradients fails;"
+    assert told(setup + BACKWARD) == [
+        ("REG308", place, f"`setup_context` passes {what} {ends} store it as an attribute of `ctx`")
+        for place, what in (("a", "`a`, which is `SymInt`,"), ("inputs", "`a`, which is `SymInt`,"), ("[y]", "a list"))
+    ]
