@@ -19,6 +19,7 @@ from benchmarks.torch_signatures import Candidate, candidates, functions, method
 from opschema_cli.evaluation.tensors.table import TABLE
 
 PROCESSES = 2
+_LIMITS = ("bits", "min", "max", "eps", "tiny", "smallest_normal", "resolution")
 
 
 def probe(operators: frozenset[str] = frozenset(), seed: int = 0) -> Iterator[tuple[Candidate, Fit | None, str]]:
@@ -80,6 +81,22 @@ def aliases() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def limits() -> dict[str, dict[str, int | float]]:
+    """The attributes of ``torch.finfo`` or ``torch.iinfo`` of each dtype that has them."""
+    found = {name: _limits(getattr(torch, name)) for name in DTYPES}
+    return {name: values for name, values in found.items() if values}
+
+
+def _limits(dtype: torch.dtype) -> dict[str, int | float]:
+    for kind in (torch.iinfo, torch.finfo):
+        try:
+            info = kind(dtype)
+            return {name: getattr(info, name) for name in _LIMITS if hasattr(info, name)}
+        except (TypeError, RuntimeError):
+            continue
+    return {}
+
+
 def table(found: list[tuple[Candidate, Fit]]) -> dict[str, object]:
     """The table as JSON."""
     maps = sorted({item for _, fit in found for item in fit.maps})
@@ -104,6 +121,7 @@ def table(found: list[tuple[Candidate, Fit]]) -> dict[str, object]:
         ),
         "methods": " ".join(name for name in methods() if name in operators),
         "operators": dict(sorted(operators.items())),
+        "limits": limits(),
     }
 
 

@@ -63,7 +63,11 @@ x.dtype == torch.half ; isinstance(x, torch.Tensor) ; torch.is_tensor(x)
 torch.promote_types(torch.int8, torch.float16) ; x.nelement() ; torch.result_type(i, 1.5)
 torch.broadcast_shapes((2, 1), (3,)) ; torch.numel(x) ; [item.shape for item in x] ; torch.Size([1, 2])
 torch.ops.aten.mul.Tensor(x, 2) ; torch.special.expit(x) ; x.bfloat16().sum(-1, dtype=torch.float32)
-torch.index_select(m, 1, i) ; x.norm(2, 1) ; x.mul(2).sum(1).view(-1)
+x.view(torch.int8) ; x.view(dtype=torch.int32) ; x.view(torch.float32).view(torch.bfloat16) ; y.view(torch.float64)
+s.view(torch.int64) ; s.view(torch.int8) ; torch.finfo(torch.half).max ; torch.finfo().eps ; torch.iinfo(torch.uint8).min
+torch.finfo(x.dtype).dtype ; torch.iinfo(torch.int64).bits ; torch.finfo(torch.int8) ; torch.iinfo(torch.bool)
+torch.iinfo(i.dtype).max - 1 ; torch.finfo(torch.complex64).tiny ; torch.index_select(m, 1, i) ; x.norm(2, 1)
+x.mul(2).sum(1).view(-1)
 """
 CASES = [item.strip() for line in EXPRESSIONS.splitlines() for item in line.split(" ; ") if item.strip()]
 
@@ -100,7 +104,7 @@ def test_expressions_give_what_torch_gives() -> None:
         scope = {"torch": torch, "F": torch.nn.functional, **tensors}
         try:
             expected = _metadata(eval(case.replace(', device="cuda"', ""), scope))
-        except (RuntimeError, IndexError, ValueError) as error:
+        except (RuntimeError, IndexError, ValueError, TypeError) as error:
             expected = type(error).__name__
         if isinstance(outcome, Unresolved):
             unknown.append((case, outcome.reason))

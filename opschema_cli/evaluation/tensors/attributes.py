@@ -8,7 +8,7 @@ from math import prod
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call
 from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
 from opschema_cli.evaluation.tensors.promotion import is_floating
-from opschema_cli.evaluation.tensors.sizes import axis, broadcast
+from opschema_cli.evaluation.tensors.sizes import RefusedError, axis, broadcast
 
 SIZES: Mapping[str, int] = {
     **dict.fromkeys(("bool", "uint8", "int8", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"), 1),
@@ -102,7 +102,7 @@ CASTS: Mapping[str, str] = {
 }
 """Methods that convert a tensor to a dtype."""
 
-COPIES = frozenset({"cpu", "cuda", "to", "type", "contiguous", "requires_grad_", "pin_memory", "type_as", "view_dtype"})
+COPIES = frozenset({"cpu", "cuda", "to", "type", "contiguous", "requires_grad_", "pin_memory", "type_as"})
 """Methods whose result has the shape of the tensor, and a dtype that an argument may name."""
 
 
@@ -117,6 +117,27 @@ def converted(tensor: TensorValue, values: tuple[object, ...]) -> TensorValue:
         if isinstance(value, Opaque):
             dtype = None
     return TensorValue(tensor.shape, dtype)
+
+
+def viewed_as(tensor: TensorValue, dtype: str) -> TensorValue | Opaque:
+    """``tensor.view(dtype)``: the last size changes with the size of an element.
+
+    Raises:
+        RefusedError: the last dimension does not hold elements of that size.
+    """
+    old, new = SIZES.get(tensor.dtype or ""), SIZES.get(dtype)
+    if old is None or new is None:
+        return Opaque("the size of an element")
+    if old == new:
+        return TensorValue(tensor.shape, dtype)
+    if not tensor.shape:
+        raise RefusedError(f"self.dim() cannot be 0 to view {tensor.dtype} as {dtype}")
+    last = tensor.shape[-1]
+    if not isinstance(last, int):
+        return TensorValue((*tensor.shape[:-1], Opaque("a size")), dtype)
+    if last * old % new:
+        raise RefusedError(f"self.size(-1) must be divisible by {new // old} to view {tensor.dtype} as {dtype}")
+    return TensorValue((*tensor.shape[:-1], last * old // new), dtype)
 
 
 def shapes_broadcast(call: Call) -> object:

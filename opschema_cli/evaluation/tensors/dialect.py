@@ -21,8 +21,10 @@ from opschema_cli.evaluation.tensors.attributes import (
     dtype_attribute,
     shapes_broadcast,
     size_of,
+    viewed_as,
 )
 from opschema_cli.evaluation.tensors.calls import call_operator
+from opschema_cli.evaluation.tensors.limits import DtypeLimits, finfo, iinfo, limit
 from opschema_cli.evaluation.tensors.promotion import is_floating, number_dtype, promote, promoted
 from opschema_cli.evaluation.tensors.sizes import OpenSizeError, RefusedError
 from opschema_cli.evaluation.tensors.subscripts import subscripted
@@ -89,6 +91,8 @@ def _calling(operator: str) -> ExternalFunction:
 
 def operated(machine: Caller, operator: str, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
     """The result of an operator of the table; exceptions of torch are raised in the executed code."""
+    if operator == "view" and any(isinstance(item, DtypeValue) for item in (*positional[1:], *keywords.values())):
+        return _viewed(Call(machine, tuple(positional), keywords))
     out = keywords.get("out")
     words = {name: _known(value) for name, value in keywords.items() if name != "out"}
     try:
@@ -103,6 +107,15 @@ def operated(machine: Caller, operator: str, positional: Sequence[object], keywo
         return found
     known = isinstance(out, TensorValue) and isinstance(found, TensorValue) and out.shape == found.shape
     return out if known else machine.stop("`out` has another shape")
+
+
+def _viewed(call: Call) -> object:
+    """``tensor.view(dtype)``."""
+    found = call.bound("self", "dtype") or {}
+    tensor, dtype = found.get("self"), found.get("dtype")
+    if not isinstance(tensor, TensorValue) or not isinstance(dtype, DtypeValue):
+        return NOT_KNOWN
+    return _guarded(call, lambda: viewed_as(tensor, dtype.name))
 
 
 def _known(value: object) -> object:
@@ -197,6 +210,8 @@ def _first(call: Call) -> object:
 
 
 _OWN: Mapping[str, ExternalFunction] = {
+    "finfo": finfo,
+    "iinfo": iinfo,
     "tensor": _tensor,
     "as_tensor": _tensor,
     "Size": _size,
@@ -225,6 +240,8 @@ def _value(name: str) -> object:
 def _attribute(machine: Caller, value: object, name: str) -> object:
     if isinstance(value, DtypeValue):
         return dtype_attribute(value.name, name)
+    if isinstance(value, DtypeLimits):
+        return limit(machine, value, name)
     if isinstance(value, tuple) and value and all(isinstance(item, TensorValue) for item in value):
         return _part(machine, value, name)
     return _of_tensor(machine, value, name) if isinstance(value, TensorValue) else NOT_KNOWN

@@ -73,6 +73,8 @@ class Table(msgspec.Struct, frozen=True, dict=True):
     """Names of functions under ``torch.``, separated by spaces."""
     methods: str
     operators: dict[str, tuple[Overload, ...]]
+    limits: dict[str, dict[str, int | float]]
+    """The attributes of ``torch.finfo`` or ``torch.iinfo`` of each dtype that has them."""
 
     def mapped(self, text: str, dtype: str | None) -> str | None:
         """The dtype that comes out of a map for a dtype; None if it is not known."""
