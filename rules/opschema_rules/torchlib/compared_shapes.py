@@ -52,11 +52,15 @@ class ComparedShapes:
         program = tree.evaluator.program
         self._known = CodeValues(tree.project, program, "torchlib shapes", Compared)
         self._executors: dict[str, tuple[Executor, TileLang]] = {}
+        self._fakes = _fakes_by_name(tree)
+        self._fake_names = sorted(f"{name} {_name(body)}" for name, body in self._fakes.items())
 
     def compared(self, schema: OperatorSchema, fake: Body, kernel: Body) -> Compared:
         """The comparison of a fake and a kernel of an operator."""
         group = self._known.group(fake.file.path)
-        key = content_digest(f"{schema} {_place(fake)} {_place(kernel)}".encode("utf-8", "surrogatepass"))
+        key = content_digest(
+            f"{schema} {_place(fake)} {_place(kernel)} {self._fake_names}".encode("utf-8", "surrogatepass")
+        )
         found = group.get(key)
         if found is None:
             found = self._compared(group, schema, fake, kernel)
@@ -74,14 +78,18 @@ class ComparedShapes:
 
     def _executor(self, path: str, group: Group[Compared]) -> tuple[Executor, TileLang]:
         """The executor for the fakes of one file, whose program records what is read."""
+        from opschema_cli.evaluation.execution.dialect import ExecutionDialect
         from opschema_cli.evaluation.execution.executor import Executor
         from opschema_cli.evaluation.tensors.dialect import TORCH
+        from opschema_rules.torchlib.fake_calls import FakeCalls
         from opschema_rules.torchlib.tilelang import TileLang
 
         if path not in self._executors:
             bodies = Bodies(group.program, self._tree.bodies.paths)
             tilelang = TileLang()
-            self._executors[path] = Executor(self._tree.evaluator.anew(bodies), (TORCH, tilelang.dialect)), tilelang
+            calls = FakeCalls(lambda name: _again(bodies, self._fakes[name]) if name in self._fakes else None)
+            dialects = (ExecutionDialect(functions=calls.operator), TORCH, tilelang.dialect)
+            self._executors[path] = Executor(self._tree.evaluator.anew(bodies), dialects), tilelang
         return self._executors[path]
 
 
@@ -112,6 +120,22 @@ def _again(bodies: Bodies, body: Body) -> Body:
     bodies.program.load(body.file.path)
     found = bodies.defined(body.file, body.definition) if body.definition is not None else None
     return found or body
+
+
+def _fakes_by_name(tree: Tree) -> dict[str, Body]:
+    """The fakes that are functions of modules, by the names of their operators; none of an operator that may have another."""
+    found: dict[str, list[Body | None]] = {}
+    for operator in tree.operators:
+        fakes = [item.function for item in in_force(operator.of_role("fake")) if not item.conditional]
+        only = fakes[0] if len(fakes) == 1 and len(operator.of_role("fake")) == 1 else None
+        plain = isinstance(only, Body) and only.parent is not None and only.parent.definition is None
+        for name in operator.names or ():
+            found.setdefault(name, []).append(only if isinstance(only, Body) and plain else None)
+    return {name: fakes[0] for name, fakes in found.items() if len(fakes) == 1 and fakes[0] is not None}
+
+
+def _name(body: Body) -> str:
+    return f"{body.file.path} {body.function.name if body.function is not None else ''}"
 
 
 def _place(body: Body) -> str:

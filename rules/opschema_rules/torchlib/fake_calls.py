@@ -49,6 +49,10 @@ class FakeCalls:
             return self._register
         if name in _OTHERS:
             return lambda call: call.positional[-1] if isinstance(call.positional[-1:], Closure) else _RETURNING
+        return self.operator(name)
+
+    def operator(self, name: str) -> ExternalFunction | None:
+        """The function that computes calls of ``torch.ops.namespace.name``, if the operator has a fake."""
         parts = name.split(".")
         if parts[:2] != ["torch", "ops"] or len(parts) not in (4, 5):
             return None

@@ -145,6 +145,39 @@ def test_a_fake_under_a_condition_belongs_to_the_one_kernel() -> None:
     assert found == [["REG212"], []]
 
 
+INNER = """\
+@torch.library.custom_op("kit::inner", mutates_args=())
+def inner(x: Tensor, n: int = 2) -> Tensor:
+    return run(x)
+
+
+@inner.register_fake
+def inner_fake(x, n=2):
+    return x.new_empty(x.shape[0], n)
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fake", "count"),
+    [
+        ("torch.ops.kit.inner(x, 3)", "x.new_empty(x.shape[0], 2)", 1),
+        ("torch.ops.kit.inner.default(x)", "x.new_empty(x.shape[0], 3)", 1),
+        ("x.new_empty(x.shape[0], 2)", "torch.ops.kit.inner(x, n=4)", 1),
+        ("torch.ops.kit.inner(x, 3)", "x.new_empty(x.shape[0], 3)", 0),
+        ("torch.ops.kit.other(x)", "x.new_empty(x.shape[0], 3)", 0),
+        ("torch.ops.kit.outer(x)", "torch.empty_like(x)", 0),
+        ("x.clone()", "torch.ops.kit.outer(x)", 0),
+    ],
+)
+def test_calls_of_operators_return_what_their_fakes_do(kernel: str, fake: str, count: int) -> None:
+    outer = f'@torch.library.custom_op("kit::outer", mutates_args=())\ndef outer(x: Tensor) -> Tensor:\n    return {kernel}\n'
+    text = f"{HEAD}{INNER}{outer}\n\n@outer.register_fake\ndef fake(x):\n    return {fake}\n"
+    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": text}, ("REG212",))
+    assert linted.codes() == ["REG212"] * count
+
+
 TILELANG = """\
 import tilelang
 import torch

@@ -17,8 +17,9 @@ def fake_result(operator: Operator) -> Iterator[Diagnostic]:
 
     `torch.compile` plans memory and strides by the results of the fake; if the kernel returns something else, compiled code
     fails, or reads invalid memory. opschema interprets both functions on shapes and dtypes alone, with the results of
-    torch's own functions, for inputs that the schema allows: tensors of several ranks and dtypes with different sizes,
-    flags both true and false, optional tensors both present and absent. Nothing in the tree is run.
+    torch's own functions and of the fakes of operators that they call through `torch.ops`, for inputs that the schema
+    allows: tensors of several ranks and dtypes with different sizes, flags both true and false, optional tensors both
+    present and absent. Nothing in the tree is run.
 
     A difference is reported only if every input that both functions accept shows it, whatever its ranks and dtypes. Sizes
     are multiples of 256, as some kernels accept no others. A size of a result counts only if both sides compute it from the
