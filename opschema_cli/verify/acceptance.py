@@ -14,10 +14,11 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
 )
 
-from opschema_cli.verify.devices import full_precision, out_of_memory
+from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.inputs import place
 from opschema_cli.verify.loading import described
 from opschema_cli.verify.model import Ran
+from opschema_cli.verify.precision import full_precision
 from opschema_cli.verify.protocol import Run
 from opschema_cli.verify.reference import drawn_inputs
 from opschema_cli.verify.runner import Runner

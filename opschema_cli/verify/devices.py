@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from opschema_cli.verify.inputs import place, storage_bytes
+from opschema_cli.verify.precision import full_precision
 
 Function = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 
@@ -49,12 +50,6 @@ def _behind_sleep(function: Function, filled: dict[str, Tensor]) -> tuple[dict[s
     stream.synchronize()
     torch.cuda.synchronize()
     return tensors, outputs
-
-
-def full_precision() -> None:
-    """Have no product computed in TF32."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
 
 
 def second_device(device: str) -> str:

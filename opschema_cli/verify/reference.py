@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from opschema_cli.verify.binding import UnboundError, bind_function, for_call, takes
-from opschema_cli.verify.devices import full_precision, out_of_memory
+from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.inputs import make_inputs, place
 from opschema_cli.verify.kernels import other_kernel
 from opschema_cli.verify.loading import RefusedError, described
 from opschema_cli.verify.marks import marked
 from opschema_cli.verify.model import Call, Cell, Ran
 from opschema_cli.verify.params import listed, typed
+from opschema_cli.verify.precision import full_precision
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.registered import import_operator

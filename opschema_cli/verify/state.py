@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from opschema_cli.verify.precision import precisions
+
 _STATE: dict[str, Callable[[], object]] = {
     "the default dtype": torch.get_default_dtype,
     "the default device": torch.get_default_device,
@@ -16,8 +18,6 @@ _STATE: dict[str, Callable[[], object]] = {
     "the number of threads": torch.get_num_threads,
     "whether algorithms are deterministic": torch.are_deterministic_algorithms_enabled,
     "autocast": lambda: (torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")),
-    "the precision of matrix products": torch.get_float32_matmul_precision,
-    "TF32 of cuDNN": lambda: torch.backends.cudnn.allow_tf32,
     "cudnn.benchmark": lambda: torch.backends.cudnn.benchmark,
     "torch's random numbers": lambda: torch.get_rng_state().tolist(),
     "Python's random numbers": random.getstate,
@@ -27,7 +27,15 @@ _STATE: dict[str, Callable[[], object]] = {
 
 def state() -> dict[str, object]:
     """The state of this process, by name."""
-    return {name: read() for name, read in _STATE.items()}
+    return {name: read() for name, read in _STATE.items()} | precisions() | _cuda_generators()
+
+
+def _cuda_generators() -> dict[str, object]:
+    """The seed and offset of the generator of each GPU; nothing before CUDA is used, which a call may be the first to do."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return {}
+    states = [torch.cuda.get_rng_state(device).tolist() for device in range(torch.cuda.device_count())]
+    return {"CUDA's random numbers": states}
 
 
 def left_changed(before: dict[str, object], after: dict[str, object]) -> Iterator[tuple[str, str]]:
