@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from torch import Tensor
@@ -14,10 +16,13 @@ from torch import Tensor
 from opschema_cli.verify.evidence import Evidence, load
 from opschema_cli.verify.judge import REFUSED_BY_BOTH, Judgement, judge
 from opschema_cli.verify.loading import HarnessError
-from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side
+from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
-from opschema_cli.verify.workers import Workers
+from opschema_cli.verify.workers import Workers, killed_from_outside
 
+T = TypeVar("T")
+
+_NOWHERE = Target(root="", module="", name="")
 _POLL = 1.0
 _REPEATS = 24
 """Calls of the side before where after seems to have regressed: what differs in 30 % of calls differs in all but 2 of 10,000."""
@@ -35,9 +40,13 @@ class Harness:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._workers = Workers(
-            Path(run.folder) / f"process-{id(self)}-{time.monotonic_ns()}", device=run.device, sanitizer=run.sanitizer
+            Path(run.folder) / f"process-{id(self)}-{time.monotonic_ns()}",
+            device=run.device,
+            sanitizer=run.sanitizer,
+            threads=_threads(run),
         )
         self._steady = Counter[str]()
+        self._surveyed: set[Side] = set()
         self._threads = ThreadPoolExecutor(3) if run.device == "cpu" else ThreadPoolExecutor(1)
 
     def close(self) -> None:
@@ -110,27 +119,80 @@ class Harness:
         return found, spread
 
     def _ran(self, plan: Plan, cell: Cell) -> dict[Side, Ran]:
-        """The answer of each side for a cell. The side before is left out where nothing is compared."""
+        """The answer of each side for a cell. The side before is left out where nothing is compared.
+
+        Raises:
+            HarnessError: a process was killed from outside, twice.
+        """
         sides: dict[Side, Plan] = {"after": plan} if cell.wrong else {"after": plan, "reference": plan}
         if plan.op in self._run.before:
             sides["before"] = msgspec.structs.replace(plan, target=self._run.before[plan.op])
-        self._workers.start(plan, *(side for side in sides if side != "before"))
-        if "before" in sides:
-            self._workers.start(sides["before"], "before")
-        device, seconds = self._run.device, self._run.seconds
-        futures = {
-            side: self._threads.submit(self._workers.run, side, mine, cell, device, seconds)
-            for side, mine in sides.items()
-        }
-        found = _awaited(futures)
+        for side in _code(sides):
+            self._workers.start(sides[side], side)
+        if "reference" in sides and not all(self._workers.is_hopeless(plan.op, side) for side in _code(sides)):
+            self._workers.start(plan, "reference")
+        if not self._imported(sides):
+            sides.pop("reference", None)
+        found = self._answers(sides, cell)
+        killed = {side: mine for side, mine in sides.items() if killed_from_outside(found[side])}
+        if killed:
+            found |= self._answers(killed, cell)
+        lost = next((side for side in killed if side != "after" and killed_from_outside(found[side])), None)
+        if lost is not None:
+            raise HarnessError(f"the process of the side {lost} was killed twice: {found[lost].detail}")
         if self._run.compared and "before" not in sides:
             found["before"] = Ran(
                 cell=cell.id, status="refused", detail=self._run.absent.get(plan.op, "it is not there")
             )
         return found
 
+    def _answers(self, sides: Mapping[Side, Plan], cell: Cell) -> dict[Side, Ran]:
+        device, seconds = self._run.device, self._run.seconds
+        return _awaited(
+            {
+                side: self._threads.submit(self._workers.run, side, mine, cell, device, seconds)
+                for side, mine in sides.items()
+            }
+        )
 
-def _awaited(futures: Mapping[Side, Future[Ran]]) -> dict[Side, Ran]:
+    def _imported(self, sides: Mapping[Side, Plan]) -> bool:
+        """Whether a side of an op can be imported; if a package is missing, find out for which other ops it is."""
+        code = _code(sides)
+        found = _awaited({side: self._threads.submit(self._workers.load, side, sides[side]) for side in code})
+        for side in code:
+            if found[side].missing and side not in self._surveyed:
+                self._surveyed.add(side)
+                others = (
+                    msgspec.structs.replace(plan, target=self._target(plan, side))
+                    for plan in self._run.plans
+                    if plan.cells
+                )
+                self._workers.survey(side, [plan for plan in others if plan.target.module or plan.target.imports])
+        return any(loaded.status == "ok" for loaded in found.values())
+
+    def _target(self, plan: Plan, side: Side) -> Target:
+        return self._run.before.get(plan.op, _NOWHERE) if side == "before" else plan.target
+
+
+def _threads(run: Run) -> int:
+    """The threads of one process: sides run side by side on the CPU, in each process of pytest-xdist."""
+    if run.device != "cpu":
+        return 0
+    sides = 3 if run.compared else 2
+    return max(1, processors() // (sides * int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _code(sides: Iterable[Side]) -> list[Side]:
+    """The sides that run the op's code."""
+    return [side for side in sides if side != "reference"]
+
+
+def _awaited(futures: Mapping[Side, Future[T]]) -> dict[Side, T]:
     while wait(futures.values(), _POLL).not_done:
         pass  # pytest-xdist, whose own end is gone, interrupts this thread between two waits, never in one
     return {side: future.result() for side, future in futures.items()}

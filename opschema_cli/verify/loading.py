@@ -19,6 +19,10 @@ class RefusedError(Exception):
     """A cell cannot be run here; the message says why."""
 
 
+class MissingPackageError(RefusedError):
+    """A package that an op needs is not installed."""
+
+
 class AbsentError(RefusedError):
     """The tree does not have the op: no module, no class or function of its name, or nothing registers it."""
 
@@ -115,7 +119,7 @@ def _missing(error: ModuleNotFoundError, target: Target) -> Exception:
     if name == target.module or target.module.startswith(name + "."):
         return AbsentError(f"there is no module `{target.module}` in {target.root}")
     if name.partition(".")[0] != target.module.partition(".")[0] and not _in_tree(name, target):
-        return RefusedError(f"importing `{target.module}` needs `{name}`, which is not installed")
+        return MissingPackageError(f"`{name}`, which it imports, is not installed")
     return error
 
 

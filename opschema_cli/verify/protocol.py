@@ -37,9 +37,22 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     repeats: int = 0
 
 
+class Survey(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """In place of :class:`Load`: import the ops of one tree one after the other, to see which packages are missing."""
+
+    targets: tuple[Target, ...]
+
+
+class Surveyed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The answer to :class:`Survey`: why targets cannot be imported, by their index, where a package is missing."""
+
+    missing: dict[int, str]
+
+
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail. ``schema`` is that of the op, if it
-    is an operator and its calls are searched for. With ``absent`` the tree does not have the op.
+    is an operator and its calls are searched for. With ``absent`` the tree does not have the op, with ``missing`` a package that
+    it needs is not installed.
     """
 
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"
@@ -47,6 +60,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     seconds: dict[str, float] = {}
     schema: str = ""
     absent: bool = False
+    missing: bool = False
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -56,8 +70,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     last: bool = False
 
 
-Request = Load | Run
-Reply = Loaded | Done
+Request = Load | Survey | Run
+Reply = Loaded | Surveyed | Done
 
 
 def write(stream: IO[bytes], message: Request | Reply) -> None:
@@ -74,13 +88,13 @@ def write(stream: IO[bytes], message: Request | Reply) -> None:
 def read_request(stream: IO[bytes]) -> Request | None:
     """The next request; None at the end."""
     data = _read(stream)
-    return None if data is None else msgspec.msgpack.decode(data, type=Load | Run)
+    return None if data is None else msgspec.msgpack.decode(data, type=Request)
 
 
 def read_reply(stream: IO[bytes]) -> Reply | None:
     """The next reply; None at the end, also in the midst of one."""
     data = _read(stream)
-    return None if data is None else msgspec.msgpack.decode(data, type=Loaded | Done)
+    return None if data is None else msgspec.msgpack.decode(data, type=Reply)
 
 
 def _read(stream: IO[bytes]) -> bytes | None:

@@ -53,9 +53,12 @@ def _other_dtype(dtype: str) -> str:
 
 def judge_refusal(before: Ran | None, after: Ran, differences: Sequence[Finding]) -> tuple[Verdict, str]:
     """The verdict on a wrong call, and the reason. ``before`` is None if it was not asked for."""
-    for ran in (before, after):
+    for side, ran in (("after", after), ("before", before)):
         if ran is not None and ran.status == "refused":
-            return "not-checked", f"a wrong call: {ran.detail}"
+            return (
+                "not-checked",
+                f"{side} cannot be run: {ran.detail}" if ran.unimported else f"a wrong call: {ran.detail}",
+            )
     if after.status == "raised":
         return _refused(before, after)
     what = "computes it" if after.status == "ok" else f"{after.status}: {after.detail}"

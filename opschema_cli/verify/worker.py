@@ -22,6 +22,7 @@ from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.loading import (
     AbsentError,
     HarnessError,
+    MissingPackageError,
     RefusedError,
     described,
     printable,
@@ -30,7 +31,7 @@ from opschema_cli.verify.loading import (
     see_tree,
 )
 from opschema_cli.verify.model import Ran
-from opschema_cli.verify.protocol import Done, Load, Loaded, Run, read_request, write
+from opschema_cli.verify.protocol import Done, Load, Loaded, Run, Survey, Surveyed, read_request, write
 from opschema_cli.verify.recipes import UNREADABLE, Recipe, find_recipe
 
 UNFIT = 86
@@ -60,6 +61,8 @@ def main() -> int:
     if sys.path and os.path.realpath(sys.path[0]) == os.getcwd():
         del sys.path[0]
     load = read_request(requests)
+    if isinstance(load, Survey):
+        write(replies, _survey(load))
     if not isinstance(load, Load):
         return 0
     loaded, side = _load(load)
@@ -86,14 +89,28 @@ def _streams() -> tuple[IO[bytes], IO[bytes]]:
     return requests, replies
 
 
+def _survey(survey: Survey) -> Surveyed:
+    from opschema_cli.verify.registered import import_target
+
+    missing: dict[int, str] = {}
+    for index, target in enumerate(survey.targets):
+        try:
+            import_target(target)
+        except MissingPackageError as error:
+            missing[index] = str(error)
+        except (Exception, SystemExit):  # it is imported again in a process of its own, where that is reported
+            continue
+    return Surveyed(missing=missing)
+
+
 def _load(load: Load) -> tuple[Loaded, Side | None]:
     _limit(load.memory)
     seconds: dict[str, float] = {}
     try:
         side = _side(load, seconds)
     except (RefusedError, OpschemaError) as error:
-        absent = isinstance(error, AbsentError)
-        return Loaded(status="refused", detail=str(error), seconds=seconds, absent=absent), None
+        absent, missing = isinstance(error, AbsentError), isinstance(error, MissingPackageError)
+        return Loaded(status="refused", detail=str(error), seconds=seconds, absent=absent, missing=missing), None
     except HarnessError as error:
         return Loaded(status="failed", detail=str(error), seconds=seconds), None
     except MemoryError:

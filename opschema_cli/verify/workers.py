@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
@@ -25,7 +25,7 @@ import opschema_cli
 from opschema_cli.verify import forkserver
 from opschema_cli.verify.forkserver import Forkserver, Process
 from opschema_cli.verify.model import Cell, Plan, Ran, Side
-from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, read_reply, write
+from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, Survey, Surveyed, read_reply, write
 from opschema_cli.verify.sanitizers import summary, under_sanitizer
 
 IMPORT_SECONDS = 300.0
@@ -52,7 +52,8 @@ class Workers:
     ``folder`` is where tensors and compilers' caches go, a temporary one if None; each side has caches of its own there.
     Processes of one op at a time are kept. ``memory`` limits the address space of each in bytes; 0 does not. Sides may be
     run from different threads. With ``sanitizer`` each but the reference's runs under the one for ``device`` (see
-    :mod:`opschema_cli.verify.sanitizers`). On the ``device`` ``cpu`` they see no GPU.
+    :mod:`opschema_cli.verify.sanitizers`). On the ``device`` ``cpu`` they see no GPU. ``threads`` are those that each computes
+    with, unless the environment says it (``OMP_NUM_THREADS``); 0 leaves it to torch.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Workers:
         memory: int = 0,
         device: str = "",
         sanitizer: bool = False,
+        threads: int = 0,
     ) -> None:
         self._temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="opschema-verify-")) if folder is None else folder.resolve()
@@ -72,7 +74,7 @@ class Workers:
         self._workers: dict[tuple[str, Side], Worker] = {}
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
         self._forkserver: Forkserver | None = None
-        self._device, self._sanitizer = device, sanitizer
+        self._device, self._sanitizer, self._threads = device, sanitizer, threads
         self._forks = forkserver.available()
 
     def __enter__(self) -> Workers:
@@ -87,9 +89,33 @@ class Workers:
             if (plan.op, side) not in self._hopeless:
                 self._worker(side, plan)
 
+    def is_hopeless(self, op: str, side: Side) -> bool:
+        """Whether it is known that a side of an op cannot be imported."""
+        return (op, side) in self._hopeless
+
     def load(self, side: Side, plan: Plan) -> Loaded:
-        """Have a side of an op imported; the process is kept for its cells."""
-        return self._worker(side, plan).load(self.import_seconds)
+        """Have a side of an op imported; the process is kept for its cells, unless it cannot be."""
+        key = (plan.op, side)
+        if key not in self._hopeless:
+            loaded = self._worker(side, plan).load(self.import_seconds)
+            if loaded.status == "ok":
+                return loaded
+            self._hopeless[key] = loaded
+            self._end(key)
+        return self._hopeless[key]
+
+    def survey(self, side: Side, plans: Sequence[Plan]) -> None:
+        """Find out which ops cannot be imported since a package is missing, in one process; no process is started for these."""
+        found: Surveyed | None = None
+        process = self._process(side, plans[0], self._environment(side))
+        worker = Worker(Survey(targets=tuple(plan.target for plan in plans)), process)
+        try:
+            found = worker.survey(self.import_seconds)
+        finally:
+            worker.end(grace=0)
+        for index, detail in found.missing.items() if found is not None else ():
+            missing = Loaded(status="refused", detail=detail, missing=True)
+            self._hopeless.setdefault((plans[index].op, side), missing)
 
     def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float, repeats: int = 0) -> Ran:
         """Run one cell on one side, within ``timeout`` seconds. The reference is the side ``reference``.
@@ -98,15 +124,12 @@ class Workers:
         :class:`Ran`.
         """
         key = (plan.op, side)
-        hopeless = self._hopeless.get(key)
-        if hopeless is not None:
-            return _unimported(cell, hopeless)
+        if key in self._hopeless:
+            return _unimported(cell, self._hopeless[key])
         worker = self._worker(side, plan)
         try:
-            loaded = worker.load(self.import_seconds)
+            loaded = self.load(side, plan)
             if loaded.status != "ok":
-                self._hopeless[key] = loaded
-                self._end(key)
                 return msgspec.structs.replace(_unimported(cell, loaded), seconds=worker.new_seconds())
             done = worker.run(cell, device, self._results(side), timeout, repeats)
         except BaseException:
@@ -136,7 +159,11 @@ class Workers:
 
     def _environment(self, side: Side) -> dict[str, str]:
         caches = self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side
-        return environment(caches) | ({"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {})
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {}
+        threads = (
+            {"OMP_NUM_THREADS": str(self._threads)} if self._threads and "OMP_NUM_THREADS" not in os.environ else {}
+        )
+        return {**environment(caches), **hidden, **threads}
 
     def _process(self, side: Side, plan: Plan, environ: dict[str, str]) -> Process:
         folder = self._folder("empty")
@@ -208,7 +235,7 @@ def _unimported(cell: Cell, loaded: Loaded) -> Ran:
 class Worker:
     """One process, and what it says."""
 
-    def __init__(self, load: Load, process: Process) -> None:
+    def __init__(self, load: Load | Survey, process: Process) -> None:
         self._started = time.monotonic()
         self._process = process
         self._replies: queue.Queue[Reply | None] = queue.Queue()
@@ -230,6 +257,11 @@ class Worker:
                 status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="importing the op")
                 self._loaded = Loaded(status=status, detail=detail)
         return self._loaded
+
+    def survey(self, seconds: float) -> Surveyed | None:
+        """The answer to a survey; None if the process dies of it or takes longer."""
+        reply = self._receive(time.monotonic() + seconds)
+        return reply if isinstance(reply, Surveyed) else None
 
     def run(self, cell: Cell, device: str, folder: str, seconds: float, repeats: int = 0) -> Done:
         """Have a cell run. If the process does not answer in time, or ends, it is the cell's result."""
@@ -340,7 +372,15 @@ def _ending(code: int | None) -> str:
     except ValueError:
         name = f"signal {-code}"
     hint = "; the kernel does so when memory is out" if name == "SIGKILL" else ""
-    return f"the process was killed by {name}{hint}"
+    return f"{_KILLED}{name}{hint}"
+
+
+_KILLED = "the process was killed by "
+
+
+def killed_from_outside(ran: Ran) -> bool:
+    """Whether a process was ended by a signal that others send: those of a fault come from the op."""
+    return ran.status == "died" and ran.detail.startswith((f"{_KILLED}SIGKILL", f"{_KILLED}SIGTERM"))
 
 
 def _abort(process: Process) -> None:

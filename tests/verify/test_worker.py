@@ -626,7 +626,7 @@ def fresh_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("", "opschema_gone.away", "Op", "there is no module `opschema_gone.away` in "),
         ("", "opschema_lib", "Op", "`opschema_lib` has no `Op` in "),
         ("Op = 1", "opschema_lib", "Op", "is neither a class nor a function"),
-        ("import opschema_gone", "opschema_lib", "Op", "importing `opschema_lib` needs `opschema_gone`, which is not"),
+        ("import opschema_gone", "opschema_lib", "Op", "`opschema_gone`, which it imports, is not installed"),
     ],
 )
 def test_what_cannot_be_imported_here(tmp_path: Path, library: str, module: str, name: str, reason: str) -> None:
