@@ -166,6 +166,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     (Unresolved when it cannot be followed); None for C++, where only the place is known. ``setup`` is the ``setup_context``
     of an autograd registration. ``conditional`` is true when it stands under a condition or in a handler, so that it may
     not take place. ``default_place`` is where the operator's name is written with the overload ``.default``, as a string.
+    ``partial`` is the function that a ``functools.partial`` makes, for which ``function`` is unresolved.
     ``refused`` names what is called where the call lacks its function and torch takes it for no decorator. ``form`` is what is
     called (``register_fake``), ``helper`` the function that makes the call where it is called for that, ``symbol`` the C++
     function as it is written, ``kernels`` its signatures, one for each build that has another; None of what is not a function.
@@ -186,6 +187,7 @@ class Registration(msgspec.Struct, frozen=True, eq=False):
     helper: str = ""
     symbol: str = ""
     kernels: tuple[CppSignature, ...] | Unresolved | None = None
+    partial: Body | None = None
 
 
 class CppRegistration(msgspec.Struct, frozen=True, eq=False):

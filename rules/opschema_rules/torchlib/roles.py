@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.evaluator import Evaluator
-from opschema_cli.evaluation.values import BoundArgument, ExternalName, Func, Partial, Text, Unknown, Value
+from opschema_cli.evaluation.values import BoundArgument, ExternalName, Func, Text, Unknown, Value
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.model import Registration, Role
 from opschema_rules.torchlib.options import words_of
 from opschema_rules.torchlib.origin import origin
+from opschema_rules.torchlib.partials import bound_method, partial_function
 from opschema_rules.torchlib.registrations import Event
 
 _FAKE_KEYS = frozenset({"Meta", "meta"})
@@ -60,6 +60,7 @@ def read_part(evaluator: Evaluator, event: Event, part: Part, names: Text) -> Re
     return Registration(
         role, frame.body.at(call), keys, _body(value), _body(setup), frame.body, call,
         event.conditional, refused=event.api.name if event.refused else "", form=event.api.name, helper=event.helper,
+        partial=partial_function(value),
     )  # fmt: skip
 
 
@@ -75,30 +76,11 @@ def _is_fallthrough(value: Value | None) -> bool:
 def _body(value: Value | None) -> Body | Unresolved | None:
     if value is None or isinstance(value, Func):
         return value.body if value is not None else None
-    method = _bound_method(value)
+    method = bound_method(value)
     if method is not None:
-        return _of_object(method)
+        return method
     outside = f"`{value.name}` lies outside the workspace" if isinstance(value, ExternalName) else ""
     return Unresolved(outside or getattr(value, "reason", "it is not a function"))
-
-
-def _bound_method(value: Value) -> Body | None:
-    """The method that a value is, if it is one of an object and is passed nothing else."""
-    if not isinstance(value, Partial) or not isinstance(value.target, Func):
-        return None
-    body, given = value.target.body, value.arguments
-    alone = len(given.positional) == 1 and not given.keywords and not given.open
-    own = body.method is body and bool(body.this) and body.params[0].kind in ("posonly", "normal")
-    return body if alone and own else None
-
-
-@cached_on_argument
-def _of_object(body: Body) -> Body:
-    """A method as a function of its other parameters."""
-    assert body.function is not None
-    assert body.parent is not None
-    rest = msgspec.structs.replace(body.function, params=body.params[1:])
-    return Body(body.file, rest, None, body.parent.parent)
 
 
 def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | None:

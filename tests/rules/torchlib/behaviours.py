@@ -141,6 +141,19 @@ def autograd(collector: CaseCollector) -> None:
         collector.add(f"backward of a definition {gives}", text, *(Probe("backward", call) for call in calls))
 
 
+def partials(collector: CaseCollector) -> None:
+    """Kernels and fakes made by `functools.partial`."""
+    for parameters, gives, schema, bound, calls in PARTIALS:
+        define = f'torch.library.define("NS::f", "{schema}")\n\n\ndef under({parameters}):\n    return {gives}\n\n\n'
+        made = f"functools.partial(under, {bound})" if bound else "functools.partial(functools.partial(under), s=2.0)"
+        text = f'import functools\n\n{define}torch.library.impl("NS::f", "cpu", {made})\n'
+        collector.add(f"kernel partial {bound} of {parameters}", text, *(f"torch.ops.NS.f({call})" for call in calls))
+        whole = "import functools\n\n" + define + 'torch.library.impl("NS::f", "cpu", lambda x, *r, **k: x * 1)\n'
+        text = f'{whole}torch.library.register_fake("NS::f", {made})\n'
+        tried = [Probe("fake", f"torch.ops.NS.f({call})") for call in calls]
+        collector.add(f"fake partial {bound} of {parameters}", text, *tried)
+
+
 def _saved(collector: CaseCollector) -> None:
     """Values that `setup_context` saves."""
     bodies = [(f"x, a = inputs\n    SAVE({values})", values) for values in SAVED] + [(body, body) for body in SAVING]
@@ -165,6 +178,22 @@ def _saving(made: str, body: str, gives: str, keywords: str = ", keyword_only_in
     )
 
 
+PARTIALS = (
+    ("x, s", "x * s", "(Tensor x, float s) -> Tensor", "s=2.0", ("x, 2.0",)),
+    ("x, s", "x * s", "(Tensor x, float s=2.0) -> Tensor", "s=2.0", ("x", "x, 3.0")),
+    ("x, s", "x * s", "(Tensor x) -> Tensor", "s=2.0", ("x",)),
+    ("s, x", "x * s", "(Tensor x) -> Tensor", "2.0", ("x",)),
+    ("s, x", "x * s", "(Tensor x, float s) -> Tensor", "2.0", ("x, 2.0",)),
+    ("x, *, s", "x * s", "(Tensor x, *, float s=1.0) -> Tensor", "s=2.0", ("x", "x, s=3.0")),
+    ("x, s, t=1.0", "x * s * t", "(Tensor x, float t) -> Tensor", "s=2.0", ("x, 3.0",)),
+    ("x, t, s", "x * s * t", "(Tensor x, float t) -> Tensor", "s=2.0", ("x, 3.0",)),
+    ("x, *rest, s", "x * s", "(Tensor x, float t) -> Tensor", "s=2.0", ("x, 3.0",)),
+    ("x, s=1.0, *rest", "x * s", "(Tensor x, float t) -> Tensor", "s=2.0", ("x, 3.0",)),
+    ("x, **rest", "x.clone()", "(Tensor x) -> Tensor", "s=2.0", ("x",)),
+    ("*rest", "rest[1].clone()", "(Tensor x) -> Tensor", "2.0", ("x",)),
+    ("s, t, x", "x * s * t", "(Tensor x) -> Tensor", "2.0, t=1.0", ("x",)),
+    ("x, s", "x * s", "(Tensor x, float t) -> Tensor", "", ("x, 2.0",)),
+)
 ALIKE = "torch.empty_like(x)"
 FAKE_RESULTS = (
     ("Tensor", "x.clone()", "x.new_empty(x.shape)"),
@@ -359,6 +388,7 @@ def called(collector: CaseCollector) -> None:
 def add_behaviours(collector: CaseCollector) -> None:
     """All of this module."""
     autograd(collector)
+    partials(collector)
     results(collector)
     registrations(collector)
     called(collector)

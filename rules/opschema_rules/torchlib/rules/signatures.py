@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place
+from msgspec.structs import replace
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.model import Operator, Role
+from opschema_rules.torchlib.model import Operator, Registration, Role
 from opschema_rules.torchlib.passing import Mismatch, filled, in_force, mismatches
 from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.proofs import CALLS
@@ -228,6 +230,16 @@ def _of_role(operator: Operator, role: Role, called: str) -> Iterator[Diagnostic
     for registration in in_force(operator.of_role(role)):
         if isinstance(registration.function, Body):
             yield from _compared(operator, registration.function, called, filled(registration), role)
+        elif registration.partial is not None:
+            yield from _partial(operator, registration, registration.partial, called)
+
+
+def _partial(operator: Operator, registration: Registration, function: Body, called: str) -> Iterator[Diagnostic]:
+    """What a `functools.partial` does not take, at its registration."""
+    for item in _compared(operator, function, called, filled(registration)):
+        message = item.message.replace(f"`{operator.title}` ", f"`{operator.title}` is a `partial` that ", 1)
+        related = (*item.related, Related(item.place, "the function under it"))
+        yield replace(item, message=message, place=registration.place, related=related, fix=None)
 
 
 def _compared(
