@@ -97,7 +97,9 @@ def is_used(code: str, helper: Helper) -> bool:
     """Whether code without its imports uses a helper for more than annotations and type tests, by its text alone."""
     if helper.name not in code:
         return False
-    places = re.finditer(rf"\b{re.escape(helper.name)}\b", code)
+    # Without a word's end before the name it is found many times as fast.
+    found = re.finditer(rf"{re.escape(helper.name)}\b", code)
+    places = (place for place in found if not _IN_WORD.match(code, max(0, place.start() - 1), place.start()))
     if not helper.is_class:
         return next(places, None) is not None
     by_others = False
@@ -117,6 +119,7 @@ def _member(code: str, place: re.Match[str]) -> str | None:
     return "" if _BEFORE.search(code, max(0, place.start() - _REACH), place.start()) else None
 
 
+_IN_WORD = re.compile(r"\w")
 _AFTER = re.compile(r"\s*(?:\(|\.\s*(?P<member>\w*))")
 _BEFORE = re.compile(r"(?:@|=\s*|\bpartial\()[\w.]*\Z|\bclass\s+\w+\([^)]*\Z")
 _REACH = 400

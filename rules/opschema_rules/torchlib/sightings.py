@@ -19,7 +19,8 @@ _BINDING = re.compile(rb"\b\w+\.def\(\s*\"\w+\"\s*,")
 
 
 def _rows(data: bytes) -> int:
-    return len(_ROW.findall(data)) if b"aten" in data and _LIBRARY.search(data) is not None else 0
+    held = b"aten" in data and b"Library(" in data
+    return len(_ROW.findall(data)) if held and _LIBRARY.search(data) is not None else 0
 
 
 def _impls(data: bytes) -> int:
