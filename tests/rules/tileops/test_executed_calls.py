@@ -196,3 +196,45 @@ def test_faults_in_tilekit() -> None:
         found = run(job, Project(Workspace(TILEKIT, {path: text.replace(old, new, 1)}))).diagnostics
         assert [item.code for item in found] == ["SHP113"], (path, new, found)
         assert re.search(r"`_infer_output_shapes\(\)` returns the shape", found[0].message)
+
+
+ROWLESS = """\
+signature:
+  inputs:
+    x: {dtype: "float16", shape: "[B, C, L]"}
+    weight: {dtype: "same_as(x)", shape: "[F, C, K]"}
+  outputs:
+    y: {dtype: "same_as(x)", shape: "[B, F, M]"}
+  params:
+    step: {type: int}
+    edge: {type: int, default: 0}
+  shape_rules:
+    - "M == (L + 2 * edge - K) // step + 1"
+    - "step > 0"
+workloads: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ("b, f, (n + 2 * self.edge - k) // self.step + 1", ""),
+        ("b, f, (n + 2 * self.edge - k + self.step) // self.step", ""),
+        ("b, f, (n + 2 * self.edge - k) // self.step", "(6, 48, "),
+        ("f, b, (n + 2 * self.edge - k) // self.step + 1", "(48, 6, "),
+        ("b, c, (n - k) // self.step + 1", "(6, 10, "),
+    ],
+)
+def test_an_entry_without_rows_is_judged_with_sizes_of_its_own(sizes: str, found: str) -> None:
+    code = (
+        "class ExampleFwdOp(Op):\n    def __init__(self, step, edge=0, *, kernel_map=None):\n"
+        "        if step <= 0:\n            raise ValueError\n        self.step, self.edge = step, edge\n\n"
+        "    def _infer_output_shapes(self, x_shape, weight_shape):\n"
+        f"        b, c, n = x_shape\n        f, _, k = weight_shape\n        return {{'y': ({sizes})}}\n"
+    )
+    linted = lint_files([PACK], example_files([("yaml", ROWLESS), ("python", code)]), CODES)
+    assert linted.codes() == ["SHP113"] * bool(found)
+    assert all(
+        f"returns the shape {found}" in item.message and "`step` is 2" in item.message for item in linted.diagnostics
+    )
+    assert not any("workload row" in item.message for diagnostic in linted.diagnostics for item in diagnostic.related)

@@ -7,8 +7,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.lint.diagnostic import Related
 from opschema_cli.schema.evaluate import Tensor as Bound
 from opschema_rules.tileops.bindings import BoundRow, bound_rows
+from opschema_rules.tileops.calls.rowless import call_without_row
 from opschema_rules.tileops.calls.sizes import derived_rows
 from opschema_rules.tileops.calls.witnesses import completed
 from opschema_rules.tileops.constraints import excluded_sizes
@@ -34,16 +36,23 @@ class DescribedCall(msgspec.Struct, frozen=True, eq=False):
         values = {item.name: self.bound.values.get(item.name) for item in entry.inputs}
         return {name: value.shape if isinstance(value, Bound) else None for name, value in values.items()}
 
+    def related(self, entry: OpEntry) -> tuple[Related, ...]:
+        """The row that describes the call, as the other side of a finding; nothing for an entry without rows."""
+        return (entry.related(self.bound.row.node, "the workload row"),) if entry.rows else ()
+
 
 def described_calls(entry: OpEntry, *, edges: bool = True) -> Iterator[DescribedCall]:
     """The calls of an entry's rows that the signature allows and whose inputs' shapes can be given, one of each kind.
 
-    From the first, calls of other sizes are derived; with ``edges`` those of size 1 and 0 too.
+    From the first, calls of other sizes are derived; with ``edges`` those of size 1 and 0 too. An entry without rows has one call,
+    with values for all that its signature leaves open.
     """
     kinds = {_kind(entry, bound): bound for bound in reversed(bound_rows(entry)) if _is_allowed(entry, bound)}
     calls = [
         call for bound in list(reversed(kinds.values()))[:MAX_KINDS] if (call := _described(entry, bound)) is not None
     ]
+    made = call_without_row(entry) if not entry.rows else None
+    calls += [DescribedCall(made, "completed")] if made is not None else []
     yield from calls
     for call in calls[:1]:
         yield from (DescribedCall(bound, "derived") for bound in derived_rows(entry, call.bound, edges=edges))

@@ -46,7 +46,14 @@ def _fits(entry: OpEntry, before: BoundRow, bound: BoundRow, *, strict: bool) ->
     broken = _broken(bound) - _broken(before)
     if broken and (strict or not all(_gives_output(entry, bound, equation) for equation in broken)):
         return False
-    return not any(excluded_sizes(entry, bound))
+    return not _has_negative(entry, bound) and not any(excluded_sizes(entry, bound))
+
+
+def _has_negative(entry: OpEntry, bound: BoundRow) -> bool:
+    """Whether a size is negative that follows from the rules, as that of a convolution whose kernel exceeds its input."""
+    named = [bound.values.get(name) for name in statement(entry).sizes]
+    shapes = [value.shape for value in bound.values.values() if isinstance(value, Bound) and value.shape is not None]
+    return any(type(size) is int and size < 0 for size in (*named, *(size for shape in shapes for size in shape)))
 
 
 def _broken(bound: BoundRow) -> set[Equation]:

@@ -135,7 +135,7 @@ def _difference(outcome: FakeOutcome, found: FakeMismatch) -> Difference:
         Place(found.fake.file.path, _ref(found.fake).function.span),
         "declared here",
         "the fake",
-        (entry.related(found.call.bound.row.node, "the workload row"),),
+        found.call.related(entry),
     )
 
 

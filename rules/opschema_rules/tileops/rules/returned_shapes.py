@@ -24,7 +24,8 @@ def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
     allocates and indexes by it; callers rely on the manifest. Nothing is run: opschema interprets the constructor and the
     method with the shapes and params of each workload row, and with sizes that are derived from a row: odd and distinct
     ones, 1 and 0, as far as the shape rules allow them. If a row leaves a size open, one is chosen that satisfies the
-    rules. The returned shapes are compared with the declared shapes and the shape rules.
+    rules; for an entry without rows, all sizes and the params without default are chosen. The returned shapes are compared
+    with the declared shapes and the shape rules.
 
     A call that the code rejects, or whose result depends on something unknown, such as the device, is skipped
     (`--show-unresolved` lists the latter). If ops share one method, and some agree with it, the entries of the others are
@@ -123,7 +124,6 @@ def _difference(op: OpImplementation, method: FunctionRef, found: Mismatch) -> D
     node = found.equation.node if found.equation is not None else output.key
     returns = method.function.body.returns
     span = returns[0].span if len(returns) == 1 else method.function.span
-    row = entry.related(found.call.bound.row.node, "the workload row")
     return Difference(
         op,
         method,
@@ -132,7 +132,7 @@ def _difference(op: OpImplementation, method: FunctionRef, found: Mismatch) -> D
         Place(method.file.path, span),
         "declared here",
         "returned here",
-        (row,),
+        found.call.related(entry),
     )
 
 
