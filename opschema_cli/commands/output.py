@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.phrases import count
+from opschema_cli.phrases import count, duration
 from opschema_cli.reporters.escape import visible
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ WHAT_IS_FOUND = "`opschema init` lists what it looks for"
 
 QUIET_SECONDS = 1.0
 """Runs shorter than this show no progress of parsing."""
+
+
+LINE_SECONDS = 10.0
+"""Seconds between two lines of progress where there is no terminal."""
 
 
 def write_text(text: str, target: Path | None) -> None:
@@ -73,14 +77,22 @@ def report_missing(project: Project) -> None:
 
 
 class ProgressBar:
-    """A progress bar on standard error, in ``units``, shown once a run takes longer than ``quiet`` seconds; nothing
-    without a terminal.
+    """A progress bar on standard error, in ``units``, shown once a run takes longer than ``quiet`` seconds.
+
+    Without a terminal there is nothing, or with ``lines``, for long work, a line every :data:`LINE_SECONDS`; the bar then shows the
+    time that is left, too.
     """
 
-    def __init__(self, title: str, units: str, *, enabled: bool = True, quiet: float = QUIET_SECONDS) -> None:
+    def __init__(
+        self, title: str, units: str, *, enabled: bool = True, quiet: float = QUIET_SECONDS, lines: bool = False
+    ) -> None:
         self.title, self.units = title, units
-        self.enabled = enabled and sys.stderr.isatty()
-        self.shows_at = time.monotonic() + quiet
+        self.is_terminal = sys.stderr.isatty()
+        self.enabled = enabled and (self.is_terminal or lines)
+        self.lines = lines
+        self.started = time.monotonic()
+        self.shows_at = self.started + (quiet if self.is_terminal else LINE_SECONDS)
+        self.first: int | None = None
         self.bar: Progress | None = None
 
     def __enter__(self) -> ProgressBar:
@@ -88,20 +100,35 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int, title: str = "") -> None:
         """Tell that ``done`` of ``total`` units are done, the last of them by that title if it has one of its own."""
+        if self.first is None:
+            self.first = done - 1
         if not self.enabled or time.monotonic() < self.shows_at:
+            return
+        if not self.is_terminal:
+            self._write_line(done, total, title)
             return
         if self.bar is None:
             self.bar = self._start(total)
         shown = visible(title or self.title)
         self.bar.update(self.bar.task_ids[0], completed=done, total=total, description=shown, refresh=True)
 
+    def _write_line(self, done: int, total: int, title: str) -> None:
+        now = time.monotonic()
+        self.shows_at = now + LINE_SECONDS
+        left = (now - self.started) / max(done - (self.first or 0), 1) * (total - done)
+        last = f", last of {visible(title)}" if title else ""
+        click.echo(
+            f"opschema: {self.title}: {done} of {total} {self.units}, about {duration(left)} left{last}", err=True
+        )
+
     def _start(self, total: int) -> Progress:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         from opschema_cli.reporters.text import open_console
 
         title = TextColumn("{task.description}", markup=False)
-        columns = (title, BarColumn(), MofNCompleteColumn(), TextColumn(self.units))
+        left = (TimeRemainingColumn(),) if self.lines else ()
+        columns = (title, BarColumn(), MofNCompleteColumn(), TextColumn(self.units), *left)
         bar = Progress(*columns, console=open_console(sys.stderr), transient=True, auto_refresh=False)
         bar.start()
         bar.add_task(self.title, total=total)

@@ -21,6 +21,7 @@ from opschema_cli.migrate.engine import Result
 from opschema_cli.phrases import count, some
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
+from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
 from opschema_cli.verify.results import Results, Version
@@ -118,8 +119,8 @@ def _plans(after: Session, every: Sequence[Plan], draft: Draft, ops: Iterable[st
 def _run(run: Run) -> Results:
     from opschema_cli.verify.session import run_cells
 
-    with ProgressBar("verifying", "cells", quiet=0) as progress:
-        return run_cells(run, progress=progress)
+    with ProgressBar("verifying", "cells", quiet=0, lines=True) as progress:
+        return run_cells(run, options=ResultOptions(progress=progress))
 
 
 def _print(results: Results, seconds: float) -> None:

@@ -6,10 +6,8 @@ import math
 import os
 import re
 import signal
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,11 +18,14 @@ import msgspec
 
 from opschema_cli.commands.output import ProgressBar, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
+from opschema_cli.commands.verify_options import VerifyOptions
+from opschema_cli.commands.verify_report import report
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError, install_command
-from opschema_cli.phrases import count
+from opschema_cli.phrases import some
 from opschema_cli.reporters.escape import visible
+from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.model import Limits, Plan
-from opschema_cli.verify.prepare import Asked, Device, Tree, device_label, plans_of, prepare
+from opschema_cli.verify.prepare import Asked, Tree, device_label, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
 from opschema_cli.verify.shards import parse_shard
@@ -35,36 +36,6 @@ if TYPE_CHECKING:
 _TX = re.compile(r"(?:\d+\*)?(?:popen|ssh=[^/]|socket=[^/]|vagrant_ssh=[^/])")
 _PATH = click.Path(path_type=Path)
 _DEFAULTS = Limits()
-
-
-class VerifyOptions(msgspec.Struct, frozen=True):
-    """The options of one ``opschema verify``."""
-
-    ops: tuple[str, ...]
-    before: str | None
-    after: Path | None
-    renamed: tuple[str, ...]
-    expect_removed: tuple[str, ...]
-    device: Device
-    cells: int
-    elements: int
-    seconds: float
-    imports: tuple[str, ...]
-    sanitizer: bool
-    jobs: int | None
-    tx: tuple[str, ...]
-    ray: str | None
-    gpu_share: float
-    shard: str | None
-    results: Path | None
-    merge: bool
-    list_only: bool
-    run_file: Path | None
-    output_format: str
-    output_file: Path | None
-    junit: Path | None
-    report: Path | None
-    no_plugins: bool
 
 
 @click.command(short_help="Run ops before and after a change, and report whether they compute the same.")
@@ -126,6 +97,11 @@ class VerifyOptions(msgspec.Struct, frozen=True):
 )
 @click.option("--shard", metavar="I/N", help="Run only this part of the cells.")
 @click.option("--results", type=_PATH, metavar="FILE", help="Write the results to this file, for --merge.")
+@click.option(
+    "--resume", is_flag=True, help="Keep the results that an earlier run of the same left in the --results file."
+)
+@click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails.")
+@click.option("--strict", is_flag=True, help="Fail if an op has no cell that was checked.")
 @click.option("--merge", is_flag=True, help="Merge the given results of all shards into one report.")
 @click.option("--list", "list_only", is_flag=True, help="Print the cells without running them.")
 @click.option(
@@ -162,12 +138,16 @@ def verify(**options: object) -> int:
             write_text("".join(f"{cell}\n" for cell in run.header.cells), chosen.output_file)
             return EXIT_CLEAN
         results = _run(run, chosen) if cluster is None else _run_on(cluster, run, chosen)
-    _report(results, chosen, time.perf_counter() - started)
-    return _exit_code(results)
+    report(results, chosen, time.perf_counter() - started)
+    return _exit_code(results, chosen)
 
 
-def _exit_code(results: Results) -> int:
-    return EXIT_FINDINGS if results.failed or results.unimported or results.unchecked else EXIT_CLEAN
+def _exit_code(results: Results, options: VerifyOptions) -> int:
+    failed = results.failed or results.unimported or results.unchecked
+    unchecked = results.unchecked_ops if options.strict else []
+    if unchecked:
+        click.echo(f"opschema: --strict: nothing was checked of {visible(some(unchecked, 8))}", err=True)
+    return EXIT_FINDINGS if failed or unchecked else EXIT_CLEAN
 
 
 def _check_installed(options: VerifyOptions) -> None:
@@ -202,6 +182,8 @@ def _check_places(options: VerifyOptions) -> None:
             raise click.UsageError(
                 f"--tx takes popen, ssh=HOST or socket=HOST:PORT, and //KEY=VALUE after it, not `{spec}`"
             )
+    if options.resume and options.results is None:
+        raise click.UsageError("--resume goes with --results FILE")
     files = (options.results, options.junit, options.output_file, options.run_file)
     for path in (path for path in files if path is not None):
         place = path if path.exists() else path.absolute().parent
@@ -251,11 +233,13 @@ def _cluster(options: VerifyOptions, stack: ExitStack) -> Cluster | None:
     return stack.enter_context(connected(options.ray))
 
 
+def _result_options(options: VerifyOptions, progress: ProgressBar) -> ResultOptions:
+    return ResultOptions(options.results, options.resume, progress, options.fail_fast)
+
+
 def _run_on(cluster: Cluster, run: Run, options: VerifyOptions) -> Results:
-    with ProgressBar("verifying", "cells", enabled=options.output_format == "text", quiet=0) as progress:
-        results, again = cluster.run_cells(
-            run, share=options.gpu_share, results_file=options.results, progress=progress
-        )
+    with ProgressBar("verifying", "cells", quiet=0, lines=True) as progress:
+        results, again = cluster.run_cells(run, share=options.gpu_share, options=_result_options(options, progress))
     if again:
         names = ", ".join(dict.fromkeys(again))
         click.echo(f"opschema: a node of the cluster was lost; checked again elsewhere: {visible(names)}", err=True)
@@ -328,14 +312,8 @@ def _run(run: Run, options: VerifyOptions) -> Results:
         jobs = ["-n", str(options.jobs)]
     for spec in options.tx:
         jobs += ["--tx", spec]
-    with ProgressBar("verifying", "cells", enabled=options.output_format == "text", quiet=0) as progress:
-        return run_cells(
-            run,
-            jobs=jobs,
-            results_file=options.results,
-            junit=options.junit,
-            progress=progress,
-        )
+    with ProgressBar("verifying", "cells", quiet=0, lines=True) as progress:
+        return run_cells(run, jobs=jobs, junit=options.junit, options=_result_options(options, progress))
 
 
 def _merge(options: VerifyOptions) -> int:
@@ -346,51 +324,7 @@ def _merge(options: VerifyOptions) -> int:
     if not options.ops or any(others):
         raise click.UsageError("--merge takes the files of results of all shards, and nothing else")
     whole, lacks = merge([read_results(Path(path)) for path in options.ops])
-    _report(whole, options, sum(cell.seconds.get("whole", 0.0) for cell in whole.cells.values()))
+    report(whole, options, sum(cell.seconds.get("whole", 0.0) for cell in whole.cells.values()))
     for reason in lacks:
         click.echo(f"opschema: {visible(reason)}", err=True)
-    return _exit_code(whole)
-
-
-def _grouped(errors: Sequence[str]) -> dict[str, list[str]]:
-    """Failures of the harness by what they say: the cells on which it failed so."""
-    found: dict[str, list[str]] = {}
-    for error in errors:
-        cell, _, message = error.partition(": ")
-        found.setdefault(message, []).append(cell)
-    return found
-
-
-def _report(results: Results, options: VerifyOptions, seconds: float) -> None:
-    """Print the report and write the files; a reader who went away changes nothing of what came of the run."""
-    for message, cells in _grouped(results.errors).items():
-        more = f", and for {count(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
-        click.echo(f"opschema: {visible(cells[0])}{more}: {visible(message)}", err=True)
-    try:
-        _print(results, options, seconds)
-    except (BrokenPipeError, SystemExit):  # which of them depends on the library that writes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if options.report is not None:
-        from opschema_cli.reporters.verification.html import write_pages
-
-        click.echo(f"opschema: wrote {visible(str(write_pages(results, options.report, seconds)))}", err=True)
-
-
-def _print(results: Results, options: VerifyOptions, seconds: float) -> None:
-    if options.output_format == "json":
-        from opschema_cli.reporters.verification import json
-
-        write_text(json.render(results, seconds), options.output_file)
-        return
-    from opschema_cli.reporters.text import open_console
-    from opschema_cli.reporters.verification import text
-
-    if options.output_file is None:
-        text.write(results, open_console(sys.stdout), seconds)
-        sys.stdout.flush()
-        return
-    try:
-        with options.output_file.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-            text.write(results, open_console(stream), seconds)
-    except OSError as error:
-        raise OpschemaError(f"{options.output_file} cannot be written: {error.strerror or error}") from None
+    return _exit_code(whole, options)

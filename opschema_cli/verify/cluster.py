@@ -24,11 +24,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from opschema_cli.errors import OpschemaError, install_command
 from opschema_cli.verify.cluster_node import Checker, Report, Versions, forget, versions
+from opschema_cli.verify.gathering import Gathering, ResultOptions
 from opschema_cli.verify.parcels import pack, roots
 from opschema_cli.verify.prepare import Device, device_label
-from opschema_cli.verify.results import Results, Writer
+from opschema_cli.verify.results import Results
 from opschema_cli.verify.run import CPU_LABEL, Run, unplanned
-from opschema_cli.verify.session import Progress, settled
 
 MAX_LOSSES = 3
 """Nodes that may be lost while they check one op; after that its cells have no result."""
@@ -113,8 +113,7 @@ class Cluster:
         run: Run,
         *,
         share: float = 1.0,
-        results_file: Path | None = None,
-        progress: Progress | None = None,
+        options: ResultOptions | None = None,
     ) -> tuple[Results, list[str]]:
         """Run all cells; those that got no result are missing in what is returned. ``share`` is the part of a GPU for one op.
 
@@ -124,16 +123,15 @@ class Cluster:
             OpschemaError: a tree cannot be sent, the recipes cannot be read, or the results not be written.
             KeyboardInterrupt: the run was stopped.
         """
-        writer = Writer(results_file, run.header) if results_file is not None else None
-        driver = _Driver(run, self._slots(run, share), share, writer, progress)
+        gathering = Gathering(run, options or ResultOptions())
+        driver = _Driver(gathering, self._slots(run, share), share)
         try:
             driver.run()
         finally:
             driver.close()
-            if writer is not None:
-                writer.close()
+            gathering.close()
             self._on_each_node(forget, run)
-        return settled(driver.results), driver.checked_again
+        return gathering.settled(), driver.checked_again
 
     def _slots(self, run: Run, share: float) -> int:
         """The number of ops that the cluster can check at a time."""
@@ -168,10 +166,11 @@ def _named(found: Versions) -> str:
 class _Driver:
     """Gives ops to actors and takes their reports."""
 
-    def __init__(self, run: Run, slots: int, share: float, writer: Writer | None, progress: Progress | None) -> None:
-        self.results = Results(run.header)
+    def __init__(self, gathering: Gathering, slots: int, share: float) -> None:
+        run = gathering.run
+        self._gathering, self._results = gathering, gathering.results
         self.checked_again: list[str] = []
-        self._run, self._slots, self._writer, self._progress = run, slots, writer, progress
+        self._run, self._slots = run, slots
         device: Device = "cuda" if run.device == "cuda" else "cpu"
         places = roots(run)
         parcels = [ray.put(pack(Path(place))) for place in places]
@@ -189,7 +188,7 @@ class _Driver:
         for plan in self._run.plans:
             for result in unplanned(plan, self._run.header.device):
                 self._take(Report(result.id, result))
-        while self._waiting or self._busy:
+        while (self._waiting or self._busy) and not self._gathering.stopped:
             while self._waiting and len(self._busy) < self._slots:
                 self._start(self._waiting.popleft())
             ready, _ = ray.wait(list(self._busy), num_returns=1, timeout=_POLL)
@@ -228,7 +227,7 @@ class _Driver:
         except exceptions.RayTaskError as error:
             del self._busy[stream]
             self._done(actor)
-            self.results.errors.append(f"{op}: the harness failed on the cluster: {error.cause}")
+            self._results.errors.append(f"{op}: the harness failed on the cluster: {error.cause}")
 
     def _done(self, actor: Any) -> None:
         """Keep an actor for another op; end it if there is none, as a new actor may wait for its place."""
@@ -245,17 +244,12 @@ class _Driver:
             self.checked_again.append(op)
         else:
             reason = str(error).strip().splitlines()[0]
-            self.results.errors.append(
+            self._results.errors.append(
                 f"{op}: {MAX_LOSSES} nodes of the cluster were lost while they checked it: {reason}"
             )
 
     def _take(self, report: Report) -> None:
         if report.error:
-            self.results.errors.append(f"{report.cell}: {report.error}")
-        if report.result is None or report.cell in self.results.cells:
-            return
-        self.results.cells[report.cell] = report.result
-        if self._writer is not None:
-            self._writer.add(report.result)
-        if self._progress is not None:
-            self._progress(len(self.results.cells), len(self.results.header.cells), report.result.op)
+            self._results.errors.append(f"{report.cell}: {report.error}")
+        if report.result is not None and report.cell not in self._results.cells:
+            self._gathering.take(report.result)

@@ -16,6 +16,7 @@ from typing import TextIO
 
 import msgspec
 
+from opschema_cli import __version__
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.model import CellResult, Plan, Verdict
 
@@ -78,13 +79,15 @@ class _Line(CellResult, frozen=True, kw_only=True, tag_field="kind", tag="cell")
 class Results(msgspec.Struct):
     """The results of a run: its header and a result for each of its cells.
 
-    ``errors`` are failures of the harness itself, ``lacks`` what is missing from merged results.
+    ``errors`` are failures of the harness itself, ``lacks`` what is missing from merged results. ``stopped`` is set
+    if the run ended with its first failure.
     """
 
     header: Header
     cells: dict[str, CellResult] = msgspec.field(default_factory=dict)
     errors: list[str] = msgspec.field(default_factory=list)
     lacks: list[str] = msgspec.field(default_factory=list)
+    stopped: bool = False
 
     @property
     def missing(self) -> list[str]:
@@ -100,6 +103,13 @@ class Results(msgspec.Struct):
     def unimported(self) -> list[str]:
         """The ops of which a side could not be imported."""
         return list(dict.fromkeys(cell.op for cell in self.cells.values() if cell.unimported))
+
+    @property
+    def unchecked_ops(self) -> list[str]:
+        """Ops of which no cell was checked."""
+        ops = dict.fromkeys(cell.op for cell in self.cells.values())
+        checked = {cell.op for cell in self.cells.values() if cell.verdict != "not-checked"}
+        return [op for op in ops if op not in checked]
 
     @property
     def unchecked(self) -> bool:
@@ -120,7 +130,7 @@ class Results(msgspec.Struct):
 
 def run_key(plans: Iterable[Plan], before: Version | None, after: Version, renamed: Mapping[str, str]) -> str:
     """The identity of a run: its cells with their calls, and what is compared."""
-    digest = hashlib.blake2b(digest_size=12)
+    digest = hashlib.blake2b(__version__.encode(), digest_size=12)
     digest.update(msgspec.msgpack.encode((before.key if before else None, after.key, sorted(renamed.items()))))
     for plan in plans:
         digest.update(msgspec.msgpack.encode((plan.op, plan.cells, plan.unplanned, plan.removed)))
@@ -145,15 +155,29 @@ def _plain(data: object) -> object:
     return str(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
+def _line(result: CellResult) -> _Line:
+    return _Line(**msgspec.structs.asdict(result))
+
+
 class Writer:
     """Writes a file of results; each line is flushed."""
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(self, path: Path, header: Header, earlier: Iterable[CellResult] = ()) -> None:
+        """Begin a file, with the results of an ``earlier`` run in place of those that it has; they are never lost.
+
+        Raises:
+            OpschemaError: it cannot be written.
+        """
+        lines = [to_json(header), *(to_json(_line(result)) for result in earlier)]
+        fresh = path.with_name(f"{path.name}.new")
         try:
-            self._stream: TextIO = path.open("w", encoding="utf-8")
+            place = fresh if len(lines) > 1 else path
+            place.write_bytes(b"".join(line + b"\n" for line in lines))
+            if place != path:
+                place.replace(path)
+            self._stream: TextIO = path.open("a", encoding="utf-8")
         except OSError as error:
             raise OpschemaError(f"{path} cannot be written: {error.strerror or error}") from None
-        self._put(header)
 
     def add(self, result: CellResult) -> None:
         """Write one result.
@@ -161,7 +185,7 @@ class Writer:
         Raises:
             OpschemaError: it cannot be written.
         """
-        self._put(_Line(**msgspec.structs.asdict(result)))
+        self._put(_line(result))
 
     def _put(self, line: msgspec.Struct) -> None:
         try:
@@ -208,7 +232,7 @@ def read_results(path: Path) -> Results:
     return found
 
 
-def _difference(one: Header, other: Header) -> str:
+def difference(one: Header, other: Header) -> str:
     """Describe how the headers of two runs differ."""
     for side, here, there in (("before", one.before, other.before), ("after", one.after, other.after)):
         if (here.key if here else "") != (there.key if there else ""):
@@ -233,7 +257,7 @@ def merge(parts: Sequence[Results]) -> tuple[Results, list[str]]:
     first = parts[0].header
     for part in parts:
         if (part.header.run, part.header.shards) != (first.run, first.shards):
-            raise OpschemaError(f"the results are not of one run: {_difference(first, part.header)}")
+            raise OpschemaError(f"the results are not of one run: {difference(first, part.header)}")
     shards = Counter(part.header.shard for part in parts)
     twice = [number for number, count in shards.items() if count > 1]
     if twice:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from opschema_cli.main import run as opschema
+from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.model import Plan, Target
 from opschema_cli.verify.results import Header, Version, read_results
 from opschema_cli.verify.run import Run
@@ -67,7 +68,7 @@ def test_a_node_that_is_lost_costs_no_cell(nodes: Any, tmp_path: Path) -> None:
                 nodes.remove_node(node, allow_graceful=False)
 
     with connected(nodes.address) as cluster:
-        results, again = cluster.run_cells(run, results_file=tmp_path / "results.jsonl", progress=progress)
+        results, again = cluster.run_cells(run, options=ResultOptions(tmp_path / "results.jsonl", progress=progress))
     assert (results.missing, results.errors) == ([], [])
     assert list(results.cells) == list(run.header.cells)
     assert again

@@ -15,11 +15,14 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.main import run as opschema
+from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.model import CellResult, Plan, Target
-from opschema_cli.verify.results import Header, Results, Version, read_results, result_from_json, to_json
+from opschema_cli.verify.results import Header, Results, Version, Writer, read_results, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run
 from opschema_cli.verify.session import run_cells
 from tests.command import TILEKIT, environment
@@ -79,7 +82,7 @@ def test_what_runs_on_the_cpu_is_shown_no_gpu(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("jobs", [(), ("-n", "2")], ids=["here", "xdist"])
 def test_all_cells_are_reported_whatever_some_do(tmp_path: Path, jobs: Sequence[str]) -> None:
     run = faulty_run(tmp_path)
-    results = run_cells(run, jobs=jobs, results_file=tmp_path / "results.jsonl")
+    results = run_cells(run, jobs=jobs, options=ResultOptions(tmp_path / "results.jsonl"))
     assert (results.missing, results.errors) == ([], [])
     assert list(results.cells) == list(run.header.cells)
     reasons = {name: found.reason for name, found in results.cells.items() if found.verdict == "crashed"}
@@ -586,3 +589,77 @@ def test_a_kill_ends_the_workers_of_all_processes(kit: Path, tmp_path: Path) -> 
 def alive(pid: int) -> bool:
     state = Path(f"/proc/{pid}/stat")
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+# Options of long runs
+
+
+def test_a_run_goes_on_where_an_earlier_one_ended(tmp_path: Path) -> None:
+    run, file = faulty_run(tmp_path), tmp_path / "results.jsonl"
+    whole = run_cells(run, options=ResultOptions(file))
+    lines = file.read_text().splitlines(keepends=True)
+    # The first op is complete but for its last cell, the second is complete; the last line is half written.
+    first = [number for number, line in enumerate(lines) if '"op":"Op"' in line]
+    del lines[first[-1]]
+    file.write_text("".join(lines) + lines[-1][:20])
+    imported = len((tmp_path / "log").read_text().splitlines())
+    seen: list[int] = []
+    options = ResultOptions(file, resume=True, progress=lambda done, total, title: seen.append(done))
+    again = run_cells(msgspec.structs.replace(run, folder=str(fresh(tmp_path))), options=options)
+    assert {name: found.verdict for name, found in again.cells.items()} == {
+        name: found.verdict for name, found in whole.cells.items()
+    }
+    assert seen == list(range(21, 41)), "the second op is kept, the first is run again"
+    assert len((tmp_path / "log").read_text().splitlines()) - imported == 1 + 3
+    assert read_results(file).cells == again.cells
+    assert run_cells(run, options=options).cells == again.cells
+    assert len(seen) == 20, "nothing is left to run"
+
+
+def fresh(folder: Path) -> Path:
+    (folder / "again").mkdir()
+    return folder / "again"
+
+
+def test_another_run_is_not_resumed(tmp_path: Path) -> None:
+    run, file = faulty_run(tmp_path), tmp_path / "results.jsonl"
+    header = msgspec.structs.replace(run.header, run="y", after=Version(name="other", content="1"))
+    Writer(file, header).close()
+    with pytest.raises(
+        OpschemaError, match=r"cannot be resumed: the tree after is .* without --resume it is written anew"
+    ):
+        run_cells(run, options=ResultOptions(file, resume=True))
+
+
+def test_a_run_may_end_with_the_first_failure(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = changed / "kit/plus.py"
+    file.write_text(file.read_text().replace("x + self.amount", "x - self.amount"))
+    before = write_kit(changed.parent / "before")
+    arguments = ["verify", "--before", str(before), "--device", "cpu", "--cells", "2", "--fail-fast"]
+    assert opschema([*arguments, "--output-format", "json"]) == 1
+    done = capsys.readouterr()
+    found = json.loads(done.out)
+    assert [item["verdict"] for item in found["cells"]].count("regression") == 1
+    assert found["missing"]
+    assert f"stopped at the first cell that failed; {len(found['missing'])} cells not run" in done.err
+
+
+def test_a_strict_run_fails_where_an_op_is_not_checked(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["verify", "--device", "cpu", "--cells", "1"]
+    assert opschema(arguments) == 0
+    capsys.readouterr()
+    assert opschema([*arguments, "--strict"]) == 1
+    assert "opschema: --strict: nothing was checked of MinusFwdOp\n" in capsys.readouterr().err
+
+
+def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from opschema_cli.commands import output
+
+    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
+    with output.ProgressBar("verifying", "cells", quiet=0, lines=True) as progress:
+        progress(1, 3, "PlusFwdOp (1 failed)")
+    with output.ProgressBar("reading", "files", quiet=0) as silent:
+        silent(1, 3)
+    assert capsys.readouterr().err == (
+        "opschema: verifying: 1 of 3 cells, about 0 s left, last of PlusFwdOp (1 failed)\n"
+    )

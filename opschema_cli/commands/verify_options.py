@@ -1,0 +1,42 @@
+"""The options of ``opschema verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.verify.prepare import Device
+
+
+class VerifyOptions(msgspec.Struct, frozen=True):
+    """The options of one ``opschema verify``."""
+
+    ops: tuple[str, ...]
+    before: str | None
+    after: Path | None
+    renamed: tuple[str, ...]
+    expect_removed: tuple[str, ...]
+    device: Device
+    cells: int
+    elements: int
+    seconds: float
+    imports: tuple[str, ...]
+    sanitizer: bool
+    jobs: int | None
+    tx: tuple[str, ...]
+    ray: str | None
+    gpu_share: float
+    fail_fast: bool
+    strict: bool
+    shard: str | None
+    results: Path | None
+    resume: bool
+    merge: bool
+    list_only: bool
+    run_file: Path | None
+    output_format: str
+    output_file: Path | None
+    junit: Path | None
+    report: Path | None
+    no_plugins: bool
