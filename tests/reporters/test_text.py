@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable, Iterator
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
-from opschema_cli.reporters import Report
+from opschema_cli.reporters import Report, load_writer
 from opschema_cli.reporters.text import open_screen, write
 from opschema_cli.source.text import Edit, Span
 
@@ -145,6 +146,31 @@ def test_clean(make_report: Make) -> None:
     assert render(make_report()) == "All clean: 178 ops in 22 files, 0.31 s.\n"
     assert render(make_report(fixed=3, suppressed=1)) == (
         "All clean: 178 ops in 22 files, 0.31 s; 3 fixed; 1 suppressed.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        (
+            {"partly": 1, "unresolved": 1, "mostly": "why"},
+            "1 op not fully known: 1 place not understood (why; --show-unresolved)",
+        ),
+        (
+            {"partly": 2, "unresolved": 3, "mostly": "why"},
+            "2 ops not fully known: 3 places not understood (most often: why; --show-unresolved)",
+        ),
+        ({"unresolved": 1, "mostly": "why"}, "1 place not understood (why; --show-unresolved)"),
+        ({"partly": 2}, "2 ops not fully known"),
+    ],
+)
+def test_the_summary_counts_what_is_not_fully_known(make_report: Make, counts: dict[str, float], said: str) -> None:
+    report = make_report(**counts)
+    assert load_writer("concise")(report) == f"All clean: 178 ops in 22 files, 0.31 s; {said}.\n"
+    summary = json.loads(load_writer("json")(report))["summary"]
+    assert (summary["ops_partly_known"], summary["unresolved"]) == (
+        counts.get("partly", 0),
+        counts.get("unresolved", 0),
     )
 
 
