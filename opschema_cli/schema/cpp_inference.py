@@ -28,9 +28,11 @@ _PLAIN = {
     **{name: name for name in ("Storage", "Stream", "SymInt", "SymBool", "SymFloat")},
 }
 _LISTS = ("ArrayRef", "IListRef", "List", "vector", "array")
-_SIGNED = {"short": "int64_t", "float": "double", "char": "int64_t", "size_t": "int64_t"} | {
-    f"{sign}int{bits}": "int64_t" for sign in ("", "u") for bits in ("", "16_t", "32_t", "64_t")
-}
+_SIGNED = (
+    dict.fromkeys(("short", "char", "size_t", "long long"), "int64_t")
+    | {"float": "double"}
+    | {f"{sign}int{bits}": "int64_t" for sign in ("", "u") for bits in ("", "16_t", "32_t", "64_t")}
+)
 _REFUSED = {name: meant for name, meant in _SIGNED.items() if name not in ("int64_t", "uint")} | {"uint8_t": "int64_t"}
 """Numbers that torch refuses to compile, and those that it takes in their place."""
 
@@ -103,9 +105,12 @@ def refused_type(written: str) -> str:
         return ""
     if found == "const char*":
         return "c10::string_view"
-    optional = re.fullmatch(r"optional<(\w+)>", found)
-    meant = _REFUSED.get(optional[1] if optional is not None else found, "")
-    return f"std::optional<{meant}>" if meant and optional is not None else meant
+    composed = re.fullmatch(r"(optional)<(\w+)>|(?:const )?(vector|ArrayRef)<(\w+)>&?", found)
+    if composed is None:
+        return _REFUSED.get(found, "")
+    meant = _REFUSED.get(composed[2] or composed[4], "")
+    outer = composed[1] or composed[3]
+    return f"{'at' if outer == 'ArrayRef' else 'std'}::{outer}<{meant}>" if meant else ""
 
 
 def returned_types(written: str) -> tuple[SchemaType | None, ...] | None:

@@ -109,6 +109,8 @@ class _Reader(msgspec.Struct):
             return f"optional<ArrayRef{self._arguments()}>"
         if name == "HeaderOnlyArrayRef":
             return f"ArrayRef{self._arguments()}"
+        if name == "long" and self._take("long"):
+            return "long long"
         if name in _ALIASES:
             return _ALIASES[name]
         if name not in _KNOWN:

@@ -81,5 +81,8 @@ def test_numbers_that_do_not_compile() -> None:
     assert refused_type("const float") == "double"
     assert refused_type("std::optional<int32_t>") == "std::optional<int64_t>"
     assert refused_type("size_t") == "int64_t"
+    assert refused_type("long long") == "int64_t"
+    assert refused_type("const std::vector<float>&") == "std::vector<double>"
+    assert not refused_type("const std::vector<int64_t>&")
     assert not refused_type("int64_t")
     assert not refused_type("uint")

@@ -20,7 +20,13 @@ from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, Cpp
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
 from opschema_rules.torchlib.cpp_macros import FileMacros
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
-from opschema_rules.torchlib.cpp_problems import key_problem, kind_problem, namespace_problem
+from opschema_rules.torchlib.cpp_problems import (
+    fallback_problem,
+    key_problem,
+    kind_problem,
+    namespace_problem,
+    wildcard_problem,
+)
 from opschema_rules.torchlib.cpp_reader import read_facts
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
@@ -149,6 +155,7 @@ class Join:
             self._problem(Place(path, fixed or library.span), key_problem(arguments[1]))
         stable = macro.startswith("STABLE_")
         kind = "IMPL" if impl else "FRAGMENT" if "FRAGMENT" in macro else "DEF"
+        self._problem(Place(path, fixed or library.span), wildcard_problem(kind, arguments[0]))
         return _Library(
             namespace, keys, library.arguments[-1], path, fixed, conditions,
             cpp_namespace=library.namespace, stable=stable, kind=kind,
@@ -179,6 +186,8 @@ class Join:
             self._define(context, call)
         elif call.method == "impl":
             self._implement(context, call)
+        elif call.method == "fallback":
+            self._problem(context.at(call.span), fallback_problem(context.kind, context.namespace))
 
     def _raw(self, context: _Library, call: CppCall) -> None:
         """A call that its own file does not explain: a macro, a function that is given the library, or one with macros in it."""
@@ -265,13 +274,13 @@ class Join:
         text = call.arguments[0].literal if call.arguments else None
         known = text is not None and _OPERATOR.fullmatch(text.value)
         name = _qualified(context.namespace, text.value) if text is not None and known else None
+        if text is not None and known:
+            self._problem(context.at(call.span), namespace_problem(context.namespace, text.value))
         if name is None or len(call.arguments) < 2:
             namespace = context.namespace if text is None or "::" not in text.value else None
             names = frozenset({_word(text.value)}) if text is not None and known else None
             self._gap(namespace, context.at(call.span), "the operator's name is not known", names, defines=False)
             return
-        if text is not None:
-            self._problem(context.at(call.span), namespace_problem(context.namespace, text.value))
         for keys, function in functions_of(call.arguments[1:], context.keys):
             self._register(context, call, name, keys, function)
 

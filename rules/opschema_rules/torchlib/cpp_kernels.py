@@ -40,6 +40,7 @@ _WRAPPER = re.compile(
 _NAME = re.compile(r"(?:::)?\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)")
 _TEMPLATED = re.compile(rf"({_NAME.pattern})\s*<(.*)>", re.DOTALL)
 _CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(.*\)", re.DOTALL)
+_C_CAST = re.compile(r"\((.*)\(\s*\*\s*\)\s*\((.*)\)\s*\)\s*&?\s*[\w:]+", re.DOTALL)
 _LAMBDA = re.compile(r"\+?\s*\[")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -88,7 +89,8 @@ class CppKernels:
         name = name_of(text)
         if name:
             return self._named(asked, name)
-        found = _cast(text, asked) if _CAST.fullmatch(text) else _lambda(text, asked) if _LAMBDA.match(text) else None
+        cast = _CAST.fullmatch(text) or _C_CAST.fullmatch(text)
+        found = _cast(cast, text, asked) if cast is not None else _lambda(text, asked) if _LAMBDA.match(text) else None
         if found is None:
             return Unresolved("its function is not followed")
         return (self._resolved(asked.path, found),)
@@ -185,10 +187,8 @@ def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared])
     return tuple(signature for signature, _ in kept)
 
 
-def _cast(text: str, asked: Asked) -> CppSignature | None:
+def _cast(match: re.Match[str], text: str, asked: Asked) -> CppSignature | None:
     """The signature that a function pointer is cast to, which chooses among overloads."""
-    match = _CAST.fullmatch(text)
-    assert match is not None
     return _read(f"{match[1]} f({match[2]});", text, asked)
 
 

@@ -27,6 +27,26 @@ def kind_problem() -> str:
 def namespace_problem(namespace: str | None, name: str) -> str:
     """The fault of an operator's name in a block; empty if there is none."""
     own, colons, _ = name.partition("::")
+    if namespace == "_" and not colons:
+        return (
+            f"this block is of all namespaces: `{name}` is no operator in it; write its namespace, as in `aten::{name}`"
+        )
     if namespace in (None, "_") or not colons or own == namespace:
         return ""
     return f"this block is of the namespace `{namespace}`: torch refuses `{name}` in it"
+
+
+def wildcard_problem(kind: str, namespace: str) -> str:
+    """The fault of a block that defines operators for all namespaces; empty if there is none."""
+    if namespace != "_" or kind == "IMPL":
+        return ""
+    return "`_` is no namespace for operators: torch refuses a library of it; write `TORCH_LIBRARY_IMPL`"
+
+
+def fallback_problem(kind: str, namespace: str | None) -> str:
+    """The fault of a fallback in a block; empty if there is none, or the block is not known."""
+    if kind and kind != "IMPL":
+        return "a fallback is for a dispatch key: torch refuses it here; write `TORCH_LIBRARY_IMPL(_, KEY, m)`"
+    if kind != "IMPL" or namespace in (None, "_"):
+        return ""
+    return f"torch refuses a fallback for the namespace `{namespace}` alone; write `TORCH_LIBRARY_IMPL(_, KEY, m)`"

@@ -91,7 +91,7 @@ def cpp_kernel_type(operator: Operator) -> Iterator[Diagnostic]:
     """A C++ kernel with a type that torch does not compile.
 
     Integers of a schema are `int64_t` in C++, and its floating-point numbers are `double`. `int`, `float`, `size_t` and the
-    like fail a `static_assert` in torch's headers.
+    like fail a `static_assert` in torch's headers; lists of them are refused when the library is loaded.
 
     Bad:
 
@@ -140,12 +140,18 @@ def refused_types(title: str, registration: Registration, signature: CppSignatur
         meant = refused_type(item.type)
         if meant:
             name = f" as `{item.name}`" if item.name else ""
-            message = f"{signature.shown} takes `{item.type}`{name}, which torch does not compile; write `{meant}`"
+            message = f"{signature.shown} takes `{item.type}`{name}, which torch {_fate(meant)}; write `{meant}`"
             yield Diagnostic(message, place, related=(registered(registration, title),), ops=(title,))
     meant = refused_type(signature.returns)
     if meant:
-        message = f"{signature.shown} returns `{signature.returns}`, which torch does not compile; write `{meant}`"
+        message = f"{signature.shown} returns `{signature.returns}`, which torch {_fate(meant)}; write `{meant}`"
         yield Diagnostic(message, signature.place, related=(registered(registration, title),), ops=(title,))
+
+
+def _fate(meant: str) -> str:
+    """The way in which torch refuses a type; ``meant`` is the one to write in its place."""
+    listed = meant.startswith(("std::vector<", "at::ArrayRef<"))
+    return "refuses when the library is loaded" if listed else "does not compile"
 
 
 def registered(registration: Registration, title: str) -> Related:
@@ -158,7 +164,9 @@ def _differs(
 ) -> Diagnostic:
     argument = schema.arguments[item.index] if item.kind == "type" else None
     sides = declared(operator, [argument] if argument is not None else schema.arguments[:1])
-    when = "every call fails" if signature.stable else "torch refuses it when the library is loaded"
+    wrong = item.kind == "type" and {item.found, item.wanted} <= {"int", "SymInt", "float", "bool"}
+    of_stable = "it gets another value" if wrong else "every call fails"
+    when = of_stable if signature.stable else "torch refuses it when the library is loaded"
     return Diagnostic(
         f"{mismatch_words(operator.title, schema, signature, item)}: {when}",
         mismatch_place(signature, item),
