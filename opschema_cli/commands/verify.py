@@ -23,6 +23,7 @@ from opschema_cli.commands.verify_report import report
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, OpschemaError, install_command
 from opschema_cli.phrases import some
 from opschema_cli.reporters.escape import visible
+from opschema_cli.verify.compute_sanitizer import TOOLS
 from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, device_label, plans_of, prepare
@@ -80,6 +81,7 @@ _DEFAULTS = Limits()
     help="Import this first: a built extension, a folder of them, or a module that registers operators.",
 )
 @click.option("--sanitizer", is_flag=True, help="Run under AddressSanitizer on the CPU, compute-sanitizer on a GPU.")
+@click.option("--sanitizer-tool", type=click.Choice(TOOLS), help="The tool of compute-sanitizer; implies --sanitizer.")
 @click.option("--jobs", type=click.IntRange(1), help="Number of processes that run cells in parallel [1].")
 @click.option(
     "--tx",
@@ -264,7 +266,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
         options.device,
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,
-        options.sanitizer,
+        options.sanitizer_tool or ("memcheck" if options.sanitizer else None),
         options.expect_removed,
         options.imports,
         cluster.device(options.device, options.gpu_share) if cluster is not None else "",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.verify.compute_sanitizer import Tool
 from opschema_cli.verify.prepare import Device
 
 
@@ -23,6 +24,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     seconds: float
     imports: tuple[str, ...]
     sanitizer: bool
+    sanitizer_tool: Tool | None
     jobs: int | None
     tx: tuple[str, ...]
     ray: str | None

@@ -13,12 +13,14 @@ from opschema_cli.errors import OpschemaError, install_command
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_cli.verify.compute_sanitizer import Tool
 from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.notes import notes_on
 from opschema_cli.verify.op_names import OpNames, op_names
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
+from opschema_cli.verify.sanitizers import check_sanitizer
 from opschema_cli.verify.shards import shard_of
 from opschema_cli.verify.table_plans import table_plans
 
@@ -33,8 +35,8 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, whether workers
-    run under a sanitizer. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
+    """The user's choices for a run: ops (none: all), limits, device, shard, seconds for one cell on one side, the sanitizer's tool
+    that workers run under. ``renamed`` has the names that ops had before, by those that they have now; ``expected`` names ops, and
     dtypes of ops (``Op[float16]``), that may be removed. ``imports`` are what is imported to register operators; if None, only
     packs plan. ``label`` is that of the device where cells run on other machines.
     """
@@ -45,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True):
     device: Device = "auto"
     shard: tuple[int, int] = (1, 1)
     seconds: float = 120.0
-    sanitizer: bool = False
+    sanitizer: Tool | None = None
     expected: Collection[str] = ()
     imports: Sequence[str] | None = None
     label: str = ""
@@ -90,6 +92,8 @@ def prepare(
         renamed=dict(asked.renamed),
         notes=notes,
     )
+    if asked.sanitizer is not None and not asked.label:
+        check_sanitizer(asked.sanitizer, "cpu" if header.device == CPU_LABEL else "cuda")
     absent = {} if before is None else {plan.op: _absence(places.get(plan.op)) for plan in mine}
     return Run(
         header=header,

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.compute_sanitizer import Tool
 from opschema_cli.verify.model import CellResult, Plan, Target
 from opschema_cli.verify.results import Header
 
@@ -23,7 +24,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     ``compared`` records whether there is a tree before at all. ``seconds`` is the time that one cell has on one side,
     ``folder`` is where tensors and caches go meanwhile; empty, and whoever runs it makes one. With ``sanitizer`` workers run
-    under the one for the device.
+    under this tool, or what the device has for it.
     """
 
     header: Header
@@ -33,7 +34,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     absent: dict[str, str] = {}
     folder: str
     seconds: float = 120.0
-    sanitizer: bool = False
+    sanitizer: Tool | None = None
 
     @property
     def device(self) -> str:

@@ -2,12 +2,13 @@
 
 AddressSanitizer sees only what was compiled with it: how an op library passes ``-fsanitize=address`` to its compiler is its own
 matter (``TILEKIT_CXXFLAGS`` is tilekit's variable; ``CXXFLAGS`` is set, too). Its runtime must be loaded before Python, and
-libstdc++ with it, whose functions it looks up when it starts. compute-sanitizer sees all kernels; torch's caching allocator must
-be off, for it would hide what is beyond a tensor but inside a cached block.
+libstdc++ with it, whose functions it looks up when it starts. compute-sanitizer, which sees all kernels, is in
+:mod:`opschema_cli.verify.compute_sanitizer`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,12 +16,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.verify.compute_sanitizer import Tool, compute_sanitizer
 
 EXIT_CODE = 97
 """The exit status of a process that a sanitizer ended."""
 
 SANITIZED = "OPSCHEMA_SANITIZED"
-"""The environment variable by which a worker knows that it runs under one."""
+"""The environment variable by which a worker knows that it runs under one, and which tool's work it does."""
 
 _FLAGS = "-O1 -g1 -fsanitize=address -fno-omit-frame-pointer"
 _FLAG_VARIABLES = ("CXXFLAGS", "TILEKIT_CXXFLAGS")
@@ -28,44 +30,44 @@ _ASAN = re.compile(
     r"ERROR: AddressSanitizer: (?P<what>[\w-]+).*?^(?P<access>(?:READ|WRITE) of size \d+).*?\n(?P<stack>(?: +#\d.*\n)+)",
     re.DOTALL | re.MULTILINE,
 )
-_CUDA = re.compile(r"^=+ (?P<what>Invalid \S+ (?:read|write) of size \d+ bytes?)\n(?P<stack>=+ +at .+)", re.MULTILINE)
 _FRAME = re.compile(r"(?:#\d+ \S+ in|at) (?P<function>.+?)(?: in)? (?P<file>/\S+?):(?P<line>\d+)")
 _FRAMES = 4
 
 
-def under_sanitizer(device: str, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The prefix of a worker's command, and its environment, for a run on ``device``, ``cpu`` or ``cuda``.
+def under_sanitizer(tool: Tool, environ: Mapping[str, str], log: Path | None) -> tuple[list[str], dict[str, str]]:
+    """The prefix of a worker's command, and its environment. With ``log``, to which it writes, it is compute-sanitizer's tool; else
+    AddressSanitizer.
 
     Raises:
         OpschemaError: there is no such sanitizer here.
     """
-    environ = {**environ, SANITIZED: device}
-    if device == "cuda":
-        return _compute_sanitizer(environ)
+    environ = {**environ, SANITIZED: tool}
+    if log is not None:
+        return compute_sanitizer(tool, environ, log)
+    if tool != "memcheck":
+        raise OpschemaError(f"{tool} needs a GPU: kernels on the CPU run under AddressSanitizer only, like memcheck")
     return [], _address_sanitizer(environ)
 
 
+def check_sanitizer(tool: Tool, device: str) -> None:
+    """Check that there is a sanitizer for a device, ``cpu`` or ``cuda``.
+
+    Raises:
+        OpschemaError: there is none.
+    """
+    under_sanitizer(tool, os.environ, Path(os.devnull) if device == "cuda" else None)
+
+
 def summary(said: str) -> str:
-    """The report of a sanitizer in a process's last output: a line, then a place a line; empty if it reports nothing."""
+    """The report of AddressSanitizer in a process's last output: a line, then a place a line; empty if it reports nothing."""
     found = _ASAN.search(said)
-    if found is not None:
-        return f"{found['what']}, {found['access']}{_places(found['stack'])}"
-    found = _CUDA.search(said)
-    return f"{found['what']}{_places(found['stack'])}" if found is not None else ""
+    return f"{found['what']}, {found['access']}{_places(found['stack'])}" if found is not None else ""
 
 
 def _places(stack: str) -> str:
     """The innermost frames whose files are known."""
     frames = [f"{Path(frame['file']).name}:{frame['line']} in {frame['function']}" for frame in _FRAME.finditer(stack)]
     return "".join(f"\nat {frame}" for frame in frames[:_FRAMES])
-
-
-def _compute_sanitizer(environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    tool = shutil.which("compute-sanitizer", path=environ.get("PATH"))
-    if tool is None:
-        raise OpschemaError("--sanitizer on a GPU needs compute-sanitizer, which is not found")
-    prefix = [tool, "--tool", "memcheck", "--target-processes", "all", f"--error-exitcode={EXIT_CODE}"]
-    return prefix, {**environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 
 
 def _address_sanitizer(environ: Mapping[str, str]) -> dict[str, str]:

@@ -21,24 +21,17 @@ from typing import IO, Literal
 
 import msgspec
 
-import opschema_cli
 from opschema_cli.verify import forkserver
+from opschema_cli.verify.compute_sanitizer import ReportLog, Tool
+from opschema_cli.verify.environments import environment
 from opschema_cli.verify.forkserver import Forkserver, Process
-from opschema_cli.verify.model import Cell, Plan, Ran, Side
+from opschema_cli.verify.model import Cell, Finding, Plan, Ran, Side
 from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, Survey, Surveyed, read_reply, write
 from opschema_cli.verify.sanitizers import summary, under_sanitizer
 
 IMPORT_SECONDS = 300.0
 """Seconds that a worker may take to start and to import an op library."""
 
-_CACHES = {
-    "XDG_CACHE_HOME": "xdg",
-    "TRITON_CACHE_DIR": "triton",
-    "TILELANG_CACHE_DIR": "tilelang",
-    "TORCHINDUCTOR_CACHE_DIR": "inductor",
-    "TORCH_EXTENSIONS_DIR": "extensions",
-    "CUDA_CACHE_PATH": "cuda",
-}
 _Fatal = Literal["died", "stalled"]
 _POLL = 0.2
 _GRACE = 3.0
@@ -63,7 +56,7 @@ class Workers:
         import_seconds: float = IMPORT_SECONDS,
         memory: int = 0,
         device: str = "",
-        sanitizer: bool = False,
+        sanitizer: Tool | None = None,
         threads: int = 0,
     ) -> None:
         self._temporary = folder is None
@@ -107,8 +100,7 @@ class Workers:
     def survey(self, side: Side, plans: Sequence[Plan]) -> None:
         """Find out which ops cannot be imported since a package is missing, in one process; no process is started for these."""
         found: Surveyed | None = None
-        process = self._process(side, plans[0], self._environment(side))
-        worker = Worker(Survey(targets=tuple(plan.target for plan in plans)), process)
+        worker = self._begun(Survey(targets=tuple(plan.target for plan in plans)), side, plans[0])
         try:
             found = worker.survey(self.import_seconds)
         finally:
@@ -154,8 +146,14 @@ class Workers:
             key = (plan.op, side)
             if key not in self._workers:
                 load = Load(side=side, op=plan.op, target=plan.target, reference=plan.reference, memory=self.memory)
-                self._workers[key] = Worker(load, self._process(side, plan, self._environment(side)))
+                self._workers[key] = self._begun(load, side, plan)
             return self._workers[key]
+
+    def _begun(self, request: Load | Survey, side: Side, plan: Plan) -> Worker:
+        log = None
+        if self._sanitizer and self._device == "cuda" and side != "reference":
+            log = self._folder("sanitizer") / f"{side}-{time.monotonic_ns()}.log"
+        return Worker(request, self._process(side, plan, self._environment(side), log), side, ReportLog(log))
 
     def _environment(self, side: Side) -> dict[str, str]:
         caches = self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side
@@ -165,18 +163,18 @@ class Workers:
         )
         return {**environment(caches), **hidden, **threads}
 
-    def _process(self, side: Side, plan: Plan, environ: dict[str, str]) -> Process:
+    def _process(self, side: Side, plan: Plan, environ: dict[str, str], log: Path | None) -> Process:
         folder = self._folder("empty")
-        sanitized = self._sanitizer and side != "reference"
+        sanitizer = self._sanitizer if side != "reference" else None
         # A sanitizer is loaded before Python, so there is nothing to be forked.
-        if self._forks and not sanitized:
+        if self._forks and sanitizer is None:
             try:
                 modules = forkserver.OPCHECK if plan.target.operators and not self._sanitizer else ()
                 self._forkserver = self._forkserver or Forkserver(environ, folder, modules)
                 return self._forkserver.spawn(environ)
             except OSError:  # what ails it will ail the worker, too, which can tell
                 self._forks = False
-        prefix, environ = under_sanitizer(self._device or "cpu", environ) if sanitized else ([], environ)
+        prefix, environ = under_sanitizer(sanitizer, environ, log) if sanitizer is not None else ([], environ)
         return subprocess.Popen(
             [*prefix, sys.executable, "-m", "opschema_cli.verify.worker"],
             stdin=subprocess.PIPE,
@@ -211,21 +209,6 @@ class Workers:
         return folder
 
 
-def environment(caches: Path) -> dict[str, str]:
-    """The environment of one side: this one's, with caches of its own, and such that nothing is written into its tree."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV_CORE_", "PYTEST_"))}
-    ours = str(Path(opschema_cli.__file__).resolve().parents[1])
-    theirs = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return {
-        **kept,
-        **{name: str(caches / folder) for name, folder in _CACHES.items()},
-        "PYTHONPATH": os.pathsep.join(dict.fromkeys([*theirs, ours])),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
-    }
-
-
 def _unimported(cell: Cell, loaded: Loaded) -> Ran:
     return Ran(
         cell=cell.id, status=loaded.status, detail=loaded.detail, unimported=not loaded.absent, absent=loaded.absent
@@ -235,9 +218,10 @@ def _unimported(cell: Cell, loaded: Loaded) -> Ran:
 class Worker:
     """One process, and what it says."""
 
-    def __init__(self, load: Load | Survey, process: Process) -> None:
+    def __init__(self, load: Load | Survey, process: Process, side: Side, log: ReportLog) -> None:
         self._started = time.monotonic()
         self._process = process
+        self._side, self._log = side, log
         self._replies: queue.Queue[Reply | None] = queue.Queue()
         self._tail = bytearray()
         self._readers = [self._reader(self._read_replies), self._reader(self._read_errors)]
@@ -268,7 +252,7 @@ class Worker:
         self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds, repeats=repeats))
         reply = self._receive(time.monotonic() + seconds)
         if isinstance(reply, Done):
-            return reply
+            return self._with_report(reply)
         status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="running the cell")
         return Done(ran=Ran(cell=cell.id, status=status, detail=detail), last=True)
 
@@ -293,6 +277,15 @@ class Worker:
             reader.join(_GRACE)
         for stream in (self._process.stdout, self._process.stderr):
             _stream(stream).close()
+
+    def _with_report(self, done: Done) -> Done:
+        """An answer with the sanitizer's report: a finding of a call that went on, the reason of one that did not."""
+        said, ran = self._log.new_report(), done.ran
+        if not said:
+            return done
+        finding = Finding(check="sanitizer", side=self._side, message=said.replace("\n", ", "))
+        more = {"findings": (*ran.findings, finding)} if ran.status == "ok" else {"detail": f"{said}\n{ran.detail}"}
+        return msgspec.structs.replace(done, ran=msgspec.structs.replace(ran, **more))
 
     def _send(self, request: Request) -> None:
         with suppress(OSError):
@@ -325,7 +318,8 @@ class Worker:
         self._readers[1].join(_GRACE)
         ending = f"no answer within {seconds:g} s" if stalled else _ending(code)
         text = bytes(self._tail).decode("utf-8", "replace")
-        said = [summary(text)] if summary(text) else text.strip().splitlines()[-_TAIL_LINES:]
+        report = summary(text) or self._log.new_report()
+        said = [report] if report else text.strip().splitlines()[-_TAIL_LINES:]
         return ("stalled" if stalled else "died"), "\n".join([f"{ending}, {at}", *said])
 
     def _reader(self, target: Callable[[], None]) -> threading.Thread:

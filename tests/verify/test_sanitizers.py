@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ pytest.importorskip("torch")
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.main import run as opschema
+from opschema_cli.verify import compute_sanitizer
 from opschema_cli.verify.results import read_results
 from opschema_cli.verify.sanitizers import EXIT_CODE, summary, under_sanitizer
 from opschema_cli.verify.workers import Workers
@@ -30,7 +32,7 @@ MEMCHECK = """
 
 def environment() -> dict[str, str]:
     try:
-        return under_sanitizer("cpu", os.environ)[1]
+        return under_sanitizer("memcheck", os.environ, None)[1]
     except OpschemaError as error:
         pytest.skip(str(error))
 
@@ -82,7 +84,7 @@ def test_the_reference_runs_outside_of_it(tmp_path: Path) -> None:
     (tmp_path / "recipes.py").write_text(TELLS)
     here = plan(tmp_path)
     here = msgspec.structs.replace(here, target=msgspec.structs.replace(here.target, recipe="recipes.py"))
-    with Workers(tmp_path / "scratch", device="cpu", sanitizer=True) as workers:
+    with Workers(tmp_path / "scratch", device="cpu", sanitizer="memcheck") as workers:
         ran = workers.run("reference", here, cell("r"), "cpu", 60)
     assert ran.detail.startswith("ValueError: under None\n")
 
@@ -90,37 +92,123 @@ def test_the_reference_runs_outside_of_it(tmp_path: Path) -> None:
 def test_what_was_set_is_kept() -> None:
     environment()
     environ = {**os.environ, "LD_PRELOAD": "mine.so", "CXXFLAGS": "-DX"}
-    prefix, found = under_sanitizer("cpu", environ)
+    prefix, found = under_sanitizer("memcheck", environ, None)
     assert prefix == []
     assert found["LD_PRELOAD"].endswith(" mine.so")
     assert found["CXXFLAGS"].startswith("-DX -O1")
     assert "detect_leaks=0" in found["ASAN_OPTIONS"]
 
 
-def test_without_a_sanitizer_it_says_so(tmp_path: Path) -> None:
-    for device in ("cpu", "cuda"):
-        with pytest.raises(OpschemaError, match="--sanitizer on a"):
-            under_sanitizer(device, {"PATH": str(tmp_path)})
+def test_without_a_sanitizer_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute_sanitizer, "_USUAL", "")
+    monkeypatch.setattr("sys.path", [])
+    nothing = {"PATH": str(tmp_path)}
+    with pytest.raises(OpschemaError, match="--sanitizer on a CPU needs g"):
+        under_sanitizer("memcheck", nothing, None)
+    with pytest.raises(OpschemaError, match="pip install nvidia-cuda-sanitizer-api"):
+        under_sanitizer("memcheck", nothing, tmp_path / "log")
+    with pytest.raises(OpschemaError, match="racecheck needs a GPU"):
+        under_sanitizer("racecheck", nothing, None)
 
 
-def test_a_gpu_needs_a_command_and_no_caching(tmp_path: Path) -> None:
-    tool = tmp_path / "compute-sanitizer"
-    tool.write_text("#!/bin/sh\n")
-    tool.chmod(0o755)
-    prefix, environ = under_sanitizer("cuda", {"PATH": str(tmp_path)})
-    assert prefix[0] == str(tool)
-    assert environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] == "1"
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\n{text}")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_tool_is_found_beside_python_and_sees_allocations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute_sanitizer, "_USUAL", "")
+    monkeypatch.syspath_prepend(tmp_path)
+    tool = script(tmp_path / "nvidia" / "cu13" / "compute-sanitizer" / "compute-sanitizer", "")
+    for name, cached in (("memcheck", False), ("initcheck", False), ("racecheck", True)):
+        prefix, environ = under_sanitizer(name, {"PATH": ""}, tmp_path / "log")  # type: ignore[arg-type]
+        assert prefix[0] == str(tool)
+        assert prefix[prefix.index("--tool") + 1] == name
+        assert prefix[prefix.index("--log-file") + 1] == str(tmp_path / "log")
+        assert ("PYTORCH_NO_CUDA_MEMORY_CACHING" not in environ) is cached
+
+
+FAKE = """
+for argument; do
+  [ "$previous" = --log-file ] && log=$argument
+  previous=$argument
+done
+echo "========= COMPUTE-SANITIZER" >> "$log"
+exec {python} {worker} "$log"
+"""
+"""Stands for compute-sanitizer, and runs a worker that answers as one does, without torch."""
+WORKER = """
+import sys
+from opschema_cli.verify.model import Ran
+from opschema_cli.verify.protocol import Done, Loaded, read_request, write
+
+requests, replies = sys.stdin.buffer, sys.stdout.buffer
+read_request(requests)
+write(replies, Loaded())
+while request := read_request(requests):
+    do = request.cell.call.params["do"]
+    if do:
+        with open(sys.argv[1], "a") as log:
+            log.write({race!r})
+    ran = Ran(cell=request.cell.id, status="raised" if do == "raise" else "ok", detail="CUDA error" if do == "raise" else "")
+    write(replies, Done(ran=ran))
+"""
+RACE = """\
+========= Error: Race reported between Write access at total<float>(T1 *)+0x90 in sum.cu:13
+=========     and Read access at total<float>(T1 *)+0xa0 in sum.cu:14 [2048 hazards]
+=========
+"""
+
+
+def test_what_a_tool_logs_is_reported_at_its_cell_and_nothing_of_it_is_read_as_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = tmp_path / "worker.py"
+    worker.write_text(WORKER.format(race=RACE))
+    fake = script(tmp_path / "bin" / "compute-sanitizer", FAKE.format(python=sys.executable, worker=worker))
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    with Workers(tmp_path / "scratch", device="cuda", sanitizer="racecheck") as workers:
+        sound, racing, raising, later = (
+            workers.run("after", plan(tmp_path), cell(name, do), "cpu", 60)
+            for name, do in (("sound", ""), ("racing", "race"), ("raising", "raise"), ("later", ""))
+        )
+    said = (
+        "Race reported between Write, at sum.cu:13 in total<float>(T1 *)+0x90, at sum.cu:14 in total<float>(T1 *)+0xa0"
+    )
+    assert (sound.status, sound.findings) == (later.status, later.findings) == ("ok", ())
+    assert [(finding.check, finding.message) for finding in racing.findings] == [("sanitizer", said)]
+    assert raising.status == "raised"
+    assert raising.detail == said.replace(", at", "\nat") + "\nCUDA error"
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("log", "expected"),
     [
-        ("Traceback ...\nValueError: no", ""),
+        ("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n", ""),
         (
             MEMCHECK,
             "Invalid __global__ write of size 2 bytes\nat gelu.cu:8 in void gelu<__half>(const T1 *, T1 *, long)+0x1c0",
         ),
+        (
+            RACE,
+            "Race reported between Write\nat sum.cu:13 in total<float>(T1 *)+0x90\nat sum.cu:14 in total<float>(T1 *)+0xa0",
+        ),
+        (
+            "========= Uninitialized __global__ memory read of size 4 bytes\n=========     at add(int *)+0x70 in add.cu:41\n"
+            "=========     by thread (31,0,0) in block (1,0,0)\n",
+            "Uninitialized __global__ memory read of size 4 bytes\nat add.cu:41 in add(int *)+0x70",
+        ),
+        (
+            "========= Barrier error detected. Divergent thread(s) in block.\n=========     at norm+0x15520\n",
+            "Barrier error detected. Divergent thread(s) in block\nat norm+0x15520",
+        ),
     ],
 )
-def test_a_report(said: str, expected: str) -> None:
-    assert summary(said) == expected
+def test_a_report_of_a_tool(log: str, expected: str) -> None:
+    assert compute_sanitizer.report(log) == expected
+
+
+def test_other_output_is_no_report() -> None:
+    assert summary("Traceback ...\nValueError: no") == ""
