@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -26,6 +25,7 @@ from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, make_plans, prepare
 from opschema_cli.verify.results import Results, Version
 from opschema_cli.verify.run import Run
+from opschema_cli.verify.scratch import scratch_folder
 
 
 class Subject(msgspec.Struct):
@@ -80,7 +80,7 @@ def verify_draft(
         click.echo(f"opschema: verifying {count(len(plans), 'op')}{more}", err=True)
         renamed = {new: old for new, old in subject.renamed.items() if new in names}
         started = time.perf_counter()
-        with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
+        with scratch_folder() as folder:
             sides = Tree(after, Version(name="the draft")), Tree(session, Version(name="."))
             found = _run(
                 prepare(plans, *sides, Asked(renamed=renamed, limits=limits), Path(folder), {plan.op for plan in every})

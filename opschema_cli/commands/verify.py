@@ -6,7 +6,6 @@ import math
 import os
 import re
 import signal
-import tempfile
 import time
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
@@ -29,6 +28,7 @@ from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, device_label, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
+from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.verify.shards import parse_shard
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
         tree, version = stack.enter_context(tree_of(session.root, options.before))
         other = stack.enter_context(closing(open_workspace(tree, no_plugins=options.no_plugins, cache=False)))
         before = Tree(other, version)
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True)))
+    folder = stack.enter_context(scratch_folder())
     asked = Asked(
         options.ops,
         _renamed(options),

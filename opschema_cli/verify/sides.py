@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from opschema_cli.errors import OpschemaError
 from opschema_cli.git import archive, commit_held, is_repository, pinned_submodules
 from opschema_cli.verify.results import Version
+from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.workspace import Workspace
 
 LEFT_OUT = (".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache", ".pytest_cache")
@@ -35,7 +35,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
     if what and Path(what).is_dir():
         yield Path(what).resolve(), version_of(Path(what).resolve(), what)
         return
-    with _scratch() as folder:
+    with scratch_folder() as folder:
         packed = folder / "revision.tar"
         try:
             commit = archive(root, what, packed)
@@ -88,7 +88,7 @@ def _digest(workspace: Workspace, path: str) -> str:
 @contextmanager
 def draft_of(workspace: Workspace) -> Iterator[Path]:
     """A copy of the workspace as its overlay would have it, with files that git ignores, for an op may need them."""
-    with _scratch() as folder:
+    with scratch_folder() as folder:
         tree = folder / workspace.root.name
         shutil.copytree(workspace.root, tree, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         for path, text in workspace.overlay.items():
@@ -98,12 +98,6 @@ def draft_of(workspace: Workspace) -> Iterator[Path]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(workspace.data(path))
         yield tree
-
-
-@contextmanager
-def _scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="opschema-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder).resolve()
 
 
 def unpack(packed: Path, tree: Path) -> None:
