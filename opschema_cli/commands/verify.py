@@ -25,7 +25,7 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.verify.compute_sanitizer import TOOLS
 from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.model import Limits, Plan
-from opschema_cli.verify.prepare import Asked, Tree, device_label, plans_of, prepare
+from opschema_cli.verify.prepare import Asked, Tree, device_kinds, device_label, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
 from opschema_cli.verify.scratch import scratch_folder
@@ -262,7 +262,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
     asked = Asked(
         options.ops,
         _renamed(options),
-        Limits(cells=options.cells, row_elements=options.elements),
+        Limits(cells=options.cells, row_elements=options.elements, devices=device_kinds(options.device)),
         options.device,
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from opschema_cli.verify.model import WRONG, Call, Cell, Layout, Values
-from opschema_cli.verify.refusals import wrong_calls
+from opschema_cli.verify.model import WRONG, Call, Cell, Layout, Limits, Values
+from opschema_cli.verify.refusals import WRONG_DEVICE, wrong_calls
 
 _SMALL = 1 << 20
 """The most elements of an input with which a row is run in further values and layouts, if there is a smaller shape."""
@@ -83,7 +83,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """The layouts and values that are left, and all other shapes."""
         odd = self._odd
         if self._has_floats:
-            yield Kind(self._small, values="large", layout="offset")
+            yield Kind("long" if "long" in self.calls else self._small, values="large", layout="offset")
             yield Kind(odd, values="ties", layout="transposed")
         elif self._has_axes:
             yield Kind(odd, layout="transposed")
@@ -123,8 +123,8 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         return self._odd if large else self.shape
 
 
-def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
-    """At most ``limit`` cells, and the number of cases that were only partly covered.
+def choose(cases: Sequence[Case], limits: Limits) -> tuple[list[Cell], int]:
+    """The cells within limits, and the number of cases that were only partly covered.
 
     The first case of each dtype is run as the row stands, and that of the first dtype in the kinds that find most; then every other
     row. Then come those kinds of the other dtypes, all further kinds of the first dtype, its repetitions, the layouts and values of
@@ -132,8 +132,10 @@ def choose(cases: Sequence[Case], limit: int) -> tuple[list[Cell], int]:
     should refuse.
     """
     chosen: list[list[Kind]] = [[] for _ in cases]
-    room, complete = limit, 0
+    room, complete = limits.cells, 0
     for index, kind in _turns(cases):
+        if kind is not None and kind.shape == WRONG_DEVICE and limits.devices == 1:
+            continue
         if kind is None:
             complete += 1
         elif room == 0:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from opschema_cli.verify.elements import chunks, unravel
 from opschema_cli.verify.marks import Marks
-from opschema_cli.verify.measure import Comparison, Measure, chunks, finding, unravel
+from opschema_cli.verify.measure import Comparison, Measure, finding
 from opschema_cli.verify.model import Figures, Finding, Tolerance, Values
 from opschema_cli.verify.ties import only_ties
 

@@ -14,7 +14,7 @@ import msgspec
 from torch import Tensor
 
 from opschema_cli.verify.evidence import Evidence, load
-from opschema_cli.verify.judge import REFUSED_BY_BOTH, Judgement, judge
+from opschema_cli.verify.judge import REFUSED_BY_BOTH, Judgement, Traits, judge
 from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
@@ -73,13 +73,15 @@ class Harness:
                 _remove(item)
         differing, compared = evidence.differences(), evidence.compared()
 
+        traits = Traits(cell.layout in ("contiguous", "offset"), _empty(cell), cell.wrong)
+
         def judged_with(earlier: Ran | None, explanation: str) -> Judgement:
             return judge(
                 *(earlier, after, reference),
                 differences=differing,
                 compared=compared,
                 explanation=explanation,
-                wrong=cell.wrong,
+                traits=traits,
             )
 
         judged = judged_with(before, evidence.explained(differing))
@@ -196,6 +198,14 @@ def _awaited(futures: Mapping[Side, Future[T]]) -> dict[Side, T]:
     while wait(futures.values(), _POLL).not_done:
         pass  # pytest-xdist, whose own end is gone, interrupts this thread between two waits, never in one
     return {side: future.result() for side, future in futures.items()}
+
+
+def _empty(cell: Cell) -> str:
+    """The axis on which an input has no elements: the ``first`` one of the op's sizes, or an ``inner`` one."""
+    shapes = [item.shape for item in cell.call.inputs]
+    if all(0 not in shape for shape in shapes):
+        return ""
+    return "first" if cell.shape == "zero-rows" else "inner"
 
 
 def _joined(before: Ran, again: Ran) -> Ran:

@@ -30,6 +30,7 @@ and before has not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -49,10 +50,24 @@ REFUSED_BY_BOTH = "refused by both sides"
 """The beginning of the reason for a cell on which both sides raised the same."""
 
 _WORSE = 2.0
+_EMPTY = re.compile(
+    r"empty|non-zero size|numel\(\) == 0|no elements|zero-size|out of range|should be positive", re.IGNORECASE
+)
+"""Words in errors of reductions that have no result for no elements."""
 _VALUES = frozenset({"exact", "tolerance"})
 """Findings that the luck of a call of an op that differs from call to call decides."""
 
 _NO_REFERENCE = "not checked against a reference"
+
+
+class Traits(NamedTuple):
+    """Properties of a call that matter to the verdict: whether its inputs lie in order, so that the strides of outputs count; which
+    axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it.
+    """
+
+    dense: bool = True
+    empty: str = ""
+    wrong: bool = False
 
 
 class Compared(NamedTuple):
@@ -78,17 +93,17 @@ def judge(
     differences: Sequence[Finding] = (),
     compared: Mapping[str, Compared] | None = None,
     explanation: str = "",
-    wrong: bool = False,
+    traits: Traits | None = None,
 ) -> Judgement:
     """The verdict on a cell; see the module. None for a side means that it was not asked for.
 
     ``differences`` are after's against before's outputs, if both ran; ``compared`` holds what was compared with the
-    reference, by side. ``explanation`` says why other bits are no other result (ties between
-    indices, the spread of before); ``wrong`` marks a call that an op should refuse.
+    reference, by side. ``explanation`` says why other bits are no other result: ties between indices, the spread of before.
     """
-    if wrong and after is not None:
+    traits = traits or Traits()
+    if traits.wrong and after is not None:
         return Judgement(*judge_refusal(before, after, differences), tuple(differences))
-    case = _Case(before, after, reference, differences, compared or {}, explanation)
+    case = _Case(before, after, reference, differences, compared or {}, explanation, traits)
     verdict, reason = case.verdict()
     return Judgement(verdict, reason, case.findings())
 
@@ -104,14 +119,19 @@ class _Case:
         differences: Sequence[Finding],
         compared: Mapping[str, Compared],
         explanation: str,
+        traits: Traits,
     ) -> None:
+        self._empty, dense = traits.empty, traits.dense
         self._explanation = explanation
         self._before, self._after, self._reference = before, after, reference
         self._compared = compared
         self._undecided = _undecided(compared.get("after"))
         self._referenced = "after" in compared and not self._undecided
         self._seen = {"before": _seen(before, compared.get("before")), "after": _seen(after, compared.get("after"))}
-        self._differences = (*differences, *self._structure(), *self._strides())
+        strides = self._strides("strides" if dense else "layout")
+        self._differences = (*differences, *self._structure(), *(strides if dense else ()))
+        if not dense:
+            self._seen["after"] += tuple(strides)
 
     def verdict(self) -> tuple[Verdict, str]:
         before, after = self._before, self._after
@@ -141,8 +161,11 @@ class _Case:
         if self._before is None or self._before.status == "refused":
             return "crashed", what
         if self._before.status == "ok":
+            if self._empty == "inner" and after.status == "raised" and _EMPTY.search(after.error):
+                return "not-checked", f"after refuses an axis without elements, which before took: {after.detail}"
             return "regression", f"{what}; before ran"
-        if _refused_alike(self._before, after):
+        both = after.status == self._before.status == "raised"
+        if _refused_alike(self._before, after) or (both and self._empty):
             return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
         return "crashed", f"{what}; before {self._before.status} too"
 
@@ -254,7 +277,7 @@ class _Case:
                 found.append(Finding(check="requires-grad", side="after", about=output.name, message=message))
         return found
 
-    def _strides(self) -> list[Finding]:
+    def _strides(self, check: str) -> list[Finding]:
         """Outputs that lie otherwise than before, where they have the same shape."""
         if self._before is None or self._after is None:
             return []
@@ -262,7 +285,7 @@ class _Case:
         told = (output for output in self._after.outputs if output.strides)
         pairs = ((earlier[output.name], output) for output in told if output.name in earlier)
         alike = ((then, now) for then, now in pairs if then.strides and then.shape == now.shape)
-        return [_lies(then, now) for then, now in alike if _steps(then) != _steps(now)]
+        return [_lies(then, now, check) for then, now in alike if _steps(then) != _steps(now)]
 
 
 def _refused_alike(before: Ran, after: Ran) -> bool:
@@ -301,6 +324,6 @@ def _steps(output: Returned) -> list[tuple[int, int]]:
     return [(place, stride) for place, (size, stride) in enumerate(pairs) if size > 1]
 
 
-def _lies(then: Returned, now: Returned) -> Finding:
+def _lies(then: Returned, now: Returned, check: str) -> Finding:
     message = f"`{now.name}` has strides {now.strides}, before {then.strides}"
-    return Finding(check="strides", side="after", about=now.name, message=message)
+    return Finding(check=check, side="after", about=now.name, message=message)

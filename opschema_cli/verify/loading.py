@@ -107,6 +107,19 @@ def raised_in(error: BaseException, root: str) -> str:
     return next((frame.name for frame in reversed(frames) if os.path.realpath(frame.filename).startswith(tree)), "")
 
 
+def deliberate(error: BaseException, root: str) -> bool:
+    """Whether an exception is one that the tree means to raise: by a statement of its own, or in a registered operator, whose C++
+    code is not seen.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return False
+    last, tree = frames[-1], os.path.realpath(root) + os.sep
+    if os.path.realpath(last.filename).startswith(tree):
+        return (last.line or "").startswith(("raise", "assert"))
+    return os.path.basename(last.filename) == "_ops.py"
+
+
 def passes(error: BaseException, root: str) -> bool:
     """Whether an exception passed through a file of the tree."""
     tree = os.path.realpath(root) + os.sep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -10,24 +11,28 @@ from torch import Tensor
 
 from opschema_cli.verify.model import Cell
 
-ZERO, EXTREME = "zero:", "extreme:"
-"""The beginnings of the names under which the reference's file holds these masks."""
+ZERO, EXTREME, SCALE = "zero:", "extreme:", "scale"
+"""The beginnings of the names under which the reference's file holds these masks, and the name of the inputs' largest magnitude."""
 
+_SAMPLE = 1 << 14
 _WITH_ZEROS = ("special", "ties", "zeros")
 
 
 class Marks(NamedTuple):
     """Masks of one output: elements where an input of its shape is zero, so that the sign of a zero means something; and elements
-    that depend on the largest numbers or on denormals, which one right form overflows and another does not.
+    that depend on the largest numbers or on denormals, which one right form overflows and another does not. ``scale`` is the
+    largest magnitude of the inputs: where all results cancel to zero, errors are measured by it.
     """
 
     zero: Tensor | None = None
     extreme: Tensor | None = None
+    scale: float = 0.0
 
 
 def marks_of(reference: Mapping[str, Tensor], output: str) -> Marks:
     """The masks of an output in the file of a reference."""
-    return Marks(reference.get(ZERO + output), reference.get(EXTREME + output))
+    scale = reference.get(SCALE)
+    return Marks(reference.get(ZERO + output), reference.get(EXTREME + output), 0.0 if scale is None else float(scale))
 
 
 def marked(
@@ -36,14 +41,19 @@ def marked(
     exact: Mapping[str, Tensor],
     compute: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]],
 ) -> dict[str, Tensor]:
-    """The masks of all floating outputs, by name. ``exact`` are the outputs, ``compute`` the reference on other inputs."""
+    """The masks of all floating outputs, by name. ``exact`` are the outputs, ``compute`` the reference on other inputs: what
+    depends on extreme inputs is what NaN in their place changes.
+    """
     floating = {name: y for name, y in exact.items() if y.is_floating_point()}
     found = _zeros(drawn, floating) if cell.values in _WITH_ZEROS else {}
+    found[SCALE] = torch.tensor(max((_magnitude(x) for x in drawn.values()), default=0.0), dtype=torch.float64)
     if cell.values != "special" or not any(bool(_extreme(tensor).any()) for tensor in drawn.values()):
         return found
-    calm = compute({name: torch.where(_extreme(x), torch.ones_like(x), x) for name, x in drawn.items()})
+    tainted = compute(
+        {name: x.masked_fill(_extreme(x), math.nan) if x.is_floating_point() else x for name, x in drawn.items()}
+    )
     for name, y in floating.items():
-        other = calm.get(name)
+        other = tainted.get(name)
         if other is not None and other.shape == y.shape:
             found[EXTREME + name] = (y != other) & ~(y.isnan() & other.isnan())
     return found
@@ -56,6 +66,15 @@ def _zeros(drawn: Mapping[str, Tensor], floating: Mapping[str, Tensor]) -> dict[
         if alike:
             found[ZERO + name] = torch.stack(alike).any(0)
     return found
+
+
+def _magnitude(tensor: Tensor) -> float:
+    """The largest finite magnitude of a floating input, from evenly spread elements."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return 0.0
+    flat = tensor.reshape(-1)
+    sample = flat[:: max(flat.numel() // _SAMPLE, 1)].to(torch.float64).abs()
+    return float(sample.masked_fill(~sample.isfinite(), 0.0).max())
 
 
 def _extreme(tensor: Tensor) -> Tensor:

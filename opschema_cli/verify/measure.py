@@ -5,8 +5,8 @@ reference, ``ulp(r)`` the step of y's dtype at r, and E the largest error that t
 over the tensor. So rounding of the output and error of the arithmetic are kept apart, and ill-conditioned calls are
 measured by what float32 makes of them. NaN and infinities must be where the reference, rounded to the dtype, has them;
 where an element depends on the largest numbers or on denormals, one right form of an op may overflow and another not, and an
-overflow is only noted. A zero of the wrong sign counts where an input is zero at the same place and the output has negative
-elements.
+overflow is only noted. Zeros of the wrong sign count where all zeros of
+a sign have the other one, an input is zero at the same place, and the output has negative elements.
 
 What rounds to 16 bits in between is not wrong for that where the reference itself, as torch computes it in the output's 16-bit
 dtype, does so: where that is off by more than ``ulp(r) / 2 + kappa * max(E, ...)``, which one rounding is not, an element may also
@@ -31,6 +31,7 @@ import msgspec
 import torch
 from torch import Tensor
 
+from opschema_cli.verify.elements import CHUNK, chunks, unravel
 from opschema_cli.verify.formats import Format
 from opschema_cli.verify.marks import Marks
 from opschema_cli.verify.model import COMPARATIVE, NOTED, Figures, Finding, Tolerance, Values
@@ -38,14 +39,14 @@ from opschema_cli.verify.model import COMPARATIVE, NOTED, Figures, Finding, Tole
 DECADES = range(-12, 4)
 """The histogram's borders: below 1e-12, from there to 1e-11, and so on, and from 1e3 up."""
 
-_CHUNK = 1 << 15
-"""Elements at a time: few enough to stay in the cache, and for torch to do without threads, which workers would fight over."""
 _SAMPLE = 1 << 16
 _HUGE = 64.0
 _LOST = 2.0**-8
 _LOST_SHORT = 2.0**-4
 _SHORT_FACTOR, _SHORT_ULPS = 2.0, 8.0
 _NEAR = 4.0
+_NOISE, _CANCELLED = 2.0**-40, 2.0**-27
+"""A reference below so many parts of the inputs has cancelled; then kappa times so many of them is what four roundings leave."""
 _SHORT = (torch.float16, torch.bfloat16)
 
 
@@ -78,7 +79,8 @@ class _Sums(msgspec.Struct):
     undecided: int = 0
     tiny: int = 0
     flushed: int = 0
-    signs: int = 0
+    zeros: list[int] = msgspec.field(default_factory=lambda: [0, 0])
+    signs: list[int] = msgspec.field(default_factory=lambda: [0, 0])
     overflowed: int = 0
 
 
@@ -154,8 +156,9 @@ class Measure:
                 f"{sums.beyond} of {count} elements are beyond {rule.ulps:g} ulp + {rule.kappa:g} E{self._also()}; the worst, at "
                 f"{at}, would need {figures.kappa:.4g} E; largest error {figures.worst:.3g}{self._near(figures)}",
             )
-        if sums.signs:
-            yield "zero-sign", f"{sums.signs} zeros, where an input is zero too, have another sign than the reference's"
+        lost = [count for count, wrong in zip(sums.zeros, sums.signs, strict=True) if 1 < count == wrong]
+        if lost:
+            yield "zero-sign", f"{sum(lost)} zeros, where an input is zero too, have another sign than the reference's"
         if sums.overflowed:
             yield (
                 "overflow",
@@ -181,7 +184,7 @@ class Measure:
 
     def _parts(self) -> Iterator[tuple[int, tuple[Tensor, Tensor, Tensor | None, Tensor | None]]]:
         for start, (r, f, low) in self._references():
-            yield start, (self._actual.reshape(-1)[start : start + _CHUNK].to(torch.float64), r, f, low)
+            yield start, (self._actual.reshape(-1)[start : start + CHUNK].to(torch.float64), r, f, low)
 
     def _median(self) -> float:
         """The median magnitude of the reference, zeros left out, from evenly spread elements."""
@@ -208,7 +211,8 @@ class Measure:
             largest = max(largest, float(a.masked_fill_(skip | huge, 0.0).max()))
         precision = 2.0**-28 if self._format.double else 1.0
         most = _SHORT_ULPS * self._format.eps
-        ordinary = max(errors[0], 2.0**-23 * largest, 2.0**-149) * precision
+        cancelled = _CANCELLED * self._marks.scale if largest <= _NOISE * self._marks.scale else 0.0
+        ordinary = max(errors[0], 2.0**-23 * largest, cancelled, 2.0**-149) * precision
         relative = max(errors[1], 2.0**-23) * precision
         return self._scale(ordinary, roundings[0], most * largest), self._scale(relative, roundings[1], most)
 
@@ -227,7 +231,7 @@ class Measure:
 
     def _references(self) -> Iterator[tuple[int, tuple[Tensor, Tensor | None, Tensor | None]]]:
         for start, (r,) in chunks(self._exact):
-            others = (None if x is None else x.reshape(-1)[start : start + _CHUNK] for x in (self._single, self._short))
+            others = (None if x is None else x.reshape(-1)[start : start + CHUNK] for x in (self._single, self._short))
             f, low = (None if x is None else x.to(torch.float64) for x in others)
             yield start, (r, f, low)
 
@@ -299,12 +303,16 @@ class Measure:
             part.rounding.nan_to_num_(0.0, 0.0)
 
     def _add_signs(self, start: int, part: _Part) -> None:
-        """Counts zeros of the wrong sign, where the reference makes the same of them in float32."""
+        """Counts zeros, and those of the wrong sign, where the reference makes the same of them in float32."""
         assert self._marks.zero is not None
         zeros = self._chunk(self._marks.zero, start, part) & (part.actual == 0) & (part.exact == 0)
         if part.single is not None:
             zeros &= (part.single == 0) & (part.single.signbit() == part.exact.signbit())
-        self._sums.signs += int((zeros & (part.actual.signbit() != part.exact.signbit())).count_nonzero())
+        for sign, alike in enumerate((~part.exact.signbit(), part.exact.signbit())):
+            self._sums.zeros[sign] += int((zeros & alike).count_nonzero())
+            self._sums.signs[sign] += int(
+                (zeros & alike & (part.actual.signbit() != part.exact.signbit())).count_nonzero()
+            )
 
     def _chunk(self, mask: Tensor, start: int, part: _Part) -> Tensor:
         return mask.reshape(-1)[start : start + part.exact.numel()]
@@ -372,22 +380,6 @@ class _Part(msgspec.Struct):
 def _histogram(error: Tensor) -> Tensor:
     places = error.log10().sub_(DECADES.start).floor_().add_(1).clamp_(0, len(DECADES))
     return torch.bincount(places.to(torch.int64), minlength=len(DECADES) + 1)
-
-
-def chunks(*tensors: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
-    """Parts of flattened tensors of one shape, with the index of their first element."""
-    flat = [tensor.reshape(-1) for tensor in tensors]
-    for start in range(0, flat[0].numel(), _CHUNK):
-        yield start, tuple(tensor[start : start + _CHUNK] for tensor in flat)
-
-
-def unravel(index: int, shape: torch.Size) -> tuple[int, ...]:
-    """The place of an element, counted through a tensor of a shape."""
-    at: list[int] = []
-    for size in reversed(shape):
-        index, place = divmod(index, size)
-        at.append(place)
-    return tuple(reversed(at))
 
 
 def finding(check: str, message: str, *, side: str, output: str) -> Finding:

@@ -133,13 +133,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Limits of what is planned: cells of one op, and elements of one tensor, in a workload row as it stands and in what is
-    derived from it.
+    """Limits of what is planned: cells of one op, elements of one tensor, in a workload row as it stands and in what is derived
+    from it, and kinds of devices, of which a call can mix two.
     """
 
     cells: int = 40
     row_elements: int = 1 << 24
     derived_elements: int = 1 << 20
+    devices: int = 1
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -191,7 +192,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 COMPARATIVE = frozenset({"denormals", "kept-output", "memory", "state", "zero-sign"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
-NOTED = frozenset({"overflow"})
+NOTED = frozenset({"layout", "overflow"})
 """Checks whose findings are reported where only after has them, and never fail."""
 
 UNSTABLE = frozenset({"changes-with-history", "poison", "second-device"})
@@ -216,7 +217,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``status`` is ``ok``; ``raised``, by the op (``detail`` is what, ``error`` the same in any tree); ``refused``, the cell cannot
     be run there and ``detail`` says why; ``died`` or ``stalled``, with the worker; ``failed``, the harness did. ``place`` is the
-    function of the op's tree in which an error was raised. ``file`` holds the
+    function of the op's tree in which an error was raised, ``deliberate`` whether a statement there raises it, or an operator.
+    ``file`` holds the
     tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
     ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
     the outputs. ``varies`` says that the recipe expects other bits from call to call; the file then has the smallest and largest
@@ -229,6 +231,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     detail: str = ""
     error: str = ""
     place: str = ""
+    deliberate: bool = False
     file: str = ""
     outputs: tuple[Returned, ...] = ()
     structure: str = ""

@@ -209,6 +209,11 @@ def _before(plan: Plan, after: Plan) -> Target:
     return msgspec.structs.replace(plan.target, recipe=after.target.recipe)
 
 
+def device_kinds(device: Device) -> int:
+    """The number of kinds of devices: two with a GPU, as far as that is known without PyTorch."""
+    return 2 if device == "cuda" or (device == "auto" and Path("/dev/nvidiactl").exists()) else 1
+
+
 def device_label(device: Device) -> str:
     """The label of a device in results: the GPU's name, or ``cpu-sim``.
 

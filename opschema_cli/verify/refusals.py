@@ -1,7 +1,7 @@
 """Calls that an op should refuse, because the declaration does not allow them, and their verdicts.
 
-Nothing says which errors an op must raise, so the side before decides: what it refuses, after must refuse, in whatever words. What
-before computed, after may compute or refuse.
+Nothing says which errors an op must raise, so the side before decides: what it refuses, by a statement of its own or in an
+operator, after must refuse, in whatever words. What before computed, or failed in by accident, after may compute or refuse.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from opschema_cli.verify.model import WRONG, Call, Finding, Input, Output, Ran, Verdict
 
 WRONG_DEVICE = WRONG + "device"
-"""The shape of a call with its first input on another device: on the CPU instead of a GPU, on ``meta`` instead of the CPU."""
+"""The shape of a call with its first input on the CPU instead of a GPU."""
 
 _OTHER_DTYPES = {"int64": "float64", "int32": "float32", "int16": "float16"}
 _BROKE_DOWN = ("died", "stalled")
@@ -64,6 +64,8 @@ def judge_refusal(before: Ran | None, after: Ran, differences: Sequence[Finding]
     what = "computes it" if after.status == "ok" else f"{after.status}: {after.detail}"
     if before is None:
         return "not-checked", f"a wrong call, and no before to compare with: after {what}"
+    if before.status == "raised" and after.status == "ok" and not before.deliberate:
+        return "not-checked", f"a wrong call: after computes it, before failed ({before.error.partition(chr(10))[0]})"
     if before.status == "raised":
         return "regression", f"before refused this wrong call ({before.error.partition(chr(10))[0]}), after {what}"
     if before.status in _BROKE_DOWN:

@@ -24,6 +24,7 @@ from opschema_cli.verify.loading import (
     HarnessError,
     MissingPackageError,
     RefusedError,
+    deliberate,
     described,
     printable,
     raised_in,
@@ -183,7 +184,8 @@ def _run(side: Side, request: Run, load: Load) -> Done:
         if not side.blames_op(error):
             return Done(ran=Ran(cell=cell, status="failed", detail=f"{detail}\n{_innermost(error)}"))
         error_text, where = same_anywhere(error, load.target.root), raised_in(error, load.target.root)
-        return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text, place=where))
+        meant = deliberate(error, load.target.root)
+        return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text, place=where, deliberate=meant))
     return Done(ran=ran, last=context_lost(request.device))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.verify.judge import Compared, judge
+from opschema_cli.verify.judge import Compared, Traits, judge
 from opschema_cli.verify.model import Figures, Finding, Ran, Returned
 
 OK = Ran(cell="c", status="ok")
@@ -270,3 +270,22 @@ def test_a_refusal_counts_by_its_type_and_place() -> None:
     assert judge(before, refusing("n must be even", "check")).verdict == "not-checked"
     assert judge(before, refusing("n is odd", "check")).verdict == "crashed"
     assert judge(before, refusing("n is odd", "forward", "TypeError")).verdict == "crashed"
+
+
+def test_an_axis_without_elements_may_be_refused() -> None:
+    """Unless it is the first one: an op takes no rows, if before did."""
+    inner, first = Traits(empty="inner"), Traits(empty="first")
+    empty = refusing("Expected reduction dim -1 to have non-zero size.", kind="IndexError")
+    assert judge(OK, empty, traits=inner).verdict == "not-checked"
+    assert judge(OK, empty, traits=first).verdict == "regression"
+    assert judge(OK, refusing("division by zero", kind="ZeroDivisionError"), traits=inner).verdict == "regression"
+    assert judge(RAISED, empty, traits=inner).verdict == "not-checked"
+
+
+def test_strides_of_outputs_are_noted_where_the_inputs_lie_otherwise() -> None:
+    """An op may keep the layout of transposed inputs, or not."""
+    before, after = lying(3, 1), lying(1, 2)
+    assert judge(before, after, OK, compared={"after": RIGHT}).verdict == "regression"
+    judgement = judge(before, after, OK, compared={"after": RIGHT}, traits=Traits(dense=False))
+    assert judgement.verdict == "unchanged"
+    assert [finding.check for finding in judgement.findings] == ["layout"]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from opschema_cli.verify.inputs import make_inputs
 from opschema_cli.verify.loading import RefusedError
+from opschema_cli.verify.marks import SCALE
 from opschema_cli.verify.model import Call, Cell, Input, Output, Ran, Target, Tolerance
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe
@@ -33,7 +34,9 @@ def compute(
     target = Target(root=str(folder), module="", name="")
     load = Load(side="reference", op="Op", target=target, reference=function)
     ran = Reference(load, recipe or Recipe()).run(Run(cell=cell, device="cpu", folder=str(folder), seconds=60))
-    return ran, torch.load(ran.file, weights_only=True)
+    found = torch.load(ran.file, weights_only=True)
+    assert found.pop(SCALE).dim() == 0
+    return ran, found
 
 
 def test_both_precisions_start_from_the_quantised_inputs(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.verify.judge import judge
+from opschema_cli.verify.judge import Traits, judge
 from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran
 from opschema_cli.verify.refusals import wrong_calls
 
 OK = Ran(cell="c", status="ok")
-RAISED = Ran(cell="c", status="raised", detail="ValueError: no\na.py:3", error="ValueError: no")
+RAISED = Ran(cell="c", status="raised", detail="ValueError: no\na.py:3", error="ValueError: no", deliberate=True)
+FAILED = Ran(cell="c", status="raised", detail="IndexError: dim 1", error="IndexError: dim 1")
 OTHER = Ran(cell="c", status="raised", detail="TypeError: not so", error="TypeError: not so")
 DIED = Ran(cell="c", status="died", detail="signal 11")
 UNBOUND = Ran(cell="c", status="refused", detail="no argument `n`")
@@ -22,6 +23,8 @@ BITS = Finding(check="bits", side="after", about="y", message="1 of 2 elements d
         (RAISED, OTHER, "unchanged", "a wrong call is refused (TypeError: not so)"),
         (RAISED, OK, "regression", "before refused this wrong call (ValueError: no), after computes it"),
         (RAISED, DIED, "regression", "before refused this wrong call (ValueError: no), after died: signal 11"),
+        (FAILED, OK, "not-checked", "a wrong call: after computes it, before failed (IndexError: dim 1)"),
+        (FAILED, OTHER, "unchanged", "a wrong call is refused (TypeError: not so)"),
         (OK, DIED, "regression", "a wrong call: after died: signal 11; before ran"),
         (OK, RAISED, "not-checked", "a wrong call is refused (ValueError: no); before computed it"),
         (OK, OK, "unchanged", "a wrong call that neither side refuses"),
@@ -32,11 +35,11 @@ BITS = Finding(check="bits", side="after", about="y", message="1 of 2 elements d
     ],
 )
 def test_the_side_before_decides(before: Ran | None, after: Ran, verdict: str, reason: str) -> None:
-    assert judge(before, after, wrong=True)[:2] == (verdict, reason)
+    assert judge(before, after, traits=Traits(wrong=True))[:2] == (verdict, reason)
 
 
 def test_other_results_of_a_wrong_call_are_no_regression() -> None:
-    assert judge(OK, OK, wrong=True, differences=[BITS]).verdict == "not-checked"
+    assert judge(OK, OK, traits=Traits(wrong=True), differences=[BITS]).verdict == "not-checked"
 
 
 def test_a_call_is_made_wrong_in_one_respect_and_never_smaller() -> None:

@@ -51,7 +51,7 @@ def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
         Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, asker, limits))
         for item in found.calls
     ]
-    cells, left_out = choose(cases, limits.cells)
+    cells, left_out = choose(cases, limits)
     refused = {f"{plan.op}[{label}]": f"refused: {reason}" for label, reason in found.refused.items()}
     return msgspec.structs.replace(
         plan,

@@ -45,7 +45,7 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
         unplanned = {entry.name: reason or str(where)}
         return Plan(op=entry.name, target=place, cells=(), unplanned=unplanned, implemented=entry.implemented)
     planner = _Planner(OpImplementation(entry, found), limits)
-    cells, left_out = choose(planner.cases, limits.cells)
+    cells, left_out = choose(planner.cases, limits)
     return Plan(
         op=entry.name,
         target=where,
