@@ -17,6 +17,7 @@ import torch.utils.deterministic
 from torch import Tensor
 
 from opschema_cli.verify.compare import bits, differing, dtype_name, is_nan
+from opschema_cli.verify.devices import pool_of_calls
 from opschema_cli.verify.inputs import storage_bytes, view_like
 from opschema_cli.verify.model import Call, Finding, Returned
 
@@ -196,7 +197,8 @@ def repeats(
     with poisoned(fill=False):
         kept = []
         for _ in range(_TRIES if any(map(_holds_poison, first.values())) else 1):
-            between = _dirty(first, device)
+            with pool_of_calls(device):
+                between = _dirty(first, device)
             kept.append(again())
             del between
             if third := _unequal(first, kept[-1]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -14,6 +16,7 @@ from opschema_cli.verify.precision import full_precision
 Function = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 
 _SLEEP_CYCLES = 10_000_000
+_UNUSED = 1 << 30
 _NO_MEMORY = re.compile(
     r"can't allocate memory|not enough memory|out of memory|CUBLAS_STATUS_ALLOC_FAILED", re.IGNORECASE
 )
@@ -27,29 +30,77 @@ def call_on(
     On a GPU the copies are filled late, on a side stream: an op that does not use the current stream reads what was there before,
     NaN. Nothing waits for the device in between.
     """
+    if torch.device(device).type == "cuda":
+        with torch.cuda.device(device):
+            return side_stream(device).call(function, drawn)
+    _reset()
+    tensors = place(drawn, device)
+    return tensors, function(tensors)
+
+
+def _reset() -> None:
     torch.manual_seed(0)
     full_precision()
+
+
+class SideStream:
+    """The stream on which this process calls its op. It is the same for all calls, so that the op's memory comes from one pool."""
+
+    def __init__(self, device: str) -> None:
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._device = device
+        self._waits = False
+
+    def call(self, function: Function, drawn: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Call a function behind a kernel that sleeps; once more, if that had ended before the call returned, as it has where the
+        call compiles something. An op that waits for the device by itself is not called twice again.
+        """
+        tensors, outputs, asleep = self._behind_sleep(function, drawn)
+        if not asleep and not self._waits:
+            tensors, outputs, asleep = self._behind_sleep(function, drawn)
+            self._waits = not asleep
+        return tensors, outputs
+
+    def _behind_sleep(
+        self, function: Function, drawn: Mapping[str, Tensor]
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor], bool]:
+        _reset()
+        filled, tensors = place(drawn, self._device), place(drawn, self._device)
+        for tensor in tensors.values():
+            storage_bytes(tensor).fill_(0xFF if tensor.is_floating_point() else 0)
+        torch.cuda.synchronize()
+        copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(self.stream):
+            torch.cuda._sleep(_SLEEP_CYCLES)  # type: ignore[no-untyped-call]
+            for name, tensor in tensors.items():
+                storage_bytes(tensor).copy_(storage_bytes(filled[name]), non_blocking=True)
+            copied.record()
+            outputs = function(tensors)
+            asleep = not copied.query()  # type: ignore[no-untyped-call]
+        self.stream.synchronize()
+        torch.cuda.synchronize()
+        return tensors, outputs, asleep
+
+
+@cache
+def side_stream(device: str) -> SideStream:
+    """The side stream of a GPU."""
+    return SideStream(device)
+
+
+def pool_of_calls(device: str | torch.device) -> AbstractContextManager[object]:
+    """Within it, memory comes from the pool that calls of an op take theirs from: a GPU has one for each stream."""
     if torch.device(device).type != "cuda":
-        tensors = place(drawn, device)
-        return tensors, function(tensors)
-    with torch.cuda.device(device):
-        return _behind_sleep(function, place(drawn, device))
+        return nullcontext()
+    return torch.cuda.stream(side_stream(str(device)).stream)
 
 
-def _behind_sleep(function: Function, filled: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    tensors = place(filled, next(iter(filled.values())).device) if filled else {}
-    for tensor in tensors.values():
-        storage_bytes(tensor).fill_(0xFF if tensor.is_floating_point() else 0)
-    torch.cuda.synchronize()
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    with torch.cuda.stream(stream):
-        torch.cuda._sleep(_SLEEP_CYCLES)  # type: ignore[no-untyped-call]
-        for name, tensor in tensors.items():
-            storage_bytes(tensor).copy_(storage_bytes(filled[name]), non_blocking=True)
-        outputs = function(tensors)
-    stream.synchronize()
-    torch.cuda.synchronize()
-    return tensors, outputs
+def release_memory(device: str) -> None:
+    """Give unused memory of a GPU back if it is much: other processes, which run the other sides, need it too."""
+    if torch.device(device).type == "cuda" and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        if unused > _UNUSED:
+            torch.cuda.empty_cache()
 
 
 def second_device(device: str) -> str:

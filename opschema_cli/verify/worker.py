@@ -166,7 +166,7 @@ def _recipe(load: Load) -> Recipe:
 
 def _run(side: Side, request: Run, load: Load) -> Done:
     """Run a cell; nothing that the op raises ends this process, but what leaves it unfit is the last that it runs."""
-    from opschema_cli.verify.devices import context_lost, out_of_memory
+    from opschema_cli.verify.devices import context_lost, out_of_memory, release_memory
 
     cell = request.cell.id
     try:
@@ -186,7 +186,10 @@ def _run(side: Side, request: Run, load: Load) -> Done:
         error_text, where = same_anywhere(error, load.target.root), raised_in(error, load.target.root)
         meant = deliberate(error, load.target.root)
         return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text, place=where, deliberate=meant))
-    return Done(ran=ran, last=context_lost(request.device))
+    lost = context_lost(request.device)
+    if not lost:
+        release_memory(request.device)
+    return Done(ran=ran, last=lost)
 
 
 def _innermost(error: BaseException) -> str:
