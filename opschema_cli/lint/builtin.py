@@ -78,8 +78,10 @@ TORCH_REMOVED = Rule(
     Severity.ERROR,
     """An operator of PyTorch that the tree uses and the newer release does not have.
 
-Only `opschema upgrade` reports it: at each entry of a backend's YAML and at each registration of a kernel. The other sides are
-the operator's declaration in the older release, and operators of the newer one with a similar name.""",
+Only `opschema upgrade` reports it: at each entry of a backend's YAML, at each registration of a kernel, and where code uses
+`torch.ops.aten.NAME`, `at::NAME(...)` or `at::_ops::NAME`. The other sides are the operator's declaration in the older release,
+and operators of the newer one with a similar name. Code under a condition on a version or `hasattr`, and code that is tried,
+is left out.""",
 )
 TORCH_CHANGED = Rule(
     "OPS202",
@@ -88,8 +90,9 @@ TORCH_CHANGED = Rule(
     """An operator of PyTorch that the tree uses and that differs between two releases.
 
 Only `opschema upgrade` reports it. It is an error where something has to be written anew: a kernel whose parameters or return
-types change, or a copy of the schema; the message has the new line. Else it is an info: a new default, a tag, an argument that
-takes `SymInt`.""",
+types change, a copy of the schema, or a call of `torch.ops.aten.NAME` that lacks an argument which is now required, or names
+one that was removed; the message has the new line. Else it is an info: a new default, a tag, an argument that takes
+`SymInt`.""",
 )
 YAML_SYNTAX = Rule(
     "YML001",

@@ -31,6 +31,54 @@ lib.impl("_flash_attention_forward", flash, "PrivateUse1")
 """,
 }
 
+CALLS = {
+    "calls.py": """\
+import torch
+from torch import ops
+
+aten = torch.ops.aten
+TABLE = {aten.qr.default: 1, torch.ops.aten.cholesky.out: 2}
+
+
+def refused(x, y):
+    torch.ops.aten._cdist_backward(grad=x, x1=x, x2=x, p=2.0, cdist=y)
+    aten._scaled_mm(x, y, out_dtype=None)
+    return torch.ops.aten._scaled_mm.default(x, y)
+
+
+def taken(x, y, *rest, **words):
+    if hasattr(aten, "cholesky"):  # torch.ops.aten.qr
+        aten.cholesky.default(x)
+    if torch.__version__ < "2.9":
+        aten.qr(x)
+    try:
+        torch.ops.aten.cholesky(x)
+    except AttributeError:
+        pass
+    aten._scaled_mm(x, y, *rest)
+    aten._cdist_backward(x, x, x, 2.0, y)
+    torch.ops.aten._scaled_mm(x, y, x, y)
+    torch.ops.aten.add.Tensor(x, **words)
+    torch.ops.mine.qr(x)
+
+
+def other(aten, x):
+    return aten.qr(x)
+""",
+    "calls.cpp": """\
+at::Tensor f(at::Tensor x) {
+  auto s = "at::qr(x)";  // at::qr(x)
+#if TORCH_VERSION_MINOR < 9
+  at::cholesky(x);
+#endif
+  at::native::qr(x);
+  kit::at::qr(x);
+  at::_ops::cholesky::call(x, false);
+  return std::get<0>(at::qr(x, true));
+}
+""",
+}
+
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
@@ -65,6 +113,24 @@ def test_both_sides_have_their_places(here: Here) -> None:
     assert "- func: _flash_attention_forward(Tensor query, Tensor key, Tensor value" in done.out
     assert "<torch 2.15>/native_functions.yaml:15327:9" in done.out
     assert "registered.cpp" not in done.out
+
+
+def test_calls_that_the_newer_release_refuses(here: Here) -> None:
+    for name, text in CALLS.items():
+        Path(name).write_text(text)
+    done = here("upgrade", "--from", "2.4", "--to", "2.15", "--output-format", "json", "calls.py", "calls.cpp")
+    lost, changes = "is not an operator of torch 2.15; it is used here", "changes from torch 2.4 to torch 2.15:"
+    needs = f"`_scaled_mm` {changes} it requires `scale_a`, `scale_b`, which is not passed"
+    found = [(item["path"], item["line"], item["message"]) for item in json.loads(done.out)["diagnostics"]]
+    assert found == [
+        ("calls.cpp", 8, f"`cholesky` {lost}"),
+        ("calls.cpp", 9, f"`qr` {lost}"),
+        ("calls.py", 5, f"`qr` {lost}"),
+        ("calls.py", 5, f"`cholesky.out` {lost}"),
+        ("calls.py", 9, f"`_cdist_backward` {changes} it has no argument `grad` any more"),
+        ("calls.py", 10, needs),
+        ("calls.py", 11, needs),
+    ]
 
 
 def test_nothing_to_change(here: Here) -> None:

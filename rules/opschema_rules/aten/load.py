@@ -75,7 +75,8 @@ def _without_reference(backends: Iterable[BackendFile]) -> Iterator[Missing]:
             f"PyTorch's operators are not known, by which {some(paths, 2)} {'is' if len(paths) == 1 else 'are'} judged"
         )
         hint = (
-            "install torch beside opschema, or name its native_functions.yaml in `tool.opschema.aten.native-functions`"
+            "name a release with `--torch`, install torch beside opschema, or name its native_functions.yaml in"
+            " `tool.opschema.aten.native-functions`"
         )
         yield Missing(REFERENCE, reason, hint)
 

@@ -25,6 +25,8 @@ from opschema_rules.aten.model import Function
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.native_table import differing_names, native_path, native_text, reduced_text
 from opschema_rules.aten.signatures import base_name
+from opschema_rules.aten.torch_call_changes import operators_used, refusal
+from opschema_rules.aten.torch_calls import TorchCall, torch_calls
 from opschema_rules.aten.torchgen_table import known_release, operators_of, torchgen_of
 from opschema_rules.aten.traits import IMPLICIT, tags_of
 
@@ -38,6 +40,23 @@ def torch_changes(project: Project, uses: Sequence[TorchUse], old: str, new: str
     for use in dict.fromkeys(uses):
         if _base(use.name) in bases:
             yield from comparison.changes(use)
+    yield from _call_changes(project, *versions)
+
+
+def _call_changes(project: Project, old: Version, new: Version) -> Iterator[Diagnostic]:
+    """A finding for each use in code that the newer release refuses."""
+    differing = differing_names(old, new)
+    written = {_base(name): name for name in differing}
+    structs = {name.replace(".", "_"): _base(name) for name in operators_of(old)}
+    calls = [
+        (call, structs.get(call.name, "") if call.form == "struct" else _base(call.name))
+        for call in torch_calls(project)
+    ]
+    calls = [(call, base) for call, base in calls if base in written]
+    bases = {base for _, base in calls}
+    sides = [_read_side(project, version, bases) for version in (old, new)] if bases else []
+    for call, _ in calls:
+        yield from _Releases(*sides).call_changes(call)
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -101,10 +120,27 @@ class _Releases(msgspec.Struct, frozen=True):
                 severity=Severity.ERROR if advice else Severity.INFO,
             )
 
-    def _removed(self, use: TorchUse, before: Function) -> Diagnostic:
+    def call_changes(self, call: TorchCall) -> Iterator[Diagnostic]:
+        """What the newer release refuses of a use in code, if that is certain."""
+        before, now = (operators_used(call, side.functions) for side in (self.old, self.new))
+        if not before:
+            return
+        first = self.old.functions[before[0]]
+        name = before[0] if len(before) == 1 else call.name
+        if not now:
+            yield self._removed(TorchUse(name, call.place), first, "it is used here")
+        elif call.call is not None:
+            schemas = {other: self.new.functions[other].schema for other in now}
+            changed, said = refusal(call.call, [self.old.functions[other].schema for other in before], schemas)
+            if said:
+                message = f"`{changed}` changes from {self.old.origin} to {self.new.origin}: {said}"
+                sides = (self.old.related(self.old.functions[changed]), self.new.related(self.new.functions[changed]))
+                yield Diagnostic(message, call.place, sides, ops=(f"aten::{changed}",), code=TORCH_CHANGED.code)
+
+    def _removed(self, use: TorchUse, before: Function, advice: str = "remove it here") -> Diagnostic:
         near = self.new.candidates(use.name)
         hint = f"; {self.new.origin} has {quoted(near[:3])}" if near else ""
-        message = f"`{use.name}` is not an operator of {self.new.origin}; remove it here{hint}"
+        message = f"`{use.name}` is not an operator of {self.new.origin}; {advice}{hint}"
         kernel = (Related(use.place, "its kernel"),) if use.listed is not None else ()
         related = (*kernel, self.old.related(before))
         ops = (f"aten::{use.name}",)
