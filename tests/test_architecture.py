@@ -42,7 +42,8 @@ ROOMS = {
         *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
     },
     "verify": {
-        *("session", "lint", "operators", "schema", "source", "workspace", "git", "errors", "phrases", "suggestions"),
+        *("session", "lint", "operators", "schema", "source", "workspace", "git", "cache"),
+        *("errors", "phrases", "suggestions"),
     },
     "testing": {"authoring", "lint", "migrate", "project", "workspace", "config", "source"},
     "proof": {"testing", "lint", "source"},

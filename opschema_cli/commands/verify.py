@@ -24,6 +24,7 @@ from opschema_cli.phrases import some
 from opschema_cli.reporters.escape import visible
 from opschema_cli.verify.compute_sanitizer import TOOLS
 from opschema_cli.verify.gathering import ResultOptions
+from opschema_cli.verify.kernel_caches import clear_caches
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, device_kinds, device_label, plans_of, prepare
 from opschema_cli.verify.results import Results, merge, read_results
@@ -82,6 +83,7 @@ _DEFAULTS = Limits()
 )
 @click.option("--sanitizer", is_flag=True, help="Run under AddressSanitizer on the CPU, compute-sanitizer on a GPU.")
 @click.option("--sanitizer-tool", type=click.Choice(TOOLS), help="The tool of compute-sanitizer; implies --sanitizer.")
+@click.option("--clear-caches", is_flag=True, help="First remove compiled kernels that earlier runs kept.")
 @click.option("--jobs", type=click.IntRange(1), help="Number of processes that run cells in parallel [1].")
 @click.option(
     "--tx",
@@ -130,6 +132,8 @@ def verify(**options: object) -> int:
         return _merge(chosen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
     started = time.perf_counter()
+    if chosen.clear_caches:
+        clear_caches()
     with ExitStack() as stack:
         cluster = _cluster(chosen, stack)
         run = _prepare(chosen, stack, cluster)

@@ -25,6 +25,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     imports: tuple[str, ...]
     sanitizer: bool
     sanitizer_tool: Tool | None
+    clear_caches: bool
     jobs: int | None
     tx: tuple[str, ...]
     ray: str | None

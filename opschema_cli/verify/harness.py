@@ -15,6 +15,7 @@ from torch import Tensor
 
 from opschema_cli.verify.evidence import Evidence, load
 from opschema_cli.verify.judge import REFUSED_BY_BOTH, Judgement, Traits, judge
+from opschema_cli.verify.kernel_caches import CachesInUse, caches_of
 from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
@@ -39,11 +40,13 @@ class Harness:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._caches = CachesInUse(caches_of(run))
         self._workers = Workers(
             Path(run.folder) / f"process-{id(self)}-{time.monotonic_ns()}",
             device=run.device,
             sanitizer=run.sanitizer,
             threads=_threads(run),
+            caches=self._caches.folders,
         )
         self._steady = Counter[str]()
         self._surveyed: set[Side] = set()
@@ -53,6 +56,7 @@ class Harness:
         """End all processes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._workers.close()
+        self._caches.close()
 
     def check(self, plan: Plan, cell: Cell) -> CellResult:
         """Run a cell on all sides and judge it.

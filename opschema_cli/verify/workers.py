@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
@@ -42,7 +42,7 @@ _TAIL_LINES = 40
 class Workers:
     """The processes that run cells; a context manager that ends them all.
 
-    ``folder`` is where tensors and compilers' caches go, a temporary one if None; each side has caches of its own there.
+    ``folder`` is where tensors go, a temporary one if None, and compilers' caches of sides that have none in ``caches``.
     Processes of one op at a time are kept. ``memory`` limits the address space of each in bytes; 0 does not. Sides may be
     run from different threads. With ``sanitizer`` each but the reference's runs under the one for ``device`` (see
     :mod:`opschema_cli.verify.sanitizers`). On the ``device`` ``cpu`` they see no GPU. ``threads`` are those that each computes
@@ -58,6 +58,7 @@ class Workers:
         device: str = "",
         sanitizer: Tool | None = None,
         threads: int = 0,
+        caches: Mapping[Side, Path] | None = None,
     ) -> None:
         self._temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="opschema-verify-")) if folder is None else folder.resolve()
@@ -68,6 +69,7 @@ class Workers:
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
         self._forkserver: Forkserver | None = None
         self._device, self._sanitizer, self._threads = device, sanitizer, threads
+        self._caches = dict(caches or {})
         self._forks = forkserver.available()
 
     def __enter__(self) -> Workers:
@@ -156,7 +158,7 @@ class Workers:
         return Worker(request, self._process(side, plan, self._environment(side), log), side, ReportLog(log))
 
     def _environment(self, side: Side) -> dict[str, str]:
-        caches = self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side
+        caches = self._caches.get(side, self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side)
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {}
         threads = (
             {"OMP_NUM_THREADS": str(self._threads)} if self._threads and "OMP_NUM_THREADS" not in os.environ else {}
