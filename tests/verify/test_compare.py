@@ -413,3 +413,13 @@ def test_chunks_make_no_difference() -> None:
     found = compare(actual, exact, exact.float())
     assert (found.figures.at, found.figures.beyond) == ((199_999,), 2 / 200_001)
     assert sum(found.figures.histogram) == 200_001
+
+
+@pytest.mark.parametrize(("error", "explained"), [(50, True), (100, True), (300, False)])
+def test_a_kappa_that_is_exceeded_by_little_is_explained(error: int, explained: bool) -> None:
+    exact = torch.ones(64, dtype=torch.float64)
+    actual = exact.clone()
+    actual[3] += error * 2.0**-23
+    (found,) = compare(actual.float(), exact, exact.float()).findings
+    enough = 2 ** math.ceil(math.log2(error))
+    assert (f"its recipe says `Tolerance(kappa={enough}, reason=...)`" in found.message) is explained
