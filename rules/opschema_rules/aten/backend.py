@@ -33,6 +33,21 @@ def read_backend(file: YamlFile, reference: Reference | None, torchgen: Torchgen
     return backend
 
 
+OPTIONS = ("structured", "define_meta", "ext_structured_meta", "device_guard", "use_out_as_primary")
+"""The options of an operator that are true or false (PyTorch's pull request #172539)."""
+
+
+def has_options_beside(file: YamlFile, item: Node) -> bool:
+    """Whether options of an operator are written beside its name, as PyTorch's own `openreg_native_functions.yaml` does."""
+    name = file.document.follow(item.items[1]) if len(item.items) > 2 else None
+    return (
+        name is not None
+        and name.kind == "scalar"
+        and not name.value
+        and all(key.value in OPTIONS for key in item.items[2::2])
+    )
+
+
 def _items(file: YamlFile, section: str, node: Node | None) -> Iterator[BackendItem]:
     for item in map(file.document.follow, node.items if node is not None and node.is_sequence else ()):
         found = _item(file, section, item)
@@ -50,6 +65,8 @@ def _item(file: YamlFile, section: str, node: Node) -> BackendItem | None:
         schema = file.document.follow(schema)
         name = (string(schema) or "").partition("(")[0].strip()
         return BackendItem(section, name, node, schema, node) if name else None
-    if node.is_mapping and len(node.items) == 2 and string(node.items[0]):
-        return BackendItem(section, node.items[0].value, node, node.items[0], file.document.follow(node.items[1]))
+    if node.is_mapping and node.items and string(node.items[0]):
+        beside = has_options_beside(file, node)
+        options = node if beside else file.document.follow(node.items[1]) if len(node.items) == 2 else None
+        return BackendItem(section, node.items[0].value, node, node.items[0], options) if options is not None else None
     return None

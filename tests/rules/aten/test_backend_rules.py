@@ -69,7 +69,8 @@ FAULTS = [
     ("symint:\n  - expand: {structured: true}\nsupported:\n  - expand\n", "ATN606", "expand: {structured: true}"),
     ("supported:\n  - add.out:\n", "ATN606", "add.out"),
     ("supported:\n  - add.out: {structured: maybe}\n", "ATN606", "maybe"),
-    ("supported:\n  - add.out:\n    structured: true\n", "ATN606", "structured"),
+    ("supported:\n  - add.out:\n    strctured: true\n", "ATN606", "strctured"),
+    ("supported:\n  - add.out:\n    structured: maybe\n", "ATN606", "maybe"),
     ("supported: relu\n", "ATN605", "relu"),
     ("supported: {relu: }\n", "ATN605", "{relu: }"),
     ("full_codegen:\n", "ATN605", "full_codegen"),
@@ -332,3 +333,10 @@ def test_without_pytorchs_operators_the_run_says_so_once() -> None:
     assert {"ATN612", "ATN614", "ATN703"} <= set(missed.rules)
     assert "ATN613" not in missed.rules, "it compares the lists with each other"
     assert lint(backend).outcome.not_checked == []
+
+
+def test_options_beside_the_name_as_pytorch_writes_them_for_its_own_example() -> None:
+    text = (
+        "backend: PrivateUse1\ncpp_namespace: at::native::openreg\nsupported:\n  - maximum.out:\n    structured: true\n"
+    )
+    assert lint_files([PACK], {"openreg_native_functions.yaml": text}, ["ATN603", "ATN606"]).diagnostics == []

@@ -187,10 +187,17 @@ def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
         fault = (
             _flag_fault(backend, name)
             if name in ("use_out_as_primary", "device_guard")
-            else _name_fault(name, node, backend.torchgen.limits.backend_depth)
+            else _name_fault(name, node, _depth(backend))
         )
         if fault:
             yield Diagnostic(f"`{name}` {fault}", backend.at(node if node.end > node.start else key))
+
+
+def _depth(backend: BackendFile) -> int | None:
+    """The most namespaces; None of a file with options of operators, which no release of torchgen takes that is known."""
+    limits = backend.torchgen.limits
+    newer = limits.takes_options is None and any(item.options is not None for item in backend.items)
+    return None if newer else limits.backend_depth
 
 
 def _flag_fault(backend: BackendFile, name: str) -> str:

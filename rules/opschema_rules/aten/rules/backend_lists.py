@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.yaml import Node
+from opschema_rules.aten.backend import OPTIONS, has_options_beside
 from opschema_rules.aten.dialects import OPERATOR_LISTS
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.model import BackendFile
@@ -15,9 +16,6 @@ from opschema_rules.aten.rules.fields import kind_of
 
 _MAY_BE_EMPTY = ("supported", "symint")
 """The lists that torchgen reads as empty when nothing stands behind the key."""
-
-_OPTIONS = ("structured", "define_meta", "device_guard", "use_out_as_primary")
-"""The options of an operator that are true or false (PyTorch's pull request #172539)."""
 
 
 @rule("ATN605", "backend-list", pure=True)
@@ -64,8 +62,8 @@ def backend_item(backend: BackendFile) -> Iterator[Diagnostic]:
     """An item of a backend's list names no operator.
 
     An item is the operator's name with its overload. Newer versions of torchgen accept options after it (PyTorch pull
-    request #172539), as `- mul.out: {structured: true}` or indented below; if they are indented no deeper than the name,
-    they are read as further names.
+    request #172539), as `- mul.out: {structured: true}`, indented below, or beside the name as in PyTorch's own
+    `openreg_native_functions.yaml`.
 
     Bad:
 
@@ -76,7 +74,6 @@ def backend_item(backend: BackendFile) -> Iterator[Diagnostic]:
       - relu
       - 3
       - add.out:
-        structured: true
     ```
 
     Good:
@@ -88,6 +85,8 @@ def backend_item(backend: BackendFile) -> Iterator[Diagnostic]:
       - relu
       - add.out:
           structured: true
+      - mul.out:
+        structured: true
     ```
     """
     if not is_strict(backend):
@@ -115,6 +114,8 @@ def _mapping_fault(backend: BackendFile, section: str, item: Node) -> Diagnostic
     if len(item.items) < 2 or not string(first) or section in ("symint", "ir_gen"):
         message = f"an item of `{section}` is an operator's name, and this is a mapping"
         return Diagnostic(message, backend.at(item))
+    if has_options_beside(backend.file, item):
+        return _refused_options(backend, first) or _option_fault(backend, item)
     options = backend.file.document.follow(item.items[1])
     if kind_of(options) == "nothing" and len(item.items) > 2:
         message = f"indent the options of `{first.value}` deeper than its name; as they stand they are further names"
@@ -137,7 +138,7 @@ def _refused_options(backend: BackendFile, name: Node) -> Diagnostic | None:
 def _option_fault(backend: BackendFile, options: Node) -> Diagnostic | None:
     for key, value in options.pairs():
         node = backend.file.document.follow(value)
-        if key.value in _OPTIONS and kind_of(node) != "true or false":
+        if key.value in OPTIONS and kind_of(node) != "true or false":
             message = f"`{key.value}` is true or false, and this is {kind_of(node)}"
             return Diagnostic(message, backend.at(node if node.end > node.start else key))
     return None
