@@ -53,6 +53,9 @@ def test_a_method_of_an_object_that_its_class_makes() -> None:
     assert POOL[refused.place.span.start :].startswith("raise ValueError")
 
 
+PAIR = "import dataclasses\n@dataclasses.dataclass\nclass Pair:\n    x: object\n    y: object\n"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -68,6 +71,20 @@ def test_a_method_of_an_object_that_its_class_makes() -> None:
         ),
         ("def f():\n    x = ()\n    for _ in range(9000):\n        x = (x,)\n    return {x: 1}", "too deeply"),
         ("def f():\n    return sum(range(10 ** 9))", "too many steps"),
+        ("def f():\n    return list(range(10 ** 15))", "too many steps"),
+        ("def f():\n    return dict.fromkeys(range(10 ** 12))", "too many steps"),
+        ("def f():\n    x, y = [], []\n    x.append(x)\n    y.append(y)\n    return x == y", "too deeply"),
+        ("def f():\n    x = []\n    x.append(x)\n    return f'{x}'", "too deeply"),
+        ("def f():\n    return 'a'.ljust(10 ** 11)", "a long string"),
+        ("def f():\n    return ('a' * 10 ** 5).replace('a', 'b' * 10 ** 5)", "a long string"),
+        ("def f():\n    return int('9' * 10 ** 5)", "a large number"),
+        ("def g():\n    yield from g()\ndef f():\n    return list(g())", "too deeply"),
+        (f"{PAIR}def f():\n    x = Pair(0, 0)\n    x.x = x\n    return dataclasses.asdict(x)", "too deeply"),
+        (
+            f"{PAIR}def f():\n    x, y = Pair(0, 0), Pair(0, 0)\n    for _ in range(90):\n"
+            "        x, y = Pair(x, x), Pair(y, y)\n    return x == y",
+            "too many steps",
+        ),
         ("import re\ndef f():\n    return re.match('(a+)+$', 'a' * 40 + 'b')", "the result of `re.match`"),
         ("import re\ndef f():\n    return re.match('a*a*a*a*a*b', 'a' * 90)", "a match that may take long"),
         ("import re\ndef f():\n    return re.sub('a', 'b' * 10 ** 4, 'a' * 10 ** 4)", "a long text"),

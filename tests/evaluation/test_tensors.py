@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
+from opschema_cli.evaluation.tensors import table
 from opschema_cli.evaluation.tensors.dialect import TORCH
-from opschema_cli.evaluation.tensors.table import torch_table
+from opschema_cli.evaluation.tensors.table import TABLE, torch_table
 from tests.evaluation.executing import executor_of, named, outcome_of
 
 ARGUMENTS = {
@@ -136,6 +139,9 @@ def test_an_operator_in_place_keeps_shape_and_dtype() -> None:
         ("x.data_ptr()", "`data_ptr` of a tensor"),
         ("torch.sum(x, given)", "the result of `torch.sum`"),
         ("torch.add(x, x, out=x[0])", "`out` has another shape"),
+        ("torch.empty(10 ** 12).split(1)", "a tensor in too many parts"),
+        ("torch.empty(0).chunk(10 ** 12)", "a tensor in too many parts"),
+        ("torch.empty(10 ** 12, 1).unbind()", "a tensor in too many parts"),
     ],
 )
 def test_what_is_not_known(text: str, reason: str) -> None:
@@ -175,3 +181,19 @@ def test_a_part_of_the_table_is_what_torch_answers_today() -> None:
         for item in table.operators[name]
     }
     assert {(item.operator, item.signature): tuple(fit) for item, fit, _ in probe(names) if fit is not None} == stored
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", TABLE.read_bytes()[:5000], b"\xff\x00", b'{"torch": 2}', b"[" * 100_000]
+)
+def test_a_damaged_table_is_an_error_that_names_the_file(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "torch.json"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setattr(table, "TABLE", path)
+    with pytest.raises(
+        OpschemaError, match=r"torch\.json: this part of opschema cannot be read \(.+\); install opschema again"
+    ):
+        torch_table.__wrapped__()

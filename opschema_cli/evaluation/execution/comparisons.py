@@ -167,6 +167,7 @@ def _equal_objects(machine: Machine, left: object, right: object) -> bool | Opaq
         if fields is not None and isinstance(value, Object):
             if not isinstance(other, Object) or other.cls != value.cls:
                 continue
+            machine.spend(20)  # as finding the fields does
             names = [item.name for item in fields]
             return _all(equal(machine, *(machine.attribute(item, name) for item in (value, other))) for name in names)
         method = special_method(machine, value, "__eq__")

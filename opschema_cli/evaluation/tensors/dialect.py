@@ -94,15 +94,17 @@ def operated(machine: Caller, operator: str, positional: Sequence[object], keywo
     if operator == "view" and any(isinstance(item, DtypeValue) for item in (*positional[1:], *keywords.values())):
         return _viewed(Call(machine, tuple(positional), keywords))
     out = keywords.get("out")
-    words = {name: _known(value) for name, value in keywords.items() if name != "out"}
+    words = {name: _known(machine, value) for name, value in keywords.items() if name != "out"}
     try:
-        found = call_operator(operator, [_known(value) for value in positional], words)
+        found = call_operator(operator, [_known(machine, value) for value in positional], words)
     except RefusedError as error:
         machine.throw(error.exception, str(error))
     except OpenSizeError as error:
         return machine.opaque(str(error))
     if isinstance(found, Opaque):
         return machine.opaque(f"the result of `torch.{operator}`: {found.reason}")
+    if isinstance(found, tuple):
+        machine.spend(len(found))
     if out is None:
         return found
     known = isinstance(out, TensorValue) and isinstance(found, TensorValue) and out.shape == found.shape
@@ -118,12 +120,13 @@ def _viewed(call: Call) -> object:
     return _guarded(call, lambda: viewed_as(tensor, dtype.name))
 
 
-def _known(value: object) -> object:
+def _known(machine: Caller, value: object) -> object:
     """A value of a call; one of another package is not known."""
+    machine.spend(1)
     if isinstance(value, ExternalName):
         return Opaque(f"the value of `{value.name}`")
     if isinstance(value, tuple | list) and any(isinstance(item, ExternalName | tuple | list) for item in value):
-        return type(value)([_known(item) for item in value])
+        return type(value)([_known(machine, item) for item in value])
     return value
 
 
@@ -134,7 +137,7 @@ def _tensor(call: Call) -> object:
     data, dtype = found["data"], found.get("dtype")
     if isinstance(data, TensorValue):
         return converted(data, (dtype,))
-    shape, leaves = _nested(data)
+    shape, leaves = _nested(call.machine, data)
     if shape is None or any(number_dtype(item) is None for item in leaves):
         return call.opaque("the data of a tensor")
     own = promoted((), leaves) if leaves else _DEFAULT_DTYPE
@@ -142,11 +145,12 @@ def _tensor(call: Call) -> object:
     return TensorValue(shape, dtype.name if isinstance(dtype, DtypeValue) else known)
 
 
-def _nested(data: object) -> tuple[tuple[int, ...] | None, list[object]]:
+def _nested(machine: Caller, data: object) -> tuple[tuple[int, ...] | None, list[object]]:
     """The shape of nested lists, and the numbers in them; no shape where they are not regular."""
+    machine.spend(1)
     if not isinstance(data, list | tuple):
         return (), [data]
-    parts = [_nested(item) for item in data]
+    parts = [_nested(machine, item) for item in data]
     shapes = {shape for shape, _ in parts}
     leaves = [leaf for _, found in parts for leaf in found]
     if not parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opschema_cli.evaluation.tensors.sizes import Shape, axis, listed, require
+from opschema_cli.evaluation.tensors.sizes import Shape, axis, listed, parts, require
 
 
 def concatenated(tensors: Sequence[Shape], *, dim: int = 0) -> Shape:
@@ -43,7 +43,7 @@ def chunked(tensors: Sequence[Shape], *, chunks: int, dim: int) -> list[Shape]:
     require(bool(shape) and chunks > 0, "chunk expects at least a 1-dimensional tensor and chunks > 0")
     place = axis(dim, len(shape))
     if shape[place] == 0:
-        return [shape] * chunks
+        return [shape] * parts(chunks)
     return divided(tensors, split_size=-(-shape[place] // chunks), dim=dim)
 
 
@@ -58,6 +58,7 @@ def divided(tensors: Sequence[Shape], *, split_size: int | Sequence[int], dim: i
     require(split_size > 0 or length == 0, "split_size can only be 0 if the dimension is")
     if split_size == 0 or length == 0:
         return [shape]
+    parts(length // split_size)
     sizes = [min(split_size, length - start) for start in range(0, length, split_size)]
     return _parts(shape, place, sizes)
 
@@ -78,7 +79,7 @@ def divided_evenly(tensors: Sequence[Shape], *, sections: int, dim: int) -> list
     require(bool(shape) and sections > 0, "tensor_split expects at least a 1-dimensional tensor")
     place = axis(dim, len(shape))
     size, more = divmod(shape[place], sections)
-    return _parts(shape, place, [size + (index < more) for index in range(sections)])
+    return _parts(shape, place, [size + (index < more) for index in range(parts(sections))])
 
 
 def unbound(tensors: Sequence[Shape], *, dim: int) -> list[Shape]:
@@ -86,7 +87,7 @@ def unbound(tensors: Sequence[Shape], *, dim: int) -> list[Shape]:
     shape = tensors[0]
     require(bool(shape), "unbind() cannot be applied to a 0-dim tensor")
     place = axis(dim, len(shape))
-    return [(*shape[:place], *shape[place + 1 :])] * shape[place]
+    return [(*shape[:place], *shape[place + 1 :])] * parts(shape[place])
 
 
 def _parts(shape: Shape, place: int, sizes: Sequence[int]) -> list[Shape]:

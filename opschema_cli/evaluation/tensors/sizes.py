@@ -9,6 +9,10 @@ from typing import NoReturn, TypeAlias
 Shape: TypeAlias = "tuple[int, ...]"
 
 
+MAX_PARTS = 10_000
+"""Most results of one call, as of `split`."""
+
+
 class RefusedError(Exception):
     """Torch refuses the arguments: the class of its exception, and why."""
 
@@ -19,6 +23,17 @@ class RefusedError(Exception):
 
 class OpenSizeError(Exception):
     """The result has a size that depends on the elements, or is not computed here."""
+
+
+def parts(count: int) -> int:
+    """A number of results, if they may be made.
+
+    Raises:
+        OpenSizeError: they are too many.
+    """
+    if count > MAX_PARTS:
+        raise OpenSizeError("a tensor in too many parts")
+    return count
 
 
 def refuse(message: str, exception: str = "RuntimeError") -> NoReturn:

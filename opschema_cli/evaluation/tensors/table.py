@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.installed_tables import installed_table
+
 TABLE = Path(__file__).with_name("torch.json")
 
 CODES = {
@@ -88,8 +90,12 @@ class Table(msgspec.Struct, frozen=True, dict=True):
 
 @cache
 def torch_table() -> Table:
-    """The table."""
-    return msgspec.json.decode(TABLE.read_bytes(), type=Table)
+    """The table.
+
+    Raises:
+        OpschemaError: its file is missing or damaged.
+    """
+    return installed_table(TABLE, Table)
 
 
 @cache

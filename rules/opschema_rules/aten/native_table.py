@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.installed_tables import installed_table
 from opschema_cli.requirements import Version, dotted
 
 TABLE = Path(__file__).with_name("native_functions.json.z")
@@ -78,7 +79,7 @@ def encoded(content: Packed) -> bytes:
 
 @lru_cache(maxsize=1)
 def _table() -> Packed:
-    return msgspec.json.decode(zlib.decompress(TABLE.read_bytes()), type=Packed)
+    return installed_table(TABLE, Packed, compressed=True)
 
 
 def entry_releases() -> Iterator[tuple[str, tuple[Version, ...]]]:

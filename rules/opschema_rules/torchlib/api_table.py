@@ -9,8 +9,7 @@ import ast
 from functools import lru_cache
 from pathlib import Path
 
-import msgspec
-
+from opschema_cli.installed_tables import installed_table
 from opschema_cli.requirements import Version, nearest_release, read_version
 
 TABLE = Path(__file__).with_name("api.json")
@@ -20,7 +19,7 @@ TABLE = Path(__file__).with_name("api.json")
 def _tables() -> dict[Version, dict[str, str]]:
     found: dict[Version, dict[str, str]] = {}
     known: dict[str, str] = {}
-    for release, changes in msgspec.json.decode(TABLE.read_bytes(), type=dict[str, dict[str, str | None]]).items():
+    for release, changes in installed_table(TABLE, dict[str, dict[str, str | None]]).items():
         known = {name: text for name, text in {**known, **changes}.items() if text is not None}
         version = read_version(release)
         assert version is not None
