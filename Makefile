@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test check bench docs torch-table torch-releases lock sbom clean
+.PHONY: help demo test cuda check bench docs torch-table torch-releases lock sbom clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,18 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 test: $(VENV)/.dev  ## run all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
 
+# Where nvcc and compute-sanitizer are missing, those of the registry serve, which need a driver for CUDA 13; and g++.
+cuda: $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the torch that PYTHON has
+	@$(VENV)-cuda/bin/python -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "PyTorch sees no NVIDIA GPU")'
+	PATH="$$PATH:$$(echo $(CURDIR)/$(VENV)-cuda/lib/python*/site-packages/nvidia/cu13/bin)" $(VENV)-cuda/bin/python -m pytest -m cuda tests/verify
+
+$(VENV)-cuda/.made: pyproject.toml
+	$(PYTHON) -m venv --system-site-packages $(VENV)-cuda
+	$(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check -e '.[verify]'
+	command -v nvcc || $(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl
+	command -v compute-sanitizer || $(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check nvidia-cuda-sanitizer-api
+	@touch $@
+
 check: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -97,4 +109,4 @@ $(VENV)-tools/.made:
 	@touch $@
 
 clean:  ## remove the virtual environments and caches
-	rm -rf $(VENV)-tools $(VENV)-sbom $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV)-tools $(VENV)-sbom $(VENV)-cuda $(VENV) .mypy_cache .ruff_cache .pytest_cache
