@@ -1,10 +1,14 @@
-"""A manifest in ``opschema lint --show-settings``: its tree's specification, and the demands that hold."""
+"""A manifest in ``opschema lint --show-settings``: the specification, the demands that hold, and the shapes that are checked."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 from opschema_cli.lint.pack import Description, Fact
 from opschema_cli.project import Project
 from opschema_rules.tileops.features import FEATURES, LATEST
+from opschema_rules.tileops.model import Manifest
+from opschema_rules.tileops.signature import statement
 from opschema_rules.tileops.spec import VOCABULARY, Spec
 
 _HINT = (
@@ -20,6 +24,28 @@ def describe_spec(project: Project, folder: str, spec: Spec) -> Description:
     facts += [_demand(project, spec, name) for name in FEATURES]
     off = [name for name in FEATURES if name in LATEST and not spec.knows(name)]
     return Description(folder, facts, _HINT.format(example=f'"{off[0]}"') if off else "")
+
+
+def describe_shapes(manifests: Iterable[Manifest]) -> Iterator[Fact]:
+    """The number of implemented ops whose returned shapes are compared with the manifest (SHP113), and of their shape rules."""
+    from opschema_rules.tileops.calls.outcomes import INFER, executed_outcome  # not at the top: it executes code
+
+    known = [manifest for manifest in manifests if manifest.spec.knows("infer-shapes")]
+    ops = [
+        op
+        for manifest in known
+        for op in manifest.implementations
+        if op.entry.implemented and not manifest.repeats(op.entry) and op.method(INFER) is not None
+    ]
+    outcomes = [executed_outcome(op) for op in ops]
+    complete = sum(found.checked >= {item.name for item in found.op.entry.outputs} for found in outcomes)
+    rules = {id(equation) for op in ops for equation in statement(op.entry).rules}
+    decided = {id(equation) for found in outcomes for equation in found.rules} & rules
+    if ops:
+        yield Fact(
+            "returned shapes", f"{complete} of {len(ops)}", "ops of which all outputs are compared with the manifest"
+        )
+        yield Fact("shape rules", f"{len(decided)} of {len(rules)}", "rules of these ops that are evaluated for a call")
 
 
 def _demand(project: Project, spec: Spec, name: str) -> Fact:

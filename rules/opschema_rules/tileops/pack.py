@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opschema_cli.lint.pack import Description, Pack, Speed, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.tileops import migrations, rules
-from opschema_rules.tileops.describe import describe_spec
+from opschema_rules.tileops.describe import describe_shapes, describe_spec
 from opschema_rules.tileops.detection import TileopsOptions, claims, detect
 from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.load import load, specs
@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 
 
 def describe(project: Project, options: TileopsOptions) -> list[Description]:
-    """The demands that hold for each manifest."""
-    return [describe_spec(project, folder, spec) for folder, spec in specs(project, options)]
+    """The demands that hold for each manifest, and the shapes that are checked."""
+    found = [describe_spec(project, folder, spec) for folder, spec in specs(project, options)]
+    facts = list(describe_shapes(_manifests(project, options)))
+    return [*found, Description("shapes", facts)] if facts else found
+
+
+def _manifests(project: Project, options: TileopsOptions) -> list[Manifest]:
+    return [subject for subject in load(project, options).subjects if isinstance(subject, Manifest)]
 
 
 def plans(project: Project, options: TileopsOptions, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
     """The plans of ``opschema verify`` for the ops."""
     from opschema_rules.tileops.verify.plans import make_plans  # not at the top: a lint run does without
 
-    manifests = [subject for subject in load(project, options).subjects if isinstance(subject, Manifest)]
-    return make_plans(manifests, ops, limits)
+    return make_plans(_manifests(project, options), ops, limits)
 
 
 PACK = Pack(

@@ -177,3 +177,12 @@ def test_a_demand_of_what_should_be_counts_less() -> None:
         "docs/spec.md": f"{VOCABULARY}\n\nShapes should be plain: no ellipsis should stand there.\nThey must be text.\n"
     }
     assert spec_of(MANIFEST, files=files).severity("no-ellipsis", Severity.ERROR) is Severity.WARNING
+
+
+def test_the_shapes_that_are_checked_are_counted() -> None:
+    tilekit = Path(__file__).parents[3] / "fixtures/tilekit"
+    shapes = describe(Project(Workspace(tilekit)), TileopsOptions())[-1]
+    assert [(fact.name, fact.value) for fact in shapes.facts] == [
+        ("returned shapes", "12 of 12"),
+        ("shape rules", "27 of 27"),
+    ]
