@@ -73,6 +73,7 @@ class Comparison:
         self.fits = "tilelang" in kernel.file.source.text
         self.fitted: frozenset[str] = frozenset()
         self._exact: dict[int, Input] = {}
+        self._confirmed: dict[object, bool] = {}
         self._known: dict[int, tuple[Input, tuple[Results, Results]]] = {}
         self.most_steps = executor.steps + MAX_STEPS
         self.schema = schema
@@ -113,6 +114,7 @@ class Comparison:
 
     def _common(self, inputs: Sequence[Input]) -> Finding | None:
         """The finding for the first input, with the differences that each other one shows too."""
+        self._confirmed.clear()
         first = self._finding(inputs[0])
         kept = first.differences
         for item in inputs[1:]:
@@ -240,9 +242,12 @@ class Comparison:
         both = self._run(item)
         if both is None:
             return Finding((), item, (), ())
-        sure = {"size": self._is_sure, "dtype": self._has_same_dtypes, "rank": lambda *_: True}
-        differences = tuple(one for one in _differences(*both) if sure[one.kind](item, one))
-        return Finding(differences, item, *both)
+        sure = {"size": self._is_confirmed, "dtype": self._has_same_dtypes, "rank": lambda *_: True}
+        found: dict[object, Difference] = {}
+        for one in _differences(*both):
+            if one.part not in found and sure[one.kind](item, one):
+                found[one.part] = one
+        return Finding(tuple(found.values()), item, *both)
 
     def _has_same_dtypes(self, item: Input, difference: Difference) -> bool:
         """Whether the dtype of a result depends on those of the same tensors on both sides."""
@@ -257,6 +262,13 @@ class Comparison:
                     if _dtype_at(old, difference) != _dtype_at(new, difference):
                         used.add(name)
         return uses[0] == uses[1]
+
+    def _is_confirmed(self, item: Input, difference: Difference) -> bool:
+        """The same as :meth:`_is_sure`, found out once for tensors of the same ranks, whatever their dtypes."""
+        key = (tuple(map(len, item.shapes.values())), difference)
+        if key not in self._confirmed:
+            self._confirmed[key] = self._is_sure(item, difference)
+        return self._confirmed[key]
 
     def _is_sure(self, item: Input, difference: Difference) -> bool:
         """Whether a size differs however the sizes of the inputs relate, and both sides compute it from comparable ones."""
