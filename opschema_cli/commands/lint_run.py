@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,14 +18,14 @@ from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
-from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
+from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.regular_files import read_regular
 from opschema_cli.session import MANY_MODULES, Session, path_filter
 
 if TYPE_CHECKING:
-    from opschema_cli.lint.forked_run import ForkedRun
+    from opschema_cli.lint.forked_run import Publish, Task
 
 PARSED_IN_FORK = 4
 """Most changed Python files that the forked process parses; more are parsed by workers."""
@@ -98,7 +98,12 @@ def run_lint(session: Session, inputs: Inputs, options: LintOptions) -> tuple[Ou
         known = recall(session.cache, key, workspace) if replay else None
         if isinstance(known, Outcome):
             return known, project
-        outcome = _run_anew(session, project, inputs, options, known)
+        try:
+            outcome = _run_anew(session, project, inputs, options, known)
+        except LostForkError:
+            project = session.project(progress=progress, stamp=inputs.stamp)
+            job = job_of(session, session.registry_for(project, prefetch=True), inputs, options)
+            outcome = run(job, project)
     if replay:
         remember(session.cache, key, workspace, outcome)
     return outcome, project
@@ -124,32 +129,54 @@ def _run_anew(
     return report_outcome(job, project, run_packs(job, project, divide=divide))
 
 
-def _divide(
-    session: Session, job: Job, project: Project, options: LintOptions, packs: Sequence[str]
-) -> Callable[[], PackFindings]:
+def _divide(session: Session, job: Job, project: Project, options: LintOptions, packs: Sequence[str]) -> ForkedPacks:
     """Run some packs in a forked process, which begins with the files that are parsed here."""
-    # Not at the top: an unchanged workspace does not need it.
-    from opschema_cli.lint.forked_run import ForkedRun
-
     rest = msgspec.structs.replace(job, registry=job.registry.narrowed(packs))
 
-    def run_rest(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
+    def run_rest(report_parsed: Callable[[], None], publish: Publish) -> tuple[PackFindings, Project]:
         with closing(session.forked()) as child:
             project.continue_in_fork(child.cache, lambda: child.parsers)
-            return run_packs(rest, project, share=True), project
+            return run_packs(rest, project, publish=publish), project
 
-    forked = ForkedRun(run_rest)
-    session.helpers.callback(forked.close)
-    return partial(_join, forked, project, options, lambda: rest)
+    return ForkedPacks(session, project, options, run_rest)
 
 
-def _join(forked: ForkedRun, project: Project, options: LintOptions, rest: Callable[[], Job]) -> PackFindings:
-    """The findings of a forked process; those of the job ``rest`` run here if it died."""
-    # While the child is still busy.
-    project.save_readings()
-    load_reporter(options)
-    found = forked.join(project)
-    return found if found is not None else run_packs(rest(), project)
+class LostForkError(Exception):
+    """A forked process died, or read a file that has changed since: all packs must be run again."""
+
+
+class ForkedPacks:
+    """Packs that run in a forked process: the :class:`~opschema_cli.lint.runner.Others` of those that run here."""
+
+    def __init__(self, session: Session, project: Project, options: LintOptions, task: Task) -> None:
+        # Not at the top: an unchanged workspace does not need it.
+        from opschema_cli.lint.forked_run import ForkedRun
+
+        self._project, self._options = project, options
+        self._process = ForkedRun(task)
+        session.helpers.callback(self._process.close)
+
+    def wait_parsed(self) -> None:
+        """Wait until the changed files are parsed."""
+        self._process.wait_parsed()
+
+    def shared(self) -> Mapping[str, bytes]:
+        """Data that the packs share, by pack."""
+        return self._process.shared()
+
+    def join(self) -> PackFindings:
+        """The findings of the packs.
+
+        Raises:
+            LostForkError: there are none.
+        """
+        # While the child is still busy.
+        self._project.save_readings()
+        load_reporter(self._options)
+        found = self._process.join(self._project)
+        if found is None:
+            raise LostForkError
+        return found
 
 
 def _run_divided(
@@ -163,12 +190,9 @@ def _run_divided(
     """Run the packs of ``others`` in a forked process and the rest here. If few Python files have ``changed``, the child
     parses them for both: it starts before this process needs them, which then finds them in the cache.
     """
-    # Not at the top: an unchanged workspace does not need it.
-    from opschema_cli.lint.forked_run import ForkedRun
-
     few = len(changed) <= PARSED_IN_FORK
 
-    def run_others(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
+    def run_others(report_parsed: Callable[[], None], publish: Publish) -> tuple[PackFindings, Project]:
         with closing(session.forked()) as child:
             forked = child.project(stamp=inputs.stamp)
             for path in changed if few else ():
@@ -180,17 +204,15 @@ def _run_divided(
             child.prefetch(others, forked)
             job = job_of(child, others, inputs, options)
             forked.settle()
-            return run_packs(job, forked, share=True), forked
+            return run_packs(job, forked, publish=publish), forked
 
-    run_of_others = ForkedRun(run_others)
-    session.helpers.callback(run_of_others.close)
+    forked_packs = ForkedPacks(session, project, options, run_others)
     if not few:
         session.warm_up(changed)
     job = job_of(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
-    run_of_others.wait_parsed()
+    forked_packs.wait_parsed()
 
-    join = partial(_join, run_of_others, project, options, lambda: job_of(session, others, inputs, options))
-    return report_outcome(job, project, run_packs(job, project, join))
+    return report_outcome(job, project, run_packs(job, project, forked_packs))
 
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:

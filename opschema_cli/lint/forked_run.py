@@ -4,9 +4,11 @@ After a small change nearly everything is cached, and most of the time is that o
 
 1. :class:`ForkedRun` forks. The child parses the changed files into the cache and sends one byte, :data:`_PARSED`.
 2. :meth:`ForkedRun.wait_parsed` waits for that byte; this process then finds the parsed files in the cache.
-3. The child runs its packs and sends one :class:`_Answer`: findings, file problems, and all it asked of the workspace.
-4. :meth:`ForkedRun.join` reads the answer and adds what the child asked to the inputs of this run. Without an answer
-   (the child died, or read a file that has changed since) it returns None, and the caller runs those packs itself.
+3. The child loads its packs, writes what they share to a file in memory, and sends one byte, :data:`_SHARED`.
+   :meth:`ForkedRun.shared` reads it.
+4. The child sends one :class:`_Answer`: findings, file problems, and all it asked of the workspace.
+5. :meth:`ForkedRun.join` reads the answer and adds what the child asked to the inputs of this run. Without an answer
+   (the child died, or read a file that has changed since) it returns None, and the caller runs all packs again.
 
 After many changes the files are parsed first, and the child has nothing to parse.
 """
@@ -17,7 +19,7 @@ import faulthandler
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import IO, NoReturn, TypeAlias
 
@@ -31,14 +33,17 @@ from opschema_cli.project import Project
 from opschema_cli.source.interrupts import no_interrupts
 from opschema_cli.workspace import Asked
 
-_PARSED = b"1"
+_PARSED, _SHARED = b"1", b"2"
 
 _PATIENCE = 5.0
 """Seconds to wait for a child that has answered, while it stores readings in the cache."""
 
-Task: TypeAlias = "Callable[[Callable[[], None]], tuple[PackFindings, Project]]"
-"""The child's work. Its argument is a function to call once the changed files are parsed; it returns the findings and the
-project that was read, whose readings are then cached.
+Publish: TypeAlias = "Callable[[Mapping[str, bytes]], None]"
+"""Receives the data that packs share, by pack."""
+
+Task: TypeAlias = "Callable[[Callable[[], None], Publish], tuple[PackFindings, Project]]"
+"""The child's work. Its arguments are functions to call once the changed files are parsed, and with what packs share once they are
+loaded; it returns the findings and the project that was read, whose readings are then cached.
 """
 
 
@@ -60,13 +65,16 @@ class ForkedRun:
 
     def __init__(self, task: Task) -> None:
         reader, writer = os.pipe()
+        memory = os.memfd_create("opschema")  # a pipe holds too little: the child would wait for this process
         with no_interrupts():
             self._pid = os.fork()
             if not self._pid:
                 os.close(reader)
-                _run_child(task, writer)
+                _run_child(task, writer, memory)
         os.close(writer)
         self._pipe = os.fdopen(reader, "rb")
+        self._memory = os.fdopen(memory, "rb")
+        self._shared: dict[str, bytes] | None = None
         self._parsed = False
         self._answered = False
 
@@ -76,6 +84,16 @@ class ForkedRun:
             self._pipe.read(len(_PARSED))
             self._parsed = True
 
+    def shared(self) -> Mapping[str, bytes]:
+        """Wait for the data that the child's packs share, by pack; nothing if the child died."""
+        if self._shared is None:
+            self.wait_parsed()
+            self._shared = {}
+            if self._pipe.read(len(_SHARED)) == _SHARED:
+                self._memory.seek(0)
+                self._shared = decoded(self._memory.read(), dict[str, bytes]) or {}
+        return self._shared
+
     def join(self, project: Project) -> PackFindings | None:
         """Wait for the child's findings, and add its inputs and file problems to ``project``.
 
@@ -84,7 +102,7 @@ class ForkedRun:
         Raises:
             OpschemaError: a pack refuses its configuration, or cannot be loaded.
         """
-        self.wait_parsed()
+        self.shared()
         answer = decoded(self._pipe.read(), _Answer)
         self._answered = answer is not None
         if answer is not None and answer.refused:
@@ -101,6 +119,7 @@ class ForkedRun:
         if self._pipe.closed:
             return
         self._pipe.close()
+        self._memory.close()
         deadline = time.monotonic() + (_PATIENCE if self._answered else 0)
         ended = False
         try:
@@ -119,13 +138,20 @@ class ForkedRun:
             return True
 
 
-def _run_child(task: Task, pipe: int) -> NoReturn:
+def _run_child(task: Task, pipe: int, memory: int) -> NoReturn:
     faulthandler.disable()  # the parent runs the packs again if this process dies
     try:
         with os.fdopen(pipe, "wb") as stream:
-            report_parsed = _once(stream, _PARSED)
-            answer, project = _answer_of(lambda: task(report_parsed))
+            report_parsed, report_shared = _once(stream, _PARSED), _once(stream, _SHARED)
+
+            def publish(shared: Mapping[str, bytes]) -> None:
+                report_parsed()
+                os.write(memory, msgspec.msgpack.encode(shared))
+                report_shared()
+
+            answer, project = _answer_of(lambda: task(report_parsed, publish))
             report_parsed()
+            report_shared()
             stream.write(msgspec.msgpack.encode(answer))
         if project is not None:
             project.save_readings()  # the parent does not wait for this

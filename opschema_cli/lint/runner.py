@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from typing import Protocol
 
 import msgspec
 
@@ -73,9 +74,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class PackFindings(msgspec.Struct):
-    """Findings of packs, not yet joined, and counts of what they covered; ``declaring`` are their schema files, ``shared`` is the
-    data that some of them share with others, by pack.
-    """
+    """Findings of packs, not yet joined, and counts of what they covered; ``declaring`` are their schema files."""
 
     packs: list[str] = msgspec.field(default_factory=list)
     ops: int = 0
@@ -88,7 +87,6 @@ class PackFindings(msgspec.Struct):
     failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
     declaring: list[str] = msgspec.field(default_factory=list)
-    shared: dict[str, bytes] = msgspec.field(default_factory=dict)
 
     def joined(self, other: PackFindings) -> PackFindings:
         """Both."""
@@ -104,8 +102,17 @@ class PackFindings(msgspec.Struct):
             self.failed | other.failed,
             self.crashed or other.crashed,
             self.declaring + other.declaring,
-            {**self.shared, **other.shared},
         )
+
+
+class Others(Protocol):
+    """Packs that run in another process."""
+
+    def shared(self) -> Mapping[str, bytes]:
+        """Data that they share, by pack; waits until they are loaded."""
+
+    def join(self) -> PackFindings:
+        """Their findings; waits for them."""
 
 
 def run(job: Job, project: Project) -> Outcome:
@@ -116,22 +123,23 @@ def run(job: Job, project: Project) -> Outcome:
 def run_packs(
     job: Job,
     project: Project,
-    others: Callable[[], PackFindings] = PackFindings,
+    others: Others | None = None,
     *,
-    share: bool = False,
-    divide: Callable[[Sequence[str]], Callable[[], PackFindings]] | None = None,
+    publish: Callable[[Mapping[str, bytes]], None] | None = None,
+    divide: Callable[[Sequence[str]], Others] | None = None,
 ) -> PackFindings:
-    """Run the rules of all packs in use, and join the findings of ``others``, which run in another process. With ``share`` the
-    packs share what they have found out with those there.
+    """Run the rules of all packs in use, and join the findings of ``others``, which run in another process. ``publish`` receives
+    what the packs share with those there, once all of them that share something are loaded.
 
     ``divide`` is given the names of the packs after the first, once all files that this one needs are parsed; it runs them in
-    another process, and returns the function that waits for their findings.
+    another process.
     """
     suggestions.start_anew()
     findings = PackFindings()
     executor = Executor(job.settings, project.cache, job.stamp)
     meant: dict[str, set[str]] = {}
     joint: list[tuple[Pack, Loaded]] = []
+    shared: dict[str, bytes] = {}
     run: list[Loaded] = []
     for pack in job.registry.packs[1:]:
         project.when_settled(partial(executor.read_on, pack, project))
@@ -145,8 +153,10 @@ def run_packs(
             findings.partly += loaded.partly
             findings.declaring += loaded.files
             findings.entries += loaded.entries
-            if share:
-                findings.shared |= executor.share(pack, project)
+            if publish is not None:
+                shared |= executor.share(pack, project)
+                if pack.speed.shares is not None and not any(item.speed.shares for item in waiting):
+                    publish(shared)
             rest = executor.run_early(pack, loaded, project)
             if divide is not None and waiting:
                 project.settle()
@@ -158,15 +168,17 @@ def run_packs(
             run.append(loaded)
     project.settle()
     _forget_unrecognised(job, project, meant)
-    other_findings, known = others(), frozenset(project.problems)
+    known = frozenset(project.problems)
     for pack, loaded in joint:
-        executor.run_joint(pack, loaded, project, other_findings.shared.get(pack.speed.builds_on))
+        executor.run_joint(
+            pack, loaded, project, others.shared().get(pack.speed.builds_on) if others is not None else None
+        )
     _forget_unrecognised(job, project, meant, known)
     findings.unresolved = [item for loaded in run for item in loaded.unresolved]
     findings.found, findings.timings = executor.found, executor.timings
     findings.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
     findings.failed, findings.crashed = executor.failed, executor.crashed
-    return findings.joined(other_findings)
+    return findings.joined(others.join()) if others is not None else findings
 
 
 def _forget_unrecognised(

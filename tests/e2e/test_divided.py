@@ -157,7 +157,7 @@ def test_where_the_other_process_dies_its_packs_run_here(
     change(tree, "\n# a remark\n")
     asked: list[object] = []
 
-    def die(task: object, pipe: object) -> None:
+    def die(task: object, pipe: object, memory: object) -> None:
         import os
 
         os._exit(1)

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ UNRESOLVED = NotUnderstood(Place("a.py", Span(0, 1)), "it cannot be followed")
 def forked(task: Callable[[], tuple[PackFindings, Project]], project: Project) -> PackFindings | None:
     from opschema_cli.lint.forked_run import ForkedRun
 
-    process = ForkedRun(lambda report_parsed: task())
+    process = ForkedRun(lambda report_parsed, publish: task())
     try:
         return process.join(project)
     finally:
@@ -101,7 +101,7 @@ def test_closing_does_not_wait_for_it(tmp_path: Path) -> None:
     from opschema_cli.lint.forked_run import ForkedRun
 
     started = time.monotonic()
-    process = ForkedRun(lambda report_parsed: (time.sleep(60), (PackFindings(), project_of(tmp_path)))[1])
+    process = ForkedRun(lambda report_parsed, publish: (time.sleep(60), (PackFindings(), project_of(tmp_path)))[1])
     process.close()
     process.close()
     assert time.monotonic() - started < 30
@@ -134,7 +134,7 @@ def test_where_nobody_waits_for_children_it_works_too(tmp_path: Path) -> None:
 def test_wait_parsed_waits_for_the_report(tmp_path: Path) -> None:
     from opschema_cli.lint.forked_run import ForkedRun
 
-    def task(report_parsed: Callable[[], None]) -> tuple[PackFindings, Project]:
+    def task(report_parsed: Callable[[], None], publish: object) -> tuple[PackFindings, Project]:
         (tmp_path / "first").touch()
         report_parsed()
         while not (tmp_path / "second").exists():
@@ -155,10 +155,32 @@ def test_wait_parsed_waits_for_the_report(tmp_path: Path) -> None:
     assert found.packs == ["toy"]
 
 
+def test_what_packs_share_is_there_before_they_have_run(tmp_path: Path) -> None:
+    from opschema_cli.lint.forked_run import ForkedRun
+
+    large = b"x" * 1_000_000
+
+    def task(report_parsed: object, publish: Callable[[Mapping[str, bytes]], None]) -> tuple[PackFindings, Project]:
+        publish({"toy": large})
+        while not (tmp_path / "second").exists():
+            time.sleep(0.01)
+        return PackFindings(["toy"]), project_of(tmp_path)
+
+    process = ForkedRun(task)
+    try:
+        assert process.shared() == {"toy": large}
+        (tmp_path / "second").touch()
+        found = process.join(project_of(tmp_path))
+        assert process.shared() == {"toy": large}
+    finally:
+        process.close()
+    assert found is not None
+
+
 def test_that_it_died_before_ends_the_wait(tmp_path: Path) -> None:
     from opschema_cli.lint.forked_run import ForkedRun
 
-    process = ForkedRun(lambda report_parsed: os._exit(1))
+    process = ForkedRun(lambda report_parsed, publish: os._exit(1))
     try:
         process.wait_parsed()
         assert process.join(project_of(tmp_path)) is None
@@ -170,7 +192,7 @@ def test_what_is_kept_afterwards_is_waited_for(tmp_path: Path, monkeypatch: pyte
     from opschema_cli.lint.forked_run import ForkedRun
 
     monkeypatch.setattr(Project, "save_readings", lambda self: (time.sleep(0.3), (tmp_path / "kept").touch()))
-    process = ForkedRun(lambda report_parsed: (PackFindings(["toy"]), project_of(tmp_path)))
+    process = ForkedRun(lambda report_parsed, publish: (PackFindings(["toy"]), project_of(tmp_path)))
     assert process.join(project_of(tmp_path)) is not None
     process.close()
     assert (tmp_path / "kept").exists()
