@@ -141,7 +141,9 @@ def test_random_damage_to_the_file(warm: Warm, seed: int) -> None:
         if not warm.file.exists():  # discarded as damaged
             break
         data = bytearray(warm.file.read_bytes())
-        first = chance.choice([0, 16_384 * 2])
+        if not data:
+            break
+        first = chance.choice([0, min(2 * 16_384, len(data) - 1)])
         for _ in range(chance.choice([1, 20, 500])):
             at = chance.randrange(first, len(data))
             data[at : at + chance.choice([1, 1, 1, 64])] = chance.randbytes(1)
