@@ -20,6 +20,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.modules import Modules
 from opschema_cli.source.python import Import
 from opschema_cli.verify.model import Plan, Target
+from opschema_cli.verify.table_plans import module_files
 
 _PROSE = (".md", ".rst")
 _NATIVE = (
@@ -52,10 +53,7 @@ def affected(project: Project, plans: Sequence[Plan], touched: Collection[str], 
 
 def module_file(project: Project, target: Target) -> str:
     """The file of a target's module, empty if it is not there."""
-    stem = target.module.replace(".", "/")
-    folders = ["" if path == "." else f"{path}/" for path in target.paths or (".",)]
-    places = [f"{folder}{stem}{tail}" for folder in folders for tail in (".py", "/__init__.py")]
-    return next((path for path in places if stem and path in project.workspace.file_set), "")
+    return next((path for path in module_files(target) if path in project.workspace.file_set), "")
 
 
 def _package(target: Target) -> str:

@@ -22,7 +22,7 @@ from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.sanitizers import check_sanitizer
 from opschema_cli.verify.shards import shard_of
-from opschema_cli.verify.table_plans import table_plans
+from opschema_cli.verify.table_plans import module_files, table_plans
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -72,6 +72,7 @@ def prepare(
     if before is not None:
         _check_renamed(before.session, earlier, asked)
     places = _places(plans, earlier, asked)
+    undeclared = {} if before is None else _undeclared(plans, places, before.session)
     notes = tuple(notes_on(plans, places, None if every is None else {*every, *asked.renamed.values()}))
     plans = mark_removed(plans, places, asked.expected)
     if every is not None:
@@ -90,10 +91,11 @@ def prepare(
         device=asked.label or device_label(asked.device),
         cells=cells,
         renamed=dict(asked.renamed),
-        notes=notes,
+        notes=(*notes, *(f"{op}: only the tree after declares it; both sides are called so" for op in undeclared)),
     )
     if asked.sanitizer is not None and not asked.label:
         check_sanitizer(asked.sanitizer, "cpu" if header.device == CPU_LABEL else "cuda")
+    places |= undeclared
     absent = {} if before is None else {plan.op: _absence(places.get(plan.op)) for plan in mine}
     return Run(
         header=header,
@@ -193,6 +195,17 @@ def _places(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dic
     found = {plan.op: plan for plan in earlier}
     names = {plan.op: asked.renamed.get(plan.op, plan.op) for plan in plans}
     return {new: found[old] for new, old in names.items() if old in found}
+
+
+def _undeclared(plans: Sequence[Plan], places: Mapping[str, Plan], before: Session) -> dict[str, Plan]:
+    """The plans of ops that only the tree after declares, with the code of the tree before where that has their module."""
+    files = before.workspace.file_set
+    root = str(before.workspace.root)
+    return {
+        plan.op: msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, root=root))
+        for plan in plans
+        if plan.op not in places and not files.isdisjoint(module_files(plan.target))
+    }
 
 
 def _absence(plan: Plan | None) -> str:

@@ -24,8 +24,9 @@ def mark_removed(plans: Sequence[Plan], earlier: Mapping[str, Plan], expected: C
 def lost_plans(every: Collection[str], earlier: Sequence[Plan], expected: Collection[str]) -> Iterator[Plan]:
     """Plans for the ops that could be run before and are not among ``every``, the names of the ops after."""
     for plan in earlier:
-        if plan.cells and plan.op not in every:
-            reason = f"removed: the tree after does not declare it, the tree before had {_size(plan)}; nothing was run"
+        if (plan.cells or plan.search is not None) and plan.op not in every:
+            had = f", the tree before had {_size(plan)}" if plan.cells else ""
+            reason = f"removed: the tree after does not declare it{had}; nothing was run"
             empty = msgspec.structs.replace(plan, cells=(), unplanned={}, dtypes=(), left_out=0)
             yield _with_removed(empty, {plan.op: reason}, expected)
 

@@ -68,6 +68,13 @@ def importable(path: str, modules: Modules) -> tuple[str, str] | str:
     return module, "/".join(path.split("/")[:-depth]) or "."
 
 
+def module_files(target: Target) -> list[str]:
+    """The paths that the file of a target's module may have, relative to the root."""
+    stem = target.module.replace(".", "/")
+    folders = ["" if path == "." else f"{path}/" for path in target.paths or (".",)]
+    return [f"{folder}{stem}{tail}" for folder in folders for tail in (".py", "/__init__.py")] if stem else []
+
+
 def _unplanned(operator: Operator, root: str, reason: str) -> Plan:
     target = Target(root=root, module="", name=operator.name, operator=operator.name)
     return Plan(op=operator.name, target=target, cells=(), unplanned={operator.name: reason})

@@ -364,7 +364,20 @@ def test_a_renamed_op_is_compared_with_itself(
     # Without being told there is nothing to compare with.
     assert opschema([*asked, "--before", "HEAD~1"]) == 1
     reasons = {found.reason for found in read_results(results).cells.values()}
-    assert all("the tree before does not declare this op" in reason for reason in reasons), reasons
+    assert all("`kit.times` has no `ProductFwdOp`" in reason for reason in reasons), reasons
+
+
+def test_an_op_that_only_the_tree_after_declares_is_called_on_both_sides(
+    changed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = write_kit(changed.parent / "before")
+    (before / "kit/manifest/toy.yaml").write_text(
+        (changed / "kit/manifest/toy.yaml").read_text().partition("MinusFwdOp")[0]
+    )
+    assert opschema(["verify", "--before", str(before), "--device", "cpu", "--cells", "1", "MinusFwdOp"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "note MinusFwdOp: only the tree after declares it; both sides are called so" in out
+    assert "Passed: 1 cell of 1 op on cpu-sim: 1 unchanged" in out
 
 
 @pytest.mark.parametrize(

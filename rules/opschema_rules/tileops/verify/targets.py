@@ -6,6 +6,7 @@ import re
 
 from opschema_cli.source.program import ClassRef, Folded, ValueRef
 from opschema_cli.verify.model import Target
+from opschema_cli.verify.table_plans import importable
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 
 _TORCH = re.compile(r"torch(?:\.[A-Za-z_]\w*)+", re.ASCII)
@@ -16,13 +17,10 @@ def target(op: OpImplementation) -> Target | str:
 
     ``paths`` are relative to the root: the folder that holds the outermost package, ``src`` where that is the layout.
     """
-    path = op.ref.file.path
-    module = op.program.module_name(path)
-    names = module.split(".")
-    if not all(name.isidentifier() for name in names):
-        return f"`{path}` cannot be imported: `{module}` is not a module's name"
-    depth = len(names) + (1 if path.endswith("/__init__.py") else 0)
-    folder = "/".join(path.split("/")[:-depth]) or "."
+    found = importable(op.ref.file.path, op.program)
+    if isinstance(found, str):
+        return found
+    module, folder = found
     root = str(op.entry.manifest.project.workspace.root)
     return Target(
         root=root,
