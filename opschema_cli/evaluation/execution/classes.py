@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opschema_cli.evaluation.execution.machine import FoundMember, Machine
+from opschema_cli.evaluation.execution.machine import FoundMember, Machine, cached_by_class
 from opschema_cli.evaluation.execution.names import decorated, lasting
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
@@ -32,9 +32,10 @@ def order(machine: Machine, cls: ClassValue) -> list[ClassRef | External] | Unre
     return machine.evaluator.program.mro(cls.ref)
 
 
-def is_complete(machine: Machine, cls: ClassValue) -> bool:
+@cached_by_class
+def is_complete(machine: Machine, ref: ClassRef) -> bool:
     """Whether all attributes of a class are known: no base outside the workspace, no decorator that adds any."""
-    found = order(machine, cls)
+    found = machine.evaluator.program.mro(ref)
     if isinstance(found, Unresolved):
         return False
     outside = [item.name for item in found if isinstance(item, External)]
@@ -308,7 +309,7 @@ def is_implicit_class_method(function: Closure) -> bool:
 
 
 def _missing(machine: Machine, cls: ClassValue, name: str) -> object:
-    if name.startswith("__") or not is_complete(machine, cls):
+    if name.startswith("__") or not is_complete(machine, cls.ref):
         return machine.opaque(f"`{cls.ref.name}.{name}` is not known")
     return machine.throw("AttributeError", f"type object '{cls.ref.name}' has no attribute '{name}'")
 

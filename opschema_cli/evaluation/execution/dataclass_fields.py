@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from opschema_cli.evaluation.execution.classes import class_scope, member
-from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.values import Closure, Object, Opaque
 from opschema_cli.source.python import Assign, Expr
 from opschema_cli.source.resolution import ClassRef, External, Unresolved
@@ -26,6 +26,7 @@ class Field(msgspec.Struct, frozen=True):
     """Whether it has no ``compare`` option."""
 
 
+@cached_by_class
 def is_dataclass(machine: Machine, ref: ClassRef) -> bool:
     """Whether ``dataclasses.dataclass`` decorates a class."""
     return any(_named(machine, ref, item) == "dataclasses.dataclass" for item in ref.cls.decorators)
@@ -37,6 +38,7 @@ def _named(machine: Machine, ref: ClassRef, expr: Expr) -> str:
     return found.name if isinstance(found, External) else ""
 
 
+@cached_by_class
 def fields_of(machine: Machine, ref: ClassRef) -> list[Field] | None:
     """The fields of a dataclass in their order; None where they are not known."""
     found = machine.evaluator.program.mro(ref)
@@ -49,6 +51,7 @@ def fields_of(machine: Machine, ref: ClassRef) -> list[Field] | None:
     return list(fields.values())
 
 
+@cached_by_class
 def compared_fields(machine: Machine, ref: ClassRef) -> list[Field] | None:
     """The fields that the generated ``__eq__`` of a class compares; None if its ``__eq__`` is not one of a dataclass."""
     for item in machine.evaluator.program.lineage(ref):

@@ -7,8 +7,9 @@ puts them together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -23,6 +24,8 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile, Statement
 from opschema_cli.source.resolution import ClassKey, ClassRef, FunctionRef, ValueRef
 from opschema_cli.source.text import Place
+
+T = TypeVar("T")
 
 
 class FoundMember(msgspec.Struct, frozen=True):
@@ -50,6 +53,21 @@ class Shared(msgspec.Struct):
     """The branches that are not joined, by file and place."""
     setters: dict[ClassKey, dict[str, Body]] = msgspec.field(default_factory=dict)
     """The setters of properties, by class."""
+    of_classes: dict[tuple[object, ClassKey], object] = msgspec.field(default_factory=dict)
+    """Results of functions that are :func:`cached_by_class`."""
+
+
+def cached_by_class(function: Callable[[Machine, ClassRef], T]) -> Callable[[Machine, ClassRef], T]:
+    """Compute a fact about a class, which no execution can change, once for a tree."""
+
+    @wraps(function)
+    def cached(machine: Machine, ref: ClassRef) -> T:
+        known, key = machine.shared.of_classes, (function, ref.key)
+        if key not in known:
+            known[key] = function(machine, ref)
+        return cast(T, known[key])
+
+    return cached
 
 
 class Machine(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opschema_cli.evaluation.execution.conversion import converted, external
-from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.plain import is_scalar
 from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName, ModuleValue
@@ -106,6 +106,7 @@ def lasting(machine: Machine, value: object) -> object:
     return value
 
 
+@cached_by_class
 def is_frozen(machine: Machine, ref: ClassRef) -> bool:
     """Whether a class is a frozen dataclass."""
     resolve = machine.evaluator.program.resolve

@@ -33,7 +33,7 @@ def constructed(
     new = member(machine, cls, "__new__")
     if isinstance(new, Closure) or (cls.ref.cls.metaclass is not None and not is_plain_type(machine, cls)):
         return machine.opaque(f"an object of `{cls.ref.name}`, which makes its objects in a way of its own")
-    this = Object(cls, {}, is_complete(machine, cls))
+    this = Object(cls, {}, is_complete(machine, cls.ref))
     generated = _generating(machine, cls)
     if generated is not None:
         initialised(machine, this, generated, positional, keywords)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from opschema_cli.evaluation.execution.classes import ABSENT, class_scope, member
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call
-from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.objects import bound
 from opschema_cli.evaluation.execution.values import Closure, Native, Opaque, Record, RecordClass, ValueMethod
 from opschema_cli.evaluation.values import ClassValue
@@ -40,7 +40,7 @@ def made_record(
 
 def of_class(machine: Machine, cls: ClassValue, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
     """A named tuple of a class of the workspace; not known if the class makes none."""
-    ref = _named_tuple_class(machine, cls)
+    ref = _named_tuple_class(machine, cls.ref)
     if ref is None or ref.cls.decorators or isinstance(member(machine, cls, "__new__"), Closure):
         return NOT_KNOWN
     fields = _fields(ref)
@@ -49,10 +49,11 @@ def of_class(machine: Machine, cls: ClassValue, positional: Sequence[object], ke
     return _filled(machine, cls, tuple(item.target for item in fields), defaults, positional, keywords)
 
 
-def _named_tuple_class(machine: Machine, cls: ClassValue) -> ClassRef | None:
+@cached_by_class
+def _named_tuple_class(machine: Machine, cls: ClassRef) -> ClassRef | None:
     """The class in a lineage whose base is ``typing.NamedTuple``."""
     program = machine.evaluator.program
-    for ref in program.lineage(cls.ref):
+    for ref in program.lineage(cls):
         if any(program.resolve(ref.file, base.text) == External(_BASE) for base in ref.cls.bases):
             return ref
     return None
