@@ -55,6 +55,7 @@ def test_the_lists_of_torchgen_are_read() -> None:
         ('"add.out"', "add.out", '"add.out"', ""),
         ("add.out: {structured: true}", "add.out", "add.out", "{structured: true}"),
         ("add.out:\n      structured: true", "add.out", "add.out", "structured: true"),
+        ("add.out:\n    structured: true", "add.out", "add.out", "add.out:\n    structured: true"),
         ("func: add.out\n    op_api: True", "add.out", "add.out", "func: add.out\n    op_api: True"),
         ("{func: add.out, op_api: True}", "add.out", "add.out", "{func: add.out, op_api: True}"),
     ],
@@ -64,7 +65,7 @@ def test_the_forms_of_an_item(item: str, name: str, written: str, options: str) 
 
 
 @pytest.mark.parametrize(
-    "item", ["3", "", "''", "[abs]", "{}", "true", "{abs: , structured: true}", "{[a]: b}", "func:", "{func: [a]}", "~"]
+    "item", ["3", "", "''", "[abs]", "{}", "true", "{abs: , sin: true}", "{[a]: b}", "func:", "{func: [a]}", "~"]
 )
 def test_what_names_no_operator_is_left_out(item: str) -> None:
     assert items(f"{HEAD}supported:\n  - {item}\n  - relu\n") == [("supported", "relu", "relu", "")]
