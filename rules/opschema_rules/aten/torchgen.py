@@ -8,6 +8,7 @@ release.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -64,7 +65,9 @@ class _Part(msgspec.Struct, frozen=True):
     digest: str = ""
 
 
+@lru_cache(maxsize=64)
 def _read(text: str) -> _Part:
+    """Read a module once for a process: tests and editors lint many trees beside one installed torch."""
     return _Part(
         read_vocabulary(text),
         joined(read_model_limits(text) if "class DispatchKey" in text else Limits(), read_backend_limits(text)),
