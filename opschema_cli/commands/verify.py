@@ -107,6 +107,9 @@ _DEFAULTS = Limits()
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails.")
 @click.option("--strict", is_flag=True, help="Fail if an op has no cell that was checked.")
 @click.option("--merge", is_flag=True, help="Merge the given results of all shards into one report.")
+@click.option(
+    "--init", is_flag=True, help="Write a file of recipes for these ops, to fill in, from what is found of them."
+)
 @click.option("--list", "list_only", is_flag=True, help="Print the cells without running them.")
 @click.option(
     "--run-file", type=_PATH, metavar="FILE", help="Write the run to this file, for pytest, without running it."
@@ -130,6 +133,10 @@ def verify(**options: object) -> int:
     _check_places(chosen)
     if chosen.merge:
         return _merge(chosen)
+    if chosen.init:
+        from opschema_cli.commands.verify_init import write_recipes
+
+        return write_recipes(chosen)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a job that is cancelled leaves nothing behind, either
     started = time.perf_counter()
     if chosen.clear_caches:
@@ -162,7 +169,7 @@ def _check_installed(options: VerifyOptions) -> None:
     Raises:
         OpschemaError: it names the package.
     """
-    runs = not (options.merge or options.list_only or options.run_file)
+    runs = not (options.merge or options.init or options.list_only or options.run_file)
     wanted = {
         "torch": not options.merge,
         "pytest": runs,

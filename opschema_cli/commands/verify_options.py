@@ -37,6 +37,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     resume: bool
     merge: bool
     list_only: bool
+    init: bool
     run_file: Path | None
     output_format: str
     output_file: Path | None

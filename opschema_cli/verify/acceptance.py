@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -16,10 +17,12 @@ from torch._subclasses.fake_tensor import (
 
 from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.inputs import place
+from opschema_cli.verify.kernels import other_kernel_of
 from opschema_cli.verify.loading import described
-from opschema_cli.verify.model import Ran
+from opschema_cli.verify.model import Call, Ran
 from opschema_cli.verify.precision import full_precision
-from opschema_cli.verify.protocol import Run
+from opschema_cli.verify.protocol import Loaded, Run
+from opschema_cli.verify.recipe_calls import recipe_calls
 from opschema_cli.verify.reference import drawn_inputs
 from opschema_cli.verify.runner import Runner
 
@@ -30,11 +33,12 @@ _UNKNOWN = (DataDependentOutputException, DynamicOutputShapeException, Unsupport
 class Acceptance:
     """Calls one op with what the search for its cells proposes. A call that it refuses is not checked any further."""
 
-    def __init__(self, runner: Runner, op: Callable[..., object]) -> None:
+    def __init__(self, runner: Runner, op: Callable[..., object], name: str) -> None:
         self._runner = runner
         overload = getattr(op, "overload", None)
         self._fakes = overload is not None
-        self.schema = str(overload._schema) if overload is not None else ""
+        calls = recipe_calls(runner.recipe, name)
+        self.loaded = Loaded(calls=calls) if overload is None else _loaded(overload, calls)
 
     def run(self, request: Run) -> Ran:
         """Call the fake kernel, and if that accepts the call or there is none, the op.
@@ -77,3 +81,8 @@ class Acceptance:
                 raise
             return f"its fake kernel raises {described(error, self._runner.root)}"
         return ""
+
+
+def _loaded(overload: OpOverload, calls: dict[str, Call]) -> Loaded:
+    other = other_kernel_of(overload, "cuda" if torch.cuda.is_available() else "cpu")
+    return Loaded(schema=str(overload._schema), calls=calls, reference=other.description if other is not None else "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,6 +19,13 @@ _COMPOSITE = ("CompositeExplicitAutograd", "CompositeImplicitAutograd")
 _AUTOGRAD = ("Autograd", "AutogradCPU", "AutogradCUDA")
 
 
+class OtherKernel(NamedTuple):
+    """Other code for an operator, with its description in words."""
+
+    description: str
+    function: Callable[..., object]
+
+
 def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., object]:
     """A function that computes the same as an operator on a device, by other code, and takes the same arguments. ``operator`` is
     one of :func:`~opschema_cli.verify.registered.import_operator`.
@@ -26,26 +34,29 @@ def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., 
         RefusedError: there is none.
     """
     overload: OpOverload = operator.overload  # type: ignore[attr-defined]
-    found = _other(overload, device)
+    found = other_kernel_of(overload, device)
     if found is None:
         raise RefusedError(
             f"`{overload._schema.name}` has no other kernel and no decomposition; a recipe can give a reference"
         )
-    found.__signature__ = inspect.signature(operator)  # type: ignore[attr-defined]
-    return found
+    found.function.__signature__ = inspect.signature(operator)  # type: ignore[attr-defined]
+    return found.function
 
 
-def _other(overload: OpOverload, device: str) -> Callable[..., object] | None:
+def other_kernel_of(overload: OpOverload, device: str) -> OtherKernel | None:
+    """Other code for an operator on a device; None if there is none."""
     keys = registered_keys(overload)
     key = torch.device(device).type.upper()
     if key in keys:
         for composite in _COMPOSITE:
             if composite in keys:
-                return _by_key(overload, composite)
+                return OtherKernel(f"its kernel for {composite}", _by_key(overload, composite))
     if key != "CPU" and "CPU" in keys:
-        return lambda *args, **kwargs: _moved(overload(*_moved(args, "cpu"), **_moved(kwargs, "cpu")), device)
+        return OtherKernel("its kernel for the CPU", partial(_elsewhere, overload, device))
     decomposition = torch._decomp.decomposition_table.get(overload)
-    return None if decomposition is None else lambda *args, **kwargs: decomposition(*args, **kwargs)
+    if decomposition is None:
+        return None
+    return OtherKernel("its decomposition by torch", lambda *args, **kwargs: decomposition(*args, **kwargs))
 
 
 def registered_keys(overload: OpOverload) -> set[str]:
@@ -62,6 +73,10 @@ def has_gradient(overload: OpOverload) -> bool:
 def _by_key(overload: OpOverload, key: str) -> Callable[..., object]:
     dispatch_key = getattr(torch._C.DispatchKey, key)
     return lambda *args, **kwargs: overload._op_dk(dispatch_key, *args, **kwargs)
+
+
+def _elsewhere(overload: OpOverload, device: str, /, *args: object, **kwargs: object) -> object:
+    return _moved(overload(*_moved(args, "cpu"), **_moved(kwargs, "cpu")), device)
 
 
 def _moved(arguments: Any, device: str) -> Any:

@@ -10,7 +10,7 @@ from typing import IO, Literal
 
 import msgspec
 
-from opschema_cli.verify.model import Cell, Ran, Side, Target
+from opschema_cli.verify.model import Call, Cell, Ran, Side, Target
 
 _LENGTH = struct.Struct(">I")
 
@@ -51,14 +51,17 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail. ``schema`` is that of the op, if it
-    is an operator and its calls are searched for. With ``absent`` the tree does not have the op, with ``missing`` a package that
-    it needs is not installed.
+    is an operator and its calls are searched for; ``calls`` are those of its recipe, by their labels, and ``reference`` describes
+    the one that torch has for it. With ``absent`` the tree does not have the op, with ``missing`` a package that it needs is not
+    installed.
     """
 
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"
     detail: str = ""
     seconds: dict[str, float] = {}
     schema: str = ""
+    calls: dict[str, Call] = {}
+    reference: str = ""
     absent: bool = False
     missing: bool = False
 

@@ -40,17 +40,17 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.verify.model import Cell, Tolerance
+from opschema_cli.verify.model import Cell, Input, Tolerance
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Recipe", "Tolerance", "find_recipe", "has", "ops_with_recipes", "recipe"]
+__all__ = ["Recipe", "Tolerance", "find_recipe", "has", "ops_with_recipes", "recipe", "tensor"]
 
 
 UNREADABLE = "the recipes cannot be read"
@@ -63,6 +63,9 @@ class Recipe:
     tolerance: Tolerance | None = None
     deterministic: bool = True
     """False for an op that may give other bits in each call (atomics): its spread is measured instead."""
+
+    calls: Mapping[str, Mapping[str, object]] = {}
+    """Calls of an operator of torch.library, by their labels: the arguments by name, :func:`tensor` for tensors."""
 
     def skip(self, cell: Cell) -> str:
         """The reason why a cell is not to be run; empty if it is."""
@@ -90,6 +93,11 @@ class Recipe:
         An input that the op changes is to be changed here too.
         """
         raise NotImplementedError
+
+
+def tensor(*shape: int, dtype: str = "float32", low: float | None = None, high: float | None = None) -> Input:
+    """A tensor in ``calls``. Its elements are drawn, from ``low`` to ``high`` if given (``high`` is excluded for integers)."""
+    return Input(name="", shape=shape, dtype=dtype.removeprefix("torch."), low=low, high=high)
 
 
 _Class = TypeVar("_Class", bound=type[Recipe])

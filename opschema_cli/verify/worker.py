@@ -17,6 +17,8 @@ import traceback
 from pathlib import Path
 from typing import IO, Protocol
 
+import msgspec
+
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.loading import (
@@ -119,7 +121,7 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
     except (Exception, SystemExit) as error:
         detail = f"importing `{load.target.module}`: {described(error, load.target.root)}"
         return Loaded(status="raised", detail=detail, seconds=seconds), None
-    return Loaded(seconds=seconds, schema=str(getattr(side, "schema", ""))), side
+    return msgspec.structs.replace(getattr(side, "loaded", Loaded()), seconds=seconds), side
 
 
 def _side(load: Load, seconds: dict[str, float]) -> Side:
@@ -149,7 +151,7 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
     finally:
         seconds["import"] = time.monotonic() - started
     runner = Runner(op, load, recipe)
-    return Acceptance(runner, op) if load.side == "search" else runner
+    return Acceptance(runner, op, load.op) if load.side == "search" else runner
 
 
 def _recipe(load: Load) -> Recipe:

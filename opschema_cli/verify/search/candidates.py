@@ -25,12 +25,11 @@ class _Picked(msgspec.Struct, frozen=True):
     sizes: dict[str, int]
 
 
-def unmakable(schema: OperatorSchema) -> str:
-    """The argument for which no value can be made, in words; empty if there is none."""
-    for item in schema.arguments:
-        if not choices.is_tensor(item.type) and choices.values(item, SIZES[0]) is None:
-            return f"no value of type `{item.type}` can be made for `{item.name}`"
-    return ""
+def unmakable(argument: Argument) -> str:
+    """The reason why no value can be made for an argument; empty if one can."""
+    if choices.is_tensor(argument.type) or choices.values(argument, SIZES[0]) is not None:
+        return ""
+    return f"no value of type `{argument.type}` can be made for `{argument.name}`"
 
 
 def candidates(schema: OperatorSchema) -> Iterator[Call]:

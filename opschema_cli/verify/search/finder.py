@@ -50,7 +50,7 @@ def find_calls(schema: OperatorSchema, samples: Mapping[str, Call], accepts: Acc
     rows = {label: call for label, call in whole.items() if label not in refused}
     reason = ""
     if not rows:
-        reason = unmakable(schema)
+        reason = next(filter(None, map(unmakable, schema.arguments)), "")
         if not reason:
             found, reason = _searched(schema, accepts)
             rows = {f"call-{number}": call for number, call in enumerate(found, 1)}

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.cells import Case, choose
 from opschema_cli.verify.model import Call, Cell, Limits, Plan
 from opschema_cli.verify.search.derived import derived_calls
-from opschema_cli.verify.search.finder import find_calls
+from opschema_cli.verify.search.finder import Found, find_calls
 from opschema_cli.verify.workers import Workers
 
 _MOST_DEATHS = 3
@@ -34,19 +35,37 @@ def with_cells(
     return [found.get(plan.op, plan) for plan in plans]
 
 
-def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
-    """A plan with the cells that a search in a worker finds; else with the reason why there are none."""
+class SearchResult(msgspec.Struct, frozen=True):
+    """The calls that were found for an operator. ``schema`` is None if it could not be imported or its schema cannot be read, and
+    ``found`` then has the reason; ``text`` is the schema as torch writes it. ``reference`` describes the one that torch has for it.
+    """
+
+    found: Found
+    schema: OperatorSchema | None = None
+    text: str = ""
+    reference: str = ""
+
+
+def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
+    """Search for calls of the operator of a plan, in a worker. Those of its recipe are tried in place of the plan's samples."""
     assert plan.search is not None
     loaded = workers.load("search", plan)
     if loaded.status != "ok":
-        return _unplanned(plan, loaded.detail)
-    parsed = parse_schema(loaded.schema)
-    if parsed.schema is None:
-        return _unplanned(plan, f"its schema `{loaded.schema}` cannot be read")
+        return SearchResult(Found((), loaded.detail))
+    schema = parse_schema(loaded.schema).schema
+    if schema is None:
+        return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
     asker = _Asker(plan, device, workers)
-    found = find_calls(parsed.schema, plan.search.samples, asker.refusal)
+    found = find_calls(schema, loaded.calls or plan.search.samples, asker.refusal)
+    return SearchResult(found, schema, loaded.schema, loaded.reference)
+
+
+def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
+    """A plan with the cells that a search in a worker finds; else with the reason why there are none."""
+    found = search(plan, device, workers).found
     if not found.calls:
         return _unplanned(plan, found.reason)
+    asker = _Asker(plan, device, workers)
     cases = [
         Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, asker, limits))
         for item in found.calls
@@ -85,4 +104,10 @@ class _Asker:
         ran = self._workers.run("search", self._plan, cell, self._device, _SECONDS)
         if ran.status in ("died", "stalled"):
             self._deaths += 1
-        return "" if ran.status == "ok" else ran.detail
+        return "" if ran.status == "ok" else _on_one_line(ran.detail)
+
+
+def _on_one_line(detail: str) -> str:
+    """An error and the place where it was raised."""
+    first, *others = detail.splitlines() or ["refused"]
+    return f"{first}, at {others[-1]}" if others else first
