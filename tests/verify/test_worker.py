@@ -657,10 +657,10 @@ def test_a_library_from_elsewhere_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("fresh_imports")
-def test_a_tree_comes_before_what_is_installed(tmp_path: Path) -> None:
+def test_a_tree_comes_before_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/colorsys.py").write_text("class Inner:\n    def op(): ...")
-    sys.modules.pop("colorsys", None)
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     target = Target(root=str(tmp_path), module="colorsys", name="Inner.op", paths=("src",))
     assert import_op(target).__name__ == "op"
 
