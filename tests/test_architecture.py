@@ -42,7 +42,7 @@ ROOMS = {
         *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
     },
     "verify": {
-        *("session", "lint", "operators", "schema", "source", "workspace", "git", "cache"),
+        *("session", "lint", "operators", "project", "evaluation", "schema", "source", "workspace", "git", "cache"),
         *("errors", "phrases", "suggestions"),
     },
     "testing": {"authoring", "lint", "migrate", "project", "workspace", "config", "source"},

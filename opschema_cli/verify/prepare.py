@@ -14,7 +14,7 @@ from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.compute_sanitizer import Tool
-from opschema_cli.verify.model import Limits, Plan, Target
+from opschema_cli.verify.model import Limits, Plan, Search, Target
 from opschema_cli.verify.notes import notes_on
 from opschema_cli.verify.op_names import OpNames, op_names
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
@@ -136,12 +136,13 @@ def plans_of(session: Session, asked: Asked) -> list[Plan]:
         names = op_names(session)
         ops = names.meant(asked.ops, planned)
         plans = make_plans(session, ops, asked.limits)
-        plans += _from_table(session, names, set(ops).difference(plan.op for plan in plans), asked)
+        found = _from_table(session, names, set(ops).difference(plan.op for plan in plans), asked)
+        plans += _with_samples(session, names, found)
         planned = {plan.op for plan in plans}
         names.check_planned(ops, planned)
     if not plans:
         names = op_names(session)
-        plans = _from_table(session, names, None, asked)
+        plans = _with_samples(session, names, _from_table(session, names, None, asked))
         planned = {plan.op for plan in plans}
         if all(plan.unplanned for plan in plans):
             raise names.nothing_planned(next((reason for plan in plans for reason in plan.unplanned.values()), ""))
@@ -160,6 +161,20 @@ def _from_table(session: Session, names: OpNames, ops: Collection[str] | None, a
     recipe = _recipe(session)
     found = table_plans(session, operators, [*session.config.verify.imports, *asked.imports])
     return [msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, recipe=recipe)) for plan in found]
+
+
+def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[Plan]:
+    """The plans, with the calls that the tests of the tree make of their operators."""
+    sought = {plan.op for plan in plans if plan.search is not None and not plan.unplanned}
+    if not sought:
+        return plans
+    from opschema_cli.verify.search.from_tests import samples_from_tests
+
+    samples = samples_from_tests(session.project(), [item for item in names.unplanned() if item.name in sought])
+    return [
+        msgspec.structs.replace(plan, search=Search(samples=samples[plan.op])) if plan.op in samples else plan
+        for plan in plans
+    ]
 
 
 def _recipe(session: Session) -> str:

@@ -47,7 +47,9 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
-    """Search for calls of the operator of a plan, in a worker. Those of its recipe are tried in place of the plan's samples."""
+    """Search for calls of the operator of a plan, in a worker. Those of its recipe are tried in place of the plan's samples, and
+    only they are reported if they are refused: tests call operators wrongly on purpose.
+    """
     assert plan.search is not None
     loaded = workers.load("search", plan)
     if loaded.status != "ok":
@@ -57,6 +59,8 @@ def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
         return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
     asker = _Asker(plan, device, workers)
     found = find_calls(schema, loaded.calls or plan.search.samples, asker.refusal)
+    if not loaded.calls:
+        found = msgspec.structs.replace(found, refused={})
     return SearchResult(found, schema, loaded.schema, loaded.reference)
 
 
