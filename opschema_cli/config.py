@@ -29,13 +29,39 @@ class VerifyConfig(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_f
     imports: list[str] = []
 
 
+PRIVATE = ("test/", "tests/", "testing/", "example/", "examples/", "benchmark/", "benchmarks/", "docs/", "tutorials/")
+"""Folders whose operators are promised to nobody."""
+
+
+class Allowance(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """A breaking change that is accepted: the name of the ``operator``, which may have ``*``, the ``kind`` of the change (all if it
+    is empty), the ``reason``, and the day from which on it counts again: ``2027-01-31``.
+    """
+
+    operator: str
+    reason: str
+    expires: str
+    kind: str = ""
+
+
+class DiffConfig(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``level`` decides which changes are breaking. ``main-branch`` is compared with by default. ``private`` are gitignore patterns
+    of files whose operators are not compared, ``allow`` the accepted changes.
+    """
+
+    level: Literal["schema", "callers", "serialised"] = "callers"
+    main_branch: str = ""
+    private: tuple[str, ...] = PRIVATE
+    allow: list[Allowance] = []
+
+
 class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """The settings a workspace may make.
 
     ``select`` and ``ignore`` take codes, code prefixes (``SIG``) and names; ``per_file_ignores`` maps globs to such lists;
     ``severity`` maps a code or name to a level; ``exclude`` are gitignore patterns; ``plugins`` are Python files
     (relative to the root) with a ``PACK``; ``packs`` limits the packs; ``rules`` holds rule options,
-    ``verify`` those of ``opschema verify``.
+    ``verify`` those of ``opschema verify``, ``diff`` those of ``opschema diff``.
     """
 
     select: list[str] = []
@@ -49,6 +75,7 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
     packs: list[str] = []
     rules: dict[str, dict[str, Any]] = {}
     verify: VerifyConfig = VerifyConfig()
+    diff: DiffConfig = DiffConfig()
     pack_options: dict[str, dict[str, Any]] = {}
 
 

@@ -39,31 +39,38 @@ def commit_held(root: Path, passed_over: Callable[[str], bool]) -> str:
         OpschemaError: git cannot tell.
     """
     # A folder that git ignores has no changes, and no files of a commit, either.
-    if not in_git(root) or not _git(root, "ls-files", "-z", "--cached", "--", "."):
+    if not in_git(root) or not git_answer(root, "ls-files", "-z", "--cached", "--", "."):
         return ""
     if any(known or not passed_over(path) for known, path in _changes(root)):
         return ""
-    return _commit(root, "HEAD")
+    return commit_of(root, "HEAD")
 
 
 def _changes(root: Path) -> Iterator[tuple[bool, str]]:
     """Files below ``root`` that are not as they were committed, and whether git knows them."""
-    prefix = os.fsdecode(_git(root, "rev-parse", "--show-prefix")).rstrip("\n")
+    prefix = os.fsdecode(git_answer(root, "rev-parse", "--show-prefix")).rstrip("\n")
     known = [*_without_filters(root), "-c", "core.quotePath=false"]
     listed = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    for entry in os.fsdecode(_git(root, *known, *listed, "--", ".")).split("\0"):
+    for entry in os.fsdecode(git_answer(root, *known, *listed, "--", ".")).split("\0"):
         if entry:
             yield entry[:2] != "??", entry[3:].removeprefix(prefix)
 
 
-def _commit(root: Path, revision: str) -> str:
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+def commit_of(root: Path, revision: str) -> str:
+    """The full name of a commit.
+
+    Raises:
+        OpschemaError: there is no such commit.
+    """
+    found = git_answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     return os.fsdecode(found).strip()
 
 
 def _without_filters(root: Path) -> Iterator[str]:
     """Options that take the commands away which the repository's configuration puts before git reads a file."""
-    for name in os.fsdecode(_git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")).split("\0"):
+    for name in os.fsdecode(git_answer(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")).split(
+        "\0"
+    ):
         empty = next((value for tail, value in _FILTERS.items() if name.endswith(tail)), None)
         if empty is not None and "=" in name:
             raise OpschemaError(f"git cannot be asked for changes without running the filter {name!r}")
@@ -71,21 +78,29 @@ def _without_filters(root: Path) -> Iterator[str]:
             yield from ("-c", f"{name}={empty}")
 
 
-def _git(root: Path, *arguments: str) -> bytes:
+_UNCOMMITTED = "git cannot tell what is not committed here"
+
+
+def git_answer(root: Path, *arguments: str, trouble: str = _UNCOMMITTED, nothing_is: Collection[int] = ()) -> bytes:
+    """The output of a query of git. ``trouble`` begins the message of an error; an exit status of ``nothing_is`` is none.
+
+    Raises:
+        OpschemaError: git fails, or does not answer.
+    """
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments]
     nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
         run = subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=pipe, env=git_environment())
     except OSError as error:
-        raise OpschemaError(f"git cannot tell what is not committed here: {error}") from None
+        raise OpschemaError(f"{trouble}: {error}") from None
     with run:
         found = answer_of(run, _PATIENCE)
     if found is None:
-        raise OpschemaError(f"git cannot tell what is not committed here: `git {arguments[0]}` does not answer")
+        raise OpschemaError(f"{trouble}: `git {arguments[0]}` does not answer")
     # To find no such setting is no error.
-    if run.returncode and not (arguments[0] == "config" and run.returncode == 1):
+    if run.returncode and run.returncode not in nothing_is and not (arguments[0] == "config" and run.returncode == 1):
         reason = os.fsdecode(found[1]).strip().partition("\n")[0]
-        raise OpschemaError(f"git cannot tell what is not committed here: {reason}")
+        raise OpschemaError(f"{trouble}: {reason}")
     return found[0]
 
 
@@ -97,8 +112,8 @@ def archive(root: Path, revision: str, into: Path) -> str:
     """
     if not in_git(root):
         raise OpschemaError(f"{root} is in no git repository, so it has no revision {revision!r}")
-    commit = _commit(root, revision)
-    _git(root, *_without_filters(root), "archive", "--format=tar", f"--output={into}", commit)
+    commit = commit_of(root, revision)
+    git_answer(root, *_without_filters(root), "archive", "--format=tar", f"--output={into}", commit)
     return commit
 
 
@@ -110,7 +125,7 @@ def pinned_submodules(root: Path, commit: str) -> list[tuple[str, str]]:
         OpschemaError: git cannot tell.
     """
     found: list[tuple[str, str]] = []
-    for entry in os.fsdecode(_git(root, "ls-tree", "-r", "-z", commit, "--", ".")).split("\0"):
+    for entry in os.fsdecode(git_answer(root, "ls-tree", "-r", "-z", commit, "--", ".")).split("\0"):
         kind, _, path = entry.partition("\t")
         if kind.startswith("160000 "):
             found.append((path, kind.split()[2]))

@@ -22,6 +22,7 @@ COMMANDS = {
     "migrate": "Rewrite the entire workspace: list, show, apply or check migrations.",
     "verify": "Run ops before and after a change, and report whether they compute the same.",
     "upgrade": "List what must change in this tree for another release of PyTorch.",
+    "diff": "List what changed for users of the operators since another revision.",
     "stubs": "Generate a backend's declarations and registrations: show, apply or check them.",
     "list": "List the operators: where each is declared and implemented.",
     "show": "Show one operator: its declaration beside its implementation.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -179,8 +179,8 @@ class Workspace:
         self.unlisted = pipe_of_git(self.root) if entries is None else ""
         if listed is None:
             listed = dict.fromkeys(walked_files(self.root))
-        self._links.names = {_shown(name): name for name in listed}
-        self._listed = {_shown(name): state for name, state in listed.items() if state is not None}
+        self._links.names = {shown_name(name): name for name in listed}
+        self._listed = {shown_name(name): state for name, state in listed.items() if state is not None}
         kept = (path for path in self._links.names if self._excluded is None or not self._excluded.ignores(path))
         return _overlaid(kept, self.overlay)
 
@@ -304,6 +304,11 @@ class Workspace:
         if believed is not None and self.digest(path) != believed:
             self._moved.add(path)
 
+    @property
+    def unread(self) -> Iterator[ReadError]:
+        """Listed files that were asked for and could not be read."""
+        return (error for path, error in self._data.items() if isinstance(error, ReadError) and path in self.file_set)
+
     def peek(self, path: str) -> bytes:
         """The bytes of a file; none of one that cannot be read: for what only looks for something in them."""
         try:
@@ -384,7 +389,7 @@ class Workspace:
         absolute = Path(os.path.abspath(path))
         for candidate in (absolute, absolute.resolve()):
             if candidate == self.root or self.root in candidate.parents:
-                return _shown(candidate.relative_to(self.root).as_posix())
+                return shown_name(candidate.relative_to(self.root).as_posix())
         raise OpschemaError(f"{path} is outside the workspace {self.root}")
 
 
@@ -393,7 +398,7 @@ def _overlaid(files: Iterable[str], overlay: Mapping[str, str | None]) -> tuple[
     return tuple(sorted({path for path in files if path not in overlay}.union(added)))
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """A file's name as text that any report can hold."""
     try:
         name.encode()

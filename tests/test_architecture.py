@@ -40,7 +40,9 @@ ROOMS = {
             "git",
         ),
         *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
+        *("diff", "cache", "git_objects", "gitignore", "revision_workspace"),
     },
+    "diff": {"config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
     "verify": {
         *("session", "lint", "operators", "project", "evaluation", "schema", "source", "workspace", "git", "cache"),
         *("errors", "phrases", "suggestions"),
@@ -84,6 +86,8 @@ ROOMS = {
     "transaction": {"regular_files", "cache", "user_key", "errors"},
     "git": {"file_listing", "git_answer", "errors"},
     "git_answer": set(),
+    "git_objects": {"file_listing", "git", "errors"},
+    "revision_workspace": {"git_objects", "regular_files", "workspace"},
     "config": {"regular_files", "root", "cache", "errors", "suggestions"},
     "schema": {"source", "sequences", "phrases", "suggestions"},
     "workspace": {"source", "file_kinds", "file_listing", "gitignore", "links", "regular_files", "errors"},

@@ -69,7 +69,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("[severty]\nTOY101 = 'info'", "unknown key `severty`; did you mean `severity`?"),
         ("[tou]\nfail = 'x'", "unknown key `tou`; did you mean `toy`?"),
         ("[pack-options.toy]", "unknown key `pack-options`"),
-        ("zzz = 1", "unknown key `zzz`; known keys: baseline, exclude, fail-on"),
+        ("zzz = 1", "unknown key `zzz`; known keys: baseline, diff, exclude, fail-on"),
         ("select = 'TOY'", "`select`: Expected `array`, got `str`"),
         ("select = [1]", "`select[0]`: Expected `str`, got `int`"),
         ("fail-on = 'eror'", "`fail-on`: Invalid enum value 'eror'; choose `error`, `info`, `warning`"),

@@ -93,7 +93,8 @@ class Declaration(msgspec.Struct, frozen=True):
     """The declaration of an operator.
 
     ``form`` says how (``custom_op``, ``manifest``), ``schema`` is the signature in one line where the dialect writes one, and
-    ``status`` what a manifest says of it. ``arguments`` and ``returns`` are None where they are not known.
+    ``status`` what a manifest says of it; it is ``planned`` if that says that it is not implemented yet. ``arguments`` and
+    ``returns`` are None where they are not known.
     """
 
     form: str
@@ -104,6 +105,7 @@ class Declaration(msgspec.Struct, frozen=True):
     schema: str = ""
     status: str = ""
     unresolved: str = ""
+    planned: bool = False
 
 
 class Signature(msgspec.Struct, frozen=True):

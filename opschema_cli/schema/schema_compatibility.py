@@ -79,15 +79,15 @@ def backward_incompatibility(old: OperatorSchema, new: OperatorSchema) -> str:
     if len(arguments) < len(old_arguments):
         return f"it takes {len(arguments)} arguments, and took {len(old_arguments)}"
     for mine, other in zip(old_returns, returns, strict=True):
-        if not _is_backward_compatible(mine, other):
+        if not is_backward_compatible(mine, other):
             return f"the return `{other.type}` does not fit the earlier `{mine.type}`"
     for mine, other in zip(arguments, old_arguments[: before.first_out], strict=False):
-        if not _is_backward_compatible(mine, other):
+        if not is_backward_compatible(mine, other):
             return f"`{mine.name}` does not take what the earlier `{other.name}` took"
     for item in arguments[before.first_out : now.first_out]:
         if item.default is None:
             return f"the new argument `{item.name}` has no default"
-    return _outs(before, now, _is_backward_compatible)
+    return _outs(before, now, is_backward_compatible)
 
 
 def forward_incompatibility(old: OperatorSchema, new: OperatorSchema) -> str:
@@ -101,14 +101,14 @@ def forward_incompatibility(old: OperatorSchema, new: OperatorSchema) -> str:
         return "the number of out arguments is another one"
     positional = zip(arguments[: now.first_out], old_arguments[: before.first_out], strict=False)
     for mine, other in positional:
-        if not _is_forward_compatible(mine, other):
+        if not is_forward_compatible(mine, other):
             return f"the earlier `{other.name}` does not take what `{mine.name}` takes"
     for item in arguments[before.first_out : now.first_out]:
         if item.default is None:
             return f"the new argument `{item.name}` has no default"
         if is_container(item.default):
             return f"the default of the new argument `{item.name}` is a list"
-    return _outs(before, now, _is_forward_compatible)
+    return _outs(before, now, is_forward_compatible)
 
 
 def _heads(old: OperatorSchema, new: OperatorSchema) -> str:
@@ -136,11 +136,19 @@ def _tail(of: ComparedSchema) -> Sequence[Slot]:
     return of.slots[0][of.first_out :]
 
 
-def _is_backward_compatible(mine: Slot, old: Slot) -> bool:
+def slot_of(item: Argument | Return) -> Slot:
+    """An argument or return on its own."""
+    alias = alias_values((item,))[0]
+    return _argument(item, alias) if isinstance(item, Argument) else _return(item, alias)
+
+
+def is_backward_compatible(mine: Slot, old: Slot) -> bool:
+    """Whether an argument takes what the ``old`` one took."""
     return _are_alike(mine, old) and is_subtype(old.type, mine.type)
 
 
-def _is_forward_compatible(mine: Slot, old: Slot) -> bool:
+def is_forward_compatible(mine: Slot, old: Slot) -> bool:
+    """Whether the ``old`` argument takes what this one takes."""
     added = mine.default is not None and old.default is None
     return _are_alike(mine, old) and not added and is_subtype(mine.type, old.type)
 

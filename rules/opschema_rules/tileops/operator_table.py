@@ -50,6 +50,7 @@ def operator_of(entry: OpEntry) -> Operator:
             (*_inputs(entry, dtypes), *_static_dims(entry), *(_param(entry, item) for item in entry.params)),
             tuple(_return(entry, item, dtypes) for item in entry.outputs),
             status=entry.status or "no status",
+            planned=entry.status == "spec-only",
         ),
         implementations=(_implementation(entry), *_kernels(entry)),
         rows=tuple(_row(entry, item) for item in entry.rows),

@@ -1,0 +1,155 @@
+"""The changes of ``opschema diff`` as findings, for all report formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from opschema_cli.commands.diff_sides import TableSide, prefixed
+from opschema_cli.config import Allowance
+from opschema_cli.diff.model import AUDIENCES, KINDS, Change, Level, Unclear
+from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.builtin import BUILTIN_RULES
+from opschema_cli.lint.diagnostic import Diagnostic, NotUnderstood, Place, Related, Severity
+from opschema_cli.phrases import joined
+from opschema_cli.reporters import Report, RuleInfo, Summary
+from opschema_cli.source.text import Source, Span
+
+PAGE: Final = "https://github.com/opschema/opschema/blob/main/docs/diff.md"
+UNUSED: Final = "DIF901"
+EXPIRED: Final = "DIF902"
+_ALLOWANCES = {
+    UNUSED: RuleInfo("unused-allowance", "An entry of `diff.allow` accepts no change.", ""),
+    EXPIRED: RuleInfo("expired-allowance", "An entry of `diff.allow` has expired.", ""),
+}
+
+
+_NAMES = {rule.code: rule.name for rule in BUILTIN_RULES}
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Everything that a comparison found, before it is printed."""
+
+    changes: Sequence[Change]
+    unclear: Sequence[Unclear]
+    operators: int
+    accepted: int
+    allowances: Sequence[Diagnostic]
+    problems: Sequence[Diagnostic]
+
+
+class Labels(msgspec.Struct, frozen=True):
+    """The labels of both sides."""
+
+    old: str
+    new: str
+
+
+def finding(change: Change, level: Level, labels: Labels) -> Diagnostic:
+    """A change as a finding: at its new place, else at the old one; the old place is the other side."""
+    old = _labelled(change.old, labels.old)
+    place = _labelled(change.new, labels.new) or old or Place(".", Span(0, 0))
+    related = (Related(old, f"`{change.operator}` in {labels.old}"),) if old is not None and old != place else ()
+    severity = Severity.INFO
+    if change.hits:
+        severity = Severity.ERROR if change.breaks(level) else Severity.WARNING
+    kind = KINDS[change.kind]
+    return Diagnostic(_message(change), place, related, None, (change.operator,), kind.code, change.kind, severity)
+
+
+def _message(change: Change) -> str:
+    named = (
+        change.message
+        if change.message.startswith(f"`{change.operator}`")
+        else f"`{change.operator}`: {change.message}"
+    )
+    shown = [item for item in change.hits if item != "new-graphs" or "graphs" not in change.hits]
+    hits = joined([AUDIENCES[item] for item in shown])
+    return f"{named} (affects {hits})" if hits else named
+
+
+def _labelled(place: Place | None, label: str) -> Place | None:
+    return Place(prefixed(label, place.path), place.span) if place is not None else None
+
+
+def allowance_findings(
+    unused: Sequence[Allowance], expired: Sequence[Allowance], path: str, text: str
+) -> list[Diagnostic]:
+    """A warning at each entry of the configuration that accepts nothing or has expired."""
+    found = [_allowance(UNUSED, item, f"`{item.operator}` accepts no change; delete it", path, text) for item in unused]
+    message = "`{}` was accepted until {}, and counts again: {}"
+    return found + [
+        _allowance(EXPIRED, item, message.format(item.operator, item.expires, item.reason), path, text)
+        for item in expired
+    ]
+
+
+def _allowance(code: str, item: Allowance, message: str, path: str, text: str) -> Diagnostic:
+    start = max(text.find(item.operator), 0)
+    span = Span(start, start + len(item.operator)) if start else Span(0, 0)
+    return Diagnostic(message, Place(path, span), code=code, name=_ALLOWANCES[code].name, severity=Severity.WARNING)
+
+
+def problems_of(old: TableSide, new: TableSide) -> list[Diagnostic]:
+    """Files that could not be read on one side. One that is the same on both sides hides the same operators there, and a link out
+    of the tree is no part of it.
+    """
+    same = {_identity(old, item) for item in old.problems} & {_identity(new, item) for item in new.problems}
+    return [
+        msgspec.structs.replace(
+            item, place=Place(prefixed(side.label, item.place.path), item.place.span), name=_NAMES.get(item.code, "")
+        )
+        for side in (old, new)
+        for item in side.problems
+        if _identity(side, item) not in same and not _leads_out(side, item.place.path)
+    ]
+
+
+def _leads_out(side: TableSide, path: str) -> bool:
+    try:
+        side.project.workspace.locate(path)
+    except OpschemaError:
+        return True
+    return False
+
+
+def _identity(side: TableSide, item: Diagnostic) -> tuple[str, str, str]:
+    return item.code, item.place.path, side.project.workspace.digest(item.place.path)
+
+
+def report_of(
+    found: Found, labels: Labels, level: Level, side: TableSide, sources: Callable[[str], Source | None], seconds: float
+) -> Report:
+    """The report of a comparison."""
+    diagnostics = [finding(item, level, labels) for item in found.changes]
+    diagnostics += [*found.allowances, *found.problems]
+    diagnostics.sort(key=lambda item: (item.place.path, item.place.span, item.code, item.message))
+    levels = [item.severity for item in diagnostics]
+    rules = {kind.code: RuleInfo(name, kind.summary, kind.summary, uri=PAGE) for name, kind in KINDS.items()}
+    unresolved = [_unclear(item, labels) for item in found.unclear]
+    return Report(
+        diagnostics,
+        Summary(
+            levels.count(Severity.ERROR),
+            levels.count(Severity.WARNING),
+            levels.count(Severity.INFO),
+            suppressed=found.accepted,
+            baselined=0,
+            ops=found.operators,
+            files=len(side.project.inputs),
+            seconds=seconds,
+            unresolved=len(unresolved),
+            mostly=unresolved[0].reason if unresolved else "",
+        ),
+        sources,
+        {**rules, **_ALLOWANCES},
+        side.project.workspace.root,
+        unresolved=unresolved,
+    )
+
+
+def _unclear(item: Unclear, labels: Labels) -> NotUnderstood:
+    place = _labelled(item.place, labels.new) or Place(".", Span(0, 0))
+    return NotUnderstood(place, item.reason)

@@ -1,0 +1,119 @@
+"""The two sides of ``opschema diff``: the work tree, a revision or a folder, each with the contracts of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from opschema_cli.cache import decoded
+from opschema_cli.commands.output import ProgressBar, report_broken, report_missing
+from opschema_cli.config import DiffConfig
+from opschema_cli.diff.entries import Entry, entries_of
+from opschema_cli.lint.builtin import UNREADABLE
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.operators import operators_of
+from opschema_cli.lint.replay import run_key
+from opschema_cli.lint.settings import pack_options
+from opschema_cli.project import Project
+from opschema_cli.revision_workspace import RevisionWorkspace
+from opschema_cli.session import Session
+from opschema_cli.source.text import Source, Span
+from opschema_cli.workspace import Asked, ReadError, Workspace
+
+_KIND = "contract"
+
+
+class TableSide(msgspec.Struct, frozen=True):
+    """One side. ``label`` names it in places, empty for the work tree; ``problems`` are its files that could not be read."""
+
+    label: str
+    project: Project
+    entries: list[Entry]
+    problems: list[Diagnostic]
+
+    def source(self, path: str) -> Source | None:
+        """The text of a file of this side; None where it cannot be read."""
+        return self.project.source(path)
+
+
+class _Stored(msgspec.Struct, array_like=True):
+    asked: Asked
+    entries: list[Entry]
+    problems: list[Diagnostic]
+
+
+def read_tree(session: Session, label: str = "", *, quiet: bool = False) -> TableSide:
+    """The contracts of a session's workspace."""
+    key = run_key(session.workspace, _settings(session), session.code_stamp)
+    return _read(session, session.workspace, label, key, quiet=quiet)
+
+
+def read_revision(session: Session, commit: str, label: str, *, quiet: bool = False) -> TableSide:
+    """The contracts of a commit, read with the configuration of the tree; the commit is not checked out.
+
+    Raises:
+        OpschemaError: the files of the commit cannot be listed.
+    """
+    workspace = RevisionWorkspace(session.root, commit, session.config.exclude)
+    session.helpers.callback(workspace.close)
+    key = f"{session.root}\0{commit}\0{session.code_stamp}\0{_settings(session).decode()}"
+    return _read(session, workspace, label, key, quiet=quiet)
+
+
+def _settings(session: Session) -> bytes:
+    return msgspec.json.encode((msgspec.structs.replace(session.config, diff=DiffConfig()), session.partial))
+
+
+def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet: bool) -> TableSide:
+    stored = decoded(session.cache.get(_KIND, [key]).get(key), _Stored)
+    if stored is not None and workspace.ask_again(stored.asked) == []:
+        return TableSide(label, Project(workspace), stored.entries, stored.problems)
+    with ProgressBar(f"reading {label or 'the tree'}", "files", enabled=not quiet) as progress:
+        project = Project(workspace, session.cache, lambda: session.parsers, progress, session.code_stamp)
+        registry = session.registry_for(project, prefetch=True)
+        options = pack_options(session.config, session.registry)
+        entries = entries_of(operators_of(registry.packs, project, options))
+    report_broken(registry)
+    report_missing(project)
+    unread = {(UNREADABLE.code, error.path): _unreadable(error) for error in workspace.unread}
+    side = TableSide(label, project, entries, [*{**project.problems, **unread}.values()])
+    project.save_readings()
+    if not project.missing and not registry.broken:
+        session.cache.put(_KIND, {key: msgspec.msgpack.encode(_Stored(_asked(workspace), entries, side.problems))})
+    return side
+
+
+def _unreadable(error: ReadError) -> Diagnostic:
+    """A file that could not be read, whether it was read for its text or only searched for words."""
+    message = f"this file cannot be read: {error.reason}"
+    return Diagnostic(message, Place(error.path, Span(0, 0)), code=UNREADABLE.code)
+
+
+def _asked(workspace: Workspace) -> Asked:
+    """The inputs that can change: a commit's files cannot."""
+    asked = workspace.asked
+    if not isinstance(workspace, RevisionWorkspace):
+        return asked
+    reads = {path: digest for path, digest in asked.reads.items() if path in workspace.admitted}
+    return Asked(reads, {}, asked.admitted, asked.environment, {}, {})
+
+
+def prefixed(label: str, path: str) -> str:
+    """The path of a file of a side, as reports show it."""
+    return f"<{label}>/{path}" if label else path
+
+
+def sources_of(sides: Iterable[TableSide]) -> Callable[[str], Source | None]:
+    """A function that returns the text of a file by the path that reports show."""
+    by_label = {f"<{side.label}>/": side for side in sides if side.label}
+    plain = next((side for side in sides if not side.label), None)
+
+    def source(path: str) -> Source | None:
+        for prefix, side in by_label.items():
+            if path.startswith(prefix):
+                found = side.source(path.removeprefix(prefix))
+                return None if found is None else msgspec.structs.replace(found, path=path)
+        return plain.source(path) if plain is not None else None
+
+    return source

@@ -1,0 +1,288 @@
+"""Comparison of the contracts of two sides: which operators correspond, and what changed of each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from opschema_cli.diff.entries import ALL_KEYS, Entry
+from opschema_cli.diff.model import Audience, Change, Unclear
+from opschema_cli.diff.schema_diff import parsed, schema_differences
+from opschema_cli.diff.signature_diff import Side, output_changes, parameter_changes
+from opschema_cli.phrases import count, listed
+
+_SCHEMA_PARTS = ("declaration", "name", "mutates", "lowering")
+"""Parts without which nothing can be said about arguments and returns."""
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """Questions to the new side about an operator that is not found there; each answer is empty if there is no such reason.
+
+    ``still_there`` returns why it may still exist, ``still_defined`` where the code of a declared operator still is.
+    """
+
+    still_there: Callable[[Entry], str] = lambda _: ""
+    still_defined: Callable[[Entry], str] = lambda _: ""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Result of a comparison: changes, in the order of the operators' names, and what could not be compared."""
+
+    changes: tuple[Change, ...]
+    unclear: tuple[Unclear, ...]
+    operators: int
+
+
+_NO_DOUBT = Doubt()
+
+
+def compare(old: Sequence[Entry], new: Sequence[Entry], doubt: Doubt = _NO_DOUBT) -> Comparison:
+    """Compare two sides; entries of one pack and name correspond."""
+    changes: list[Change] = []
+    unclear: list[Unclear] = []
+    before, now = _by_name(old), _by_name(new)
+    removed = [item for key, items in before.items() if key not in now for item in items[:1]]
+    added = [item for key, items in now.items() if key not in before for item in items[:1]]
+    kept = [found for key, items in before.items() if key in now for found in _same_name(items, now[key])]
+    for found in (*kept, *_unpaired(removed, added, _more_nameless(old, new), doubt)):
+        if isinstance(found, Unclear):
+            unclear.append(found)
+        else:
+            changes.append(found)
+    changes.sort(key=lambda item: (item.operator, item.kind, item.message))
+    return Comparison(tuple(changes), tuple(unclear), len({*before, *now}))
+
+
+def _more_nameless(old: Sequence[Entry], new: Sequence[Entry]) -> Counter[str]:
+    """The number of operators by pack whose names are not known, and were on the old side."""
+    before, now = (Counter(item.pack for item in side if "name" in item.unknown) for side in (old, new))
+    return now - before
+
+
+def _by_name(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
+    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for item in entries:
+        if "name" not in item.unknown:
+            found[item.pack, item.name].append(item)
+    return found
+
+
+# -- operators of one side only ------------------------------------------------------------------------------------------
+
+
+def _unpaired(
+    removed: Sequence[Entry], added: Sequence[Entry], nameless: Counter[str], doubt: Doubt
+) -> Iterator[Change | Unclear]:
+    """Operators that one side alone has: renamed, removed, or added."""
+    renamed = _renamed(removed, added)
+    for item in removed:
+        other = renamed.get(item.name)
+        if other is not None:
+            yield _rename(item, other)
+            continue
+        reason = doubt.still_there(item)
+        if not reason and nameless[item.pack]:
+            reason = f"{count(nameless[item.pack], 'operator')} more of the new side have names that are not known"
+        if reason:
+            yield Unclear(item.name, f"`{item.name}` is not found on the new side, but {reason}", item.place)
+        else:
+            yield _removed(item, doubt.still_defined(item))
+    taken = {other.name for other in renamed.values()}
+    for item in added:
+        if item.name not in taken:
+            yield Change("operator-added", item.name, f"`{item.name}` was added", None, item.place, pack=item.pack)
+
+
+def _removed(item: Entry, defined: str) -> Change:
+    hits: tuple[Audience, ...] = ("callers", "graphs", "backends")
+    message = f"`{item.name}` was removed"
+    if defined:
+        message, hits = (
+            f"`{item.name}` is not declared any more; `{item.symbol}` is still defined in {defined}",
+            ("semantics",),
+        )
+    elif item.planned:
+        message, hits = f"`{item.name}` was removed; it was declared as not implemented", ("semantics",)
+    elif not item.schema and not item.calls and item.backends:
+        message, hits = f"{listed(item.backends)} does not list `{item.name}` any more", ("backends",)
+        return Change("backend", item.name, message, item.place, None, hits, item.pack)
+    return Change("operator-removed", item.name, message, item.place, None, hits, item.pack)
+
+
+def _rename(old: Entry, new: Entry) -> Change:
+    message = f"`{old.name}` is now called `{new.name}`"
+    hits: tuple[Audience, ...] = ("semantics",) if old.planned else ("callers", "graphs", "backends")
+    return Change("operator-renamed", old.name, message, old.place, new.place, hits, old.pack)
+
+
+def _renamed(removed: Sequence[Entry], added: Sequence[Entry]) -> dict[str, Entry]:
+    """The new operator for each earlier one: the one with its contract that differs in the namespace alone, else the only one with
+    its contract that is in the same file or has the same code.
+    """
+    found: dict[str, Entry] = {}
+    for is_renamed in (_is_moved_to_namespace, _is_renamed):
+        taken = {id(other) for other in found.values()}
+        left = [item for item in removed if item.name not in found]
+        free = [other for other in added if id(other) not in taken]
+        fitting = {id(item): [other for other in free if is_renamed(item, other)] for item in left}
+        claims = Counter(id(other) for others in fitting.values() for other in others)
+        for item in left:
+            others = fitting[id(item)]
+            if len(others) == 1 and claims[id(others[0])] == 1:
+                found[item.name] = others[0]
+    return found
+
+
+def _is_moved_to_namespace(old: Entry, new: Entry) -> bool:
+    own, other = old.name.rpartition("::")[2], new.name.rpartition("::")[2]
+    return old.pack == new.pack and "::" in old.name and own == other and _shape_of(old) == _shape_of(new)
+
+
+def _is_renamed(old: Entry, new: Entry) -> bool:
+    if old.pack != new.pack or not (old.schema or old.arguments or old.calls):
+        return False
+    is_near = old.place is not None and new.place is not None and old.place.path == new.place.path
+    is_same_code = bool(old.symbol) and old.symbol == new.symbol
+    return (is_near or is_same_code) and _shape_of(old) == _shape_of(new)
+
+
+def _shape_of(item: Entry) -> object:
+    """The contract without names and places of operators."""
+    arguments = [(one.name, one.type, one.kind, one.role, one.default) for one in item.arguments]
+    calls = [[(one.name, one.kind, one.default) for one in call.parameters] for call in item.calls]
+    return item.schema, arguments, calls, [(one.name, one.type) for one in item.returns]
+
+
+# -- operators of both sides ---------------------------------------------------------------------------------------------
+
+
+def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | Unclear]:
+    """The changes of operators that share a name on each side: in their order, if there are as many."""
+    if len(old) == len(new):
+        for one, other in zip(old, new, strict=True):
+            yield from changes_of(one, other)
+    elif not all(_shape_of(item) in [_shape_of(other) for other in new] for item in old):
+        reason = f"{len(old)} operators were called `{old[0].name}`, and {len(new)} are now"
+        yield Unclear(old[0].name, reason, new[0].place)
+
+
+def changes_of(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
+    """The changes of one operator."""
+    if old.planned and new.planned:
+        return
+    for change in _all_changes(old, new):
+        if isinstance(change, Change):
+            places = change.old or old.place, change.new or new.place
+            change = replace(change, old=places[0], new=places[1], pack=old.pack)
+            if old.planned:  # nobody can call it yet
+                change = replace(change, hits=())
+        yield change
+
+
+def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
+    parts = [part for part in _SCHEMA_PARTS if part in old.unknown or part in new.unknown]
+    if parts:
+        yield Unclear(old.name, f"`{old.name}`: its {parts[0]} is not known on both sides", new.place)
+    else:
+        yield from _signature_changes(old, new)
+    yield from _status(old, new)
+    yield from _workloads(old, new)
+    yield from _kernels(old, new)
+    yield from _semantics(old, new)
+
+
+def _signature_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
+    if old.schema != new.schema:
+        before, now = parsed(old.schema), parsed(new.schema)
+        if before is None or now is None:
+            yield Unclear(old.name, f"`{old.name}`: its schema is not known on both sides", new.place)
+        else:
+            yield from schema_differences(old.name, before, now, (old.places, new.places))
+        return
+    called = list(_calls(old, new))
+    yield from called
+    shown = {(change.kind, name) for change in called for name in _names(change)}
+    known = bool(old.calls) and bool(new.calls)
+    declared = Side(
+        old.name, "the declaration: " if known else "", ("semantics",) if known else ("callers", "semantics")
+    )
+    for change in parameter_changes(declared, old.arguments, new.arguments):
+        if not any((change.kind, name) in shown for name in _names(change)):
+            yield change
+    yield from output_changes(old.name, old.returns, new.returns) if old.arguments or new.arguments else ()
+
+
+def _calls(old: Entry, new: Entry) -> Iterator[Change]:
+    """The changes of the Python signatures that are known on both sides."""
+    after = {call.name: call for call in new.calls}
+    for call in old.calls:
+        other = after.get(call.name)
+        if other is not None:
+            title = f"`{call.name}()`: " if call.name else ""
+            for change in parameter_changes(Side(old.name, title, ("callers",)), call.parameters, other.parameters):
+                places = change.old or call.place, change.new or other.place
+                yield replace(change, old=places[0], new=places[1])
+
+
+def _names(change: Change) -> list[str]:
+    """The names that a message quotes."""
+    return [part for part in change.message.split("`")[1::2] if not part.endswith("()")]
+
+
+def _status(old: Entry, new: Entry) -> Iterator[Change]:
+    if old.status != new.status:
+        message = f"its status is now `{new.status or 'none'}`; it was `{old.status or 'none'}`"
+        hits: tuple[Audience, ...] = ("semantics",) if new.planned else ()
+        yield Change("status", old.name, message, hits=hits)
+
+
+def _workloads(old: Entry, new: Entry) -> Iterator[Change]:
+    """The dtypes and the labelled workloads that the new side does not have any more."""
+    dtypes = {dtype for item in new.workloads for dtype in item.dtypes}
+    lost = sorted({dtype for item in old.workloads for dtype in item.dtypes} - dtypes)
+    if lost and new.workloads:
+        message = f"no workload has {listed(lost, 'or')} any more"
+        yield Change("workload", old.name, message, old.workloads[0].place, new.workloads[0].place, ("semantics",))
+    labels = {item.label for item in new.workloads}
+    for item in old.workloads:
+        if item.label and item.label not in labels:
+            message = f"the workload `{item.label}` was removed"
+            yield Change("workload", old.name, message, item.place, None, ("semantics",))
+
+
+def _kernels(old: Entry, new: Entry) -> Iterator[Change]:
+    """Changes of dispatch keys, backends and of how the operator is implemented."""
+    if not {"kernel", "registrations", "decomposition"} & {*old.unknown, *new.unknown}:
+        before, now = set(old.keys.get("kernel", ())), set(new.keys.get("kernel", ()))
+        lost, gained = sorted(before - now - {ALL_KEYS}), sorted(now - before - {ALL_KEYS})
+        if lost and ALL_KEYS not in now:
+            yield Change("kernel-keys", old.name, f"it has no kernel for {listed(lost)} any more", hits=("backends",))
+        if gained and ALL_KEYS not in before:
+            yield Change("kernel-keys", old.name, f"it now has a kernel for {listed(gained)}")
+    for name in sorted({*old.backends} - {*new.backends}):
+        yield Change("backend", old.name, f"`{name}` does not list it any more", hits=("backends",))
+    for name in sorted({*new.backends} - {*old.backends}):
+        yield Change("backend", old.name, f"`{name}` lists it now")
+    for name in sorted({*old.traits} ^ {*new.traits}):
+        verb = "is now" if name in new.traits else "is not"
+        tail = "" if name in new.traits else " any more"
+        yield Change("structured", old.name, f"it {verb} {name}{tail}", hits=("backends",))
+
+
+def _semantics(old: Entry, new: Entry) -> Iterator[Change]:
+    """Changes of fakes, gradients and tags."""
+    lost, gained = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
+    if lost:
+        yield Change("tag", old.name, f"it does not have the tag {listed(lost)} any more", hits=("semantics",))
+    if gained:
+        risky = "nondeterministic_seeded" in gained
+        yield Change("tag", old.name, f"it now has the tag {listed(gained)}", hits=("semantics",) if risky else ())
+    words = {"fake": "fake (meta) kernel", "autograd": "autograd formula"}
+    for role, word in words.items():
+        has = [role in item.keys for item in (old, new)]
+        if has[0] != has[1] and not {role, "registrations"} & {*old.unknown, *new.unknown}:
+            text = f"it has no {word} any more" if has[0] else f"it now has a {word}"
+            yield Change(role, old.name, text, hits=("semantics",) if has[0] else ())

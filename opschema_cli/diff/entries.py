@@ -1,0 +1,188 @@
+"""The contract of an operator: the parts of its entry in the operator table that others depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from opschema_cli.operators.model import Argument, Operator, Return, Role
+from opschema_cli.source.python import ParamKind
+from opschema_cli.source.text import Place
+
+_KERNELS: tuple[Role, ...] = ("kernel", "decomposition", "fallthrough")
+_SEMANTICS: tuple[Role, ...] = ("fake", "autograd", "vmap", "autocast")
+
+ALL_KEYS = "*"
+"""Stands for a kernel that is not registered for certain dispatch keys."""
+
+
+class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An argument, or a parameter of a Python function; see :class:`~opschema_cli.operators.model.Argument`."""
+
+    name: str
+    type: str = ""
+    kind: ParamKind = "normal"
+    role: str = ""
+    default: str | None = None
+    optional: bool = False
+    mutated: bool | None = False
+    dtypes: tuple[str, ...] = ()
+    shape: str = ""
+    place: Place | None = None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a call must pass it."""
+        return self.default is None and not self.optional and self.kind not in ("vararg", "kwarg")
+
+
+class Output(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A returned value of a declaration."""
+
+    name: str = ""
+    type: str = ""
+    dtypes: tuple[str, ...] = ()
+    shape: str = ""
+    place: Place | None = None
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The Python signature of a function that callers call: ``forward``."""
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+    place: Place | None = None
+
+
+class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A declared workload."""
+
+    label: str = ""
+    dtypes: tuple[str, ...] = ()
+    values: dict[str, str] = {}
+    place: Place | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The contract of one operator.
+
+    ``schema`` is that of a dialect with schema strings; else ``arguments`` and ``returns`` are those of the declaration, and
+    ``calls`` the Python signatures of its class or function. ``places`` are those of a schema's arguments. ``keys`` are the
+    dispatch keys by role, without those that are not known. ``unknown`` are the parts that are not known, of which nothing is
+    reported.
+    """
+
+    name: str
+    pack: str = ""
+    schema: str = ""
+    arguments: tuple[Parameter, ...] = ()
+    returns: tuple[Output, ...] = ()
+    calls: tuple[Call, ...] = ()
+    status: str = ""
+    planned: bool = False
+    generated: bool = False
+    tags: tuple[str, ...] = ()
+    keys: dict[str, tuple[str, ...]] = {}
+    backends: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    symbol: str = ""
+    unknown: tuple[str, ...] = ()
+    place: Place | None = None
+    places: dict[str, Place] = {}
+
+
+def entry_of(operator: Operator) -> Entry:
+    """The contract of an operator of the table."""
+    declared = operator.declaration
+    python = not declared.schema and any(item.text for item in declared.arguments or ())
+    arguments = tuple(_parameter(leaf) for leaf in declared.arguments or ()) if not declared.schema else ()
+    calls = tuple(_calls(operator))
+    if python:
+        calls = (Call("", arguments, declared.place), *calls)
+    return Entry(
+        operator.name,
+        operator.pack,
+        declared.schema,
+        () if python else arguments,
+        () if declared.schema else tuple(map(_output, declared.returns or ())),
+        calls,
+        declared.status,
+        declared.planned,
+        declared.form == "generated",
+        tuple(sorted({item.name for item in declared.tags})),
+        dict(_keys(operator)),
+        tuple(sorted({key for item in operator.registrations if item.role == "backend" for key in item.keys or ()})),
+        tuple(sorted(_traits(operator))),
+        tuple(Workload(row.label, tuple(row.dtypes), row.values, row.place) for row in operator.rows),
+        next((item.symbol for item in operator.implementations if item.role in ("class", "kernel")), ""),
+        tuple(dict.fromkeys(_unknown(operator))),
+        declared.place or next(operator.places(), None),
+        {item.name: item.place for item in declared.arguments or () if item.place is not None}
+        if declared.schema
+        else {},
+    )
+
+
+def entries_of(operators: Iterable[Operator]) -> list[Entry]:
+    """The contracts of the operators that the workspace has a part of."""
+    return [entry_of(item) for item in operators if not item.is_foreign]
+
+
+def _parameter(item: Argument) -> Parameter:
+    return Parameter(
+        item.name,
+        item.type,
+        item.kind,
+        item.role,
+        item.default,
+        item.optional,
+        item.mutated,
+        tuple(sorted(item.dtypes)),
+        item.shape,
+        item.place,
+    )
+
+
+def _output(item: Return) -> Output:
+    return Output(item.name, item.type, tuple(sorted(item.dtypes)), item.shape, item.place)
+
+
+def _calls(operator: Operator) -> Iterator[Call]:
+    """The signatures of an op's class."""
+    for item in operator.implementations:
+        if item.role == "class":
+            for signature in item.signatures:
+                if signature.parameters is not None:
+                    yield Call(signature.name, tuple(map(_parameter, signature.parameters)), signature.place)
+
+
+def _keys(operator: Operator) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The dispatch keys of the kernels, and of each role that semantics depend on."""
+    for roles in (_KERNELS, *((role,) for role in _SEMANTICS)):
+        found = [item for item in operator.implementations if item.role in roles]
+        if found:
+            every = (ALL_KEYS,) if any(item.keys == () for item in found) else ()
+            yield roles[0], (*every, *sorted({key for item in found for key in item.keys or ()}))
+
+
+def _traits(operator: Operator) -> Iterator[str]:
+    """Words on how the operator is implemented that backends depend on."""
+    if any(item.role == "decomposition" for item in operator.implementations):
+        yield "composite"
+    own = operator.name.removeprefix("aten::")
+    if any(item.relation == "out" and item.name == f"{own}, structured" for item in operator.related):
+        yield "structured"
+
+
+def _unknown(operator: Operator) -> Iterator[str]:
+    """The parts of an operator that are not known."""
+    declared = operator.declaration
+    if declared.unresolved or (declared.arguments is None and not declared.schema):
+        yield "declaration"
+    yield from (item.part for item in operator.unresolved)
+    for item in operator.implementations:
+        if item.keys is None or item.conditional or (item.unresolved and item.role in _SEMANTICS):
+            yield item.role
+    yield from ("registrations" for item in operator.registrations if item.keys is None)

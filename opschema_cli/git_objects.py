@@ -1,0 +1,164 @@
+"""Files of a revision, read from git's object store: nothing is checked out, and no command that the repository names runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.file_listing import git_environment, in_git
+from opschema_cli.git import commit_of, git_answer
+
+MAIN_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+"""Names of the main branch, the likeliest first."""
+
+_PATIENCE = 300.0
+"""Seconds after which a process that reads objects is ended."""
+
+_TROUBLE = "git cannot read the revision"
+
+
+class TreeEntry(msgspec.Struct, frozen=True):
+    """A file of a revision; ``size`` is None where its object is missing."""
+
+    mode: str
+    oid: str
+    size: int | None = None
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self.mode == "120000"
+
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it is a submodule, whose ``oid`` is a commit of another repository."""
+        return self.mode == "160000"
+
+
+def find_commit(root: Path, revision: str) -> str:
+    """The full name of a commit.
+
+    Raises:
+        OpschemaError: there is no such commit here.
+    """
+    _check_repository(root)
+    with suppress(OpschemaError):
+        return commit_of(root, revision)
+    hint = "; this clone is shallow, so older commits are missing: `git fetch --unshallow`" if is_shallow(root) else ""
+    raise OpschemaError(f"`{revision}` is no commit of the repository of {root}{hint}")
+
+
+def merge_base(root: Path, main: str = "") -> tuple[str, str]:
+    """The last common commit of HEAD and the main branch, and the name of that branch.
+
+    Raises:
+        OpschemaError: there is none, or no main branch.
+    """
+    _check_repository(root)
+    branch = main or _main_branch(root)
+    if not branch:
+        raise OpschemaError(
+            f"no main branch is found in {root} ({', '.join(MAIN_BRANCHES)}); name a revision, as in `opschema diff HEAD~1`"
+        )
+    commit = find_commit(root, branch)
+    find_commit(root, "HEAD")
+    found = os.fsdecode(git_answer(root, "merge-base", "HEAD", commit, trouble=_TROUBLE, nothing_is=(1,))).split()
+    if not found:
+        hint = "; this clone is shallow: fetch more of its history, or name a revision" if is_shallow(root) else ""
+        raise OpschemaError(f"HEAD and `{branch}` have no common commit in {root}{hint}")
+    return found[0], branch
+
+
+def is_shallow(root: Path) -> bool:
+    """Whether the repository is a shallow clone."""
+    with suppress(OpschemaError):
+        return git_answer(root, "rev-parse", "--is-shallow-repository", trouble=_TROUBLE).strip() == b"true"
+    return False
+
+
+def tree_of(root: Path, commit: str) -> dict[str, TreeEntry]:
+    """The files and submodules below ``root`` at a commit, by their paths relative to ``root``.
+
+    Raises:
+        OpschemaError: the objects that list them are missing.
+    """
+    listed = git_answer(root, "ls-tree", "-r", "-z", "--long", commit, "--", ".", trouble=_TROUBLE)
+    found: dict[str, TreeEntry] = {}
+    for entry in os.fsdecode(listed).split("\0"):
+        facts, _, path = entry.partition("\t")
+        if path:
+            mode, _, oid, size = facts.split()
+            found[path] = TreeEntry(mode, oid, int(size) if size.isdigit() else None)
+    return found
+
+
+def _main_branch(root: Path) -> str:
+    for name in MAIN_BRANCHES:
+        with suppress(OpschemaError):
+            commit_of(root, name)
+            return name
+    return ""
+
+
+def _check_repository(root: Path) -> None:
+    if not in_git(root):
+        raise OpschemaError(
+            f"{root} is in no git repository, so it has no earlier revision; compare with a folder or a lock file: --against"
+        )
+
+
+class ObjectReader:
+    """A process of git that returns the contents of objects."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watch: threading.Timer | None = None
+
+    def read(self, oid: str) -> bytes | None:
+        """The content of an object; None of one that is missing or damaged, or where git does not answer."""
+        process = self._started()
+        if process is None or process.stdin is None or process.stdout is None:
+            return None
+        try:
+            process.stdin.write(f"{oid}\n".encode())
+            process.stdin.flush()
+            words: Sequence[bytes] = process.stdout.readline().split()
+            if len(words) != 3:  # `<oid> missing`, or git has stopped at a damaged object
+                return None
+            size = int(words[2])
+            found = process.stdout.read(size + 1)
+        except (OSError, ValueError):
+            return None
+        return found[:-1] if len(found) == size + 1 else None
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
+            command = ["git", "-c", "core.fsmonitor=false", "-C", str(self._root), "cat-file", "--batch"]
+            pipe = subprocess.PIPE
+            with suppress(OSError):
+                self._process = subprocess.Popen(
+                    command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=git_environment()
+                )
+                self._watch = threading.Timer(_PATIENCE, self._process.kill)
+                self._watch.daemon = True
+                self._watch.start()
+        return self._process
+
+    def close(self) -> None:
+        """End the process."""
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+        self._process = self._watch = None

@@ -1,0 +1,129 @@
+"""`opschema diff` in repositories with a history, which may be damaged or hostile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.command import Done, Here
+
+OPS = """\
+import torch
+
+
+@torch.library.custom_op("kit::scale", mutates_args=())
+def scale(x: torch.Tensor, factor: float{default}) -> torch.Tensor:
+    return x * factor
+"""
+OLD, NEW = OPS.replace("{default}", " = 1.0"), OPS.replace("{default}", "")
+
+
+def git(root: Path, *arguments: str) -> str:
+    identity = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **identity}
+    ).stdout.strip()
+
+
+def commit(root: Path, texts: dict[str, str | None]) -> str:
+    for path, text in texts.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            file.unlink()
+        else:
+            file.write_text(text)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "change")
+    return git(root, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    git(tmp_path, "init", "-q", "-b", "main", str(folder))
+    commit(folder, {"kit/ops.py": OLD})
+    return folder
+
+
+@pytest.fixture
+def opschema(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    return Here(root, tmp_path / "cache", monkeypatch, capsys)
+
+
+def found(done: Done) -> list[tuple[str, str]]:
+    return [(item["name"], item["severity"]) for item in json.loads(done.out)["diagnostics"]]
+
+
+def test_the_tree_is_compared_with_the_main_branch(root: Path, opschema: Here) -> None:
+    git(root, "switch", "-qc", "topic")
+    assert opschema("diff").code == 0
+    commit(root, {"kit/ops.py": NEW})
+    done = opschema("diff")
+    assert done.code == 1
+    assert "kit/ops.py:5:28  error DIF208 required" in done.out
+    message = "`kit::scale`: `factor` now has no default; it had the default `1.0` (affects callers and saved graphs)"
+    assert message in " ".join(done.out.split())
+    assert f"<main {git(root, 'rev-parse', 'main')[:10]}>/kit/ops.py:5:28" in done.out
+    assert git(root, "status", "--porcelain") == ""
+    assert opschema("diff").out.split("(1 op")[0] == done.out.split("(1 op")[0]  # from the cache
+
+
+def test_two_revisions_a_folder_and_levels(root: Path, opschema: Here, tmp_path: Path) -> None:
+    commit(root, {"kit/ops.py": NEW})
+    commit(root, {"kit/ops.py": NEW.replace("factor", "by"), "kit/more.py": OLD.replace("scale", "shift")})
+    json_of = ("diff", "--output-format", "json")
+    assert found(opschema(*json_of, "HEAD~1..HEAD")) == [("argument-renamed", "error")]
+    assert found(opschema(*json_of, "HEAD~2..HEAD~1", "--level", "serialised")) == [("required", "error")]
+    assert found(opschema(*json_of, "HEAD~1..", "--all"))[0] == ("operator-added", "info")
+    copy = tmp_path / "copy"
+    (copy / "kit").mkdir(parents=True)
+    (copy / "kit/ops.py").write_text(OLD)
+    assert ("required", "error") in found(opschema(*json_of, "--against", str(copy)))
+
+
+def test_accepted_changes_have_a_reason_and_an_end(root: Path, opschema: Here) -> None:
+    commit(root, {"kit/ops.py": NEW})
+    entry = '{operator = "%s", reason = "unused", expires = "%s"}'
+    allowed = ", ".join(entry % item for item in (("kit::s*", "2999-01-01"), ("kit::gone", "2999-01-01")))
+    (root / "opschema.toml").write_text(f"[diff]\nallow = [{allowed}]\n")
+    done = opschema("diff", "HEAD~1")
+    assert (done.code, "1 suppressed" in done.out) == (0, True)
+    assert "DIF901 unused-allowance\n  `kit::gone` accepts no change" in done.out
+    (root / "opschema.toml").write_text(f"[diff]\nallow = [{entry % ('kit::scale', '2020-01-01')}]\n")
+    done = opschema("diff", "HEAD~1")
+    assert (done.code, "DIF902 expired-allowance" in done.out) == (1, True)
+
+
+def test_moves_and_formatting_change_nothing(root: Path, opschema: Here) -> None:
+    commit(root, {"kit/ops.py": None, "kit/core/scaling.py": OLD.replace("(x: ", "(\n    x: ").replace("1.0", "1.00")})
+    assert (opschema("diff", "HEAD~1").out[:9], opschema("diff", "HEAD~1", "--all").code) == ("All clean", 0)
+
+
+def test_a_damaged_or_hostile_history_gets_a_clear_answer(root: Path, opschema: Here, tmp_path: Path) -> None:
+    (root / "kit/up.py").symlink_to("/etc/passwd")
+    (root / "kit/loop.py").symlink_to("loop.py")
+    (root / "kit/again.py").symlink_to("ops.py")
+    first = commit(root, {})
+    broken = commit(root, {"kit/ops.py": OLD + "def ("})
+    commit(root, {"kit/ops.py": OLD})
+    assert (opschema("diff", first).code, opschema("diff", first).out[:9]) == (0, "All clean")
+    done = opschema("diff", broken)
+    assert (done.code, f"<{broken}>/kit/ops.py:7:" in done.out, "OPS102" in done.out) == (2, True, True)
+    assert "`nowhere` is no commit" in opschema("diff", "nowhere").err
+    assert "`--upload-pack=x` is no commit" in opschema("diff", "--against=--upload-pack=x").err
+    third = commit(root, {"kit/ops.py": NEW})
+    blob = git(root, "rev-parse", f"{third}:kit/ops.py")
+    file = root / ".git/objects" / blob[:2] / blob[2:]
+    file.chmod(0o600)
+    file.write_bytes(b"damaged")
+    git(root, "config", "core.fsmonitor", "touch fsmonitor-ran")
+    done = opschema("diff", f"{first}..{third}")
+    assert (done.code, "its object is missing or damaged" in " ".join(done.out.split())) == (2, True)
+    assert not (root / "fsmonitor-ran").exists()

@@ -1,0 +1,165 @@
+"""Changes of contracts: of schemas, of Python signatures and declarations, and of operators that were renamed."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.diff.compare import Doubt, compare
+from opschema_cli.diff.entries import Call, Entry, Output, Parameter
+from opschema_cli.diff.model import Unclear
+from opschema_cli.source.text import Place, Span
+
+
+def entry(schema: str, name: str = "kit::op", path: str = "ops.py", **parts: object) -> Entry:
+    return Entry(name, "torchlib", schema, place=Place(path, Span(0, 0)), **parts)  # type: ignore[arg-type]
+
+
+def changes(old: Entry, new: Entry) -> list[tuple[str, str, str]]:
+    """The kind, the message and who is affected."""
+    return [(item.kind, item.message, " ".join(item.hits)) for item in compare([old], [new]).changes]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("(Tensor x) -> Tensor", "(Tensor x) -> Tensor", []),
+        (
+            "(Tensor x, float eps) -> Tensor",
+            "(Tensor x) -> Tensor",
+            [("argument-removed", "the argument `float eps` was removed", "callers backends graphs")],
+        ),
+        (
+            "(Tensor x) -> Tensor",
+            "(Tensor x, float eps=1e-05) -> Tensor",
+            [("argument-added", "the argument `float eps=1e-05` was added", "backends")],
+        ),
+        (
+            "(Tensor x, Tensor y) -> Tensor",
+            "(Tensor x, int n=1, Tensor? y=None) -> Tensor",
+            [
+                ("argument-added", "the argument `int n=1` was added before `y`", "callers backends graphs new-graphs"),
+                ("default", "`y` now has the default `None`; it had no default", "new-graphs"),
+                ("type", "`y` is now of type `Tensor?`; it was `Tensor`", "backends new-graphs"),
+            ],
+        ),
+        (
+            "(Tensor x, float eps=0.00001) -> Tensor",
+            "(Tensor x, float eps=1e-5) -> Tensor",
+            [],
+        ),
+        (
+            "(Tensor x, float eps=1e-5) -> Tensor",
+            "(Tensor x, float eps) -> Tensor",
+            [("required", "`eps` now has no default; it had the default `1e-5`", "callers graphs new-graphs")],
+        ),
+        (
+            "(Tensor x, int n=1) -> Tensor",
+            "(Tensor x, *, int n=1) -> Tensor",
+            [("keyword-only", "`n` is now keyword-only", "callers graphs new-graphs")],
+        ),
+        (
+            "(Tensor x) -> Tensor",
+            "(Tensor(a!) x) -> Tensor",
+            [("alias", "`x` is now `Tensor(a!)`; it was `Tensor`", "callers backends semantics graphs new-graphs")],
+        ),
+        (
+            "(Tensor x) -> Tensor",
+            "(Tensor x) -> (Tensor, Tensor)",
+            [
+                (
+                    "returns",
+                    "it now returns `Tensor, Tensor`; it returned `Tensor`",
+                    "callers backends semantics graphs new-graphs",
+                )
+            ],
+        ),
+        (
+            "(Tensor x, int n) -> Tensor",
+            "(Tensor x, SymInt n) -> Tensor",
+            [("symint", "`n` is now of type `SymInt`; it was `int`", "backends")],
+        ),
+    ],
+)  # fmt: skip
+def test_each_change_of_a_schema_says_who_is_affected(old: str, new: str, found: list[tuple[str, str, str]]) -> None:
+    assert changes(entry(old), entry(new)) == found
+
+
+def called(*parameters: Parameter) -> Entry:
+    return entry("", calls=(Call("forward", parameters),), arguments=(Parameter("x", "Tensor", role="input"),))
+
+
+def test_a_call_of_a_class_must_stay_valid() -> None:
+    x, dim, eps = Parameter("x"), Parameter("dim", default="-1"), Parameter("eps", default="1e-5", kind="kwonly")
+    old = called(x, dim, eps)
+    assert changes(old, called(x, dim, Parameter("eps", default="0.00001", kind="kwonly"))) == []
+    assert changes(old, called(x, dim, eps, Parameter("out", default="None"))) == [
+        ("argument-added", "`forward()`: the argument `out` was added", "")
+    ]
+    assert changes(old, called(x, Parameter("axis", default="-1"), eps)) == [
+        ("argument-renamed", "`forward()`: the argument `dim` is now called `axis`", "callers")
+    ]
+    assert changes(old, called(x, Parameter("dim"), eps)) == [
+        ("required", "`forward()`: `dim` is now required; it had the default `-1`", "callers")
+    ]
+    assert changes(old, called(x, Parameter("kwargs", kind="kwarg"), Parameter("args", kind="vararg"))) == [
+        ("argument-removed", "`forward()`: the argument `dim` was removed", ""),
+        ("argument-removed", "`forward()`: the argument `eps` was removed", ""),
+    ]
+    assert changes(old, called(x, Parameter("dim", default="LAST"), eps)) == [
+        ("default", "`forward()`: `dim` now has the default `LAST`; it had the default `-1`", "")  # LAST may be -1
+    ]
+
+
+def test_dtypes_shapes_and_workloads_of_a_declaration() -> None:
+    def declared(*dtypes: str, shape: str = "[M, N]") -> Entry:
+        argument = Parameter("x", "|".join(dtypes), role="input", dtypes=dtypes, shape=shape)
+        return entry("", arguments=(argument,), returns=(Output("y", "same_as(x)", dtypes, shape),))
+
+    assert changes(declared("float16", "bfloat16"), declared("float16")) == [
+        ("dtypes", "`x` does not take `bfloat16` any more", "callers"),
+        ("dtypes", "the return `y` is not returned as `bfloat16` any more", "semantics"),
+    ]
+    assert changes(declared("float16"), declared("float16", shape="[M,N]")) == []
+    assert changes(declared("float16"), declared("float16", shape="[N]"))[0][2] == "semantics"
+
+
+def test_an_operator_of_another_name_is_renamed_if_nothing_else_fits() -> None:
+    one, two = "(Tensor x) -> Tensor", "(Tensor x, int n) -> Tensor"
+    result = compare([entry(one, "top::a"), entry(two, "top::b")], [entry(two, "kit::b"), entry(one, "top::c")])
+    assert [(item.kind, item.message) for item in result.changes] == [
+        ("operator-renamed", "`top::a` is now called `top::c`"),
+        ("operator-renamed", "`top::b` is now called `kit::b`"),
+    ]
+    result = compare([entry(one, "top::a")], [entry(one, "top::c"), entry(one, "top::d")])
+    assert {item.kind for item in result.changes} == {"operator-removed", "operator-added"}
+
+
+def test_what_is_not_known_is_never_a_change() -> None:
+    old = entry("(Tensor x) -> Tensor")
+    for new in (entry("(? x) -> Tensor"), entry("", unknown=("declaration",))):
+        result = compare([old], [new])
+        assert (result.changes, len(result.unclear)) == ((), 1)
+    nameless = entry("(Tensor x) -> Tensor", "?", unknown=("name",))
+    assert compare([old], [nameless]).changes == ()
+    assert compare([old, nameless], [nameless]).changes[0].kind == "operator-removed"
+    doubt = Doubt(still_there=lambda item: f"a.cpp has its name {item.name}")
+    assert compare([old], [], doubt).unclear == (
+        Unclear("kit::op", "`kit::op` is not found on the new side, but a.cpp has its name kit::op", old.place),
+    )
+
+
+def test_a_planned_operator_promises_nothing() -> None:
+    old = entry("", arguments=(Parameter("x", role="input"),), planned=True)
+    new = entry("", arguments=(Parameter("y", role="param"),))
+    assert all(not hits for _, _, hits in changes(old, new))
+    assert [item.hits for item in compare([old], []).changes] == [("semantics",)]
+
+
+def test_kernels_fakes_and_tags() -> None:
+    old = entry("", keys={"kernel": ("CPU", "CUDA"), "fake": ("*",)}, tags=("pt2_compliant_tag",))
+    assert changes(old, entry("", keys={"kernel": ("CPU",)})) == [
+        ("fake", "it has no fake (meta) kernel any more", "semantics"),
+        ("kernel-keys", "it has no kernel for `CUDA` any more", "backends"),
+        ("tag", "it does not have the tag `pt2_compliant_tag` any more", "semantics"),
+    ]
+    assert changes(old, entry("", keys={"kernel": ("*",), "fake": ("*",)}, tags=old.tags)) == []
