@@ -30,10 +30,16 @@ from opschema_cli.source.bodies import Body
 
 
 class Executor:
-    """Executes functions of one tree; ``dialects`` say what names of other packages mean, the first that knows one first."""
+    """Executes functions of one tree; ``dialects`` say what names of other packages mean, the first that knows one first.
 
-    def __init__(self, evaluator: Evaluator, dialects: Sequence[ExecutionDialect] = ()) -> None:
+    ``most_steps`` are those of one execution, on all of its paths.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, dialects: Sequence[ExecutionDialect] = (), most_steps: int = MAX_EXECUTED_STEPS
+    ) -> None:
         self.evaluator = evaluator
+        self.most_steps = most_steps
         self.dialects = (*dialects, PATTERNS)
         self.steps = 0
         self._shared = Shared()
@@ -99,7 +105,7 @@ class Executor:
         """The outcome of all paths; None where there are too many."""
         waiting: list[tuple[bool, ...]] = [()]
         found: list[Outcome] = []
-        budget = MAX_EXECUTED_STEPS
+        budget = self.most_steps
         while waiting:
             machine = Interpreter(self.evaluator, self.dialects, Choices(waiting.pop()), self._shared)
             machine.joining = joining

@@ -78,7 +78,7 @@ def _read(text: str) -> _Part:
     )
 
 
-_READING = Reading("aten-torchgen", _read, _Part)
+_READING: Reading[str, _Part] = Reading("aten-torchgen", _read, _Part)
 
 _MODULES = (
     *("native_function_generation.py", "gen_functionalization_type.py", "api/python.py"),

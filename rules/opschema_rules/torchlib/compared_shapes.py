@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from opschema_rules.torchlib.tilelang import TileLang
 
 
+MOST_STEPS = 30_000
+"""Most steps of one run of a fake or kernel: those that end take fewer than 25,000 in vLLM, most of them fewer than 500."""
+
 _TRANSPARENT = frozenset({"no_grad", "inference_mode", "compile", "disable", "allow_in_graph", "cache", "lru_cache"})
 _TRANSPARENT |= {"custom_op", "triton_op", "register_fake", "register_kernel", "impl", "impl_abstract"}
 """Last parts of the names of decorators under which a function returns what it did before."""
@@ -69,11 +72,11 @@ class ComparedShapes:
 
     def _compared(self, group: Group[Compared], schema: OperatorSchema, fake: Body, kernel: Body) -> Compared:
         # Not at the top: most runs compare nothing, and the interpreter takes time to import.
-        from opschema_rules.torchlib.shape_runs import Comparison
+        from opschema_rules.torchlib.shape_runs import compare
 
         executor, tilelang = self._executor(fake.file.path, group)
         fake, kernel = (_again(executor.evaluator.bodies, body) for body in (fake, kernel))
-        found = Comparison(executor, schema, fake, kernel, tilelang).verdict()
+        found = compare(executor, schema, fake, kernel, tilelang)
         return Compared(found.taken, found.reason, _in_words(found.finding) if found.finding is not None else None)
 
     def _executor(self, path: str, group: Group[Compared]) -> tuple[Executor, TileLang]:
@@ -89,7 +92,7 @@ class ComparedShapes:
             tilelang = TileLang()
             calls = FakeCalls(lambda name: _again(bodies, self._fakes[name]) if name in self._fakes else None)
             dialects = (ExecutionDialect(functions=calls.operator), TORCH, tilelang.dialect)
-            self._executors[path] = Executor(self._tree.evaluator.anew(bodies), dialects), tilelang
+            self._executors[path] = Executor(self._tree.evaluator.anew(bodies), dialects, MOST_STEPS), tilelang
         return self._executors[path]
 
 

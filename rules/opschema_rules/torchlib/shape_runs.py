@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -24,6 +25,8 @@ from opschema_rules.torchlib.tilelang import TileLang
 
 MAX_RUNS = 200
 """Most inputs of one fake and kernel that are run."""
+MAX_ACCEPTED = 9
+"""Most inputs of one family that both sides take and that are compared."""
 MAX_STEPS = 5_000
 """Steps of work after which no further inputs of one fake and kernel are run."""
 MAX_UNKNOWN = 1
@@ -55,15 +58,23 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The outcome of comparing a fake and a kernel: how many inputs both take, a finding, or the reason why nothing is known."""
+    """The outcome of comparing a fake and a kernel: inputs that were compared, a finding, or the reason why nothing is known."""
 
     taken: int = 0
     finding: Finding | None = None
     reason: str = ""
 
 
+def compare(
+    executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body, tilelang: TileLang | None = None
+) -> Verdict:
+    """Compare a fake and a kernel; with many inputs only where the first ones show a difference."""
+    first = Comparison(executor, schema, fake, kernel, tilelang).first_verdict()
+    return first if first is not None else Comparison(executor, schema, fake, kernel, tilelang).verdict()
+
+
 class Comparison:
-    """A fake and a kernel of one operator."""
+    """The runs of a fake and a kernel of one operator."""
 
     def __init__(
         self, executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body, tilelang: TileLang | None = None
@@ -83,25 +94,42 @@ class Comparison:
         self.taken = False
         self.reasons: Counter[str] = Counter()
 
+    def first_verdict(self) -> Verdict | None:
+        """The verdict where the first input of each family shows no difference; None where one does."""
+        taken = 0
+        for family in families(self.schema, (self.fake, self.kernel)):
+            spread = next(map(self._spread, self._accepted(family)), None)
+            both = self._run(spread) if spread is not None else None
+            taken += both is not None
+            if both is not None and _differences(*both):
+                return None
+        return Verdict(taken, None, self._reason(taken))
+
     def verdict(self) -> Verdict:
         """The differences that all inputs of one family show, and else what is known."""
         taken, found = 0, None
         for family in families(self.schema, (self.fake, self.kernel)):
-            inputs = [item for item in map(self._spread, self._accepted(family)) if item is not None]
+            accepted = list(islice(self._accepted(family), MAX_ACCEPTED))
+            inputs = [item for item in map(self._spread, accepted) if item is not None]
             taken += len(inputs)
             if inputs and found is None:
                 found = self._common(inputs)
-        reason = "" if taken else self.reasons.most_common(1)[0][0] if self.reasons else "no input is taken by both"
-        return Verdict(taken, found, reason)
+        return Verdict(taken, found, self._reason(taken))
 
-    def _accepted(self, family: Family) -> list[Input]:
+    def _reason(self, taken: int) -> str:
+        """The reason why nothing is known; empty if inputs were taken."""
+        if taken:
+            return ""
+        return self.reasons.most_common(1)[0][0] if self.reasons else "no input is taken by both"
+
+    def _accepted(self, family: Family) -> Iterator[Input]:
         """Inputs that both sides take, of each combination of ranks and dtypes."""
-        found: dict[object, Input] = {}
+        found = set()
         for item in map(self._fitted, self._distinct(family)):
             key = (tuple((name, len(shape)) for name, shape in item.shapes.items()), tuple(item.dtypes.values()))
             if key not in found and self._run(item) is not None:
-                found[key] = item
-        return list(found.values())[:9]
+                found.add(key)
+                yield item
 
     def _distinct(self, family: Family) -> Iterator[Input]:
         """The inputs of a family; where all shapes are fitted, one for each dtype and number."""
