@@ -15,21 +15,25 @@ import click
 import msgspec
 
 from opschema_cli.commands.diff_doubts import doubt_of
-from opschema_cli.commands.diff_report import Found, Labels, allowance_findings, problems_of, report_of
-from opschema_cli.commands.diff_sides import TableSide, read_revision, read_tree, sources_of
+from opschema_cli.commands.diff_report import Found, Sides, allowance_findings, problems_of, report_of, stale_lock
+from opschema_cli.commands.diff_sides import TableSide, read_lock_file, read_revision, read_tree, sources_of
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.diff.allowed import without_allowed
 from opschema_cli.diff.compare import compare
 from opschema_cli.diff.entries import Entry
+from opschema_cli.diff.lock import LOCK_NAME, render_lock
 from opschema_cli.diff.model import Level
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_USAGE, OpschemaError
 from opschema_cli.git_objects import find_commit, merge_base
 from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.lint.diagnostic import Severity
+from opschema_cli.phrases import count
 from opschema_cli.reporters import FORMATS, Report, load_writer
 from opschema_cli.root import check_output
 from opschema_cli.session import Session
+
+MARKDOWN = "markdown"
 
 _PATH = click.Path(path_type=Path)
 
@@ -45,11 +49,20 @@ class DiffOptions(msgspec.Struct, frozen=True):
     output_format: str
     output_file: Path | None
     no_plugins: bool
+    lock: bool
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether changes that affect nobody are listed."""
+        return self.show_all or self.output_format == MARKDOWN
 
 
 @click.command(short_help="List what changed for users of the operators since another revision.")
 @click.argument("revision", default="", metavar="[REV]")
-@click.option("--against", default="", metavar="REV|DIR", help="Compare with a revision or another folder.")
+@click.option(
+    "--against", default="", metavar="REV|DIR|FILE", help="Compare with a revision, another folder or a lock file."
+)
+@click.option("--lock", is_flag=True, help=f"Write the operators of the tree to {LOCK_NAME}, and compare nothing.")
 @click.option(
     "--level",
     type=click.Choice(get_args(Level)),
@@ -58,7 +71,7 @@ class DiffOptions(msgspec.Struct, frozen=True):
 )
 @click.option("--all", "show_all", is_flag=True, help="Also list changes that affect nobody.")
 @click.option("--show-unresolved", is_flag=True, help="List what could not be compared, with the reasons.")
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--output-format", type=click.Choice((*FORMATS, MARKDOWN)), default="text", show_default=True)
 @click.option("--output-file", type=_PATH, help="Write the report to this file.")
 @no_plugins_option
 def diff(**options: object) -> int:
@@ -73,12 +86,13 @@ def diff(**options: object) -> int:
     with closing(open_workspace(Path.cwd(), no_plugins=chosen.no_plugins)) as session:
         if chosen.output_file is not None:
             check_output(chosen.output_file, session.root)
+        if chosen.lock:
+            return _write_lock(session)
         old, new = _sides(session, chosen)
         found = _compared(session, old, new, chosen)
-        labels = Labels(old.label, new.label)
-        report = report_of(
-            found, labels, _level(session, chosen), new, sources_of((old, new)), time.perf_counter() - started
-        )
+        sides = Sides(old, new, _renaming(session, found))
+        sources = sources_of((old, new))
+        report = report_of(found, sides, _level(session, chosen), sources, time.perf_counter() - started)
         _print(report, chosen, old.label)
     return _exit_code(found, report)
 
@@ -87,41 +101,69 @@ def _sides(session: Session, options: DiffOptions) -> tuple[TableSide, TableSide
     """The old and the new side."""
     if options.revision and options.against:
         raise click.UsageError("give REV or --against, not both")
-    wanted = options.against or options.revision
     quiet = options.output_format != "text"
-    if Path(wanted).is_dir() and options.against:
-        other = open_workspace(Path(wanted), no_plugins=options.no_plugins)
+    wanted = options.against or options.revision
+    path = Path(options.against)
+    if options.against and path.is_file():
+        tree = read_tree(session, quiet=quiet)
+        return read_lock_file(session, path, tree), tree
+    if options.against and path.is_dir():
+        other = open_workspace(path, no_plugins=options.no_plugins)
         session.helpers.callback(other.close)
-        return read_tree(other, wanted, quiet=quiet), read_tree(session, quiet=quiet)
+        return read_tree(other, options.against, quiet=quiet), read_tree(session, quiet=quiet)
     first, dots, second = wanted.partition("..")
-    if not first:
-        commit, branch = merge_base(session.root, session.config.diff.main_branch)
-        first, label = commit, f"{branch} {commit[:10]}"
-    else:
-        commit = find_commit(session.root, first)
-        label = first if commit.startswith(first) else f"{first} {commit[:10]}"
-    if dots:
-        newest = find_commit(session.root, second or "HEAD")
-        new = read_revision(session, newest, second or "HEAD", quiet=quiet)
-    else:
+    commit, label = _old_revision(session, first)
+    if not dots:
         new = read_tree(session, quiet=quiet)
+    else:
+        new = read_revision(session, find_commit(session.root, second or "HEAD"), second or "HEAD", quiet=quiet)
     return read_revision(session, commit, label, quiet=quiet), new
+
+
+def _old_revision(session: Session, revision: str) -> tuple[str, str]:
+    """A commit and its label; by default the merge base with the main branch."""
+    if not revision:
+        commit, branch = merge_base(session.root, session.config.diff.main_branch)
+        return commit, f"{branch} {commit[:10]}"
+    commit = find_commit(session.root, revision)
+    return commit, revision if commit.startswith(revision) else f"{revision} {commit[:10]}"
+
+
+def _write_lock(session: Session) -> int:
+    """Write the lock file of the tree."""
+    side = read_tree(session)
+    if side.problems:
+        places = ", ".join(sorted({item.place.path for item in side.problems}))
+        raise OpschemaError(f"no lock file is written, since these files cannot be read: {places}")
+    entries = _public(session, side)
+    target = session.root / LOCK_NAME
+    check_output(target, session.root)
+    write_text(render_lock(entries), target)
+    click.echo(f"wrote {LOCK_NAME}: {count(len(entries), 'operator')}")
+    return EXIT_CLEAN
 
 
 def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOptions) -> Found:
     if not old.entries and not new.entries:
         raise OpschemaError(f"nothing to compare in {session.root}: opschema reads no operator on either side")
-    private = glob_spec(session.config.diff.private, "diff.private")
-    public = [[item for item in side.entries if not _is_private(item, private)] for side in (old, new)]
-    result = compare(public[0], public[1], doubt_of(new))
+    before, now = _public(session, old), _public(session, new)
+    result = compare(before, now, doubt_of(new))
     level = _level(session, options)
     breaks = [item.breaks(level) for item in result.changes]
     allowed = session.config.diff.allow
     judged = without_allowed(result.changes, allowed, breaks, datetime.datetime.now(datetime.timezone.utc).date())
-    changes = [item for item in judged.changes if item.hits or options.show_all]
+    changes = [item for item in judged.changes if item.hits or options.shows_all]
     path, text = _configuration(session)
     notes = allowance_findings(judged.unused, judged.expired, path, text)
+    if old.project is new.project and render_lock(now) != render_lock(before):
+        notes.append(stale_lock(old.label))
     return Found(changes, result.unclear, result.operators, judged.accepted, notes, problems_of(old, new))
+
+
+def _public(session: Session, side: TableSide) -> list[Entry]:
+    """The operators of a side that are promised to others."""
+    private = glob_spec(session.config.diff.private, "diff.private")
+    return [item for item in side.entries if not _is_private(item, private)]
 
 
 def _is_private(item: Entry, private: IgnoreSpec) -> bool:
@@ -134,6 +176,17 @@ def _configuration(session: Session) -> tuple[str, str]:
         return "", ""
     path = session.workspace.relative(session.config_path)
     return path, session.workspace.source(path).text
+
+
+def _renaming(session: Session, found: Found) -> frozenset[str]:
+    """The packs with the migration `rename-op`, of those in which an operator was renamed."""
+    packs = {item.pack for item in found.changes if item.kind == "operator-renamed"}
+    registry = session.registry.narrowed(packs)
+    return frozenset(
+        pack.name
+        for pack in (registry.packs if packs else ())
+        if any(item.name == "rename-op" for item in pack.all_migrations())
+    )
 
 
 def _level(session: Session, options: DiffOptions) -> Level:
@@ -149,6 +202,11 @@ def _exit_code(found: Found, report: Report) -> int:
 
 
 def _print(report: Report, options: DiffOptions, label: str) -> None:
+    if options.output_format == MARKDOWN:
+        from opschema_cli.reporters.markdown import write as changelog
+
+        write_text(changelog(report, label), options.output_file)
+        return
     if options.output_format != "text":
         write_text(load_writer(options.output_format)(report), options.output_file)
         return

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from opschema_cli.commands.diff_sides import TableSide, prefixed
+from opschema_cli.commands.diff_sides import TableSide
 from opschema_cli.config import Allowance
 from opschema_cli.diff.model import AUDIENCES, KINDS, Change, Level, Unclear
 from opschema_cli.errors import OpschemaError
@@ -20,9 +20,11 @@ from opschema_cli.source.text import Source, Span
 PAGE: Final = "https://github.com/opschema/opschema/blob/main/docs/diff.md"
 UNUSED: Final = "DIF901"
 EXPIRED: Final = "DIF902"
-_ALLOWANCES = {
+STALE_LOCK: Final = "DIF903"
+_NOTES = {
     UNUSED: RuleInfo("unused-allowance", "An entry of `diff.allow` accepts no change.", ""),
     EXPIRED: RuleInfo("expired-allowance", "An entry of `diff.allow` has expired.", ""),
+    STALE_LOCK: RuleInfo("stale-lock", "The lock file differs from the operators of the tree.", ""),
 }
 
 
@@ -40,23 +42,33 @@ class Found(msgspec.Struct, frozen=True):
     problems: Sequence[Diagnostic]
 
 
-class Labels(msgspec.Struct, frozen=True):
-    """The labels of both sides."""
+class Sides(msgspec.Struct, frozen=True):
+    """Both sides, and the packs whose operators a migration renames."""
 
-    old: str
-    new: str
+    old: TableSide
+    new: TableSide
+    renaming: frozenset[str] = frozenset()
 
 
-def finding(change: Change, level: Level, labels: Labels) -> Diagnostic:
+def finding(change: Change, level: Level, sides: Sides) -> Diagnostic:
     """A change as a finding: at its new place, else at the old one; the old place is the other side."""
-    old = _labelled(change.old, labels.old)
-    place = _labelled(change.new, labels.new) or old or Place(".", Span(0, 0))
-    related = (Related(old, f"`{change.operator}` in {labels.old}"),) if old is not None and old != place else ()
+    old = sides.old.place(change.old)
+    place = sides.new.place(change.new) or old or Place(".", Span(0, 0))
+    related = (Related(old, f"`{change.operator}` in {sides.old.label}"),) if old is not None and old != place else ()
     severity = Severity.INFO
     if change.hits:
         severity = Severity.ERROR if change.breaks(level) else Severity.WARNING
     kind = KINDS[change.kind]
-    return Diagnostic(_message(change), place, related, None, (change.operator,), kind.code, change.kind, severity)
+    return Diagnostic(
+        _message(change) + _advice(change, sides),
+        place,
+        related,
+        None,
+        (change.operator,),
+        kind.code,
+        change.kind,
+        severity,
+    )
 
 
 def _message(change: Change) -> str:
@@ -70,8 +82,12 @@ def _message(change: Change) -> str:
     return f"{named} (affects {hits})" if hits else named
 
 
-def _labelled(place: Place | None, label: str) -> Place | None:
-    return Place(prefixed(label, place.path), place.span) if place is not None else None
+def _advice(change: Change, sides: Sides) -> str:
+    """The command that renames an operator for its users, where a migration of its pack does."""
+    names = change.message.split("`")[1::2]
+    if change.kind != "operator-renamed" or change.pack not in sides.renaming or len(names) != 2:
+        return ""
+    return f"; rename it in code that uses it: `opschema migrate rename-op -o old={names[0]} -o new={names[1]}`"
 
 
 def allowance_findings(
@@ -89,7 +105,14 @@ def allowance_findings(
 def _allowance(code: str, item: Allowance, message: str, path: str, text: str) -> Diagnostic:
     start = max(text.find(item.operator), 0)
     span = Span(start, start + len(item.operator)) if start else Span(0, 0)
-    return Diagnostic(message, Place(path, span), code=code, name=_ALLOWANCES[code].name, severity=Severity.WARNING)
+    return Diagnostic(message, Place(path, span), code=code, name=_NOTES[code].name, severity=Severity.WARNING)
+
+
+def stale_lock(path: str) -> Diagnostic:
+    """A warning at a lock file that differs from the tree."""
+    message = "this lock file differs from the operators of the tree; `opschema diff --lock` writes it"
+    name = _NOTES[STALE_LOCK].name
+    return Diagnostic(message, Place(path, Span(0, 0)), code=STALE_LOCK, name=name, severity=Severity.WARNING)
 
 
 def problems_of(old: TableSide, new: TableSide) -> list[Diagnostic]:
@@ -98,9 +121,7 @@ def problems_of(old: TableSide, new: TableSide) -> list[Diagnostic]:
     """
     same = {_identity(old, item) for item in old.problems} & {_identity(new, item) for item in new.problems}
     return [
-        msgspec.structs.replace(
-            item, place=Place(prefixed(side.label, item.place.path), item.place.span), name=_NAMES.get(item.code, "")
-        )
+        msgspec.structs.replace(item, place=side.place(item.place) or item.place, name=_NAMES.get(item.code, ""))
         for side in (old, new)
         for item in side.problems
         if _identity(side, item) not in same and not _leads_out(side, item.place.path)
@@ -120,15 +141,15 @@ def _identity(side: TableSide, item: Diagnostic) -> tuple[str, str, str]:
 
 
 def report_of(
-    found: Found, labels: Labels, level: Level, side: TableSide, sources: Callable[[str], Source | None], seconds: float
+    found: Found, sides: Sides, level: Level, sources: Callable[[str], Source | None], seconds: float
 ) -> Report:
     """The report of a comparison."""
-    diagnostics = [finding(item, level, labels) for item in found.changes]
+    diagnostics = [finding(item, level, sides) for item in found.changes]
     diagnostics += [*found.allowances, *found.problems]
     diagnostics.sort(key=lambda item: (item.place.path, item.place.span, item.code, item.message))
     levels = [item.severity for item in diagnostics]
     rules = {kind.code: RuleInfo(name, kind.summary, kind.summary, uri=PAGE) for name, kind in KINDS.items()}
-    unresolved = [_unclear(item, labels) for item in found.unclear]
+    unresolved = [_unclear(item, sides) for item in found.unclear]
     return Report(
         diagnostics,
         Summary(
@@ -138,18 +159,18 @@ def report_of(
             suppressed=found.accepted,
             baselined=0,
             ops=found.operators,
-            files=len(side.project.inputs),
+            files=len(sides.new.project.inputs),
             seconds=seconds,
             unresolved=len(unresolved),
             mostly=unresolved[0].reason if unresolved else "",
         ),
         sources,
-        {**rules, **_ALLOWANCES},
-        side.project.workspace.root,
+        {**rules, **_NOTES},
+        sides.new.project.workspace.root,
         unresolved=unresolved,
     )
 
 
-def _unclear(item: Unclear, labels: Labels) -> NotUnderstood:
-    place = _labelled(item.place, labels.new) or Place(".", Span(0, 0))
-    return NotUnderstood(place, item.reason)
+def _unclear(item: Unclear, sides: Sides) -> NotUnderstood:
+    side = sides.new if item.on_new_side else sides.old
+    return NotUnderstood(side.place(item.place) or Place(".", Span(0, 0)), item.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import msgspec
 
@@ -10,12 +11,15 @@ from opschema_cli.cache import decoded
 from opschema_cli.commands.output import ProgressBar, report_broken, report_missing
 from opschema_cli.config import DiffConfig
 from opschema_cli.diff.entries import Entry, entries_of
+from opschema_cli.diff.lock import read_lock
+from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import UNREADABLE
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.operators import operators_of
 from opschema_cli.lint.replay import run_key
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.project import Project
+from opschema_cli.regular_files import read_regular
 from opschema_cli.revision_workspace import RevisionWorkspace
 from opschema_cli.session import Session
 from opschema_cli.source.text import Source, Span
@@ -25,12 +29,23 @@ _KIND = "contract"
 
 
 class TableSide(msgspec.Struct, frozen=True):
-    """One side. ``label`` names it in places, empty for the work tree; ``problems`` are its files that could not be read."""
+    """One side. ``label`` names it, empty for the work tree; its files have the ``prefix`` in reports, empty for those of the tree.
+    ``problems`` are the files that could not be read.
+    """
 
     label: str
     project: Project
     entries: list[Entry]
     problems: list[Diagnostic]
+    prefix: str = ""
+
+    def path(self, path: str) -> str:
+        """The path of a file, as reports show it."""
+        return self.prefix + path
+
+    def place(self, place: Place | None) -> Place | None:
+        """A place, as reports show it."""
+        return Place(self.path(place.path), place.span) if place is not None else None
 
     def source(self, path: str) -> Source | None:
         """The text of a file of this side; None where it cannot be read."""
@@ -61,14 +76,29 @@ def read_revision(session: Session, commit: str, label: str, *, quiet: bool = Fa
     return _read(session, workspace, label, key, quiet=quiet)
 
 
+def read_lock_file(session: Session, path: Path, tree: TableSide) -> TableSide:
+    """The contracts in a lock file, beside those of a ``tree``.
+
+    Raises:
+        OpschemaError: it cannot be read, or is no lock file.
+    """
+    try:
+        text = read_regular(path).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OpschemaError(f"{path} cannot be read: {error}") from None
+    name = session.workspace.provide(path.as_posix(), text)
+    return TableSide(name, tree.project, read_lock(text, name), [])
+
+
 def _settings(session: Session) -> bytes:
     return msgspec.json.encode((msgspec.structs.replace(session.config, diff=DiffConfig()), session.partial))
 
 
 def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet: bool) -> TableSide:
+    prefix = f"<{label}>/" if label else ""
     stored = decoded(session.cache.get(_KIND, [key]).get(key), _Stored)
     if stored is not None and workspace.ask_again(stored.asked) == []:
-        return TableSide(label, Project(workspace), stored.entries, stored.problems)
+        return TableSide(label, Project(workspace), stored.entries, stored.problems, prefix)
     with ProgressBar(f"reading {label or 'the tree'}", "files", enabled=not quiet) as progress:
         project = Project(workspace, session.cache, lambda: session.parsers, progress, session.code_stamp)
         registry = session.registry_for(project, prefetch=True)
@@ -77,7 +107,7 @@ def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet
     report_broken(registry)
     report_missing(project)
     unread = {(UNREADABLE.code, error.path): _unreadable(error) for error in workspace.unread}
-    side = TableSide(label, project, entries, [*{**project.problems, **unread}.values()])
+    side = TableSide(label, project, entries, [*{**project.problems, **unread}.values()], prefix)
     project.save_readings()
     if not project.missing and not registry.broken:
         session.cache.put(_KIND, {key: msgspec.msgpack.encode(_Stored(_asked(workspace), entries, side.problems))})
@@ -99,15 +129,10 @@ def _asked(workspace: Workspace) -> Asked:
     return Asked(reads, {}, asked.admitted, asked.environment, {}, {})
 
 
-def prefixed(label: str, path: str) -> str:
-    """The path of a file of a side, as reports show it."""
-    return f"<{label}>/{path}" if label else path
-
-
 def sources_of(sides: Iterable[TableSide]) -> Callable[[str], Source | None]:
     """A function that returns the text of a file by the path that reports show."""
-    by_label = {f"<{side.label}>/": side for side in sides if side.label}
-    plain = next((side for side in sides if not side.label), None)
+    by_label = {side.prefix: side for side in sides if side.prefix}
+    plain = next((side for side in sides if not side.prefix), None)
 
     def source(path: str) -> Source | None:
         for prefix, side in by_label.items():

@@ -166,7 +166,7 @@ def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | 
             yield from changes_of(one, other)
     elif not all(_shape_of(item) in [_shape_of(other) for other in new] for item in old):
         reason = f"{len(old)} operators were called `{old[0].name}`, and {len(new)} are now"
-        yield Unclear(old[0].name, reason, new[0].place)
+        yield Unclear(old[0].name, reason, new[0].place, True)
 
 
 def changes_of(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
@@ -184,8 +184,10 @@ def changes_of(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
 
 def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
     parts = [part for part in _SCHEMA_PARTS if part in old.unknown or part in new.unknown]
-    if parts:
-        yield Unclear(old.name, f"`{old.name}`: its {parts[0]} is not known on both sides", new.place)
+    if parts and _is_untouched(old, new):
+        pass
+    elif parts:
+        yield Unclear(old.name, f"`{old.name}`: its {parts[0]} is not known on both sides", new.place, True)
     else:
         yield from _signature_changes(old, new)
     yield from _status(old, new)
@@ -194,11 +196,16 @@ def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
     yield from _semantics(old, new)
 
 
+def _is_untouched(old: Entry, new: Entry) -> bool:
+    """Whether nothing that is known of an operator differs: a part that is known on neither side is likely the same."""
+    return _shape_of(old) == _shape_of(new) and old.unknown == new.unknown
+
+
 def _signature_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
     if old.schema != new.schema:
         before, now = parsed(old.schema), parsed(new.schema)
         if before is None or now is None:
-            yield Unclear(old.name, f"`{old.name}`: its schema is not known on both sides", new.place)
+            yield Unclear(old.name, f"`{old.name}`: its schema is not known on both sides", new.place, True)
         else:
             yield from schema_differences(old.name, before, now, (old.places, new.places))
         return

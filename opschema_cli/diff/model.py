@@ -54,11 +54,12 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Unclear(msgspec.Struct, frozen=True):
-    """Something that could not be compared, and why."""
+    """Something that could not be compared, and why; its place is on the old side unless it is ``on_new_side``."""
 
     operator: str
     reason: str
     place: Place | None = None
+    on_new_side: bool = False
 
 
 class Kind(msgspec.Struct, frozen=True):

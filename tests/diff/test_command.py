@@ -127,3 +127,37 @@ def test_a_damaged_or_hostile_history_gets_a_clear_answer(root: Path, opschema: 
     done = opschema("diff", f"{first}..{third}")
     assert (done.code, "its object is missing or damaged" in " ".join(done.out.split())) == (2, True)
     assert not (root / "fsmonitor-ran").exists()
+
+
+def test_a_lock_file_is_compared_with(root: Path, opschema: Here, tmp_path: Path) -> None:
+    assert opschema("diff", "--lock").out == "wrote opschema-contract.json: 1 operator\n"
+    lock = json.loads((root / "opschema-contract.json").read_text())["operators"][0]
+    assert (lock["name"], lock["schema"]) == ("kit::scale", "(Tensor x, float factor=1.0) -> Tensor")
+    assert opschema("diff", "--against", "opschema-contract.json").out[:9] == "All clean"
+    (root / "kit/ops.py").write_text(NEW)
+    done = opschema("diff", "--against", "opschema-contract.json", "--output-format", "concise")
+    assert done.code == 1
+    assert "kit/ops.py:5:28: error DIF208" in done.out
+    assert "opschema-contract.json:1:1: warning DIF903" in done.out
+    (root / "opschema-contract.json").write_text('{"version": 1, "operators": 3}')
+    assert "not a lock file" in opschema("diff", "--against", "opschema-contract.json").err
+
+
+def test_the_changelog_and_the_other_formats(root: Path, opschema: Here) -> None:
+    commit(root, {"kit/ops.py": NEW, "kit/more.py": OLD.replace("scale", "shift")})
+    done = opschema("diff", "HEAD~1", "--output-format", "markdown")
+    assert done.out.splitlines()[2:] == [
+        "1 breaking change, 1 other change; 2 operators compared.",
+        "",
+        "## Breaking changes",
+        "",
+        "- `kit::scale`: `factor` now has no default; it had the default `1.0` (affects callers and saved graphs) "
+        "(`kit/ops.py:5`)",
+        "",
+        "## Compatible changes",
+        "",
+        "- `kit::shift` was added (`kit/more.py:5`)",
+    ]
+    for name in ("sarif", "github", "gitlab", "junit"):
+        done = opschema("diff", "HEAD~1", "--output-format", name)
+        assert (done.code, "DIF208" in done.out) == (1, True)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from opschema_cli.diff.compare import Doubt, compare
 from opschema_cli.diff.entries import Call, Entry, Output, Parameter
-from opschema_cli.diff.model import Unclear
+from opschema_cli.diff.model import KINDS, Unclear
 from opschema_cli.source.text import Place, Span
+
+
+def test_the_page_lists_every_kind() -> None:
+    page = (Path(__file__).parents[2] / "docs/diff.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| (DIF\d+) \| `([\w-]+)` \| (.*) \|$", page)
+    assert rows == [(kind.code, name, kind.summary) for name, kind in KINDS.items()]
 
 
 def entry(schema: str, name: str = "kit::op", path: str = "ops.py", **parts: object) -> Entry:
