@@ -28,7 +28,8 @@ class Op:
             sys.exit("enough")
         if do in ("hang", "stuck"):
             child = subprocess.Popen(["sleep", "1000"])
-            pathlib.Path({log!r} + ".child").write_text(str(child.pid))
+            with open({log!r} + ".child", "a") as children:
+                children.write(f"{{child.pid}}\\n")
             if do == "stuck":  # keeps the GIL
                 ctypes.PyDLL(None).sleep(1000)
             time.sleep(1000)

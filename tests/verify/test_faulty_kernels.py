@@ -24,7 +24,7 @@ from opschema_cli.verify.run import CPU_LABEL, Run
 from tests.verify.faults import FAULTS, SOUND, Fault, plant
 
 TILEKIT = Path(__file__).resolve().parents[2] / "fixtures" / "tilekit"
-SEEDS = int(os.environ.get("OPSCHEMA_SEEDS", "4"))
+SEEDS = int(os.environ.get("OPSCHEMA_SEEDS", "2"))
 
 pytestmark = [
     pytest.mark.skipif(not any(map(shutil.which, ("g++", "c++", "clang++"))), reason="no C++ compiler is found"),

@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -50,13 +51,13 @@ class PlusOne(Recipe):
 """
 
 
-def faulty_run(folder: Path) -> Run:
-    """Forty cells of two ops, four of which go wrong in the midst."""
+def faulty_run(folder: Path, count: int = 20) -> Run:
+    """Forty cells of two ops, four of which go wrong in the midst; or ``count`` of each op."""
     root = write_library(folder / "lib", folder / "log")
     (root / "recipes.py").write_text(RECIPE)
     target = Target(root=str(root), module="lib", name="Op", recipe="recipes.py")
-    first = tuple(cell(f"r{number}", FAULTS.get(number, "")) for number in range(20))
-    second = tuple(cell(f"r{number}", op="Other") for number in range(20))
+    first = tuple(cell(f"r{number}", FAULTS.get(number, "")) for number in range(count))
+    second = tuple(cell(f"r{number}", op="Other") for number in range(count))
     plans = tuple(Plan(op=cells[0].op, target=target, cells=cells) for cells in (first, second))
     names = tuple(item.id for item in (*first, *second))
     here = Version(name=".")
@@ -79,10 +80,36 @@ def test_what_runs_on_the_cpu_is_shown_no_gpu(tmp_path: Path, monkeypatch: pytes
     assert results.cells[item.id].reason.startswith("after raised: ValueError\n")
 
 
-@pytest.mark.parametrize("jobs", [(), ("-n", "2")], ids=["here", "xdist"])
-def test_all_cells_are_reported_whatever_some_do(tmp_path: Path, jobs: Sequence[str]) -> None:
-    run = faulty_run(tmp_path)
-    results = run_cells(run, jobs=jobs, options=ResultOptions(tmp_path / "results.jsonl"))
+class Faulty(NamedTuple):
+    """A run of :func:`faulty_run`, its folder and its results."""
+
+    run: Run
+    folder: Path
+    results: Results
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
+    """The run in this process."""
+    return ran_in(tmp_path_factory.mktemp("faulty"))
+
+
+def ran_in(folder: Path, *jobs: str) -> Faulty:
+    run = faulty_run(folder)
+    return Faulty(run, folder, run_cells(run, jobs=jobs, options=ResultOptions(folder / "results.jsonl")))
+
+
+def test_all_cells_are_reported_whatever_some_do(faulty: Faulty) -> None:
+    assert_complete(faulty)
+
+
+def test_all_cells_are_reported_by_several_processes(tmp_path: Path) -> None:
+    assert_complete(ran_in(tmp_path, "-n", "2"))
+
+
+def assert_complete(found: Faulty) -> None:
+    """All cells have a result in their order, whatever the faulty ones did."""
+    run, folder, results = found
     assert (results.missing, results.errors) == ([], [])
     assert list(results.cells) == list(run.header.cells)
     reasons = {name: found.reason for name, found in results.cells.items() if found.verdict == "crashed"}
@@ -92,18 +119,18 @@ def test_all_cells_are_reported_whatever_some_do(tmp_path: Path, jobs: Sequence[
     others = [found for name, found in results.cells.items() if name not in reasons]
     assert {found.verdict for found in others} == {"within-tolerance"}
     assert len(others) == 36
-    assert read_results(tmp_path / "results.jsonl").cells == results.cells
+    assert read_results(folder / "results.jsonl").cells == results.cells
     # Only a process that died is replaced: three times, of one op.
-    assert len((tmp_path / "log").read_text().splitlines()) == 2 + 3
+    assert len((folder / "log").read_text().splitlines()) == 2 + 3
 
 
 def test_a_failure_of_the_harness_is_told_and_its_cells_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("opschema_cli.verify.plugin.OpCells.check", lambda *_: 1 / 0)
-    results = run_cells(faulty_run(tmp_path))
+    results = run_cells(faulty_run(tmp_path, count=2))
     assert results.failed
-    assert len(results.missing) == len(results.errors) == 40
+    assert len(results.missing) == len(results.errors) == 4
     assert results.errors[0].startswith(f"{results.missing[0]}: ")
     assert "ZeroDivisionError" in results.errors[0]
 
@@ -401,18 +428,20 @@ def test_a_renaming_that_cannot_be_is_refused(
     assert says in capsys.readouterr().err
 
 
-def test_pytest_runs_a_run_file(kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_runs_a_run_file(
+    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(kit)
     path = tmp_path / f"kit{SUFFIX}"
     assert opschema(["verify", *CELLS, "--run-file", str(path)]) == 0
-    command = [sys.executable, "-m", "pytest", str(path), "-k", "PlusFwdOp and not odd", "-p", "no:cacheprovider"]
-    env = environment(tmp_path / "cache", PYTEST_ADDOPTS=None)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    command = [str(path), "-k", "PlusFwdOp and not odd", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"]
     if not any("opschema" in name for name in _plugins()):
         command += ["-p", "opschema_cli.verify.plugin"]
-    command += [f"--junitxml={tmp_path / 'junit.xml'}"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed, 7 deselected" in done.stdout
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    monkeypatch.chdir(tmp_path)
+    assert pytest.main([*command, f"--junitxml={tmp_path / 'junit.xml'}"]) == 0
+    assert "2 passed, 7 deselected" in capsys.readouterr().out
     names = [case.get("name") for case in ET.parse(tmp_path / "junit.xml").iter("testcase")]
     assert names == ["PlusFwdOp[small-float32-row-s0]", "PlusFwdOp[small-float32-row-strided-s0]"]
 
@@ -521,16 +550,14 @@ def test_a_full_disk_is_told(kit: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert "opschema: /dev/full cannot be written: No space left on device" in capsys.readouterr().err
 
 
-def test_a_reader_who_goes_away_changes_no_exit_code(changed: Path, tmp_path: Path) -> None:
-    path = changed / "kit/plus.py"
-    path.write_text(path.read_text().replace("x + self.amount", "x + 2 * self.amount"))
-    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--cells", "1"]
+def test_a_reader_who_goes_away_changes_no_exit_code(
+    whole: tuple[int, dict[str, object], Path], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "opschema_cli", "verify", "--merge", str(whole[2] / "all.jsonl")]
     reader, writer = os.pipe()
     os.close(reader)
     env = environment(tmp_path / "cache")
-    done = subprocess.run(
-        command, cwd=changed, env=env, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False
-    )
+    done = subprocess.run(command, env=env, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
 
@@ -552,22 +579,46 @@ def test_figures_may_be_infinite() -> None:
 # Interrupted
 
 
-@pytest.mark.parametrize(("number", "jobs"), [(signal.SIGTERM, []), (signal.SIGINT, ["--jobs", "2"])])
-def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path, number: signal.Signals, jobs: list[str]) -> None:
+def test_an_end_of_the_job_ends_all_processes(
+    kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     hangs = tmp_path / "hangs"
     hangs.touch()
     (tmp_path / "tmp").mkdir()
-    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", *jobs]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("KIT_HANGS", str(hangs))
+    monkeypatch.chdir(kit)
+
+    def end() -> None:
+        wait_for(hangs)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end, daemon=True).start()
+    assert opschema(["verify", "PlusFwdOp", "--device", "cpu"]) == 130
+    assert "opschema: interrupted" in capsys.readouterr().err
+    assert not [pid for pid in map(int, hangs.read_text().split()) if alive(pid)]
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def wait_for(hangs: Path) -> None:
+    """Wait until an op hangs."""
+    deadline = time.monotonic() + 240
+    while not hangs.read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs"
+    hangs.touch()
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--jobs", "2"]
     env = environment(tmp_path / "cache", KIT_HANGS=str(hangs), TMPDIR=str(tmp_path / "tmp"))
     process = subprocess.Popen(
         command, cwd=kit, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + 240
-        while not hangs.read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        # A terminal sends ^C to the whole group.
-        os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+        wait_for(hangs)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends ^C
         _, err = process.communicate(timeout=120)
     finally:
         process.kill()
@@ -581,13 +632,11 @@ def test_an_interrupt_ends_all_processes(kit: Path, tmp_path: Path, number: sign
 def test_a_kill_ends_the_workers_of_all_processes(kit: Path, tmp_path: Path) -> None:
     hangs = tmp_path / "hangs"
     hangs.touch()
-    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--jobs", "2"]
+    command = [sys.executable, "-m", "opschema_cli", "verify", "PlusFwdOp", "--device", "cpu", "--tx", "popen"]
     env = environment(tmp_path / "cache", KIT_HANGS=str(hangs), TMPDIR=str(tmp_path))
     process = subprocess.Popen(command, cwd=kit, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 240
-        while not hangs.read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(hangs)
     finally:
         process.kill()
         process.wait()
@@ -607,15 +656,15 @@ def alive(pid: int) -> bool:
 # Options of long runs
 
 
-def test_a_run_goes_on_where_an_earlier_one_ended(tmp_path: Path) -> None:
-    run, file = faulty_run(tmp_path), tmp_path / "results.jsonl"
-    whole = run_cells(run, options=ResultOptions(file))
-    lines = file.read_text().splitlines(keepends=True)
+def test_a_run_goes_on_where_an_earlier_one_ended(faulty: Faulty, tmp_path: Path) -> None:
+    run, folder, whole = faulty
+    file = tmp_path / "results.jsonl"
+    lines = (folder / "results.jsonl").read_text().splitlines(keepends=True)
     # The first op is complete but for its last cell, the second is complete; the last line is half written.
     first = [number for number, line in enumerate(lines) if '"op":"Op"' in line]
     del lines[first[-1]]
     file.write_text("".join(lines) + lines[-1][:20])
-    imported = len((tmp_path / "log").read_text().splitlines())
+    imported = len((folder / "log").read_text().splitlines())
     seen: list[int] = []
     options = ResultOptions(file, resume=True, progress=lambda done, total, title: seen.append(done))
     again = run_cells(msgspec.structs.replace(run, folder=str(fresh(tmp_path))), options=options)
@@ -623,7 +672,7 @@ def test_a_run_goes_on_where_an_earlier_one_ended(tmp_path: Path) -> None:
         name: found.verdict for name, found in whole.cells.items()
     }
     assert seen == list(range(21, 41)), "the second op is kept, the first is run again"
-    assert len((tmp_path / "log").read_text().splitlines()) - imported == 1 + 3
+    assert len((folder / "log").read_text().splitlines()) - imported == 1 + 3
     assert read_results(file).cells == again.cells
     assert run_cells(run, options=options).cells == again.cells
     assert len(seen) == 20, "nothing is left to run"

@@ -55,8 +55,8 @@ def test_a_write_beyond_is_named_with_its_line_at_its_cell(
     line = source[: source.index(edit.new)].count("\n") + 1
     monkeypatch.chdir(root)
     monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
-    asked = ["verify", "GeluFwdOp", "--device", "cpu", "--sanitizer", "--cells", "4", "--results", str(tmp_path / "r")]
-    assert opschema(asked) == 1
+    asked = ["verify", "GeluFwdOp", "--device", "cpu", "--sanitizer", "--cells", "4", "--fail-fast"]
+    assert opschema([*asked, "--results", str(tmp_path / "r")]) == 1
     cells = read_results(tmp_path / "r").cells
     sound, beyond = cells["GeluFwdOp[mlp-float16-row-s0]"], cells["GeluFwdOp[mlp-float16-odd-s0]"]
     assert (sound.verdict, beyond.verdict) == ("within-tolerance", "crashed"), (sound, beyond)

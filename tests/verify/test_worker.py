@@ -612,12 +612,14 @@ def test_a_recipe(tmp_path: Path) -> None:
 
 @pytest.fixture
 def fresh_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    known = set(sys.modules)
+    known = dict(sys.modules)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("PYTHONPATH", "")
     yield
-    for name in set(sys.modules) - known:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if known.get(name) is not module:
+            del sys.modules[name]
+    sys.modules.update(known)
 
 
 @pytest.mark.usefixtures("fresh_imports")

@@ -163,6 +163,7 @@ def test_a_run_on_the_cpu_hides_the_gpus_that_there_are(
     (tmp_path / "lib.py").write_text(SEES)
     with Workers(tmp_path / "scratch", device="cpu") as workers:
         ran = workers.run("after", plan(tmp_path, name="op"), cell("r"), "cpu", 60)
+        assert (workers._forkserver is not None) == forks
     assert ran.detail.startswith("ValueError: '', 0 GPUs\n")
 
 
@@ -253,30 +254,34 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path) -> None:
 
 LONELY = """
 import sys
+import threading
 from pathlib import Path
 from opschema_cli.verify import forkserver
 from opschema_cli.verify.workers import Workers
 from tests.verify.oplib import cell, plan
 
-root, do, forks = sys.argv[1:]
+root, forks = sys.argv[1:]
 forkserver.available = lambda: bool(forks)
+op = plan(Path(root) / "lib")
 with Workers(Path(root) / "scratch") as workers:
-    workers.start(plan(Path(root) / "lib"), "before")  # idle
-    workers.run("after", plan(Path(root) / "lib"), cell("r", do), "cpu", 1000)
+    if forks:
+        threading.Thread(target=workers.run, args=("before", op, cell("r", "stuck"), "cpu", 1000), daemon=True).start()
+    workers.run("after", op, cell("r", "hang"), "cpu", 1000)
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
-@pytest.mark.parametrize(("do", "forks"), [("hang", "forks"), ("stuck", "forks"), ("hang", "")])
-def test_workers_do_not_outlive_a_harness_that_is_killed(tmp_path: Path, do: str, forks: str) -> None:
-    child = Path(f"{write_library(tmp_path / 'lib', tmp_path / 'log').parent}/log.child")
-    harness = subprocess.Popen([sys.executable, "-c", LONELY, str(tmp_path), do, forks])
+@pytest.mark.parametrize("forks", ["forks", ""])
+def test_workers_do_not_outlive_a_harness_that_is_killed(tmp_path: Path, forks: str) -> None:
+    write_library(tmp_path / "lib", tmp_path / "log")
+    children = tmp_path / "log.child"
+    harness = subprocess.Popen([sys.executable, "-c", LONELY, str(tmp_path), forks])
+    count = 2 if forks else 1
     try:
-        wait_for(lambda: child.exists() and child.read_text() != "")
-        wait_for(lambda: (tmp_path / "log").read_text() == "imported\n" * 2)
+        wait_for(lambda: children.exists() and len(children.read_text().splitlines()) == count)
         started = descendants(harness.pid)
-        assert int(child.read_text()) in started
-        assert len(started) == (4 if forks else 3), "both workers, the child of one, and the forkserver"
+        assert {int(child) for child in children.read_text().split()} < {*started}
+        assert len(started) == (5 if forks else 2), "each worker, its child, and the forkserver"
     finally:
         harness.kill()
         harness.wait()
