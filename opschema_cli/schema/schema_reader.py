@@ -70,7 +70,7 @@ class Reader:
         if is_stray(self.word):
             quote = self.word[0] in "\"'"
             kind = "unclosed" if quote else "character"
-            message = f"the string {self.found} is not closed" if quote else f"{self.found} cannot stand in a schema"
+            message = f"the string {self.found} is not closed" if quote else f"{self.found} is not allowed in a schema"
         self.broken(kind, message)
         if len(self.errors) > MAX_FAULTS:
             self.go(len(self.words) - 1)

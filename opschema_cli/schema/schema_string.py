@@ -281,7 +281,7 @@ class _SchemaReader(TypeReader):
         stray = next((index for index in range(self.at, last + 1) if is_stray(self.words[index])), None)
         if stray is not None:
             self.go(stray)
-            self.broken("character", f"{self.found} cannot stand in a schema")
+            self.broken("character", f"{self.found} is not allowed in a schema")
         elif self._dots is None or self.readable:
             span = self.tokens.span(self.at, last)
             self.broken("syntax", f"nothing can follow the returns, and here stands {self.found}", span)

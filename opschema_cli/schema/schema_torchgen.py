@@ -112,7 +112,7 @@ _OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"),
 
 def _options(schema: OperatorSchema) -> Iterator[SchemaError]:
     for item in _tensor_options(schema)[1:]:
-        yield SchemaError("tensor-options", "dtype, layout, device and pin_memory stand twice", item.span)
+        yield SchemaError("tensor-options", "dtype, layout, device and pin_memory are given twice", item.span)
 
 
 def _tensor_options(schema: OperatorSchema) -> list[Argument]:

@@ -112,7 +112,7 @@ class TypeReader(Reader):
     def _deeper(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.fail("too-long", f"more than {MAX_DEPTH} types stand in one another")
+            self.fail("too-long", f"more than {MAX_DEPTH} types are nested in each other")
 
     def _types(self) -> tuple[SchemaType, ...]:
         """Types in parentheses."""

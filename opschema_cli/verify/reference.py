@@ -134,7 +134,7 @@ class Reference:
                 reasons.append(str(error))
             else:
                 return self._function(*arguments.args, **arguments.kwargs)
-        raise RefusedError(f"{self._load.reference}: {reasons[0] if reasons else 'nothing tells what it takes'}")
+        raise RefusedError(f"{self._load.reference}: {reasons[0] if reasons else 'its parameters are not known'}")
 
 
 def _named_after(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -224,7 +224,7 @@ def read_results(path: Path) -> Results:
                 raise OpschemaError(f"{path}:{number}: this is not a result of this version of `opschema verify`")
             found = Results(item)
         elif found is None:
-            raise OpschemaError(f"{path}:{number}: the line that tells what was to be run is missing")
+            raise OpschemaError(f"{path}:{number}: the header line is missing")
         else:
             found.cells[item.id] = CellResult(**msgspec.structs.asdict(item))
     if found is None:

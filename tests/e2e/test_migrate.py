@@ -218,7 +218,7 @@ def test_suppressed_and_skipped_sites_are_not_pending(opschema: Opschema, reposi
 def test_what_a_migration_leaves_is_not_pending(opschema: Opschema, repository: Path) -> None:
     (repository / "a.toy.yaml").write_text("add: {doc: LOUD, keep: y}\n")
     done = opschema("migrate", "lower-docs", "--check")
-    assert (done.code, done.out) == (0, "Nothing to migrate (1 left to you).\n")
+    assert (done.code, done.out) == (0, "Nothing to migrate (1 to do by hand).\n")
     done = opschema("migrate", "lower-docs", "--apply", "--allow-dirty")
     assert "a.toy.yaml:1:12: `add` is to keep its doc" in done.out
 

@@ -225,7 +225,7 @@ def _reason(report: RunReport, item: MigrationReport) -> str:
 def _summary(report: RunReport) -> str:
     done = {"check": "pending", "diff": "migrated", "apply": "migrated"}[report.mode]
     number = report.sites(done)
-    statuses = {"left": "left to you", "suppressed": "suppressed", "skipped": "skipped"}
+    statuses = {"left": "to do by hand", "suppressed": "suppressed", "skipped": "skipped"}
     stayed = [f"{report.sites(status)} {reason}" for status, reason in statuses.items() if report.sites(status)]
     tail = f" ({', '.join(stayed)})" if stayed else ""
     if not number:

@@ -56,7 +56,7 @@ def _of_pins(project: Project) -> Contract:
 
 def _of_pin(project: Project, path: str) -> Contract:
     if is_checked_out(project, path):
-        return Contract(source=f"{NEWEST}; `{path}` does not tell")
+        return Contract(source=f"{NEWEST}; `{path}` does not say")
     pin = project.workspace.submodule_pin(path)
     if pin is None:
         return Contract(source=f"{NEWEST}; `{path}` is not checked out")
@@ -66,7 +66,7 @@ def _of_pin(project: Project, path: str) -> Contract:
             source=f"{NEWEST}; `{path}` is not checked out, and {name}, at which it is pinned, is not known"
         )
     if replace(found, names_entry=True) == Contract():
-        return replace(found, source=f"{NEWEST}; {name}, at which `{path}` is pinned, does not tell")
+        return replace(found, source=f"{NEWEST}; {name}, at which `{path}` is pinned, does not say")
     source = f"{name}, at which `{path}` is pinned"
     return replace(found, source=source, limits_source=source)
 

@@ -24,7 +24,7 @@ from tests.rules.aten.entry_findings import entry, fixed, lines, linted
             ["ATN201 ',': there is nothing on one side of the comma", "ATN201 '=>': the returns follow `->`"],
         ),
         ("tanh", ["ATN201 'tanh': torchgen takes complete schemas: `name(arguments) -> returns`"]),
-        ("tanh(Tensor self;) -> Tensor", ["ATN201 ';': `;` cannot stand in a schema"]),
+        ("tanh(Tensor self;) -> Tensor", ["ATN201 ';': `;` is not allowed in a schema"]),
         ("tanh(Tensor self) Tensor", ["ATN201 'Tensor': `->` must stand before the returns"]),
         ("tanh(Tensor self, ...) -> Tensor", ["ATN201 '...': torchgen knows no `...`"]),
         (

@@ -130,7 +130,7 @@ def test_a_pin_whose_sources_tell_nothing_leaves_the_newest(root: Path) -> None:
     pin(root, FIRST)
     assert without_sources(contract(root)) == Contract()
     assert contract(root).source == (
-        "the newest runtime is assumed; simpler `a233dbf9`, at which `runtime` is pinned, does not tell"
+        "the newest runtime is assumed; simpler `a233dbf9`, at which `runtime` is pinned, does not say"
     )
 
 
@@ -149,7 +149,7 @@ def test_what_is_checked_out_is_meant_before_what_is_pinned(root: Path) -> None:
 def test_what_is_checked_out_and_does_not_tell_is_not_what_is_pinned(root: Path) -> None:
     pin(root, OLD)
     check_out(root, {"README.md": ""})
-    assert contract(root).source == "the newest runtime is assumed; `runtime` does not tell"
+    assert contract(root).source == "the newest runtime is assumed; `runtime` does not say"
 
 
 def test_the_configuration_is_meant_before_the_pin(root: Path) -> None:

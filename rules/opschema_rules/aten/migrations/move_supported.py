@@ -117,7 +117,7 @@ def _check(files: Sequence[BackendFile], options: MoveSupported) -> None:
         sections = {item.section for item in chosen(files, pattern)}
         if sections and options.source and not sections & {options.source, options.to}:
             where = listed(sorted(sections))
-            raise OptionError(f"-o ops={pattern}: it stands in {where}, not in `{options.source}`")
+            raise OptionError(f"-o ops={pattern}: it is listed under {where}, not under `{options.source}`")
 
 
 def _items(backend: BackendFile, options: MoveSupported) -> list[BackendItem]:
@@ -209,10 +209,10 @@ def _change(lists: Lists, place: Place, move: Move) -> Iterator[Note]:
     Raises:
         YamlEditError: a list is written in a way that is not edited.
     """
-    goal = f"gone to `{move.joins}`" if move.joins else "gone"
+    goal = f"moved to `{move.joins}`" if move.joins else "removed"
     for section in move.leaves:
         for heading in lists.headed(section, move.name):
-            yield Note(heading, f"this comment stood above `{move.name}`, which has {goal}")
+            yield Note(heading, f"this comment was above `{move.name}`, which was {goal}")
     plain = plain_item(lists.backend, move.name)
     taken = [item for section in move.leaves for item in lists.take(section, move.name)]
     if move.joins:
@@ -220,7 +220,8 @@ def _change(lists: Lists, place: Place, move: Move) -> Iterator[Note]:
     for item in taken:
         if item != plain:
             yield Note(
-                place, f"what stood with an item of `{move.name}` has gone with it: `{' '.join(item.text.split())}`"
+                place,
+                f"what was written beside an item of `{move.name}` was moved with it: `{' '.join(item.text.split())}`",
             )
 
 

@@ -300,7 +300,7 @@ def _in_two_lists(backend: BackendFile, first: dict[tuple[str, str], BackendItem
         for item in backend.section(other):
             twin = first.get(("full_codegen", item.name))
             if twin is not None and first.get((other, item.name)) is item:
-                message = f"`{item.name}` stands in `{other}` and in `full_codegen`; {what}"
+                message = f"`{item.name}` is listed under `{other}` and under `full_codegen`; {what}"
                 related = related_items(backend, [twin])
                 yield Diagnostic(message, backend.at(item.name_node), related, ops=(item.name,), severity=severity)
 

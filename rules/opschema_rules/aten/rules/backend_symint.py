@@ -52,8 +52,8 @@ def symint_unlisted(backend: BackendFile) -> Iterator[Diagnostic]:
     for item in unlisted:
         if item.name not in misspelt and not name_fault(item.name) and _exists(backend, item):
             message = (
-                f"`{item.name}` stands in `symint` and has no kernel: list it in `supported` or `full_codegen` too, or take it "
-                "out"
+                f"`{item.name}` is listed under `symint` and has no kernel: list it under `supported` or `full_codegen` "
+                "too, or remove it"
             )
             yield Diagnostic(message, backend.at(item.name_node), ops=(item.name,))
 
@@ -109,7 +109,9 @@ def symint_without_symint(backend: BackendFile) -> Iterator[Diagnostic]:
     for item in backend.section("symint"):
         known = reference.catalogue.by_name.get(item.name)
         if known is not None and not known.symint:
-            message = f"`{item.name}` stands in `symint`, and no argument of it is a `SymInt` in {reference.origin}"
+            message = (
+                f"`{item.name}` is listed under `symint`, and no argument of it is a `SymInt` in {reference.origin}"
+            )
             related = declared(reference, item.name)
             place, severity = backend.at(item.name_node), severity_of(reference)
             yield Diagnostic(message, place, related, ops=(item.name,), severity=severity)

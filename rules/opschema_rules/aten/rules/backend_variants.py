@@ -60,8 +60,8 @@ def backend_group_split(backend: BackendFile) -> Iterator[Diagnostic]:
         same = any(other.name == item.name for other in others)
         names = listed(list(dict.fromkeys(other.name for other in others)))
         message = (
-            f"`{item.name}` stands in `autograd`, and {names} in `{others[0].section}`: all variants of an operator stand on "
-            "one side"
+            f"`{item.name}` is listed under `autograd`, and {names} under `{others[0].section}`: list all variants of an "
+            "operator under one of them"
         )
         severity = Severity.ERROR if same else severity_of(backend.reference)
         place, related = backend.at(item.name_node), related_items(backend, others)

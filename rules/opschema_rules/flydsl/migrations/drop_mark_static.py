@@ -183,7 +183,7 @@ def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
     problems = [problem for arg in call.args for problem in effects(tree, arg.value)]
     gone = Span(tree.outer(call.func.value).end, tree.span(call).end)
     if "#" in tree.text[gone.start : gone.end]:
-        problems.append(Problem(gone.start, "a comment stands in what is to go"))
+        problems.append(Problem(gone.start, "there is a comment in what would be removed"))
     if problems:
         raise Refused(problems)
     statement, base = tree.statement(call), _base(call)

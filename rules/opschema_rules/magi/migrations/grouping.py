@@ -95,7 +95,7 @@ class Grouping(msgspec.Struct, frozen=True, dict=True):
         if parent is None or parent.function is not None or parent.cls is not None:
             raise LeftAlone(op.place, "the op is made inside of a function")
         for problem in op.lowering.problems:
-            raise LeftAlone(problem.place, f"the op is not registered as it is: {problem.where} is refused")
+            raise LeftAlone(problem.place, f"the op cannot be registered unchanged: {problem.where} is refused")
         if not op.lowering.complete or op.name is None:
             reason = op.lowering.unknown[0] if op.lowering.unknown else "its name"
             raise LeftAlone(op.place, f"not all of the op is known: {reason}")

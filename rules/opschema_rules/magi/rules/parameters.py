@@ -253,7 +253,7 @@ def closed_values(op: MagiOp) -> Iterator[Diagnostic]:
     if is_sound(op) and is_plain(op):
         for leaf in op.lowering.leaves:
             if len(leaf.path) == 1 and leaf.type is not None and leaf.type.kind == "literal" and leaf.downgraded:
-                message = f"parameter `{leaf.name}` is `{leaf.type}`: this MagiCompiler hands it to torch as it is; take `str`"
+                message = f"parameter `{leaf.name}` is `{leaf.type}`: this MagiCompiler passes it to torch unchanged; use `str`"
                 yield Diagnostic(message, type_place(leaf), registered(op), ops=(op.title,))
 
 

@@ -164,7 +164,7 @@ def _first(task: Task, kernel: Kernel) -> int | str:
         return 0
     kernels = in_order(task)
     if sum(map(_tensors, kernels)) != length or kernels.count(kernel) > 1 or _tensors(kernel) != width(kernel):
-        return f"nothing tells which of the {length} tensors of a task that it shares are its own"
+        return f"it is not known which of the {length} tensors of a task that it shares are its own"
     return sum(map(_tensors, kernels[: kernels.index(kernel)]))
 
 

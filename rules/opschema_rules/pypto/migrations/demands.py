@@ -93,7 +93,7 @@ def _told(program: Program, kernel: Kernel, wish: _Wish) -> Iterator[Demand | Do
     if limit and sum(item is not Direction.SCALAR for item in directions) > limit:
         yield Doubt(kernel, wish.reading.task, f"its task has more tensors than the {limit} that a kernel may have")
     elif wish.indexes is not None and Direction.SCALAR in before:
-        yield Doubt(kernel, wish.reading.task, "its signature has scalars, and nothing tells their `arg_index`")
+        yield Doubt(kernel, wish.reading.task, "its signature has scalars, and their `arg_index` is not known")
     else:
         yield Demand(kernel, directions, wish.indexes)
 
@@ -140,7 +140,7 @@ def _counted(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
     if len(speaking) > 1 or not once:
         return (
             f"the signatures of its task's kernels have {len(reading.claims)} tensors together and the payload "
-            f"{len(slots)}, and nothing tells which kernel is to have which"
+            f"{len(slots)}, and it is not known which kernel gets which"
         )
     return {kernel: _Wish(reading, slots if kernel is once[0] else ()) for kernel in reading.kernels}
 

@@ -106,7 +106,7 @@ def _check_functions(tree: PythonTree, gone: Sequence[Statement]) -> None:
     made = tree.definitions("generate_inputs")
     function = made[0] if len(made) == 1 else None
     if not isinstance(function, cst.FunctionDef) or not _gives_list(tree, function):
-        raise Unclear("nothing tells that `generate_inputs` of `golden.py` gives a list")
+        raise Unclear("it is not certain that `generate_inputs` of `golden.py` returns a list")
 
 
 def _gives_list(tree: PythonTree, function: cst.FunctionDef) -> bool:

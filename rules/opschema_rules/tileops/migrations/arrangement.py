@@ -103,7 +103,7 @@ class Arrangement:
             self._parts[file.path] = take_apart(file)
         except Unfit as unfit:
             line = file.source.position(unfit.place.span.start).line
-            text = f"{file.path} stays as it is: {unfit.reason} (line {line})"
+            text = f"{file.path} is left unchanged: {unfit.reason} (line {line})"
             yield Note(Place(file.path, Span(0, 0)), text, leaves_site=True)
 
     def _blocked(self) -> Iterator[Note]:
@@ -111,7 +111,7 @@ class Arrangement:
         kept = {(entry.file.path, path) for entry, path in self.targets.items() if self._target_of(entry) != path}
         for own, path in sorted(kept):
             if own in self._parts:
-                text = f"entries stay here that would go to {path}, which stays as it is"
+                text = f"entries stay here that would go to {path}, which is left unchanged"
                 yield Note(Place(own, Span(0, 0)), text, leaves_site=True)
 
     def _refuse_repeated(self, file: YamlFile) -> None:

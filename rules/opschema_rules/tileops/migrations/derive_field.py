@@ -70,7 +70,7 @@ def derive_field(draft: Draft, sites: Sequence[Site], options: DeriveField) -> I
         slot = site.subject
         value = derive(slot.entry) if isinstance(slot, Slot) else None
         if not isinstance(slot, Slot) or value is None:
-            yield Note(site.place, f"{site.title} by hand: {source} does not tell it", leaves_site=True)
+            yield Note(site.place, f"{site.title} by hand: {source} does not give it", leaves_site=True)
             continue
         try:
             draft.edit(slot.entry.file.path, value_edits(order, slot, value))

@@ -113,7 +113,7 @@ class InputCode:
         place = Place(ref.file.path, ref.function.span)
         keeping = keep_the_name(self.entries[0].manifest, ref, self.old, frozenset(self.entries))
         if keeping:
-            text = f"`{ref.function.name}()` stays as it is: {names(keeping)} share it and have `{self.old}`"
+            text = f"`{ref.function.name}()` is left unchanged: {names(keeping)} share it and have `{self.old}`"
             notes.append(Note(place, text))
             return False
         try:

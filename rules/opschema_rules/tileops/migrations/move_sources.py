@@ -135,7 +135,9 @@ def _renamed_kernels(manifest: Manifest) -> Iterator[_Move]:
         for key, node in unknown:
             alike = [name for name in classes if name.lower() == node.value.lower()]
             if len(alike) == 1 and node.value not in classes:
-                yield _Move(entry, f"kernel_map.{key.value}", node, Found((alike[0],), "as it is spelled there"))
+                yield _Move(
+                    entry, f"kernel_map.{key.value}", node, Found((alike[0],), "with the case that it has there")
+                )
 
 
 def _kernel_classes(entry: OpEntry) -> set[str]:

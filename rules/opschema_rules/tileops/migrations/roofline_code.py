@@ -44,7 +44,7 @@ class RooflineCode:
         for ref, users in self._functions():
             keeping = [entry.name for entry in users if entry.input(self.old) is not None]
             if keeping and self._mentions(ref):
-                text = f"`{ref.function.name}()` stays as it is: {names(keeping)} share it and have `{self.old}`"
+                text = f"`{ref.function.name}()` is left unchanged: {names(keeping)} share it and have `{self.old}`"
                 yield Note(Place(ref.file.path, ref.function.span), text)
             elif not keeping:
                 yield from self._rename(ref, users)

@@ -61,7 +61,7 @@ def passed_by(entry: OpEntry, bound: BoundRow, carriers: Collection[str]) -> Pas
     known = {name: shape for name, shape in shapes.items() if shape is not None}
     unknown = [f"`{name}`" for name in inputs if name not in known]
     if unknown:
-        return f"the row gives no shape of {', '.join(unknown)}, and no rule tells it"
+        return f"the row gives no shape of {', '.join(unknown)}, and no rule gives it"
     return Passed(bound, known, tuple(omitted))
 
 

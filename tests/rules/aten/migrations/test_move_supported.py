@@ -61,7 +61,7 @@ def test_a_comment_that_heads_others_stays_and_is_noted() -> None:
     done = moved("ops=embedding", "to=autograd")
     expected = BACKEND.replace("  - embedding\n", "").replace("autograd:\n", "autograd:\n  - embedding\n")
     assert done.files[YAML] == expected
-    assert done.notes() == [f"{YAML}:16: this comment stood above `embedding`, which has gone to `autograd`"]
+    assert done.notes() == [f"{YAML}:16: this comment was above `embedding`, which was moved to `autograd`"]
 
 
 def test_a_comment_that_names_its_operator_is_its_own() -> None:
@@ -146,7 +146,7 @@ def test_what_stood_with_a_second_item_is_noted() -> None:
     text = "backend: XLA\ncpp_namespace: a\nsupported:\n  - abs  # slow\nfull_codegen:\n  - abs\n"
     done = moved("ops=abs", "to=full_codegen", text=text)
     assert done.files[YAML] == text.replace("supported:\n  - abs  # slow\n", "supported: []\n")
-    assert done.notes() == [f"{YAML}:4: what stood with an item of `abs` has gone with it: `- abs # slow`"]
+    assert done.notes() == [f"{YAML}:4: what was written beside an item of `abs` was moved with it: `- abs # slow`"]
 
 
 def test_an_item_with_options_goes_with_them_into_another_indentation() -> None:
@@ -261,7 +261,10 @@ def single(name: str) -> str:
             ["ops=cos", "from=suported", "to=symint"],
             "-o from=suported: there is no such list; did you mean `supported`?",
         ),
-        (["ops=cos", "from=autograd", "to=full_codegen"], "-o ops=cos: it stands in `supported`, not in `autograd`"),
+        (
+            ["ops=cos", "from=autograd", "to=full_codegen"],
+            "-o ops=cos: it is listed under `supported`, not under `autograd`",
+        ),
         (["ops=cos", "from=symint", "to=symint"], "it is the list that -o to= names"),
         (["ops=", "to=symint"], "names no operator"),
     ],

@@ -348,7 +348,7 @@ def test_uses_in_other_files_stand_against_it_too() -> None:
         ),
         (
             OP.replace("n: int", "*, eps: float = 0.0, n: int"),
-            "the op is not registered as it is: parameter `n` of `f()` is refused",
+            "the op cannot be registered unchanged: parameter `n` of `f()` is refused",
         ),
         (OP.replace("n: int", "n: Tensor"), "`n` is not a flag, but a tensor or a dataclass"),
         (
@@ -361,7 +361,7 @@ def test_uses_in_other_files_stand_against_it_too() -> None:
         (OP.replace("    return x", "    cfg = n\n    return x"), "f() uses cfg already"),
         (OP.replace("    return x", "    return f(x, n - 1) if n else x"), "the op calls itself here"),
         (OP.replace("x: Tensor, n", "x: Tensor, /, n"), "`x` is positional-only, and the op is called by name"),
-        (OP.replace("(x: Tensor, ", "(x, "), "the op is not registered as it is"),
+        (OP.replace("(x: Tensor, ", "(x, "), "the op cannot be registered unchanged"),
         (OP.replace("\ndef f", "\n@other\ndef f"), "the op is not made by the decorator alone"),
         (OP.replace('"kit::f"', '"kit::f", infer_output_meta_fn=make()'), "its `infer_output_meta_fn` is not known"),
         (

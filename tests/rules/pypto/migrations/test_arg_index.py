@@ -47,7 +47,7 @@ def test_added(body: str, before: list[str], slots: list[str]) -> None:
 @pytest.mark.parametrize(
     ("body", "before", "reason"),
     [
-        (MIXED, ["IN", "IN", ""], "nothing tells which of the 3 tensors of a task that it shares are its own"),
+        (MIXED, ["IN", "IN", ""], "it is not known which of the 3 tensors of a task that it shares are its own"),
         (MIXED + "rt_submit_aiv_task(1, p);\n", ["IN", "IN", "OUT"], "its tasks have its tensors at different places"),
         ("CoreTaskArgs p;\nfill(p);\nMixedKernels m = {0, 1, 1};\nrt_submit_task(m, p);\n", ["IN", "OUT"], "not known"),
         (

@@ -93,7 +93,7 @@ def test_what_is_derived(contract: str, body: str, before: list[str], after: lis
         ("sum", LONGER, "IN, IN", "its tasks add tensors in different ways"),
         ("", "CoreTaskArgs p;\nfill(p);\nrt_submit_aiv_task(0, p);\n", "-", "fill"),
         ("", ALONE + "rt_submit_aiv_task(unknown_id, p);\n", "-", "a kernel that is not known"),
-        ("sum", THREE + "MixedKernels m = {0, 0};\nrt_submit_task(m, p);\n", "IN, IN", "nothing tells which kernel"),
+        ("sum", THREE + "MixedKernels m = {0, 0};\nrt_submit_task(m, p);\n", "IN, IN", "it is not known which kernel"),
     ],
 )
 def test_what_a_person_has_to_say(contract: str, body: str, before: str, reason: str) -> None:

@@ -790,7 +790,7 @@ def test_an_exception_that_cannot_be_followed_is_told(mode: str, condition: str)
     text = changed(VALIDATOR, ("    if names", f"    mode = {mode}\n    {condition}"))
     found = migrated(CLASS + REGISTRATION, **{"scripts/check.py": text})
     assert found.files["scripts/check.py"] == text
-    told = "this tells ops that take no tensor; if it makes an exception for them, take that out"
+    told = "this distinguishes ops that take no tensor; if it makes an exception for them, remove that"
     assert f"scripts/check.py:8: {told}" in found.notes()
 
 

@@ -376,7 +376,7 @@ def test_a_roofline_function_that_other_ops_share_stays() -> None:
     done = renamed(texts, op="ExampleFwdOp")
     assert FORMULAS not in done.texts
     assert done.said == [
-        (FORMULAS, 1, "`example_roofline()` stays as it is: `TwinFwdOp` share it and have `x`"),
+        (FORMULAS, 1, "`example_roofline()` is left unchanged: `TwinFwdOp` share it and have `x`"),
     ]
 
 

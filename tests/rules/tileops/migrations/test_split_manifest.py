@@ -123,7 +123,7 @@ def test_what_names_the_file_or_reads_its_key_is_noted() -> None:
 def test_a_file_that_is_written_otherwise_stays(text: str, reason: str) -> None:
     done = migrate(one_file(text), SPLIT, into="family")
     assert done.texts == {}
-    assert [message for _, _, message in done.said] == [f"{YAML} stays as it is: {reason}"]
+    assert [message for _, _, message in done.said] == [f"{YAML} is left unchanged: {reason}"]
     assert len(done.left) == 1
 
 

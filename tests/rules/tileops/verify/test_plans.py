@@ -162,11 +162,11 @@ def reason(entry: str) -> dict[str, str]:
     [
         (
             "workloads: [{m: 4, dtypes: [float16], label: r}]",
-            "the row gives no shape of `x`, and no rule tells it",
+            "the row gives no shape of `x`, and no rule gives it",
         ),
         (
             "workloads: [{x_shape: [-4], dtypes: [float16], label: r}]",
-            "the row gives no shape of `x`, and no rule tells it",
+            "the row gives no shape of `x`, and no rule gives it",
         ),
         ("workloads: [{x_shape: [4], x_shape: [5], dtypes: [float16], label: r}]", "the row gives `x_shape` twice"),
         (

@@ -44,7 +44,8 @@ def drop_exceptions(draft: Draft, workbench: Workbench, manifest: Manifest, gone
                 yield from _exempting(draft, workbench, manifest, found)
         for body, test in unguarding(manifest.program, validator.file):
             yield Note(
-                body.at(test), "this tells ops that take no tensor; if it makes an exception for them, take that out"
+                body.at(test),
+                "this distinguishes ops that take no tensor; if it makes an exception for them, remove that",
             )
 
 
