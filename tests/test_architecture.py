@@ -316,6 +316,8 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
             "opschema_cli/verify/worker.py": 4,  # the op that is surveyed, imported and run, and the recipes
             "opschema_cli/verify/runner.py": 1,  # an op that is asked for a gradient, in a worker
             "opschema_cli/verify/acceptance.py": 1,  # a fake kernel that a search calls, in a worker
+            "opschema_cli/verify/compilation.py": 1,  # an operator that is compiled, in a worker
+            "opschema_cli/verify/gradients.py": 2,  # an operator that is called in float64, and its formula, in a worker
             "opschema_cli/verify/methods.py": 1,  # a method of an op, in a worker
             "opschema_cli/verify/operators.py": 2,  # a fake kernel, and torch's own tests of an operator, in a worker
         }

@@ -68,8 +68,11 @@ class Process(Protocol):
 ALWAYS = ("torch._inductor.config",)
 """Modules that ``torch.use_deterministic_algorithms`` imports."""
 
-OPCHECK = ("torch.testing._internal.optests", "torch._dynamo", "torch._functorch.aot_autograd")
-"""Modules that torch's tests of an operator import on first use; together they take as long as torch itself."""
+OPCHECK = (
+    *("torch.testing._internal.optests", "torch._dynamo", "torch._functorch.aot_autograd"),
+    *("torch._dynamo.backends.inductor", "torch._dynamo.repro.after_dynamo"),
+)
+"""Modules that torch's tests of an operator and ``torch.compile`` import on first use: together as long as torch itself."""
 
 
 def available() -> bool:

@@ -192,7 +192,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 COMPARATIVE = frozenset({"denormals", "kept-output", "memory", "state", "zero-sign"})
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
-NOTED = frozenset({"layout", "overflow"})
+NOTED = frozenset({"compile-skipped", "gradient-skipped", "layout", "overflow"})
 """Checks whose findings are reported where only after has them, and never fail."""
 
 UNSTABLE = frozenset({"changes-with-history", "poison", "second-device"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import torch
@@ -19,11 +19,14 @@ from torch._subclasses.fake_tensor import (
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from opschema_cli.verify.compilation import compilation_faults
 from opschema_cli.verify.devices import out_of_memory
+from opschema_cli.verify.gradients import gradient_faults
 from opschema_cli.verify.loading import described, passes
-from opschema_cli.verify.model import Finding
 
 Key = tuple[str, str]
+Depth = Literal["fake", "opcheck", "all"]
+"""How much is checked of a call: its fake; torch's own tests too; also compilation and gradients."""
 
 _NO_FAKE = "no fake impl registered"
 _TESTS = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
@@ -79,10 +82,19 @@ def recorded(names: Collection[str]) -> Iterator[list[OperatorCall]]:
         yield calls
 
 
-def findings(call: OperatorCall, side: str, root: str, *, opcheck: bool) -> list[Finding]:
-    """Faults of an operator that this call shows: ``fake-...``, and with ``opcheck`` also ``opcheck-...``."""
-    found = [*_fake(call, root), *(_opcheck(call, root) if opcheck and _checkable(call) else ())]
-    return [Finding(check=check, side=side, about=call.name, message=message) for check, message in found]
+def faults(call: OperatorCall, root: str, depth: Depth, *, exact_gradient: bool = True) -> Iterator[tuple[str, str]]:
+    """Faults of an operator that this call shows, each with its check: ``fake-...``, ``opcheck-...``, ``compile``, ``gradient``."""
+    fake = list(_fake(call, root))
+    yield from fake
+    if depth == "fake" or not _checkable(call):
+        return
+    is_missing = any(check == "fake-missing" for check, _ in fake)
+    yield from _opcheck(call, root, _TESTS[:1] if is_missing else _TESTS)
+    if depth == "all":
+        if not fake:
+            yield from compilation_faults(call.operator, call.args, call.kwargs, root)
+        if exact_gradient:
+            yield from gradient_faults(call.operator, call.args, call.kwargs)
 
 
 def _fake(call: OperatorCall, root: str) -> Iterator[tuple[str, str]]:
@@ -135,9 +147,9 @@ def _checkable(call: OperatorCall) -> bool:
     )
 
 
-def _opcheck(call: OperatorCall, root: str) -> Iterator[tuple[str, str]]:
+def _opcheck(call: OperatorCall, root: str, tests: Sequence[str]) -> Iterator[tuple[str, str]]:
     try:
-        results = torch.library.opcheck(call.operator, call.args, call.kwargs, test_utils=_TESTS, raise_exception=False)
+        results = torch.library.opcheck(call.operator, call.args, call.kwargs, test_utils=tests, raise_exception=False)
     except Exception as error:
         if out_of_memory(error):
             raise

@@ -64,6 +64,9 @@ class Recipe:
     deterministic: bool = True
     """False for an op that may give other bits in each call (atomics): its spread is measured instead."""
 
+    exact_gradient: bool = True
+    """False for an op whose autograd formula is not its derivative, on purpose: a straight-through estimator, say."""
+
     calls: Mapping[str, Mapping[str, object]] = {}
     """Calls of an operator of torch.library, by their labels: the arguments by name, :func:`tensor` for tensors."""
 

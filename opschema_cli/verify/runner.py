@@ -6,7 +6,6 @@ import inspect
 import os
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from opschema_cli.verify import methods, operators
+from opschema_cli.verify import methods
 from opschema_cli.verify.binding import bind, call_signature, for_call, for_constructor
 from opschema_cli.verify.checks import (
     changed,
@@ -35,6 +34,7 @@ from opschema_cli.verify.inputs import dtype_of, place
 from opschema_cli.verify.loading import RefusedError, described, passes
 from opschema_cli.verify.memory import MEASURABLE, memory_kept
 from opschema_cli.verify.model import Cell, Finding, Ran, Returned
+from opschema_cli.verify.operator_checks import OperatorChecks
 from opschema_cli.verify.params import listed, typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
@@ -49,9 +49,6 @@ Op = Callable[..., object]
 
 _OTHER_SEED = 1000
 _SPREAD_CALLS = 8
-_OPCHECKS = 4
-"""Calls of an operator on which torch's own tests are run, which take some 150 ms each; its fake is compared in all."""
-
 _ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """Errors of an op that refuses the device or layout of tensors."""
 
@@ -68,8 +65,7 @@ class Runner:
         self._constructor = inspect.signature(kind) if isinstance(kind, type) else Signature()
         self._ops: dict[str, Op] = {}
         self._digests: dict[str, dict[str, str]] = {}
-        self._checked: set[operators.Key] = set()
-        self._opchecks = Counter[str]()
+        self._operator_checks = OperatorChecks(load.side, self.root, recipe)
         self._weighed = SANITIZED in os.environ  # it holds back what is freed
 
     def run(self, request: Run) -> Ran:
@@ -192,7 +188,8 @@ class Runner:
                 reports = self._with_grads(cell, device, call, drawn, reports)
                 findings += self._kept(cell, device, outputs_of, outputs, first)
                 findings += self._memory(cell, device, outputs_of, outputs, drawn)
-                findings += self._operators(op, cell, device, outputs_of, drawn)
+                names = self._operator_names(op)
+                findings += self._operator_checks.findings(names, cell, partial(call_on, device, outputs_of, drawn))
             findings += methods.findings(op, cell.call, tensors, outputs, self._side, self._load.target.root)
             findings += self._on_second_device(cell, device, drawn, first) if not varies else []
         return Ran(
@@ -327,29 +324,6 @@ class Runner:
         found = getattr(op, self._load.target.operators_attribute or "__none__", ())
         live = found if isinstance(found, list | tuple | set | frozenset) else ()
         return {*self._load.target.operators, *(name for name in live if isinstance(name, str))}
-
-    def _operators(
-        self,
-        op: Op,
-        cell: Cell,
-        device: str,
-        function: Callable[[dict[str, Tensor]], dict[str, Tensor]],
-        drawn: Mapping[str, Tensor],
-    ) -> list[Finding]:
-        """The torch.library operators that the call runs, against their fakes and torch's own tests."""
-        names = self._operator_names(op)
-        if not names or cell.again:
-            return []
-        with operators.recorded(names) as calls:
-            call_on(device, function, drawn)
-        found: list[Finding] = []
-        for call in calls:
-            if call.key not in self._checked:
-                self._checked.add(call.key)
-                ordinary = cell.values == "normal" and self._opchecks[call.name] < _OPCHECKS
-                self._opchecks[call.name] += ordinary
-                found += operators.findings(call, self._side, self._load.target.root, opcheck=ordinary)
-        return found
 
     def _on_second_device(
         self, cell: Cell, device: str, drawn: Mapping[str, Tensor], first: Mapping[str, Tensor]
