@@ -61,7 +61,7 @@ def test_the_last_line_of_a_killed_run_may_be_half(tmp_path: Path) -> None:
     [
         ("", "empty"),
         ("rubbish\n", "is not a result"),
-        ('{"kind":"cell","id":"a","op":"a","verdict":"unchanged","device":"cpu"}\n', "what was to be run is missing"),
+        ('{"kind":"cell","id":"a","op":"a","verdict":"unchanged","device":"cpu"}\n', "the header line is missing"),
         ('{"kind":"cell","id":"a","op":"a","verdict":"green","device":"cpu"}\n{}\n', "is not a result"),
     ],
 )
