@@ -106,9 +106,9 @@ def _closure(
     machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
     body = function.body
-    told = _told(machine, body)
-    if told is not None:
-        found = told(Call(machine, tuple(positional), keywords))
+    by_dialect = _by_dialect(machine, body)
+    if by_dialect is not None:
+        found = by_dialect(Call(machine, tuple(positional), keywords))
         if found is not NOT_KNOWN:
             return found
     if body.function is None or not body.statements:
@@ -146,9 +146,9 @@ def _result(machine: Machine, scope: Environment) -> object:
     return machine.stop("a `yield` inside an expression")
 
 
-def _told(machine: Machine, body: Body) -> ExternalFunction | None:
+def _by_dialect(machine: Machine, body: Body) -> ExternalFunction | None:
     """The function of a dialect that computes the calls of a function of the workspace."""
-    known = machine.shared.told
+    known = machine.shared.by_dialect
     if body not in known:
         dialects = [item for item in machine.dialects if item.reads_own]
         name = _full_name(machine, body) if dialects else ""

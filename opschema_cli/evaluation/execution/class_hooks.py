@@ -21,13 +21,13 @@ def made_member(machine: Machine, cls: ClassValue, name: str) -> object:
     hooks = {ref: _own_hook(ref) for ref in lineage}
     silent = [hook for hook in hooks.values() if hook is not None and not _may_write(machine, hook, name)]
     bodies = [body for body in map(machine.evaluator.bodies.function, silent) if body is not None]
-    told = {body: machine.shared.told.get(body) for body in bodies}
-    machine.shared.told.update(dict.fromkeys(bodies, _nothing))
+    by_dialect = {body: machine.shared.by_dialect.get(body) for body in bodies}
+    machine.shared.by_dialect.update(dict.fromkeys(bodies, _nothing))
     try:
         for ref in reversed(lineage):
             _make(machine, ref, name, {key: hook for key, hook in hooks.items() if hook not in silent})
     finally:
-        machine.shared.told.update(told)
+        machine.shared.by_dialect.update(by_dialect)
     return machine.class_attributes.get((cls.ref.key, name), ABSENT)
 
 

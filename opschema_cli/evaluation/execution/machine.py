@@ -40,7 +40,7 @@ class Shared(msgspec.Struct):
     """State that the executions of one tree share."""
 
     names: dict[Body, Names] = msgspec.field(default_factory=dict)
-    told: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
+    by_dialect: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
     """The functions of dialects that compute calls of functions of the tree."""
     constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
     """Values of modules' names that cannot change."""

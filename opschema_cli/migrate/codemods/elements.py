@@ -21,7 +21,7 @@ class _Element(msgspec.Struct, frozen=True):
     start: int
     end: int
     comma_end: int | None
-    gone: bool
+    removed: bool
 
     @property
     def last(self) -> int:
@@ -29,20 +29,20 @@ class _Element(msgspec.Struct, frozen=True):
 
 
 def drop_elements(
-    tree: PythonTree, elements: Sequence[WithComma], gone: Collection[int], *, singleton_comma: bool = False
+    tree: PythonTree, elements: Sequence[WithComma], removed: Collection[int], *, singleton_comma: bool = False
 ) -> list[Edit]:
-    """The edits that take out the elements at the indexes in ``gone``.
+    """The edits that take out the elements at the indexes in ``removed``.
 
     One on lines of its own goes with them, its trailing comment and the comments right above it. Whether the list ends with
     a comma stays as it was, but with ``singleton_comma`` (a tuple) an only element keeps one.
     """
-    items = [_element(tree, node, index in gone) for index, node in enumerate(elements)]
-    if all(item.gone for item in items):
+    items = [_element(tree, node, index in removed) for index, node in enumerate(elements)]
+    if all(item.removed for item in items):
         return [Edit(_all(tree, Span(items[0].start, items[-1].last)), "")]
-    keep_comma = singleton_comma and sum(not item.gone for item in items) == 1
+    keep_comma = singleton_comma and sum(not item.removed for item in items) == 1
     edits: list[Edit] = []
     at = 0
-    for is_gone, run in groupby(items, key=lambda item: item.gone):
+    for is_gone, run in groupby(items, key=lambda item: item.removed):
         first, at = at, at + len(list(run))
         if is_gone:
             edits += _run(tree, items, first, at, keep_comma=keep_comma)
@@ -61,12 +61,12 @@ def element_span(tree: PythonTree, node: cst.CSTNode) -> Span:
     return Span(start, end)
 
 
-def _element(tree: PythonTree, node: WithComma, gone: bool) -> _Element:
+def _element(tree: PythonTree, node: WithComma, removed: bool) -> _Element:
     start, end = element_span(tree, node)
     if isinstance(node, cst.ParamStar | cst.ParamSlash):
         end = start + 1
     comma = node.comma
-    return _Element(start, end, tree.span(comma).end if isinstance(comma, cst.Comma) else None, gone)
+    return _Element(start, end, tree.span(comma).end if isinstance(comma, cst.Comma) else None, removed)
 
 
 def _all(tree: PythonTree, span: Span) -> Span:

@@ -40,28 +40,28 @@ class _Item(msgspec.Struct, frozen=True):
     rank: int = 0
     simple: bool = False
     stays: bool = False
-    gone: bool = False
+    dropped: bool = False
 
 
 def removals(tree: PythonTree, removed: Collection[Statement]) -> list[Edit]:
     """The edits that take out statements."""
-    gone = {id(statement) for statement in removed}
-    outermost = [item for item in removed if not any(id(above) in gone for above in tree.ancestors(item))]
+    dropped = {id(statement) for statement in removed}
+    outermost = [item for item in removed if not any(id(above) in dropped for above in tree.ancestors(item))]
     homes = {id(home): home for statement in outermost if (home := tree.parent(statement)) is not None}
     blocks: dict[int, cst.CSTNode] = {}
     edits: list[Edit] = []
     for home in homes.values():
-        if isinstance(home, cst.SimpleStatementLine) and not all(id(part) in gone for part in home.body):
-            edits += _parts(tree, home.body, gone)
+        if isinstance(home, cst.SimpleStatementLine) and not all(id(part) in dropped for part in home.body):
+            edits += _parts(tree, home.body, dropped)
         elif isinstance(home, cst.SimpleStatementSuite):
-            edits += _one_line(tree, home, gone)
+            edits += _one_line(tree, home, dropped)
         else:
             block = tree.parent(home) if isinstance(home, cst.SimpleStatementLine) else home
             if block is not None:
                 blocks[id(block)] = block
     for block in blocks.values():
         if isinstance(block, cst.Module | cst.IndentedBlock):
-            edits += _block(tree, block, gone)
+            edits += _block(tree, block, dropped)
     return edits
 
 
@@ -76,19 +76,19 @@ def delete_lines(tree: PythonTree, start: int, end: int) -> Edit:
 # Statements joined by semicolons
 
 
-def _one_line(tree: PythonTree, suite: cst.SimpleStatementSuite, gone: Collection[int]) -> list[Edit]:
-    if all(id(part) in gone for part in suite.body):
+def _one_line(tree: PythonTree, suite: cst.SimpleStatementSuite, dropped: Collection[int]) -> list[Edit]:
+    if all(id(part) in dropped for part in suite.body):
         return _pass_for(Span(tree.span(suite.body[0]).start, tree.span(suite.body[-1]).end))
-    return _parts(tree, suite.body, gone)
+    return _parts(tree, suite.body, dropped)
 
 
-def _parts(tree: PythonTree, body: Sequence[cst.BaseSmallStatement], gone: Collection[int]) -> list[Edit]:
+def _parts(tree: PythonTree, body: Sequence[cst.BaseSmallStatement], dropped: Collection[int]) -> list[Edit]:
     edits = [
         Edit(Span(tree.span(part).start, tree.span(after).start), "")
         for part, after in pairwise(body)
-        if id(part) in gone
+        if id(part) in dropped
     ]
-    last = max(index for index, part in enumerate(body) if id(part) not in gone)
+    last = max(index for index, part in enumerate(body) if id(part) not in dropped)
     if last < len(body) - 1:
         edits = [edit for edit in edits if edit.span.end <= tree.span(body[last]).start]
         edits.append(Edit(Span(tree.span(body[last]).end, tree.span(body[-1]).end), ""))
@@ -98,20 +98,20 @@ def _parts(tree: PythonTree, body: Sequence[cst.BaseSmallStatement], gone: Colle
 # Entire lines
 
 
-def _block(tree: PythonTree, block: cst.Module | cst.IndentedBlock, gone: Collection[int]) -> list[Edit]:
+def _block(tree: PythonTree, block: cst.Module | cst.IndentedBlock, dropped: Collection[int]) -> list[Edit]:
     start = 0 if isinstance(block, cst.Module) else tree.line_end(tree.span(block.header).start)
-    items = _headed(list(_items(tree, block, start, gone)))
+    items = _headed(list(_items(tree, block, start, dropped)))
     edits: list[Edit] = []
-    if isinstance(block, cst.IndentedBlock) and all(item.gone for item in items if item.code is not None):
+    if isinstance(block, cst.IndentedBlock) and all(item.dropped for item in items if item.code is not None):
         at = next(index for index, item in enumerate(items) if item.code is not None)
         edits = _passed(tree, items[at])
-        items[at] = replace(items[at], gone=False)
+        items[at] = replace(items[at], dropped=False)
     return [*edits, *_runs(tree, items, start)]
 
 
 def _runs(tree: PythonTree, items: Sequence[_Item], start: int) -> Iterator[Edit]:
     at = 0
-    for is_gone, run in groupby(items, key=lambda item: item.gone):
+    for is_gone, run in groupby(items, key=lambda item: item.dropped):
         first, at = at, at + len(list(run))
         if not is_gone:
             continue
@@ -137,7 +137,7 @@ def _pass_for(span: Span) -> list[Edit]:
 
 
 def _items(
-    tree: PythonTree, block: cst.Module | cst.IndentedBlock, start: int, gone: Collection[int]
+    tree: PythonTree, block: cst.Module | cst.IndentedBlock, start: int, dropped: Collection[int]
 ) -> Iterator[_Item]:
     at = start
     for statement in block.body:
@@ -150,10 +150,10 @@ def _items(
         simple = isinstance(statement, cst.SimpleStatementLine)
         at = _bottom(tree, outer, simple=simple)
         parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
-        is_gone = all(id(part) in gone for part in parts)
+        is_gone = all(id(part) in dropped for part in parts)
         begin = attached.start if own and attached is not None else top
         straight = simple or isinstance(statement, cst.For | cst.If | cst.With | cst.Try | cst.While)
-        yield _Item(begin, at, outer.start, simple=straight, gone=is_gone)
+        yield _Item(begin, at, outer.start, simple=straight, dropped=is_gone)
     yield from _comments(tree, at, _tail(tree, block, at))
 
 
@@ -218,12 +218,14 @@ def _tail(tree: PythonTree, block: cst.Module | cst.IndentedBlock, at: int) -> i
 
 def _headed(items: list[_Item]) -> list[_Item]:
     """The items, with section comments gone where all that they head is."""
-    return [replace(item, gone=_heads_nothing(items, index)) if item.rank else item for index, item in enumerate(items)]
+    return [
+        replace(item, dropped=_heads_nothing(items, index)) if item.rank else item for index, item in enumerate(items)
+    ]
 
 
 def _heads_nothing(items: Sequence[_Item], index: int) -> bool:
     headed = [item for item in _section(items, index) if item.code is not None]
-    return bool(headed) and all(item.gone for item in headed)
+    return bool(headed) and all(item.dropped for item in headed)
 
 
 def _section(items: Sequence[_Item], index: int) -> Iterator[_Item]:

@@ -76,8 +76,8 @@ def make_stubs(project: Project, options: AtenOptions, request: StubRequest) -> 
             raise StubsRefused(f"{generator} refuses {request.source}{line_of(backend, said)}: {said}")
         texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(output.iterdir()) if path.is_file()}
     prefix = "" if folder == "." else f"{folder}/"
-    gone = dict.fromkeys(name for name in _names(backend.name) if _is_stub(project, f"{prefix}{name}"))
-    return Stubs({f"{prefix}{name}": text for name, text in {**gone, **texts}.items()}, generator)
+    removed = dict.fromkeys(name for name in _names(backend.name) if _is_stub(project, f"{prefix}{name}"))
+    return Stubs({f"{prefix}{name}": text for name, text in {**removed, **texts}.items()}, generator)
 
 
 def line_of(backend: BackendFile, said: str) -> str:

@@ -76,7 +76,7 @@ class _Counted:
         can = self.node.kind in _COUNTED or self.items is not None
         if not can or self.node.span.start in effort.endless or effort.wasted > MAX_WASTED:
             return []
-        kept, gone, left = walk.notes.cut(mark), walk.frame.cut(self.exits), effort.left
+        kept, removed, left = walk.notes.cut(mark), walk.frame.cut(self.exits), effort.left
         walk.turns.append(self.turn)
         walk.loops += not _is_single(self.node)
         counted = self._turns(state.copy(), effort.left - effort.left // 4)
@@ -89,7 +89,7 @@ class _Counted:
             walk.notes.cut(mark)
             walk.notes.paste(kept)
             walk.frame.cut(self.exits)
-            walk.frame.paste(gone)
+            walk.frame.paste(removed)
             return []
         walk.notes.join_turns(mark)
         for end in self.ends:

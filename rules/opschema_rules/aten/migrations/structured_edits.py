@@ -74,6 +74,6 @@ def _drop(entry: NativeEntry, dropped: Sequence[DispatchItem]) -> list[Edit]:
 
 def _left(keys: str, dropped: Sequence[DispatchItem]) -> str:
     """The rest of a key that lists several with commas."""
-    gone = {item.key for item in dropped}
+    removed = {item.key for item in dropped}
     kept = [key.strip() for key in keys.split(",")]
-    return keys if not gone.intersection(kept) else ", ".join(key for key in kept if key not in gone)
+    return keys if not removed.intersection(kept) else ", ".join(key for key in kept if key not in removed)

@@ -142,11 +142,11 @@ def _apply(draft: Draft, port: _Port, options: StructuredPort, uses: Counter[str
     """
     out, group = port.group.variants["out"], port.group
     edits = set_structured(out, options.inherits)
-    gone: list[DispatchItem] = []
+    removed: list[DispatchItem] = []
     notes: list[Note] = []
     for entry in _delegates(group):
         items = dropped_items(port.native, entry, options.keep)
-        gone += items
+        removed += items
         own = delegate_edits(entry, _name(out), items)
         edits += own
         lost = lost_comments(entry.file, own)
@@ -155,7 +155,7 @@ def _apply(draft: Draft, port: _Port, options: StructuredPort, uses: Counter[str
         if text:
             notes.append(Note(entry.place, text))
     draft.edit(out.file.path, edits)
-    return [Note(out.place, _in_cpp(port, gone, uses)), *notes]
+    return [Note(out.place, _in_cpp(port, removed, uses)), *notes]
 
 
 def _changed(port: _Port, entry: NativeEntry, items: Sequence[DispatchItem]) -> str:
@@ -169,13 +169,13 @@ def _changed(port: _Port, entry: NativeEntry, items: Sequence[DispatchItem]) -> 
     return ""
 
 
-def _in_cpp(port: _Port, gone: Sequence[DispatchItem], uses: Counter[str]) -> str:
+def _in_cpp(port: _Port, removed: Sequence[DispatchItem], uses: Counter[str]) -> str:
     """Edits to make in C++, and kernels that no entry uses any more."""
     functional, out = port.group.variants["functional"], port.group.variants["out"]
     base, _, overload = _name(functional).partition(".")
     meta = f"TORCH_META_FUNC2({base}, {overload})" if overload else f"TORCH_META_FUNC({base})"
-    uses.subtract(item.kernel for item in gone)
-    unused = sorted({item.kernel for item in gone if not uses[item.kernel]})
+    uses.subtract(item.kernel for item in removed)
+    unused = sorted({item.kernel for item in removed if not uses[item.kernel]})
     kernels = [f"TORCH_IMPL_FUNC({name})" for name in outs_of(port.native, out)]
     text = f"write {listed([meta, *kernels])} in C++"
     return f"{text}; {listed(unused)} may go there" if unused else text

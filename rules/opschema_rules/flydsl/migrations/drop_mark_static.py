@@ -181,9 +181,9 @@ def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
     tree = rewrite.tree
     assert isinstance(call.func, cst.Attribute)
     problems = [problem for arg in call.args for problem in effects(tree, arg.value)]
-    gone = Span(tree.outer(call.func.value).end, tree.span(call).end)
-    if "#" in tree.text[gone.start : gone.end]:
-        problems.append(Problem(gone.start, "there is a comment in what would be removed"))
+    removed = Span(tree.outer(call.func.value).end, tree.span(call).end)
+    if "#" in tree.text[removed.start : removed.end]:
+        problems.append(Problem(removed.start, "there is a comment in what would be removed"))
     if problems:
         raise Refused(problems)
     statement, base = tree.statement(call), _base(call)
@@ -191,7 +191,7 @@ def _drop_call(rewrite: Rewrite, call: cst.Call) -> None:
         if not rewrite.is_gone(statement):
             rewrite.remove(statement)
     else:
-        rewrite.replace(gone, "")
+        rewrite.replace(removed, "")
 
 
 def _base(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -211,10 +211,10 @@ def _only_marks(statement: cst.CSTNode, base: cst.Name) -> bool:
     return False
 
 
-def _drop_imports(rewrite: Rewrite, gone: cst.CSTNode) -> None:
+def _drop_imports(rewrite: Rewrite, removed: cst.CSTNode) -> None:
     """Drop the imports that only removed code used."""
     tree = rewrite.tree
-    names = dict.fromkeys(node.value for node in tree.walk(gone) if isinstance(node, cst.Name))
+    names = dict.fromkeys(node.value for node in tree.walk(removed) if isinstance(node, cst.Name))
     drop_imports(rewrite, unused_imports(rewrite, names))
 
 

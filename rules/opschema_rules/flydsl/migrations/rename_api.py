@@ -187,10 +187,10 @@ def _reads(tree: PythonTree, name: str) -> list[cst.Name]:
 def _mentions(draft: Draft, done: Sequence[ApiUse], own: Collection[str]) -> Iterator[Note]:
     """Remaining mentions of old names: in texts of the changed files; for removed names, in all other files too."""
     changed = {use.path for use in done}
-    gone = {use.row.word for use in done if use.row.removed}
+    dropped = {use.row.word for use in done if use.row.removed}
     for word in sorted({use.row.word for use in done}):
         paths = [source.path for source in texts_with(draft.project, {word}) if source.path not in own]
-        paths = [path for path in paths if path in changed or word in gone]
+        paths = [path for path in paths if path in changed or word in dropped]
         for found in mentions(draft.project, [word], paths):
             if not is_python(found.place.path) or not _is_code(draft, found.place):
                 yield Note(found.place, f"`{word}` is still mentioned here")

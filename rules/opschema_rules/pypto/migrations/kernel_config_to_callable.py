@@ -136,9 +136,9 @@ def kernel_config_to_callable(draft: Draft, sites: Sequence[Site], options: ToCa
     after = draft.settle()
     for test in done:
         yield from _notes(after, test, harness)
-    gone = {path: test.target for test in done for path in (test.program.file.path, test.golden_path)}
-    for place, path in Mentions.of(after).of_files(gone):
-        yield Note(place, f"`{path}` is still mentioned here; it is `{gone[path]}` now")
+    removed = {path: test.target for test in done for path in (test.program.file.path, test.golden_path)}
+    for place, path in Mentions.of(after).of_files(removed):
+        yield Note(place, f"`{path}` is still mentioned here; it is `{removed[path]}` now")
 
 
 class _Test(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Golden(msgspec.Struct, frozen=True):
-    """The settings in a ``golden.py``; ``gone`` are the statements that set them, ``unused`` the names that only these
+    """The settings in a ``golden.py``; ``removed`` are the statements that set them, ``unused`` the names that only these
     use.
     """
 
@@ -36,7 +36,7 @@ class Golden(msgspec.Struct, frozen=True):
     cases_comments: tuple[str, ...]
     tolerances: Mapping[str, str]
     outputs: int | None
-    gone: Sequence[Statement]
+    removed: Sequence[Statement]
     unused: Sequence[str]
 
 
@@ -56,9 +56,9 @@ def read_golden(tree: PythonTree) -> Golden:
     script = [item for item in statements if isinstance(item, cst.If)]
     if len(script) > 1 or not all(_runs(tree, item) for item in script):
         raise Unclear("`golden.py` does more than to define its functions when it runs")
-    gone: list[Statement] = [*values.values(), *script]
+    removed: list[Statement] = [*values.values(), *script]
     _check_names(tree, values, script)
-    _check_functions(tree, gone)
+    _check_functions(tree, removed)
     outputs = values["__outputs__"].value if "__outputs__" in values else None
     listed = isinstance(outputs, cst.List | cst.Tuple)
     return Golden(
@@ -67,7 +67,7 @@ def read_golden(tree: PythonTree) -> Golden:
         cases_comments=_above(tree, values.get("ALL_CASES")),
         tolerances={name: _text(tree, item.value) for name, item in values.items() if name in _TOLERANCES},
         outputs=len(outputs.elements) if listed and isinstance(outputs, cst.List | cst.Tuple) else None,
-        gone=gone,
+        removed=removed,
         unused=[_RUNS] if script else [],
     )
 
@@ -95,9 +95,9 @@ def _outside(tree: PythonTree, node: cst.CSTNode, statements: Sequence[Statement
     return not any(start <= at < end for start, end in map(tree.outer, statements))
 
 
-def _check_functions(tree: PythonTree, gone: Sequence[Statement]) -> None:
+def _check_functions(tree: PythonTree, removed: Sequence[Statement]) -> None:
     """Check that the functions are called with what they need, and give what a scene test takes."""
-    if any(_outside(tree, node, gone) for node in tree.strings("name")):
+    if any(_outside(tree, node, removed) for node in tree.strings("name")):
         raise Unclear("the code of `golden.py` may ask for the name of its case")
     if tree.names("numpy") or tree.names("np"):
         raise Unclear("`golden.py` may give arrays of numpy")

@@ -95,7 +95,7 @@ def scene_text(config: Config, golden: Golden, harness: Harness, name: str, plat
     if taken := sorted(item for item in needed if _is_taken(tree, item)):
         raise Unclear(f"`golden.py` has a `{taken[0]}` of its own")
     rewrite = Rewrite(tree)
-    rewrite.remove(*golden.gone)
+    rewrite.remove(*golden.removed)
     drop_imports(rewrite, unused_imports(rewrite, golden.unused))
     at = _behind_imports(tree)
     gap = "" if _imported(tree) else "\n"

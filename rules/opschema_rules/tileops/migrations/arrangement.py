@@ -84,16 +84,16 @@ class Arrangement:
                 yield from self._take(file)
         yield from self._blocked()
         before = _contents(self.draft)
-        gone = [path for path in self._parts if self._is_empty(path)]
+        removed = [path for path in self._parts if self._is_empty(path)]
         for path, parts in self._parts.items():
-            self._distribute(path, parts, path in gone)
-        self._write(gone)
+            self._distribute(path, parts, path in removed)
+        self._write(removed)
         self.draft.settle()
         after = _contents(self.draft)
         lost = [name for name, data in before.items() if name not in after or after[name] != data]
         if lost or len(after) != len(before):
             raise DraftError(f"{lost[0] if lost else 'an entry'} would not be read as it was from its new file")
-        yield from self._mentions(gone)
+        yield from self._mentions(removed)
 
     def _take(self, file: YamlFile) -> Iterator[Note]:
         """Take a file apart; a note where that cannot be done."""
@@ -145,7 +145,7 @@ class Arrangement:
     def _is_empty(self, path: str) -> bool:
         return all(self._target_of(entry) != path for entry in self.manifest.entries)
 
-    def _distribute(self, path: str, parts: Parts, gone: bool) -> None:
+    def _distribute(self, path: str, parts: Parts, removed: bool) -> None:
         """Hand a file's entries to their targets; the first takes the head of a file that goes along."""
         entries = self._entries(path)
         for number, (entry, chunk) in enumerate(zip(entries, parts.chunks, strict=True)):
@@ -154,9 +154,9 @@ class Arrangement:
             if target == path:
                 result.kept.append(chunk)
                 continue
-            if gone and number == 0 and target not in self._parts and not result.added:
+            if removed and number == 0 and target not in self._parts and not result.added:
                 result.parts = replace(result.parts, head=parts.head)
-            elif gone and number == 0:
+            elif removed and number == 0:
                 chunk = replace(chunk, head=parts.head)
             result.added.append((chunk, parts.layout))
 
@@ -167,7 +167,7 @@ class Arrangement:
             self._result[path] = _Target(parts, layout, [], [])
         return self._result[path]
 
-    def _write(self, gone: Sequence[str]) -> None:
+    def _write(self, removed: Sequence[str]) -> None:
         for path, target in self._result.items():
             text = put_together(target.parts, target.layout, target.kept, target.added)
             if path not in self._parts:
@@ -175,12 +175,12 @@ class Arrangement:
             elif text != target.parts.text:
                 old = self.draft.text(path)
                 self.draft.edit(path, [_difference(old, text)])
-        for path in gone:
+        for path in removed:
             self.draft.delete(path)
 
-    def _mentions(self, gone: Sequence[str]) -> Iterator[Note]:
+    def _mentions(self, removed: Sequence[str]) -> Iterator[Note]:
         """Mentions of files that were removed, or of a key that the files no longer have."""
-        for path in gone:
+        for path in removed:
             name = path.rpartition("/")[2]
             for source in texts_with(self.draft.project, [name]):
                 span = next(occurrences(source.text, name), None)

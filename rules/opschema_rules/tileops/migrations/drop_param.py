@@ -165,10 +165,10 @@ def _rewritten(entries: Sequence[OpEntry], site: Site, drop: _Drop, options: Dro
         LeftAlone: a part of it cannot be edited.
     """
     entry = drop.entry
-    gone = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
+    dropped = [slot for name in drop.names for slot in slots(entry, ("signature", "params", name))]
     try:
         edits, notes = _edits(drop, options)
-        edits += field_edits(entries, gone)
+        edits += field_edits(entries, dropped)
         apply_edits(entry.file.source.text, edits)
     except ValueError as error:
         raise LeftAlone(site.place, f"{site.title} by hand: {error}") from None

@@ -42,8 +42,8 @@ class Leftover:
     @cached_property
     def removed(self) -> list[int]:
         """The rules that name the parameters alone, where nothing else speaks of these."""
-        gone = self.names - self.sizes - self.related
-        return [rule.index for rule, _, names in self._rules if names and names <= gone]
+        dropped = self.names - self.sizes - self.related
+        return [rule.index for rule, _, names in self._rules if names and names <= dropped]
 
     @cached_property
     def known(self) -> frozenset[str]:

@@ -39,8 +39,8 @@ class ParamTexts:
         """
         for _, node, text in static_dims(self.entry):
             self._fold_static_dim(node, text)
-        gone = [rule.index for rule in self.entry.shape_rules if self._fold_rule(rule.node, rule.text)]
-        self.edits += rules_removed(self.entry, gone)
+        removed = [rule.index for rule in self.entry.shape_rules if self._fold_rule(rule.node, rule.text)]
+        self.edits += rules_removed(self.entry, removed)
         others = [(node, text) for _, node, text in constraints(self.entry)]
         others += [(formula.node, formula.text) for formula in formulas(self.entry)]
         for node, text in others:

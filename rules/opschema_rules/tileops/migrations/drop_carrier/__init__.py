@@ -11,7 +11,7 @@ from opschema_rules.tileops.migrations.drop_carrier.checks import drop_exception
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline
 from opschema_rules.tileops.migrations.drop_carrier.groups import sites
 from opschema_rules.tileops.migrations.drop_carrier.leftovers import Leftovers
-from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone, drop_narrative, kinds_in, remarks
+from opschema_rules.tileops.migrations.drop_carrier.narrative import Removed, drop_narrative, kinds_in, remarks
 from opschema_rules.tileops.migrations.drop_carrier.ops import migrate_groups
 from opschema_rules.tileops.migrations.drop_carrier.unseen import idle
 from opschema_rules.tileops.migrations.entries import all_entries, manifests
@@ -48,26 +48,26 @@ def drop_carrier(draft: Draft, chosen: Sequence[Site], options: NoMigrationOptio
     outcome = migrate_groups(draft, workbench, chosen)
     yield from outcome.notes
     every = dict.fromkeys(group.subjects[0].carriers for group in outcome.migrated)
-    gone = Gone(ops=outcome.entries, kept={word for carriers in every for word in outcome.kept(carriers)})
+    removed = Removed(ops=outcome.entries, kept={word for carriers in every for word in outcome.kept(carriers)})
     for carriers in every:
         if outcome.is_complete(carriers):
-            yield from drop_exceptions(draft, workbench, carriers.manifest, gone.names)
+            yield from drop_exceptions(draft, workbench, carriers.manifest, removed.names)
         if outcome.leaves_no_input(carriers):
             yield from relax_demands(draft, workbench, carriers.manifest)
         for helper in leftovers.sweep(workbench, carriers.bodies):
-            gone.names.add(helper.name)
-            gone.kinds |= kinds_in([helper.text])
-    yield from outcome.remarks(gone)
+            removed.names.add(helper.name)
+            removed.kinds |= kinds_in([helper.text])
+    yield from outcome.remarks(removed)
     workbench.commit()
     draft.settle()
     _inline(draft, outcome.later)
     for carriers in every:
-        gone.forget_used(draft.project, carriers.bodies.paths, _inputs(draft))
-    drop_narrative(draft, gone)
+        removed.forget_used(draft.project, carriers.bodies.paths, _inputs(draft))
+    drop_narrative(draft, removed)
     draft.settle()
-    yield from remarks(draft, gone)
+    yield from remarks(draft, removed)
     for carriers in every:
-        yield from idle(draft.project, carriers.bodies, gone.called)
+        yield from idle(draft.project, carriers.bodies, removed.called)
 
 
 def _inline(draft: Draft, eager: Iterable[Eager]) -> None:

@@ -30,13 +30,13 @@ def validators(draft: Draft, manifest: Manifest) -> list[Validator]:
     return [item for item in draft.loaded.everything() if isinstance(item, Validator) and item.manifest is manifest]
 
 
-def drop_exceptions(draft: Draft, workbench: Workbench, manifest: Manifest, gone: set[str]) -> Iterator[Note]:
-    """Take the exceptions for ops without tensors out of the validators; ``gone`` gets the flags' names."""
+def drop_exceptions(draft: Draft, workbench: Workbench, manifest: Manifest, removed: set[str]) -> Iterator[Note]:
+    """Take the exceptions for ops without tensors out of the validators; ``removed`` gets the flags' names."""
     for validator in validators(draft, manifest):
         for found in carve_outs(manifest.program, validator.file):
             try:
                 with workbench.atomic():
-                    gone.update(drop_carve_out(workbench, found))
+                    removed.update(drop_carve_out(workbench, found))
             except LeftAlone as why:
                 yield Note(found.body.at(found.test), f"the exception stays: {why.reason}")
                 continue

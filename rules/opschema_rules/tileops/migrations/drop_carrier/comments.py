@@ -66,10 +66,10 @@ def _runs(numbers: Sequence[int]) -> Iterator[list[int]]:
         yield run
 
 
-def without(source: Source, gone: Collection[Paragraph]) -> Iterator[Edit]:
+def without(source: Source, removed: Collection[Paragraph]) -> Iterator[Edit]:
     """The edits that take paragraphs out, with the empty comment line or blank lines that parted them."""
-    for block in sorted({item.block for item in gone}):
-        mine = sorted((item for item in gone if item.block == block), key=lambda item: item.first)
+    for block in sorted({item.block for item in removed}):
+        mine = sorted((item for item in removed if item.block == block), key=lambda item: item.first)
         kept = _kept_lines(source, block, mine)
         if any(_is_text(source, number) for number in kept):
             yield from _lines(source, [number for number in range(block[0], block[1] + 1) if number not in kept])
@@ -77,11 +77,11 @@ def without(source: Source, gone: Collection[Paragraph]) -> Iterator[Edit]:
             yield from _lines(source, [*range(block[0], block[1] + 1), *_blank_around(source, block)])
 
 
-def _kept_lines(source: Source, block: tuple[int, int], gone: Sequence[Paragraph]) -> list[int]:
+def _kept_lines(source: Source, block: tuple[int, int], removed: Sequence[Paragraph]) -> list[int]:
     lines = [
         number
         for number in range(block[0], block[1] + 1)
-        if not any(item.first <= number <= item.last for item in gone)
+        if not any(item.first <= number <= item.last for item in removed)
     ]
     kept: list[int] = []
     for number in lines:

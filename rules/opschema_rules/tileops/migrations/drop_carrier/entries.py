@@ -128,13 +128,13 @@ def _combos(entry: OpEntry, names: Sequence[str]) -> Iterator[Edit]:
 def _rules(entry: OpEntry, names: Iterable[str]) -> Iterator[Edit]:
     """Rules that only say that a carrier is 0-dimensional go."""
     owner, signature = entry.get("signature", "shape_rules"), entry.get("signature")
-    gone = [rule.index for rule in entry.shape_rules if any(says_scalar(rule.text, name) for name in names)]
-    if owner is None or signature is None or not gone:
+    removed = [rule.index for rule in entry.shape_rules if any(says_scalar(rule.text, name) for name in names)]
+    if owner is None or signature is None or not removed:
         return
-    if len(gone) == len(owner.items):
+    if len(removed) == len(owner.items):
         yield from set_value(entry.file, owner, [])
         return
-    for index in gone:
+    for index in removed:
         yield from remove_item(entry.file, owner, index)
 
 

@@ -46,7 +46,7 @@ class Leftovers:
     def sweep(self, workbench: Workbench, bodies: Bodies) -> list[Definition]:
         """Take out what only removed code used, in the package of ops; what was taken out."""
         tried: list[Definition] = []
-        gone: list[Definition] = []
+        removed: list[Definition] = []
         while dead := _unmentioned(
             workbench, bodies, [item for item in self._candidates(workbench, bodies) if item not in tried]
         ):
@@ -54,8 +54,8 @@ class Leftovers:
             for item in dead:
                 with suppress(LeftAlone), workbench.atomic():
                     _delete(workbench, item)
-                    gone.append(item)
-        return gone
+                    removed.append(item)
+        return removed
 
     def _candidates(self, workbench: Workbench, bodies: Bodies) -> list[Definition]:
         """The package's definitions that some removed code used."""

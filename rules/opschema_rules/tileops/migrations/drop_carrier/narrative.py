@@ -21,7 +21,7 @@ from opschema_rules.tileops.migrations.words import is_history
 from opschema_rules.tileops.model import entries_node
 
 
-class Gone(msgspec.Struct):
+class Removed(msgspec.Struct):
     """Things that a migration removed.
 
     ``ops`` are the entries without their carriers, ``kept`` those that still have some, with these, ``names`` what carriers,
@@ -47,17 +47,17 @@ class Gone(msgspec.Struct):
         self.names -= used
 
 
-def drop_narrative(draft: Draft, gone: Gone) -> None:
+def drop_narrative(draft: Draft, removed: Removed) -> None:
     """Remove the comments of changed files that are only about removed things."""
     for change in draft.changes:
         source = draft.project.source(change.path)
-        if source is None or not any(name in source.text for name in (*gone.names, *gone.ops)):
+        if source is None or not any(name in source.text for name in (*removed.names, *removed.ops)):
             continue
         if change.path.endswith((".yaml", ".yml")):
             file = draft.project.yaml(change.path)
-            found = [item for item in paragraphs(source) if file is not None and _is_over(file, item, gone)]
+            found = [item for item in paragraphs(source) if file is not None and _is_over(file, item, removed)]
         elif change.path.endswith(".py"):
-            found = [item for item in paragraphs(source, _comment_lines(source)) if _is_told(item, gone)]
+            found = [item for item in paragraphs(source, _comment_lines(source)) if _is_told(item, removed)]
         else:
             found = []
         draft.edit(change.path, without(source, found))
@@ -74,26 +74,26 @@ def _comment_lines(source: Source) -> list[int]:
     return [token.start[0] for token in tokens if token.type == tokenize.COMMENT]
 
 
-def _is_told(item: Paragraph, gone: Gone) -> bool:
-    return item.sentences == 1 and _tells(item, gone)
+def _is_told(item: Paragraph, removed: Removed) -> bool:
+    return item.sentences == 1 and _tells(item, removed)
 
 
-def _tells(item: Paragraph, gone: Gone) -> bool:
+def _tells(item: Paragraph, removed: Removed) -> bool:
     """Whether a paragraph is about removed carriers, and about none that is left."""
-    left = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", item.text) for name in gone.kept)
-    return named_in(item.text, gone.names) and not left
+    left = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", item.text) for name in removed.kept)
+    return named_in(item.text, removed.names) and not left
 
 
-def _is_over(file: YamlFile, item: Paragraph, gone: Gone) -> bool:
+def _is_over(file: YamlFile, item: Paragraph, removed: Removed) -> bool:
     """Whether a manifest's paragraph tells of carriers: one sentence, or in the file's preamble any number."""
     entries = entries_node(file)
     head = entries is not None and file.source.line_span(item.last).end < entries.start
     if not head:
-        return _is_told(item, gone)
-    if _tells(item, gone):
+        return _is_told(item, removed)
+    if _tells(item, removed):
         return True
     pairs = entries.pairs() if entries is not None else ()
-    return item.tells_of_no_tensor and all(key.value in gone.ops or _has_no_input(value) for key, value in pairs)
+    return item.tells_of_no_tensor and all(key.value in removed.ops or _has_no_input(value) for key, value in pairs)
 
 
 def _has_no_input(entry: Node) -> bool:
@@ -105,33 +105,33 @@ def _has_no_input(entry: Node) -> bool:
 # What is left to a person
 
 
-def remarks(draft: Draft, gone: Gone) -> Iterator[Note]:
+def remarks(draft: Draft, removed: Removed) -> Iterator[Note]:
     """Notes on texts that mention what was removed."""
     project = draft.project
-    for found in mentions(project, gone.names):
+    for found in mentions(project, removed.names):
         source = project.source(found.place.path)
         if source is None or is_history(found.place.path):
             continue
         line = source.line_text(source.position(found.place.span.start).line)
         if named_in(line, {found.name}):
             yield Note(found.place, f"still mentions the removed `{found.name}`")
-    yield from _kinds(draft, gone)
-    yield from _counts(draft, gone)
+    yield from _kinds(draft, removed)
+    yield from _counts(draft, removed)
 
 
-def _kinds(draft: Draft, gone: Gone) -> Iterator[Note]:
+def _kinds(draft: Draft, removed: Removed) -> Iterator[Note]:
     """Places that still describe an op as of the kind that needed a carrier."""
-    if not gone.kinds:
+    if not removed.kinds:
         return
-    pattern = re.compile(rf"\b(?:{'|'.join(sorted(gone.kinds))})[- ]ops?\b", re.IGNORECASE)
-    for path in _near(draft, gone):
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(removed.kinds))})[- ]ops?\b", re.IGNORECASE)
+    for path in _near(draft, removed):
         source = draft.project.source(path)
         for match in pattern.finditer(source.text) if source is not None else ():
             message = f"`{match.group()}`: this kind of op no longer exists; describe what the op does"
             yield Note(Place(path, Span(*match.span())), message)
 
 
-def _near(draft: Draft, gone: Gone) -> list[str]:
+def _near(draft: Draft, removed: Removed) -> list[str]:
     """The changed files."""
     return [change.path for change in draft.changes if change.after is not None]
 
@@ -140,9 +140,9 @@ _NUMBERS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _COUNT = re.compile(rf"\b(?:\d+|{_NUMBERS})\b[^.\n]{{0,30}}\bops?\b", re.IGNORECASE)
 
 
-def _counts(draft: Draft, gone: Gone) -> Iterator[Note]:
+def _counts(draft: Draft, removed: Removed) -> Iterator[Note]:
     """Comments that head more than one statement, and count ops, in modules that register fewer now."""
-    for path in sorted(gone.registering):
+    for path in sorted(removed.registering):
         source = draft.project.source(path)
         if source is None:
             continue

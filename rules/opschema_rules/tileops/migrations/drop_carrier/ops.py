@@ -26,7 +26,7 @@ from opschema_rules.tileops.migrations.drop_carrier.dtype_params import dtype_pa
 from opschema_rules.tileops.migrations.drop_carrier.entries import entry_edits
 from opschema_rules.tileops.migrations.drop_carrier.forwards import Eager, inline, is_private
 from opschema_rules.tileops.migrations.drop_carrier.groups import Carried, Group, check_whole, grouped
-from opschema_rules.tileops.migrations.drop_carrier.narrative import Gone
+from opschema_rules.tileops.migrations.drop_carrier.narrative import Removed
 from opschema_rules.tileops.migrations.drop_carrier.registrations import Registrar
 from opschema_rules.tileops.migrations.drop_carrier.unseen import own_calls, unseen
 
@@ -59,23 +59,23 @@ class Outcome(msgspec.Struct):
         mine = (item for group in self.migrated for item in group.subjects if item.carriers is carriers)
         return any(item.op is not None and len(item.inputs) == len(item.op.entry.inputs) for item in mine)
 
-    def remarks(self, gone: Gone) -> Iterator[Note]:
-        """Record in ``gone`` what the groups had; notes on the ops that are not custom ops any more."""
+    def remarks(self, removed: Removed) -> Iterator[Note]:
+        """Record in ``removed`` what the groups had; notes on the ops that are not custom ops any more."""
         subjects = [item for group in self.migrated for item in group.subjects]
         for carriers in dict.fromkeys(item.carriers for item in subjects):
             yield from unseen(carriers, [item for item in subjects if item.carriers is carriers])
         eager: dict[CustomOp, list[Group]] = {}
         for group in self.migrated:
             handings = [handing for item in group.attributes for handing in item.handings]
-            gone.called.update(name for item in handings for name in own_calls(item.body, item.call))
-            gone.names.update(found.tensor.name for item in group.subjects for found in item.inputs)
-            gone.names.update(item.name for item in group.attributes if item.name)
+            removed.called.update(name for item in handings for name in own_calls(item.body, item.call))
+            removed.names.update(found.tensor.name for item in group.subjects for found in item.inputs)
+            removed.names.update(item.name for item in group.attributes if item.name)
             for op in dict.fromkeys(op for item in group.attributes for op in alone(item)):
                 eager.setdefault(op, []).append(group)
         for op, groups in eager.items():
             bodies = groups[0].subjects[0].carriers.bodies
             calls = bodies.calls_of(op.factory) if op.factory is not None else ()
-            gone.registering.update(body.file.path for body, _ in calls)
+            removed.registering.update(body.file.path for body, _ in calls)
             first = groups[0].attributes[0].owner
             yield Note(Place(first.file.path, first.cls.span), _told([name for group in groups for name in group.ops]))
 

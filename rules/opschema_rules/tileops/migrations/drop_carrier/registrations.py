@@ -125,8 +125,8 @@ def _leave_out(workbench: Workbench, bodies: Bodies, call: _Call, classes: Colle
                 call.body.at(call.call), "this registers other ops too; take the migrated ones out of it first"
             )
         elements = list(loop.iter.elements)
-        gone = [index for index, item in enumerate(elements) if _names_one(bodies, call.body, item, classes)]
-        rewrite.drop(elements, *gone, singleton_comma=isinstance(loop.iter, cst.Tuple))
+        removed = [index for index, item in enumerate(elements) if _names_one(bodies, call.body, item, classes)]
+        rewrite.drop(elements, *removed, singleton_comma=isinstance(loop.iter, cst.Tuple))
         if len(loop.body.body) == 1 and all(rewrite.is_gone(item) for item in elements):
             rewrite.remove(loop)
 
