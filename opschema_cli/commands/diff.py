@@ -14,9 +14,10 @@ from typing import get_args
 import click
 import msgspec
 
+from opschema_cli.cache import decoded
 from opschema_cli.commands.diff_doubts import doubt_of
 from opschema_cli.commands.diff_report import Found, Sides, allowance_findings, problems_of, report_of, stale_lock
-from opschema_cli.commands.diff_sides import TableSide, read_lock_file, read_revision, read_tree, sources_of
+from opschema_cli.commands.diff_sides import TableSide, read_ahead, read_lock_file, read_revision, read_tree, sources_of
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.diff.allowed import without_allowed
@@ -34,6 +35,8 @@ from opschema_cli.root import check_output
 from opschema_cli.session import Session
 
 MARKDOWN = "markdown"
+
+_RENAMING = "renaming"
 
 _PATH = click.Path(path_type=Path)
 
@@ -113,10 +116,12 @@ def _sides(session: Session, options: DiffOptions) -> tuple[TableSide, TableSide
         return read_tree(other, options.against, quiet=quiet), read_tree(session, quiet=quiet)
     first, dots, second = wanted.partition("..")
     commit, label = _old_revision(session, first)
+    wait = read_ahead(session, commit, label)
     if not dots:
         new = read_tree(session, quiet=quiet)
     else:
         new = read_revision(session, find_commit(session.root, second or "HEAD"), second or "HEAD", quiet=quiet)
+    wait()
     return read_revision(session, commit, label, quiet=quiet), new
 
 
@@ -179,14 +184,17 @@ def _configuration(session: Session) -> tuple[str, str]:
 
 
 def _renaming(session: Session, found: Found) -> frozenset[str]:
-    """The packs with the migration `rename-op`, of those in which an operator was renamed."""
+    """The packs with the migration `rename-op`, of those in which an operator was renamed. To import migrations takes long."""
     packs = {item.pack for item in found.changes if item.kind == "operator-renamed"}
-    registry = session.registry.narrowed(packs)
-    return frozenset(
-        pack.name
-        for pack in (registry.packs if packs else ())
-        if any(item.name == "rename-op" for item in pack.all_migrations())
-    )
+    if not packs:
+        return frozenset()
+    key = f"{session.code_stamp} {' '.join(sorted(packs))}"
+    known = decoded(session.cache.get(_RENAMING, [key]).get(key), list[str])
+    if known is None:
+        used = session.registry.narrowed(packs).packs
+        known = [pack.name for pack in used if any(item.name == "rename-op" for item in pack.all_migrations())]
+        session.cache.put(_RENAMING, {key: msgspec.msgpack.encode(known)})
+    return frozenset(known)
 
 
 def _level(session: Session, options: DiffOptions) -> Level:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from opschema_cli.config import DiffConfig
 from opschema_cli.diff.entries import Entry, entries_of
 from opschema_cli.diff.lock import read_lock
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.builtin import UNREADABLE
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.operators import operators_of
@@ -21,7 +23,7 @@ from opschema_cli.lint.settings import pack_options
 from opschema_cli.project import Project
 from opschema_cli.regular_files import read_regular
 from opschema_cli.revision_workspace import RevisionWorkspace
-from opschema_cli.session import Session
+from opschema_cli.session import MANY_MODULES, Session
 from opschema_cli.source.text import Source, Span
 from opschema_cli.workspace import Asked, ReadError, Workspace
 
@@ -70,10 +72,7 @@ def read_revision(session: Session, commit: str, label: str, *, quiet: bool = Fa
     Raises:
         OpschemaError: the files of the commit cannot be listed.
     """
-    workspace = RevisionWorkspace(session.root, commit, session.config.exclude)
-    session.helpers.callback(workspace.close)
-    key = f"{session.root}\0{commit}\0{session.code_stamp}\0{_settings(session).decode()}"
-    return _read(session, workspace, label, key, quiet=quiet)
+    return _read(session, _revision(session, commit), label, _revision_key(session, commit), quiet=quiet)
 
 
 def read_lock_file(session: Session, path: Path, tree: TableSide) -> TableSide:
@@ -88,6 +87,40 @@ def read_lock_file(session: Session, path: Path, tree: TableSide) -> TableSide:
         raise OpschemaError(f"{path} cannot be read: {error}") from None
     name = session.workspace.provide(path.as_posix(), text)
     return TableSide(name, tree.project, read_lock(text, name), [])
+
+
+def read_ahead(session: Session, commit: str, label: str) -> Callable[[], None]:
+    """Have another process read the contracts of a commit into the cache; the result waits for it. Only for a tree with little
+    Python: both processes would parse it.
+    """
+    workspace = _revision(session, commit)
+    few = sum(map(is_python, workspace.files)) <= MANY_MODULES
+    key = _revision_key(session, commit)
+    if not few or not session.forks or session.cache.get(_KIND, [key]):
+        return lambda: None
+    # Not at the top: most comparisons do without.
+    from opschema_cli.lint.forked_run import ForkedRun
+    from opschema_cli.lint.runner import PackFindings
+
+    def read(report_parsed: Callable[[], None], publish: object) -> tuple[PackFindings, Project]:
+        with closing(session.forked()) as child:
+            side = read_revision(child, commit, label, quiet=True)
+            report_parsed()
+            return PackFindings(), side.project
+
+    run = ForkedRun(read)
+    session.helpers.callback(run.close)
+    return run.wait_parsed
+
+
+def _revision(session: Session, commit: str) -> RevisionWorkspace:
+    workspace = RevisionWorkspace(session.root, commit, session.config.exclude)
+    session.helpers.callback(workspace.close)
+    return workspace
+
+
+def _revision_key(session: Session, commit: str) -> str:
+    return f"{session.root}\0{commit}\0{session.code_stamp}\0{_settings(session).decode()}"
 
 
 def _settings(session: Session) -> bytes:

@@ -47,6 +47,10 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], doubt: Doubt = _NO_DOUBT
     removed = [item for key, items in before.items() if key not in now for item in items[:1]]
     added = [item for key, items in now.items() if key not in before for item in items[:1]]
     kept = [found for key, items in before.items() if key in now for found in _same_name(items, now[key])]
+    for one, other in _of_another_full_name(removed, added):
+        removed.remove(one)
+        added.remove(other)
+        kept += changes_of(one, other)
     for found in (*kept, *_unpaired(removed, added, _more_nameless(old, new), doubt)):
         if isinstance(found, Unclear):
             unclear.append(found)
@@ -96,8 +100,36 @@ def _unpaired(
             yield Change("operator-added", item.name, f"`{item.name}` was added", None, item.place, pack=item.pack)
 
 
+def _of_another_full_name(removed: Sequence[Entry], added: Sequence[Entry]) -> list[tuple[Entry, Entry]]:
+    """Operators whose names alone are not unique: a name with a file differs if the file moves, or another operator of the short
+    name comes or goes. They correspond if they share a short name that no other has, in their file or in the tree.
+    """
+    left, free = [item for item in removed if item.aliases], [item for item in added if item.aliases]
+    found: list[tuple[Entry, Entry]] = []
+    for names in (_names_in_file, _short_names):
+        before, now = (Counter(name for item in side for name in names(item)) for side in (left, free))
+        owners = {name: item for item in free for name in names(item) if now[name] == 1}
+        for item in [*left]:
+            others = [owners[name] for name in names(item) if before[name] == 1 and name in owners]
+            if others and all(other is others[0] for other in others) and others[0] in free:
+                left.remove(item)
+                free.remove(others[0])
+                found.append((item, others[0]))
+    return found
+
+
+def _names_in_file(item: Entry) -> set[tuple[str, ...]]:
+    path = item.place.path if item.place is not None else ""
+    return {(*name, path) for name in _short_names(item)}
+
+
+def _short_names(item: Entry) -> set[tuple[str, ...]]:
+    """The aliases without those that are but a number."""
+    return {(item.pack, name) for name in item.aliases if not name.isdigit()}
+
+
 def _removed(item: Entry, defined: str) -> Change:
-    hits: tuple[Audience, ...] = ("callers", "graphs", "backends")
+    hits = _users(item)
     message = f"`{item.name}` was removed"
     if defined:
         message, hits = (
@@ -112,9 +144,15 @@ def _removed(item: Entry, defined: str) -> Change:
     return Change("operator-removed", item.name, message, item.place, None, hits, item.pack)
 
 
+def _users(item: Entry) -> tuple[Audience, ...]:
+    """Who uses an operator by its name: graphs and backends use one of torch, not the class of a manifest's op."""
+    is_of_torch = bool(item.schema) or "::" in item.name
+    return ("callers", "graphs", "backends") if is_of_torch else ("callers",)
+
+
 def _rename(old: Entry, new: Entry) -> Change:
     message = f"`{old.name}` is now called `{new.name}`"
-    hits: tuple[Audience, ...] = ("semantics",) if old.planned else ("callers", "graphs", "backends")
+    hits: tuple[Audience, ...] = ("semantics",) if old.planned else _users(old)
     return Change("operator-renamed", old.name, message, old.place, new.place, hits, old.pack)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.operators.model import Argument, Operator, Return, Role
 from opschema_cli.source.python import ParamKind
@@ -68,9 +69,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """The contract of one operator.
 
     ``schema`` is that of a dialect with schema strings; else ``arguments`` and ``returns`` are those of the declaration, and
-    ``calls`` the Python signatures of its class or function. ``places`` are those of a schema's arguments. ``keys`` are the
-    dispatch keys by role, without those that are not known. ``unknown`` are the parts that are not known, of which nothing is
-    reported.
+    ``calls`` the Python signatures of its class or function. ``places`` are those of a schema's arguments, ``aliases`` further
+    names. ``keys`` are the dispatch keys by role, without those that are not known. ``unknown`` are the parts that are not known,
+    of which nothing is reported.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     unknown: tuple[str, ...] = ()
     place: Place | None = None
     places: dict[str, Place] = {}
+    aliases: tuple[str, ...] = ()
 
 
 def entry_of(operator: Operator) -> Entry:
@@ -122,12 +124,25 @@ def entry_of(operator: Operator) -> Entry:
         {item.name: item.place for item in declared.arguments or () if item.place is not None}
         if declared.schema
         else {},
+        () if is_qualified(operator.name) else operator.aliases,
     )
 
 
 def entries_of(operators: Iterable[Operator]) -> list[Entry]:
-    """The contracts of the operators that the workspace has a part of."""
-    return [entry_of(item) for item in operators if not item.is_foreign]
+    """The contracts of the operators that the workspace has a part of; one for each qualified name that an operator has."""
+    found: list[Entry] = []
+    for item in operators:
+        if not item.is_foreign:
+            entry = entry_of(item)
+            found.append(entry)
+            names = item.aliases if is_qualified(item.name) else ()
+            found += (replace(entry, name=name) for name in names if is_qualified(name))
+    return found
+
+
+def is_qualified(name: str) -> bool:
+    """Whether a name is one of torch: ``ns::name``, which means one operator and no other."""
+    return "::" in name
 
 
 def _parameter(item: Argument) -> Parameter:

@@ -143,6 +143,19 @@ def test_an_operator_of_another_name_is_renamed_if_nothing_else_fits() -> None:
     assert {item.kind for item in result.changes} == {"operator-removed", "operator-added"}
 
 
+def test_names_that_include_a_file_may_change() -> None:
+    def kernel(name: str, path: str) -> Entry:
+        parameter = Parameter("tensor 0", "IN")
+        return Entry(
+            name, "pypto", arguments=(parameter,), aliases=("T:0", f"{path}:T:0"), place=Place(path, Span(0, 0))
+        )
+
+    old = [kernel("T:0", "a.py")]
+    found = compare(old, [kernel("b.py:T:0", "b.py"), kernel("a.py:T:0", "a.py")]).changes
+    assert [item.kind for item in found] == ["operator-added"]
+    assert compare(old, [kernel("moved.py:T:0", "moved.py")]).changes == ()
+
+
 def test_what_is_not_known_is_never_a_change() -> None:
     old = entry("(Tensor x) -> Tensor")
     for new in (entry("(? x) -> Tensor"), entry("", unknown=("declaration",))):
