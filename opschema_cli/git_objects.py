@@ -89,7 +89,15 @@ def tree_of(root: Path, commit: str) -> dict[str, TreeEntry]:
     Raises:
         OpschemaError: the objects that list them are missing.
     """
-    listed = git_answer(root, "ls-tree", "-r", "-z", "--long", commit, "--", ".", trouble=_TROUBLE)
+    try:
+        listed = git_answer(root, "ls-tree", "-r", "-z", "--long", commit, "--", ".", trouble=_TROUBLE)
+    except OpschemaError as error:
+        if not _is_partial(root):
+            raise
+        raise OpschemaError(
+            f"objects of {commit[:10]} are missing in {root}, since it is a partial clone; have git fetch them, "
+            f"for example with `git archive {commit[:10]} > /dev/null`"
+        ) from error
     found: dict[str, TreeEntry] = {}
     for entry in os.fsdecode(listed).split("\0"):
         facts, _, path = entry.partition("\t")
@@ -97,6 +105,13 @@ def tree_of(root: Path, commit: str) -> dict[str, TreeEntry]:
             mode, _, oid, size = facts.split()
             found[path] = TreeEntry(mode, oid, int(size) if size.isdigit() else None)
     return found
+
+
+def _is_partial(root: Path) -> bool:
+    with suppress(OpschemaError):
+        query = ("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$")
+        return bool(git_answer(root, *query, trouble=_TROUBLE).strip())
+    return False
 
 
 def _main_branch(root: Path) -> str:

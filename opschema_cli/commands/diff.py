@@ -36,6 +36,9 @@ from opschema_cli.session import Session
 
 MARKDOWN = "markdown"
 
+_ANNOTATING = ("sarif", "github", "gitlab", "junit")
+"""Formats whose readers show findings beside the files of the tree."""
+
 _RENAMING = "renaming"
 
 _PATH = click.Path(path_type=Path)
@@ -93,7 +96,8 @@ def diff(**options: object) -> int:
             return _write_lock(session)
         old, new = _sides(session, chosen)
         found = _compared(session, old, new, chosen)
-        sides = Sides(old, new, _renaming(session, found))
+        in_tree = chosen.output_format in _ANNOTATING
+        sides = Sides(old, new, _renaming(session, found), in_tree)
         sources = sources_of((old, new))
         report = report_of(found, sides, _level(session, chosen), sources, time.perf_counter() - started)
         _print(report, chosen, old.label)
@@ -149,7 +153,8 @@ def _write_lock(session: Session) -> int:
 
 
 def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOptions) -> Found:
-    if not old.entries and not new.entries:
+    problems = problems_of(old, new)
+    if not old.entries and not new.entries and not problems:
         raise OpschemaError(f"nothing to compare in {session.root}: opschema reads no operator on either side")
     before, now = _public(session, old), _public(session, new)
     result = compare(before, now, doubt_of(new))
@@ -162,7 +167,7 @@ def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOpt
     notes = allowance_findings(judged.unused, judged.expired, path, text)
     if old.project is new.project and render_lock(now) != render_lock(before):
         notes.append(stale_lock(old.label))
-    return Found(changes, result.unclear, result.operators, judged.accepted, notes, problems_of(old, new))
+    return Found(changes, result.unclear, result.operators, judged.accepted, notes, problems)
 
 
 def _public(session: Session, side: TableSide) -> list[Entry]:

@@ -43,17 +43,20 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """Both sides, and the packs whose operators a migration renames."""
+    """Both sides, and the packs whose operators a migration renames. With ``in_tree`` each finding is at a file of the tree, for
+    formats that annotate files.
+    """
 
     old: TableSide
     new: TableSide
     renaming: frozenset[str] = frozenset()
+    in_tree: bool = False
 
 
 def finding(change: Change, level: Level, sides: Sides) -> Diagnostic:
     """A change as a finding: at its new place, else at the old one; the old place is the other side."""
     old = sides.old.place(change.old)
-    place = sides.new.place(change.new) or old or Place(".", Span(0, 0))
+    place = sides.new.place(change.new) or _of_removed(change, sides) or old or Place(".", Span(0, 0))
     related = (Related(old, f"`{change.operator}` in {sides.old.label}"),) if old is not None and old != place else ()
     severity = Severity.INFO
     if change.hits:
@@ -80,6 +83,11 @@ def _message(change: Change) -> str:
     shown = [item for item in change.hits if item != "new-graphs" or "graphs" not in change.hits]
     hits = joined([AUDIENCES[item] for item in shown])
     return f"{named} (affects {hits})" if hits else named
+
+
+def _of_removed(change: Change, sides: Sides) -> Place | None:
+    """The head of the file that had what was removed."""
+    return Place(change.old.path, Span(0, 0)) if sides.in_tree and change.old is not None else None
 
 
 def _advice(change: Change, sides: Sides) -> str:

@@ -36,14 +36,14 @@ def parameter_changes(side: Side, old: Sequence[Parameter], new: Sequence[Parame
     before, now = {id(one) for one, _ in pairs}, {id(other) for _, other in pairs}
     for one, other in pairs:
         yield from _of_pair(side, one, other)
-    named = _Catch(new)
+    named, earlier = _Catch(new), _Catch(old)
     for item in old:
         if id(item) not in before:
             yield from _removed(side, item, named)
     first_optional = _first_shifted(old, new)
     for item in new:
         if id(item) not in now and item.kind not in ("vararg", "kwarg"):
-            yield _added(side, item, first_optional(item))
+            yield _added(side, item, first_optional(item), earlier)
     yield from _moved(side, pairs, new)
 
 
@@ -70,11 +70,11 @@ def _returned(items: Sequence[Output]) -> str:
 
 
 class _Catch:
-    """The parameters of the new side that take what others do not."""
+    """The parameters of a side that take what others do not: `*args` and `**kwargs`."""
 
-    def __init__(self, new: Sequence[Parameter]) -> None:
-        self.by_position = any(item.kind == "vararg" for item in new)
-        self.by_keyword = any(item.kind == "kwarg" for item in new)
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self.by_position = any(item.kind == "vararg" for item in parameters)
+        self.by_keyword = any(item.kind == "kwarg" for item in parameters)
 
     def takes(self, item: Parameter) -> bool:
         """Whether every call that passed the parameter may still be accepted."""
@@ -142,13 +142,16 @@ def _removed(side: Side, item: Parameter, named: _Catch) -> Iterator[Change]:
         yield side.change("argument-removed", text, item, None, breaking=not named.takes(item))
     elif not (named.by_position if item.kind == "vararg" else named.by_keyword):
         stars = "*" if item.kind == "vararg" else "**"
-        yield side.change("argument-removed", f"it takes no `{stars}{item.name}` any more", item, None)
+        message = f"it takes no `{stars}{item.name}` any more"
+        yield side.change("argument-removed", message, item, None, breaking=False)  # nobody may have passed more
 
 
-def _added(side: Side, item: Parameter, shifted: str) -> Change:
+def _added(side: Side, item: Parameter, shifted: str, earlier: _Catch) -> Change:
+    """A new parameter; callers may have passed it before to one that takes any."""
     how = " without a default" if item.is_required else f" before `{shifted}`" if shifted else ""
     message = f"the argument `{item.name}` was added{how}"
-    return side.change("argument-added", message, None, item, breaking=bool(how))
+    passed = earlier.by_keyword or (earlier.by_position and _by_place(item))
+    return side.change("argument-added", message, None, item, breaking=bool(how) and not passed)
 
 
 def _first_shifted(old: Sequence[Parameter], new: Sequence[Parameter]) -> Callable[[Parameter], str]:

@@ -129,6 +129,24 @@ def test_a_damaged_or_hostile_history_gets_a_clear_answer(root: Path, opschema: 
     assert not (root / "fsmonitor-ran").exists()
 
 
+def test_histories_that_are_not_all_here(
+    root: Path, opschema: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(root, {"kit/big.py": OLD + "#" * (17 << 20), "opschema.toml": 'exclude = ["nothing"]\n'})
+    commit(root, {"kit/big.py": None})
+    done = opschema("diff", "HEAD~1")
+    assert (done.code, "opschema reads up to 16,777,216" in " ".join(done.out.split())) == (2, True)
+    git(root, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--depth=1", root.as_uri(), str(tmp_path / "shallow"))
+    git(tmp_path, "clone", "-q", "--no-checkout", "--filter=blob:none", root.as_uri(), str(tmp_path / "partial"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    assert "this clone is shallow" in opschema("diff", "HEAD~1").err
+    monkeypatch.chdir(tmp_path / "partial")
+    assert "since it is a partial clone" in opschema("diff", "HEAD").err
+    monkeypatch.chdir(tmp_path)
+    assert "is in no git repository" in opschema("diff").err
+
+
 def test_a_lock_file_is_compared_with(root: Path, opschema: Here, tmp_path: Path) -> None:
     assert opschema("diff", "--lock").out == "wrote opschema-contract.json: 1 operator\n"
     lock = json.loads((root / "opschema-contract.json").read_text())["operators"][0]
@@ -158,6 +176,9 @@ def test_the_changelog_and_the_other_formats(root: Path, opschema: Here) -> None
         "",
         "- `kit::shift` was added (`kit/more.py:5`)",
     ]
+    commit(root, {"kit/ops.py": None})
     for name in ("sarif", "github", "gitlab", "junit"):
         done = opschema("diff", "HEAD~1", "--output-format", name)
-        assert (done.code, "DIF208" in done.out) == (1, True)
+        assert (done.code, "DIF101" in done.out, "kit/ops.py" in done.out) == (1, True, True)
+    annotation = opschema("diff", "HEAD~1", "--output-format", "github").out
+    assert annotation.startswith("::error file=kit/ops.py,line=1,")  # a file of the pull request
