@@ -28,10 +28,11 @@ def doubt_of(side: TableSide) -> Doubt:
         path = entry.place.path if entry.place is not None else ""
         if path in unread:
             return f"{path} cannot be read there"
-        base = entry.name.rpartition("::")[2].partition(".")[0]
-        if is_yaml(path) or "::" not in entry.name or not base:
+        namespace, _, name = entry.name.rpartition("::")
+        base = name.partition(".")[0]
+        if is_yaml(path) or not namespace or not base:
             return ""
-        pattern = re.compile(rf"[\"'](?:\w+::)?{re.escape(base)}(?:\.\w+)?\s*[\"'(]")
+        pattern = re.compile(rf"[\"'](?:{re.escape(namespace)}::)?{re.escape(base)}(?:\.\w+)?\s*[\"'(]")
         return next((f"{where} has its name in a string" for where in code.places(base, pattern)), "")
 
     def still_defined(entry: Entry) -> str:

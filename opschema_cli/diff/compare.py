@@ -51,7 +51,7 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], doubt: Doubt = _NO_DOUBT
         removed.remove(one)
         added.remove(other)
         kept += changes_of(one, other)
-    for found in (*kept, *_unpaired(removed, added, _more_nameless(old, new), doubt)):
+    for found in (*kept, *_unpaired(removed, added, _nameless(old, new), doubt)):
         if isinstance(found, Unclear):
             unclear.append(found)
         else:
@@ -60,10 +60,11 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], doubt: Doubt = _NO_DOUBT
     return Comparison(tuple(changes), tuple(unclear), len({*before, *now}))
 
 
-def _more_nameless(old: Sequence[Entry], new: Sequence[Entry]) -> Counter[str]:
-    """The number of operators by pack whose names are not known, and were on the old side."""
+def _nameless(old: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
+    """The operators of the new side whose names are not known, of the packs that have more of them than on the old side."""
     before, now = (Counter(item.pack for item in side if "name" in item.unknown) for side in (old, new))
-    return now - before
+    more = now - before
+    return [item for item in new if "name" in item.unknown and more[item.pack]]
 
 
 def _by_name(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
@@ -78,26 +79,36 @@ def _by_name(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
 
 
 def _unpaired(
-    removed: Sequence[Entry], added: Sequence[Entry], nameless: Counter[str], doubt: Doubt
+    removed: Sequence[Entry], added: Sequence[Entry], nameless: Sequence[Entry], doubt: Doubt
 ) -> Iterator[Change | Unclear]:
     """Operators that one side alone has: renamed, removed, or added."""
     renamed = _renamed(removed, added)
     for item in removed:
         other = renamed.get(item.name)
-        if other is not None:
-            yield _rename(item, other)
-            continue
-        reason = doubt.still_there(item)
-        if not reason and nameless[item.pack]:
-            reason = f"{count(nameless[item.pack], 'operator')} more of the new side have names that are not known"
+        is_moved = other is not None and _is_moved_to_namespace(item, other)
+        reason = "" if is_moved else doubt.still_there(item) or _may_be_nameless(item, nameless)
         if reason:
             yield Unclear(item.name, f"`{item.name}` is not found on the new side, but {reason}", item.place)
+        elif other is not None:
+            yield _rename(item, other)
         else:
             yield _removed(item, doubt.still_defined(item))
     taken = {other.name for other in renamed.values()}
     for item in added:
         if item.name not in taken:
             yield Change("operator-added", item.name, f"`{item.name}` was added", None, item.place, pack=item.pack)
+
+
+def _may_be_nameless(item: Entry, nameless: Sequence[Entry]) -> str:
+    """Why an operator may be one whose name is not known: it takes the same calls, as far as is known."""
+    found = [other for other in nameless if other.pack == item.pack and not _breaks_callers(item, other)]
+    return f"the names of {count(len(found), 'operator')} there are not known" if found else ""
+
+
+def _breaks_callers(old: Entry, new: Entry) -> bool:
+    if any(part in new.unknown for part in _SCHEMA_PARTS if part != "name"):
+        return False
+    return any(isinstance(change, Change) and change.breaks("callers") for change in _signature_changes(old, new))
 
 
 def _of_another_full_name(removed: Sequence[Entry], added: Sequence[Entry]) -> list[tuple[Entry, Entry]]:

@@ -166,6 +166,8 @@ def test_what_is_not_known_is_never_a_change() -> None:
     nameless = entry("(Tensor x) -> Tensor", "?", unknown=("name",))
     assert compare([old], [nameless]).changes == ()
     assert compare([old, nameless], [nameless]).changes[0].kind == "operator-removed"
+    other = entry("(Tensor x, int n) -> Tensor", "?", unknown=("name",))
+    assert compare([old], [other]).changes[0].kind == "operator-removed"  # it is another operator
     doubt = Doubt(still_there=lambda item: f"a.cpp has its name {item.name}")
     assert compare([old], [], doubt).unclear == (
         Unclear("kit::op", "`kit::op` is not found on the new side, but a.cpp has its name kit::op", old.place),
