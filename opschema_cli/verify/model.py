@@ -145,10 +145,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The calls of an operator that the search for its cells begins with: ``samples``, by their labels, from workload rows and the
-    repository's tests.
+    repository's tests. ``is_nested`` says that it is not defined at the top level of its module.
     """
 
     samples: dict[str, Call] = {}
+    is_nested: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -157,7 +158,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``unplanned`` are cells that cannot be run, by id (all of an op by its name), and why; ``removed`` are those that only
     the tree before has. ``dtypes`` are those of all rows that can be run; ``left_out`` counts the pairs of row and dtype that were
     only partly planned, for want of room (:class:`Limits`). ``implemented`` is the status in the declaration. With ``search`` the
-    cells are not known before the operator is imported and called.
+    cells are not known before the operator is imported and called; ``unimported`` if that import failed.
     """
 
     op: str
@@ -171,6 +172,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     left_out: int = 0
     implemented: bool = True
     search: Search | None = None
+    unimported: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.compute_sanitizer import Tool
-from opschema_cli.verify.model import Limits, Plan, Search, Target
+from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.notes import notes_on
 from opschema_cli.verify.op_names import OpNames, op_names
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
@@ -172,7 +172,9 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
 
     samples = samples_from_tests(session.project(), [item for item in names.unplanned() if item.name in sought])
     return [
-        msgspec.structs.replace(plan, search=Search(samples=samples[plan.op])) if plan.op in samples else plan
+        msgspec.structs.replace(plan, search=msgspec.structs.replace(plan.search, samples=samples[plan.op]))
+        if plan.search is not None and plan.op in samples
+        else plan
         for plan in plans
     ]
 

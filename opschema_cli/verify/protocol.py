@@ -44,9 +44,12 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The answer to :class:`Survey`: why targets cannot be imported, by their index, where a package is missing."""
+    """The answer to :class:`Survey`: why targets cannot be imported, by their index, where a package is missing, and where the tree
+    does not have them.
+    """
 
     missing: dict[int, str]
+    absent: dict[int, str] = {}
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):

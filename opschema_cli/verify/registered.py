@@ -11,6 +11,7 @@ import msgspec
 import torch
 from torch._ops import OpOverload
 
+from opschema_cli.phrases import listed
 from opschema_cli.verify.loading import AbsentError, RefusedError, import_module, import_op, see_tree
 from opschema_cli.verify.model import Target
 
@@ -41,9 +42,9 @@ def import_operator(target: Target) -> Callable[..., object]:
         import_module(target)
     overload = find_operator(target.operator)
     if overload is None:
-        imported = [name for name in (*target.imports, target.module) if name]
-        after = f"importing {', '.join(f'`{name}`' for name in imported)}" if imported else "importing nothing"
-        raise AbsentError(f"{after} registers no operator `{target.operator}`")
+        imported = list(dict.fromkeys(name for name in (*target.imports, target.module) if name))
+        after = f"importing {listed(imported)}" if imported else "importing nothing"
+        raise AbsentError(f"{after} does not register it")
     return as_function(overload)
 
 

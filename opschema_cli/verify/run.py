@@ -72,7 +72,8 @@ def read_run(path: Path) -> Run:
 
 def unplanned(plan: Plan, device: str) -> Iterator[CellResult]:
     """The results of an op's cells that cannot be run, and of its removed cells."""
+    sides = ("after",) if plan.unimported else ()
     for cell, reason in plan.unplanned.items():
-        yield CellResult(id=cell, op=plan.op, verdict="not-checked", device=device, reason=reason)
+        yield CellResult(id=cell, op=plan.op, verdict="not-checked", device=device, reason=reason, unimported=sides)
     for cell, reason in plan.removed.items():
         yield CellResult(id=cell, op=plan.op, verdict="regression", device=device, reason=reason)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from opschema_cli.operators.model import Operator
 from opschema_cli.session import Session
 from opschema_cli.source.modules import Modules
@@ -25,7 +27,9 @@ def table_plans(session: Session, operators: Iterable[Operator], imports: Sequen
     found: dict[str, Plan] = {}
     for operator in operators:
         if operator.name not in found and "::" in operator.name and not operator.is_foreign:
-            found[operator.name] = _plan(operator, root, modules, imports)
+            plan = _plan(operator, root, modules, imports)
+            nested = plan.search is not None and _is_nested(operator, session)
+            found[operator.name] = msgspec.structs.replace(plan, search=Search(is_nested=True)) if nested else plan
     return list(found.values())
 
 
@@ -47,7 +51,7 @@ def _plan(operator: Operator, root: str, modules: Modules, imports: Sequence[str
         root=root,
         module=module,
         name=operator.name,
-        paths=(folder,),
+        paths=tuple(dict.fromkeys([folder, *_package_folders(modules)])) if module else (folder,),
         operator=operator.name,
         operators=(operator.name,),
         imports=tuple(dict.fromkeys([*imports, *filter(None, [module]), *beside])),
@@ -66,6 +70,16 @@ def importable(path: str, modules: Modules) -> tuple[str, str] | str:
         return f"`{path}` cannot be imported: `{module}` is not a module's name"
     depth = len(names) + (1 if path.endswith("/__init__.py") else 0)
     return module, "/".join(path.split("/")[:-depth]) or "."
+
+
+def _package_folders(modules: Modules) -> list[str]:
+    """The folders of the tree's own packages, which operators that are defined beside them (in tests, examples) import."""
+
+    def is_package(name: str, folder: str) -> bool:
+        return f"{folder}/{name}/__init__.py".lstrip("/") in modules.files
+
+    own = {folder for name, folders in modules.roots.items() for folder in folders if is_package(name, folder)}
+    return [folder or "." for folder in ("", "src", "python") if folder in own]
 
 
 def module_files(target: Target) -> list[str]:
@@ -100,6 +114,15 @@ def _defined(operator: Operator) -> str:
 def _runs_here(operator: Operator) -> bool:
     keys = [key for item in operator.registrations for key in item.keys or ()]
     return not keys or any(key.startswith(_RUNNABLE) for key in keys)
+
+
+def _is_nested(operator: Operator, session: Session) -> bool:
+    """Whether an operator is defined within a function, or another block, of a Python module."""
+    place = operator.declaration.place
+    if place is None or not place.path.endswith(".py"):
+        return False
+    text = session.workspace.source(place.path).text
+    return text[text.rfind("\n", 0, place.span.start) + 1 : place.span.start + 1][:1].isspace()
 
 
 def _package(module: str) -> str:

@@ -96,14 +96,17 @@ def _survey(survey: Survey) -> Surveyed:
     from opschema_cli.verify.registered import import_target
 
     missing: dict[int, str] = {}
+    absent: dict[int, str] = {}
     for index, target in enumerate(survey.targets):
         try:
             import_target(target)
         except MissingPackageError as error:
             missing[index] = str(error)
+        except AbsentError as error:
+            absent[index] = str(error)
         except (Exception, SystemExit):  # it is imported again in a process of its own, where that is reported
             continue
-    return Surveyed(missing=missing)
+    return Surveyed(missing=missing, absent=absent)
 
 
 def _load(load: Load) -> tuple[Loaded, Side | None]:

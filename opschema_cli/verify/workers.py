@@ -100,7 +100,9 @@ class Workers:
         return self._hopeless[key]
 
     def survey(self, side: Side, plans: Sequence[Plan]) -> None:
-        """Find out which ops cannot be imported since a package is missing, in one process; no process is started for these."""
+        """Find out which ops cannot be imported since a package is missing or the tree lacks them, in one process; no process is
+        started for these.
+        """
         found: Surveyed | None = None
         worker = self._begun(Survey(targets=tuple(plan.target for plan in plans)), side, plans[0])
         try:
@@ -110,6 +112,8 @@ class Workers:
         for index, detail in found.missing.items() if found is not None else ():
             missing = Loaded(status="refused", detail=detail, missing=True)
             self._hopeless.setdefault((plans[index].op, side), missing)
+        for index, detail in found.absent.items() if found is not None else ():
+            self._hopeless.setdefault((plans[index].op, side), Loaded(status="refused", detail=detail, absent=True))
 
     def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float, repeats: int = 0) -> Ran:
         """Run one cell on one side, within ``timeout`` seconds. The reference is the side ``reference``.

@@ -121,4 +121,11 @@ def test_recipes_come_before_tests_and_only_their_refused_calls_are_reported() -
     assert ({item.row for item in by_tests.calls}, by_tests.refused) == ({"test_op-2"}, {})
     by_recipe = search(plan, "cpu", Worker({"good": rows[8], "bad": rows[9]})).found  # type: ignore[arg-type]
     assert {item.row for item in by_recipe.calls} == {"good"}
+    broken = Worker({})
+    broken.loaded = Loaded(status="raised", detail="importing `kit`: SyntaxError: invalid syntax\nkit.py:3")
+    failed = search(plan, "cpu", broken)  # type: ignore[arg-type]
+    assert (failed.unimported, failed.found.reason) == (
+        True,
+        "importing `kit`: SyntaxError: invalid syntax, at kit.py:3",
+    )
     assert by_recipe.refused == {"bad": "ValueError: rows of 8, at kit.py:3 in op"}

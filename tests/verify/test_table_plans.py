@@ -57,6 +57,28 @@ lib.define("drawn(Tensor x, Generator g) -> Tensor")
 @torch.library.impl(lib, "drawn", "CPU")
 def drawn(x, g):
     return torch.rand(x.shape, generator=g)
+
+
+def test_registers():
+    @custom_op("kit::nested", mutates_args=())
+    def nested(x: Tensor) -> Tensor:
+        return x + 1
+"""
+
+BESIDE = """
+from kit.ops import scaled_add
+from torch import Tensor
+from torch.library import custom_op
+
+
+@custom_op("kit::beside", mutates_args=())
+def beside(x: Tensor) -> Tensor:
+    return scaled_add(x, x)
+
+
+@beside.register_fake
+def _(x):
+    return x.new_empty(x.shape)
 """
 
 
@@ -65,6 +87,8 @@ def write(root: Path, ops: str) -> Path:
     (root / "kit/__init__.py").write_text("")
     (root / "kit/ops.py").write_text(ops)
     (root / "opschema.toml").write_text("")
+    (root / "examples").mkdir()
+    (root / "examples/beside.py").write_text(BESIDE)
     return root
 
 
@@ -83,4 +107,7 @@ def test_operators_are_run_before_and_after_and_against_another_kernel(
     verdict, reason = verdicts["kit::norm[call-1-float32-row-s0]"]
     assert (verdict, reason.partition(":")[0]) == ("regression", "new")
     assert "elements are beyond" in reason
+    assert verdicts["kit::beside[call-1-float32-row-s0]"][0] == "regression"
+    reason = "importing `kit.ops` does not register it; it is not defined at the top level of its module"
+    assert verdicts["kit::nested"] == ("not-checked", reason)
     assert verdicts["kit::drawn"] == ("not-checked", "no value of type `Generator` can be made for `g`")

@@ -29,18 +29,26 @@ def with_cells(
         return list(plans)
     found: dict[str, Plan] = {}
     with Workers(folder / "search", device=device) as workers:
-        for plan in sought:
+        surveyed: set[tuple[str, ...]] = set()
+        for place, plan in enumerate(sought):
             found[plan.op] = searched(plan, limits, device, workers)
+            loaded = workers.load("search", plan)
+            alike = [other for other in sought[place + 1 :] if other.target.imports == plan.target.imports]
+            if (loaded.absent or loaded.missing) and alike and plan.target.imports not in surveyed:
+                surveyed.add(plan.target.imports)
+                workers.survey("search", alike)
             progress(len(found), len(sought), plan.op)
     return [found.get(plan.op, plan) for plan in plans]
 
 
 class SearchResult(msgspec.Struct, frozen=True):
     """The calls that were found for an operator. ``schema`` is None if it could not be imported or its schema cannot be read, and
-    ``found`` then has the reason; ``text`` is the schema as torch writes it. ``reference`` describes the one that torch has for it.
+    ``found`` then has the reason; ``text`` is the schema as torch writes it. With ``unimported`` its import failed, though the tree
+    has it. ``reference`` describes the one that torch has for it.
     """
 
     found: Found
+    unimported: bool = False
     schema: OperatorSchema | None = None
     text: str = ""
     reference: str = ""
@@ -53,7 +61,8 @@ def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
     assert plan.search is not None
     loaded = workers.load("search", plan)
     if loaded.status != "ok":
-        return SearchResult(Found((), loaded.detail))
+        inner = "; it is not defined at the top level of its module" if loaded.absent and plan.search.is_nested else ""
+        return SearchResult(Found((), _on_one_line(loaded.detail) + inner), unimported=not loaded.absent)
     schema = parse_schema(loaded.schema).schema
     if schema is None:
         return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
@@ -61,14 +70,15 @@ def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
     found = find_calls(schema, loaded.calls or plan.search.samples, asker.refusal)
     if not loaded.calls:
         found = msgspec.structs.replace(found, refused={})
-    return SearchResult(found, schema, loaded.schema, loaded.reference)
+    return SearchResult(found, schema=schema, text=loaded.schema, reference=loaded.reference)
 
 
 def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
     """A plan with the cells that a search in a worker finds; else with the reason why there are none."""
-    found = search(plan, device, workers).found
+    result = search(plan, device, workers)
+    found = result.found
     if not found.calls:
-        return _unplanned(plan, found.reason)
+        return msgspec.structs.replace(plan, unplanned={plan.op: found.reason}, unimported=result.unimported)
     asker = _Asker(plan, device, workers)
     cases = [
         Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, asker, limits))
@@ -87,10 +97,6 @@ def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
 
 def _derived(call: Call, asker: _Asker, limits: Limits) -> dict[str, Call]:
     return derived_calls(call, asker.refusal, limits.derived_elements)
-
-
-def _unplanned(plan: Plan, reason: str) -> Plan:
-    return msgspec.structs.replace(plan, unplanned={plan.op: reason})
 
 
 class _Asker:
