@@ -72,6 +72,12 @@ def _template_arguments(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in split_arguments(templated[3])) if templated is not None else ()
 
 
+def _is_boxed(signature: CppSignature) -> bool:
+    """Whether a kernel of the stable ABI takes the stack, as it had to before ``TORCH_BOX``."""
+    first = signature.parameters[0].type if signature.parameters else ""
+    return signature.stable and re.fullmatch(r"(?:(?:::)?(?:\w+::)*)StableIValue\s*\*", first.strip()) is not None
+
+
 class CppKernels:
     """The functions behind the registrations of one tree; ``names`` are those that each file asks for."""
 
@@ -108,6 +114,8 @@ class CppKernels:
         if any(_is_doubtful(item.function, given) for item in found):
             return Unresolved(f"`{name}` is a template, or not understood")
         signatures = [self._signature(asked, item, given) for item in found]
+        if any(map(_is_boxed, signatures)):
+            return Unresolved(f"`{name}` is boxed: it takes its arguments from a stack")
         return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")
 
     def _signature(self, asked: Asked, item: Declared, given: tuple[str, ...]) -> CppSignature:

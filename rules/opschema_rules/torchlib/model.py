@@ -34,6 +34,7 @@ Role: TypeAlias = Literal[
 """The role of a registration. ``fallthrough`` passes calls on to the kernel of the next key; it is no kernel, fake or gradient."""
 
 OPTION = "the option `torch`"
+NEWEST = "the newest that opschema knows; no requirement file in the root asks for torch"
 """The source of a release that the options name."""
 
 Through: TypeAlias = Literal["torch.ops", "handle"]
@@ -107,6 +108,11 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     def torch(self) -> Version:
         """The release of torch that it is for."""
         return self.release.version
+
+    @property
+    def names_no_release(self) -> bool:
+        """Whether the newest release is assumed, since nothing in the tree asks for one."""
+        return self.release.source == NEWEST
 
     @property
     def release_doubt(self) -> str:

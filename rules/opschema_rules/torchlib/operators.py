@@ -18,7 +18,7 @@ from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.gaps import Gaps
 from opschema_rules.torchlib.model import Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.origin import is_mentioned
-from opschema_rules.torchlib.registering import handle_key
+from opschema_rules.torchlib.registering import call_path, handle_key
 from opschema_rules.torchlib.registrations import Event
 from opschema_rules.torchlib.roles import Part, parts_of, read_part
 from opschema_rules.torchlib.values import Handle, HandleKey, OpName
@@ -122,6 +122,8 @@ class Join:
     def _key(self, event: Event, named: Named) -> object:
         """By what definitions are of one operator: where they are written, and the function in a factory of operators."""
         definition = named.definition
+        if named.names.names is None:
+            return definition.place, definition.function, call_path(event.frame)
         if definition.explicit or definition.function is None or event.api.defines == "define":
             return definition.place, named.names.names
         return definition.place, definition.function

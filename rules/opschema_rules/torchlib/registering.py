@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opschema_cli.evaluation.values import Arguments, BoundArgument, ExternalName, Func, Partial, Text, Unknown, Value
+from opschema_cli.evaluation.values import (
+    Arguments,
+    BoundArgument,
+    ExternalName,
+    Frame,
+    Func,
+    Partial,
+    Text,
+    Unknown,
+    Value,
+)
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.values import Handle, HandleKey, LibraryValue, Method, Waiting
 
@@ -77,9 +87,16 @@ def result(evaluator: Evaluator, waiting: Waiting, function: Value, *, legacy: b
 
 
 def handle_key(arguments: Arguments, function: Value, names: Text) -> HandleKey:
-    """By what two custom ops are the same."""
+    """By what two custom ops are the same: place and function, and the name or, if that is not known, the calls on the way."""
     body = id(function.body) if isinstance(function, Func) else 0
-    return arguments.frame.body.file.path, arguments.call.start, body, names.names
+    which = names.names if names.names is not None else call_path(arguments.frame)
+    return arguments.frame.body.file.path, arguments.call.start, body, which
+
+
+def call_path(frame: Frame) -> tuple[tuple[str, int], ...]:
+    """The places of the calls through which a frame was entered, innermost first."""
+    sites = (item.site for item in frame.callers())
+    return tuple((site.frame.body.file.path, site.call.start) for site in sites if site is not None)
 
 
 def library(evaluator: Evaluator, arguments: Arguments) -> LibraryValue:

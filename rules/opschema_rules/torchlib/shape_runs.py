@@ -10,42 +10,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Literal, TypeAlias
 
 import msgspec
 
 from opschema_cli.evaluation.execution.executor import Executor
 from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
-from opschema_cli.evaluation.execution.values import Opaque, TensorValue
+from opschema_cli.evaluation.execution.values import Opaque
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.passing import pairs
+from opschema_rules.torchlib.shape_differences import Difference, Results, differences, dtype_at, results_of, size_at
 from opschema_rules.torchlib.shape_inputs import SIZE, Atom, Family, Input, families
 from opschema_rules.torchlib.tilelang import TileLang
 
 MAX_RUNS = 200
 """Most inputs of one fake and kernel that are run."""
+RANKS = range(1, 5)
+"""Ranks that a tensor may have instead of the one that is guessed."""
 MAX_ACCEPTED = 9
 """Most inputs of one family that both sides take and that are compared."""
 MAX_STEPS = 5_000
 """Steps of work after which no further inputs of one fake and kernel are run."""
 MAX_UNKNOWN = 1
 """Runs without a known result after which nothing is expected of others, where none has had one."""
-Kind: TypeAlias = Literal["rank", "size", "dtype"]
-Results = tuple[object, ...]
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """A result in which fake and kernel differ: its index, and what differs; ``dim`` is the dimension of another size."""
-
-    index: int
-    kind: Kind
-    dim: int = -1
-
-    @property
-    def part(self) -> tuple[int, bool]:
-        """The result, and whether it is the dtype that differs: ranks and sizes are one thing."""
-        return self.index, self.kind == "dtype"
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -101,7 +88,7 @@ class Comparison:
             spread = next(map(self._spread, self._accepted(family)), None)
             both = self._run(spread) if spread is not None else None
             taken += both is not None
-            if both is not None and _differences(*both):
+            if both is not None and differences(*both):
                 return None
         return Verdict(taken, None, self._reason(taken))
 
@@ -204,7 +191,7 @@ class Comparison:
 
     def _results(self, item: Input, body: Body, side: str) -> Results | None:
         outcome = self._outcome(item, body)
-        results = _results(outcome.value) if isinstance(outcome, Returned) else None
+        results = results_of(outcome.value) if isinstance(outcome, Returned) else None
         if results is None:
             self.unknown += not isinstance(outcome, Raised)
             self.reasons[_reason(side, outcome)] += 1
@@ -270,9 +257,9 @@ class Comparison:
         both = self._run(item)
         if both is None:
             return Finding((), item, (), ())
-        sure = {"size": self._is_confirmed, "dtype": self._has_same_dtypes, "rank": lambda *_: True}
+        sure = {"size": self._is_confirmed, "dtype": self._has_same_dtypes, "rank": self._is_confirmed}
         found: dict[object, Difference] = {}
-        for one in _differences(*both):
+        for one in differences(*both):
             if one.part not in found and sure[one.kind](item, one):
                 found[one.part] = one
         return Finding(tuple(found.values()), item, *both)
@@ -287,7 +274,7 @@ class Comparison:
                 if before is None or after is None or other == dtype:
                     continue
                 for used, old, new in zip(uses, before, after, strict=True):
-                    if _dtype_at(old, difference) != _dtype_at(new, difference):
+                    if dtype_at(old, difference) != dtype_at(new, difference):
                         used.add(name)
         return uses[0] == uses[1]
 
@@ -299,13 +286,32 @@ class Comparison:
         return self._confirmed[key]
 
     def _is_sure(self, item: Input, difference: Difference) -> bool:
-        """Whether a size differs however the sizes of the inputs relate, and both sides compute it from comparable ones."""
+        """Whether a rank or size differs whatever ranks the inputs have, and a size however their sizes relate, which both sides
+        compute from comparable ones.
+        """
+        if not self._persists_for_ranks(item, difference):
+            return False
+        if difference.kind == "rank":
+            return True
         self._renew()
         groups = self._groups(item)
         comparable = self.fitted >= item.shapes.keys() or self._is_comparable(item, difference, groups)
         if self._exhausted or not comparable:
             return False
         return self._persists(item, difference, groups) and self._persists(item, difference, groups[::-1])
+
+    def _persists_for_ranks(self, item: Input, difference: Difference) -> bool:
+        """Whether no input with another rank of one tensor makes the result the same: the ranks of tensors are guessed."""
+        self._renew()
+        for name, shape in item.shapes.items():
+            for rank in () if name in self.fitted else RANKS:
+                if rank == len(shape):
+                    continue
+                other = Input({**item.shapes, name: (SIZE,) * rank}, item.dtypes, item.values)
+                both = self._run(other if difference.kind == "rank" else self._distinct_sizes(other))
+                if both is not None and all(one.part != difference.part for one in differences(*both)):
+                    return False
+        return not self._exhausted
 
     def _renew(self) -> None:
         """Allow as many further runs as at first, to confirm a difference."""
@@ -320,7 +326,7 @@ class Comparison:
             if before is None or after is None:
                 return False
             for used, old, new in zip(uses, before, after, strict=True):
-                if _size_at(old, difference) != _size_at(new, difference):
+                if size_at(old, difference) != size_at(new, difference):
                     used.add(group)
         tensors = [{name for name, dim in group if dim >= 0} for group in uses[0] | uses[1]]
         return uses[0] == uses[1] or bool(uses[0] and uses[1] and set.intersection(*tensors))
@@ -336,21 +342,13 @@ class Comparison:
             larger = self._fitted(item.changed(group, size))
             item = larger if self._run(larger) is not None else item
         both = self._run(item)
-        return both is not None and not self._exhausted and difference in _differences(*both)
+        return both is not None and not self._exhausted and difference in differences(*both)
 
 
 def _next_size(item: Input) -> int:
     sizes = [size for shape in item.shapes.values() for size in shape]
     numbers = [value for value in item.values.values() if type(value) is int]
     return max([*sizes, *numbers, SIZE]) + SIZE
-
-
-def _results(value: object) -> Results | None:
-    """The results of a call as a tuple; None where one of them is not known."""
-    if value is None:
-        return ()
-    found = tuple(value) if isinstance(value, tuple | list) else (value,)
-    return found if all(item is None or isinstance(item, TensorValue | int | float | bool) for item in found) else None
 
 
 def _reason(side: str, outcome: Returned | Raised | Unresolved) -> str:
@@ -363,34 +361,3 @@ def _reason(side: str, outcome: Returned | Raised | Unresolved) -> str:
     parts = value if isinstance(value, tuple | list) else (value,)
     opaque = next((part for part in parts if isinstance(part, Opaque)), None)
     return f"the {side}: {opaque.reason if opaque is not None else 'a result that is not a tensor'}"
-
-
-def _differences(fake: Results, kernel: Results) -> list[Difference]:
-    found = []
-    for index, (left, right) in enumerate(zip(fake, kernel, strict=True)):
-        if not isinstance(left, TensorValue) or not isinstance(right, TensorValue):
-            continue
-        if len(left.shape) != len(right.shape):
-            found.append(Difference(index, "rank"))
-        else:
-            sizes = enumerate(zip(left.shape, right.shape, strict=True))
-            found += [
-                Difference(index, "size", dim)
-                for dim, (one, other) in sizes
-                if isinstance(one, int) and isinstance(other, int) and one != other
-            ]
-        if None not in (left.dtype, right.dtype) and left.dtype != right.dtype:
-            found.append(Difference(index, "dtype"))
-    return found
-
-
-def _size_at(results: Results, difference: Difference) -> object:
-    tensor = results[difference.index]
-    if not isinstance(tensor, TensorValue) or difference.dim >= len(tensor.shape):
-        return None
-    return tensor.shape[difference.dim]
-
-
-def _dtype_at(results: Results, difference: Difference) -> str | None:
-    tensor = results[difference.index]
-    return tensor.dtype if isinstance(tensor, TensorValue) else None

@@ -31,8 +31,8 @@ class Handle(KeyedStruct, PackValue, frozen=True):
         return Handle((*self.key[:3], names), Text(names), self.function, self.legacy)
 
 
-HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | None]"
-"""The file and place of the registering call, the function, and the names."""
+HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | tuple[tuple[str, int], ...] | None]"
+"""The file and place of the registering call, the function, and the names or the calls on the way."""
 
 
 class LibraryValue(PackValue, frozen=True):

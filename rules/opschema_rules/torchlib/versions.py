@@ -5,7 +5,7 @@ from __future__ import annotations
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.requirements import Release, read_version, release_of, required_release
-from opschema_rules.torchlib.model import OPTION
+from opschema_rules.torchlib.model import NEWEST, OPTION
 from opschema_rules.torchlib.type_table import known_releases
 
 
@@ -21,5 +21,5 @@ def find_release(project: Project, option: str = "") -> Release:
         if version is None:
             raise OpschemaError(f"tool.opschema.torchlib: `torch` is `{option}`, which is not a version such as `2.6`")
         return release_of(version, "torch", OPTION, known)
-    newest = Release(known[-1], "the newest that opschema knows; no requirement file in the root asks for torch")
+    newest = Release(known[-1], NEWEST)
     return required_release(project, "torch", known) or newest

@@ -77,6 +77,21 @@ def test_a_list_is_one_gradient() -> None:
 
 
 @pytest.mark.parametrize(
+    ("requires", "severity"),
+    [("torch==2.13.0", None), ("torch>=2.8", "error"), ("", "warning")],
+    ids=["2.13", "2.15 too", "not said"],
+)
+def test_a_none_behind_the_last_gradient_counts_from_torch_2_15_on(requires: str, severity: str | None) -> None:
+    code = OP.format(
+        code=SETUP + "def backward(ctx, grad):\n    return grad, grad, None, None", setup=", setup_context=setup"
+    )
+    files = {**example_files([("python", code)]), **({"requirements.txt": f"{requires}\n"} if requires else {})}
+    found = lint_files([PACK], files, CODES).diagnostics
+    assert [item.severity.value for item in found] == ([severity] if severity else [])
+    assert all("torch 2.15 refuses it, earlier releases ignore `None`s at the end" in item.message for item in found)
+
+
+@pytest.mark.parametrize(
     ("params", "place", "message"),
     [
         ("ctx", "backward", "`backward` takes no gradients, and is passed the context and one gradient, by place"),

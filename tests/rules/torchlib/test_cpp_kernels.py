@@ -122,6 +122,18 @@ def test_the_namespace_around_a_block_counts() -> None:
     assert [item.name for item in found] == ["kit::f"]
 
 
+def test_a_boxed_kernel_of_the_stable_abi_is_not_compared() -> None:
+    text = (
+        'STABLE_TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, int n) -> Tensor"); }\n'
+        "void boxed(StableIValue* stack, uint64_t num_args, uint64_t num_outputs);\n"
+        "torch::stable::Tensor other(torch::stable::Tensor x);\n"
+        'STABLE_TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("f", &boxed); }\n'
+    )
+    assert lint_files([PACK], {"ops.cpp": text}, ["REG501"]).diagnostics == []
+    unboxed = lint_files([PACK], {"ops.cpp": text.replace("&boxed", "TORCH_BOX(&other)")}, ["REG501"])
+    assert [item.code for item in unboxed.diagnostics] == ["REG501"]
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

@@ -100,6 +100,9 @@ def test_the_second_of_two_results() -> None:
         # tensors that may always have one dtype
         ("x: Tensor, y: Tensor", "return torch.empty_like(x, dtype=y.dtype)", "return torch.empty_like(x)"),
         ("x: Tensor", "return torch.empty_like(x, dtype=torch.float32)", "return torch.empty_like(x)"),
+        # a tensor that may always have one dimension
+        ("w: Tensor, b: Tensor", "return torch.zeros(b.numel(), dtype=b.dtype)", "return b.new_empty(b.shape)"),
+        ("w: Tensor, b: Tensor", "return b.flatten()", "return b.new_empty(b.shape[0])"),
         # sizes that are rounded up, as those of the inputs may be already
         ("x: Tensor", "return x.new_empty((x.shape[0] + 127) // 128 * 128)", "return x.new_empty(x.shape[0])"),
         # sizes that may always be multiples of each other

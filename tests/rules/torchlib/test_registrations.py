@@ -16,7 +16,7 @@ from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.load import read_tree
 from opschema_rules.torchlib.mentions import _mentions
 from opschema_rules.torchlib.pack import PACK
-from tests.rules.torchlib.operators_of import told, tree_of
+from tests.rules.torchlib.operators_of import schema_of, told, tree_of
 
 FOO = "def foo(x: Tensor) -> Tensor: ...\n"
 
@@ -688,3 +688,35 @@ def test_a_method_of_an_object_takes_the_rest_of_its_parameters() -> None:
     for more, codes in (("", set[str]()), (", s", {"REG202"})):
         linted = lint_files(PACK, {"ops.py": head + code + method.format(more=more)})
         assert {item.code for item in linted.diagnostics} - {"REG206"} == codes
+
+
+def test_operators_of_a_wrapper_whose_names_are_not_known_are_kept_apart() -> None:
+    text = """
+import torch
+from elsewhere import prefixed
+
+
+def wrapped(name, schema):
+    def decorate(fn):
+        def backend(*args):
+            return fn(*args)
+
+        made = torch.library.custom_op(name, backend, mutates_args=(), schema=schema)
+        made.register_fake(fn)
+        return made
+
+    return decorate
+
+
+@wrapped(prefixed("a"), "(Tensor x) -> Tensor")
+def a(x):
+    return x.clone()
+
+
+@wrapped(prefixed("b"), "(Tensor x) -> (Tensor, Tensor)")
+def b(x):
+    return x.clone(), x.clone()
+"""
+    tree = tree_of({"kit/ops.py": text})
+    assert [schema_of(item) for item in tree.operators] == ["(Tensor x) -> Tensor", "(Tensor x) -> (Tensor, Tensor)"]
+    assert [len(item.registrations) for item in tree.operators] == [1, 1]

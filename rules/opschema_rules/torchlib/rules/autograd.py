@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument
@@ -18,6 +18,9 @@ from opschema_rules.torchlib.gradients import (
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.places import declared
 
+COUNTING_NONES = (2, 15)
+"""The first release of torch that also counts `None`s at the end."""
+
 
 @rule("REG301", "gradient-count", by_release=True, needs=(CPP,))
 def gradient_count(operator: Operator) -> Iterator[Diagnostic]:
@@ -25,7 +28,7 @@ def gradient_count(operator: Operator) -> Iterator[Diagnostic]:
 
     `backward` returns one value for each argument of the schema before `*`, including those without a gradient and those
     with defaults: `None` for these. Arguments after `*` do not count. If it returns fewer, it fails once a call passes the
-    missing arguments. A list is one value, not several.
+    missing arguments. A list is one value, not several. From torch 2.15 on, `None`s behind the last gradient count too.
 
     Only `return` statements whose number of values is evident are checked: a tuple, `None`.
 
@@ -84,8 +87,9 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
     if count is None or (count == len(arguments) and not is_list):
         return
     spare = elements[len(arguments) :] if elements is not None else ()
-    counts_spare = gradient.operator.tree.torch >= (2, 15)  # what came before lets `None`s at the end be
-    if spare and not counts_spare and all(item.kind == "const" and item.value is None for item in spare):
+    tree = gradient.operator.tree
+    ignored = bool(spare) and all(item.kind == "const" and item.value is None for item in spare)
+    if ignored and tree.torch < COUNTING_NONES:
         return
     required = len([item for item in arguments if item.default is None])
     late = required <= count < len(arguments) and not is_list
@@ -93,10 +97,17 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
     known = times(len(arguments), "argument")
     yield Diagnostic(
         f"`backward` of `{gradient.operator.title}` returns {told} and the schema has {known} before `*`: "
-        + ("a call that passes those with defaults fails in `backward`" if late else "it fails"),
+        + (
+            "torch 2.15 refuses it, earlier releases ignore `None`s at the end"
+            if ignored
+            else "a call that passes those with defaults fails in `backward`"
+            if late
+            else "it fails"
+        ),
         backward.at(value),
         related=declared(gradient.operator, arguments[:1]),
         ops=(gradient.operator.title,),
+        severity=Severity.WARNING if ignored and tree.names_no_release else Severity.ERROR,
     )
 
 
