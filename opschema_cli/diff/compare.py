@@ -209,11 +209,17 @@ def _shape_of(item: Entry) -> object:
 
 
 def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | Unclear]:
-    """The changes of operators that share a name on each side: in their order, if there are as many."""
-    if len(old) == len(new):
-        for one, other in zip(old, new, strict=True):
-            yield from changes_of(one, other)
-    elif not all(_shape_of(item) in [_shape_of(other) for other in new] for item in old):
+    """The changes of operators that share a name on each side: of those with the same contract, then of the one that is left."""
+    left, free = [*old], [*new]
+    for item in old:
+        other = next((other for other in free if _shape_of(other) == _shape_of(item)), None)
+        if other is not None:
+            left.remove(item)
+            free.remove(other)
+            yield from changes_of(item, other)
+    if len(left) == len(free) == 1:
+        yield from changes_of(left[0], free[0])
+    elif left:
         reason = f"{len(old)} operators were called `{old[0].name}`, and {len(new)} are now"
         yield Unclear(old[0].name, reason, new[0].place, True)
 

@@ -174,6 +174,13 @@ def test_what_is_not_known_is_never_a_change() -> None:
     )
 
 
+def test_operators_that_share_a_name_correspond_by_their_contract() -> None:
+    one, two, three = (entry(f"(Tensor x{rest}) -> Tensor") for rest in ("", ", int n", ", float n"))
+    assert compare([one, two], [two, one]).changes == ()
+    assert [item.kind for item in compare([one, two], [three, one]).changes] == ["type"]
+    assert compare([one, two], [one]).unclear[0].reason == "2 operators were called `kit::op`, and 1 are now"
+
+
 def test_a_planned_operator_promises_nothing() -> None:
     old = entry("", arguments=(Parameter("x", role="input"),), planned=True)
     new = entry("", arguments=(Parameter("y", role="param"),))

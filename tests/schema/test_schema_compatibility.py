@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from opschema_cli.diff.schema_diff import schema_differences
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_compatibility import backward_incompatibility, forward_incompatibility
 from opschema_cli.schema.schema_string import parse_schema
@@ -197,6 +198,18 @@ def differences_from_torch(given: Sequence[tuple[str, str]]) -> tuple[list[str],
 def test_random_pairs_are_judged_as_torch_judges_them() -> None:
     found, judged = differences_from_torch(pairs(COUNT, SEED))
     assert found == []
+    assert judged > COUNT // 2
+
+
+def test_changes_that_affect_saved_graphs_are_those_that_torch_refuses() -> None:
+    judged = 0
+    for old, new in pairs(COUNT, SEED):
+        before, now = parse_schema(old).schema, parse_schema(new).schema
+        if before is not None and now is not None:
+            judged += 1
+            hits = {item for change in schema_differences("f", before, now, ({}, {})) for item in change.hits}
+            assert ("graphs" in hits) is bool(backward_incompatibility(before, now)), (old, new)
+            assert ("new-graphs" in hits) is bool(forward_incompatibility(before, now)), (old, new)
     assert judged > COUNT // 2
 
 
