@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.diff.entries import ALL_KEYS, Entry
+from opschema_cli.diff.entries import ALL_KEYS, LOWERED, Call, Entry
 from opschema_cli.diff.model import Audience, Change, Unclear
 from opschema_cli.diff.schema_diff import parsed, schema_differences
 from opschema_cli.diff.signature_diff import Side, output_changes, parameter_changes
@@ -283,10 +283,15 @@ def _calls(old: Entry, new: Entry) -> Iterator[Change]:
     for call in old.calls:
         other = after.get(call.name)
         if other is not None:
-            title = f"`{call.name}()`: " if call.name else ""
-            for change in parameter_changes(Side(old.name, title, ("callers",)), call.parameters, other.parameters):
+            for change in parameter_changes(_side_of(old, call), call.parameters, other.parameters):
                 places = change.old or call.place, change.new or other.place
                 yield replace(change, old=places[0], new=places[1])
+
+
+def _side_of(entry: Entry, call: Call) -> Side:
+    if any(item.role == LOWERED for item in call.parameters):
+        return Side(entry.name, "the lowered schema: ", ("callers", "graphs"))
+    return Side(entry.name, f"`{call.name}()`: " if call.name else "", ("callers",))
 
 
 def _names(change: Change) -> list[str]:

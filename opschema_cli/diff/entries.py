@@ -17,6 +17,9 @@ _SEMANTICS: tuple[Role, ...] = ("fake", "autograd", "vmap", "autocast")
 ALL_KEYS = "*"
 """Stands for a kernel that is not registered for certain dispatch keys."""
 
+LOWERED = "lowered"
+"""The role of a parameter of a derived signature."""
+
 
 class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     """An argument, or a parameter of a Python function; see :class:`~opschema_cli.operators.model.Argument`."""
@@ -165,12 +168,14 @@ def _output(item: Return) -> Output:
 
 
 def _calls(operator: Operator) -> Iterator[Call]:
-    """The signatures of an op's class."""
+    """The signatures of an op's class, and the one that is derived from the declared one, whose types graphs depend on."""
     for item in operator.implementations:
-        if item.role == "class":
-            for signature in item.signatures:
-                if signature.parameters is not None:
-                    yield Call(signature.name, tuple(map(_parameter, signature.parameters)), signature.place)
+        for signature in item.signatures if item.role in ("class", "lowering") else ():
+            if signature.parameters is not None:
+                parameters = tuple(map(_parameter, signature.parameters))
+                if item.role == "lowering":
+                    parameters = tuple(replace(one, role=LOWERED) for one in parameters)
+                yield Call(signature.name, parameters, signature.place)
 
 
 def _keys(operator: Operator) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.diff.entries import Output, Parameter
+from opschema_cli.diff.entries import LOWERED, Output, Parameter
 from opschema_cli.diff.model import Audience, Change
 from opschema_cli.phrases import listed
 
@@ -133,7 +133,8 @@ def _type(side: Side, old: Parameter, new: Parameter) -> Iterator[Change]:
     is_written = old.type != new.type and bool(old.type) and bool(new.type) and not (old.dtypes or new.dtypes)
     if is_written and old.role and old.role == new.role and "?" not in (old.type, new.type):
         message = f"`{new.name}` is now of type `{new.type}`; it was `{old.type}`"
-        yield msgspec.structs.replace(side.change("type", message, old, new), hits=("semantics",))
+        change = side.change("type", message, old, new)
+        yield change if old.role == LOWERED else msgspec.structs.replace(change, hits=("semantics",))
 
 
 def _removed(side: Side, item: Parameter, named: _Catch) -> Iterator[Change]:

@@ -182,3 +182,34 @@ def test_the_changelog_and_the_other_formats(root: Path, opschema: Here) -> None
         assert (done.code, "DIF101" in done.out, "kit/ops.py" in done.out) == (1, True, True)
     annotation = opschema("diff", "HEAD~1", "--output-format", "github").out
     assert annotation.startswith("::error file=kit/ops.py,line=1,")  # a file of the pull request
+
+
+MAGI = """\
+from dataclasses import dataclass
+from magi_compiler.api import magi_register_custom_op
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Config:
+    eps: float = 1e-5
+    mode: int = 0
+
+
+@magi_register_custom_op(name="kit::norm", mutates_args=(), infer_output_meta_fn=["x"])
+def norm(x: Tensor, config: Config) -> Tensor:
+    return x
+"""
+
+
+def test_the_fields_of_a_dataclass_are_arguments_of_the_graph(root: Path, opschema: Here) -> None:
+    settings = '[magi]\nmagi = "dataclasses"\n'
+    commit(root, {"kit/norm.py": MAGI, "opschema.toml": settings})
+    (root / "kit/norm.py").write_text(MAGI.replace("eps", "epsilon").replace("mode: int = 0", "mode: int"))
+    done = opschema("diff", "HEAD", "--output-format", "concise")
+    assert [line.partition(": error ")[2] for line in done.out.splitlines()[:-1]] == [
+        "DIF203 [argument-renamed] `kit::norm`: the lowered schema: the argument `config__eps` is now called "
+        "`config__epsilon` (affects callers and saved graphs) (ops: kit::norm)",
+        "DIF208 [required] `kit::norm`: the lowered schema: `config__mode` is now required; it had the default `0` "
+        "(affects callers and saved graphs) (ops: kit::norm)",
+    ]
