@@ -22,7 +22,11 @@ from opschema_cli.verify.protocol import Run as Request
 from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.worker import _run, _side
-from tests.verify.variants import OPS, Op
+from tests.verify.further_variants import FURTHER
+from tests.verify.variants import OPS as FIRST
+from tests.verify.variants import Op
+
+OPS = (*FIRST, *FURTHER)
 
 SIZES = {
     "row": (24, 64, 16),
@@ -226,7 +230,9 @@ def variants(op: Op) -> Iterator[tuple[str, str, str]]:
 def main(words: Sequence[str]) -> int:
     """Run all variants, or those whose names hold a word, and print what came of each."""
     warnings.simplefilter("ignore")
-    missed, alarms, count = [], [], 0
+    missed: list[str] = []
+    alarms: list[str] = []
+    count = 0
     with tempfile.TemporaryDirectory() as name, closing(Workbench(Path(name))) as bench:
         for op in OPS:
             for kind, title, text in variants(op):
