@@ -85,6 +85,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         if self._has_floats:
             yield Kind("long" if "long" in self.calls else self._small, values="large", layout="offset")
             yield Kind(odd, values="ties", layout="transposed")
+            yield Kind(self._small, values="zeros")
         elif self._has_axes:
             yield Kind(odd, layout="transposed")
         yield from (Kind(shape) for shape in self._derived[1:])

@@ -207,6 +207,24 @@ def repeats(
     return [Finding(check="poison", side=side, about=name, message=message.format(name)) for name in third]
 
 
+def differs_at_first(
+    earliest: Mapping[str, Tensor], first: Mapping[str, Tensor], guarded: Callable[[], Mapping[str, Tensor]], side: str
+) -> list[Finding]:
+    """Compares the very first call, made in guard bands, with one made without them after it.
+
+    A difference is ``repeat`` if a further call in bands, ``guarded``, gives what the call without them gave: otherwise it may be
+    due to where the memory is.
+    """
+    changed = _unequal(earliest, {name: first[name] for name in earliest if name in first})
+    again = guarded() if changed else {}
+    message = "`{}`: the first call gave other bits than the same call after it"
+    return [
+        Finding(check="repeat", side=side, about=name, message=message.format(name))
+        for name in changed
+        if _same(first.get(name), again.get(name))
+    ]
+
+
 def _holds_poison(y: Tensor) -> bool:
     """Whether an element is what :func:`poisoned` fills memory of this dtype with."""
     if y.is_floating_point() or y.is_complex():

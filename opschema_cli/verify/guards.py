@@ -15,9 +15,11 @@ import msgspec
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.devices import Function
-from opschema_cli.verify.inputs import storage_bytes
-from opschema_cli.verify.model import Finding
+from opschema_cli.verify.checks import changed, snapshot
+from opschema_cli.verify.devices import Function, call_on
+from opschema_cli.verify.inputs import place, storage_bytes
+from opschema_cli.verify.loading import ITS_OWN
+from opschema_cli.verify.model import Call, Finding
 
 BAND = 256
 """Bytes on either side: so many that a tensor is aligned as torch aligns its own."""
@@ -54,14 +56,14 @@ class Bands(msgspec.Struct):
     @contextmanager
     def _replaced(self) -> Iterator[None]:
         """Torch's modes do not reach into the kernels of custom operators, so its functions are replaced meanwhile."""
-        kept = [(place, name, getattr(place, name)) for place, name in _FACTORIES]
-        for place, name, function in kept:
-            setattr(place, name, self._banding(function))
+        kept = [(owner, name, getattr(owner, name)) for owner, name in _FACTORIES]
+        for owner, name, function in kept:
+            setattr(owner, name, self._banding(function))
         try:
             yield
         finally:
-            for place, name, function in kept:
-                setattr(place, name, function)
+            for owner, name, function in kept:
+                setattr(owner, name, function)
 
     def _banding(self, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         @wraps(function)
@@ -103,3 +105,21 @@ def _plain(made: object) -> bool:
 
 def _written(storage: Tensor) -> int:
     return int((storage[:BAND] != _BYTE).count_nonzero()) + int((storage[-BAND:] != _BYTE).count_nonzero())
+
+
+def banded_call(device: str, function: Function, drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The outputs of a call in guard bands."""
+    return call_on(device, Bands().around(function), banded(drawn))[1]
+
+
+def guarded_call(
+    call: Call, device: str, function: Function, drawn: Mapping[str, Tensor], side: str
+) -> tuple[dict[str, Tensor], list[Finding]]:
+    """The outputs of a call in guard bands, and what it wrote around its inputs and what it allocates."""
+    bands, around = Bands(), banded(drawn)
+    try:
+        tensors, outputs = call_on(device, bands.around(function), around)
+    except (*ITS_OWN, MemoryError):  # the calls without bands tell what is the matter
+        return {}, []
+    beyond = [f for f in changed(tensors, snapshot(place(around, device)), call, side) if f.check == "input-overrun"]
+    return outputs, [*bands.findings(side), *beyond]

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from opschema_cli.verify.model import Target
 
+ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
+"""Errors of an op that refuses the device or layout of tensors."""
+
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 

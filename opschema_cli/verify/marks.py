@@ -45,7 +45,7 @@ def marked(
     depends on extreme inputs is what NaN in their place changes.
     """
     floating = {name: y for name, y in exact.items() if y.is_floating_point()}
-    found = _zeros(drawn, floating) if cell.values in _WITH_ZEROS else {}
+    found = _zeros(drawn, floating, compute) if cell.values in _WITH_ZEROS else {}
     found[SCALE] = torch.tensor(max((_magnitude(x) for x in drawn.values()), default=0.0), dtype=torch.float64)
     if cell.values != "special" or not any(bool(_extreme(tensor).any()) for tensor in drawn.values()):
         return found
@@ -59,13 +59,30 @@ def marked(
     return found
 
 
-def _zeros(drawn: Mapping[str, Tensor], floating: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _zeros(
+    drawn: Mapping[str, Tensor],
+    floating: Mapping[str, Tensor],
+    compute: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]],
+) -> dict[str, Tensor]:
+    """The zeros of zeros in outputs where their sign does not depend on other elements, as it does in a sum of neighbours or in a
+    sorted row: half of the elements are 1 in a further call of the reference, and all zeros elsewhere must be what they were.
+    """
     found: dict[str, Tensor] = {}
+    changed = compute({name: x.masked_fill(_half(x), 1) if x.is_floating_point() else x for name, x in drawn.items()})
     for name, y in floating.items():
         alike = [x.to(torch.float32) == 0 for x in drawn.values() if x.is_floating_point() and x.shape == y.shape]
-        if alike:
-            found[ZERO + name] = torch.stack(alike).any(0)
+        other = changed.get(name)
+        if alike and other is not None and other.shape == y.shape:
+            zeros = torch.stack(alike).any(0)
+            same = (other == y) & (other.signbit() == y.signbit())
+            if bool(same[zeros & (y == 0) & ~_half(y)].all()):
+                found[ZERO + name] = zeros
     return found
+
+
+def _half(tensor: Tensor) -> Tensor:
+    """A mask of some half of the elements, the same for each shape."""
+    return torch.rand(tensor.shape, generator=torch.Generator().manual_seed(0)) < 0.5
 
 
 def _magnitude(tensor: Tensor) -> float:

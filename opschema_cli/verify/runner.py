@@ -19,6 +19,7 @@ from opschema_cli.verify import methods
 from opschema_cli.verify.binding import bind, call_signature, for_call, for_constructor
 from opschema_cli.verify.checks import (
     changed,
+    differs_at_first,
     digest,
     kept,
     metadata,
@@ -29,9 +30,9 @@ from opschema_cli.verify.checks import (
     snapshot,
 )
 from opschema_cli.verify.devices import Function, call_on, second_device
-from opschema_cli.verify.guards import Bands, banded
+from opschema_cli.verify.guards import Bands, banded, banded_call, guarded_call
 from opschema_cli.verify.inputs import dtype_of, place
-from opschema_cli.verify.loading import RefusedError, described, passes
+from opschema_cli.verify.loading import ITS_OWN, RefusedError, described, passes
 from opschema_cli.verify.memory import MEASURABLE, memory_kept
 from opschema_cli.verify.model import Cell, Finding, Ran, Returned
 from opschema_cli.verify.operator_checks import OperatorChecks
@@ -49,8 +50,6 @@ Op = Callable[..., object]
 
 _OTHER_SEED = 1000
 _SPREAD_CALLS = 8
-_ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
-"""Errors of an op that refuses the device or layout of tensors."""
 
 
 class Runner:
@@ -153,7 +152,8 @@ class Runner:
         outputs_of: Function = named_outputs
         with _timed(seconds, "call"):
             # A sanitizer sees more, and sees nothing amiss in a band.
-            findings = [] if cell.again or SANITIZED in os.environ else self._overruns(cell, device, outputs_of, drawn)
+            plain = cell.again or SANITIZED in os.environ
+            earliest, findings = ({}, []) if plain else guarded_call(cell.call, device, outputs_of, drawn, self._side)
         overruns = bool(findings)
         if overruns:  # the other calls shall not harm this process either
             outputs_of, drawn = Bands().around(outputs_of), banded(drawn)
@@ -183,7 +183,10 @@ class Runner:
             file = save({**first, **spread, **_indexed(outputs, drawn)}, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
             if not varies:
-                findings += repeats(first, again, self._side, device)
+                guarded = partial(banded_call, device, outputs_of, drawn)
+                varying = repeats(first, again, self._side, device)
+                at_first = not varying and not overruns
+                findings += differs_at_first(earliest, first, guarded, self._side) if at_first else varying
             if not overruns:
                 reports = self._with_grads(cell, device, call, drawn, reports)
                 findings += self._kept(cell, device, outputs_of, outputs, first)
@@ -266,7 +269,7 @@ class Runner:
         other = drawn_inputs(msgspec.structs.replace(cell, seed=cell.seed + _OTHER_SEED), self._recipe)
         try:
             _, later = call_on(device, function, other)
-        except _ITS_OWN:  # it may refuse these values
+        except ITS_OWN:  # it may refuse these values
             return []
         return kept(outputs, first, later, cell.call, self._side)
 
@@ -309,16 +312,6 @@ class Runner:
             for report in reports
         ]
 
-    def _overruns(self, cell: Cell, device: str, function: Function, drawn: Mapping[str, Tensor]) -> list[Finding]:
-        """Writes of a separate call around its inputs and what it allocates."""
-        bands, around = Bands(), banded(drawn)
-        try:
-            tensors, _ = call_on(device, bands.around(function), around)
-        except (*_ITS_OWN, MemoryError):  # the calls without bands tell what is the matter
-            return []
-        inputs = changed(tensors, snapshot(place(around, device)), cell.call, self._side)
-        return [*bands.findings(self._side), *(found for found in inputs if found.check == "input-overrun")]
-
     def _operator_names(self, op: Op) -> set[str]:
         """The operators that the declaration names, and those that the live op does."""
         found = getattr(op, self._load.target.operators_attribute or "__none__", ())
@@ -341,7 +334,7 @@ class Runner:
             outputs = named(self._call(op, cell, made_with, tensors), cell.call)
             torch.cuda.synchronize(other)
             found = {**outputs, **_mutated(cell, tensors)}
-        except _ITS_OWN as error:
+        except ITS_OWN as error:
             says = described(error, self._load.target.root).partition("\n")[0]
             return [Finding(check="second-device", side=self._side, message=f"on {other}: {says}")]
         wrong = [name for name in first if name not in found or digest(found[name]) != digest(first[name])]

@@ -10,6 +10,9 @@ import torch
 
 from opschema_cli.verify.precision import precisions
 
+_DENORMAL = 1e-40
+"""A denormal of float32; torch can set whether they are flushed, but not say it."""
+
 _STATE: dict[str, Callable[[], object]] = {
     "the default dtype": torch.get_default_dtype,
     "the default device": torch.get_default_device,
@@ -22,6 +25,7 @@ _STATE: dict[str, Callable[[], object]] = {
     "torch's random numbers": lambda: torch.get_rng_state().tolist(),
     "Python's random numbers": random.getstate,
     "the current folder": os.getcwd,
+    "whether denormals are flushed": lambda: not torch.full((), _DENORMAL).mul(1.0).item(),
 }
 
 

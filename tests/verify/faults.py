@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opschema_cli.verify.model import Limits
-from tests.verify.variants import OPS
+from tests.verify.further_variants import ALL, FURTHER
 
 CUDA = "tilekit/kernels/cuda"
 UNARY = "tilekit/kernels/elementwise.py"
@@ -71,10 +71,17 @@ inside a block that only `__syncthreads` prevents, the wrong stream and the wron
 
 ## Faults and rewrites
 
-`tests/verify/variants.py` has {faults} faults and {rewrites} legitimate rewrites of {ops} ops in Python and C++.
+`tests/verify/variants.py` and `further_variants.py` have {faults} faults and {rewrites} legitimate rewrites of {ops} ops in Python and C++.
 `python -m tests.verify.workbench` compares each with the sound op in the {cells} cells that a run has by default, in float16,
-bfloat16 and float32: each fault is a regression, and no rewrite is. It takes three minutes on one core; the test suite runs a few
+bfloat16 and float32: each fault is a regression, and no rewrite is. It takes five minutes on one core; the test suite runs a few
 cells of it.
+
+The judge was developed on 80 faults and 76 rewrites of 31 ops. {further} further ops with 43 faults and 31 rewrites were written
+afterwards, and run for the first time without a change: 36 faults were found and 7 missed; 4 rewrites were alarms. Three
+faults were missed since their op was written wrongly and refused every call, and three alarms were right, on rewrites that made
+NaN of infinite logits or recorded no gradient. The rest was mended in general: cells of zeros alone, which none of the default
+cells were; the first call of a process against those after it; flushed denormals that a call leaves to its process; the sign of
+zeros in sums of neighbours and sorted rows.
 
 {variants}
 ## What is not found
@@ -85,7 +92,7 @@ cells of it.
   three axes.
 - An inner axis of no elements that after refuses, if the error says so, though before took it.
 - An overflow on the largest numbers or on denormals, where the reference does not overflow: it is only a note.
-- A single zero of the wrong sign, and any in an op whose output is never negative.
+- A single zero of the wrong sign, and any in an op whose output is never negative or is computed from several elements.
 - Other strides of an output where the inputs are not contiguous: they are only a note.
 - Memory below half of the smallest tensor of a call, and what is kept for each new shape.
 """
@@ -96,9 +103,10 @@ def page() -> str:
     values = {
         "{table}": table(),
         "{variants}": variants_table(),
-        "{faults}": str(sum(len(op.faults) for op in OPS)),
-        "{rewrites}": str(sum(len(op.rewrites) for op in OPS)),
-        "{ops}": str(len(OPS)),
+        "{faults}": str(sum(len(op.faults) for op in ALL)),
+        "{rewrites}": str(sum(len(op.rewrites) for op in ALL)),
+        "{further}": str(len(FURTHER)),
+        "{ops}": str(len(ALL)),
         "{cells}": str(Limits().cells),
     }
     text = PAGE
@@ -109,7 +117,7 @@ def page() -> str:
 
 def variants_table() -> str:
     """The ops with their faults and rewrites as a Markdown table."""
-    rows = [f"| `{op.name}` | {_listed(op.faults)} | {_listed(op.rewrites)} |" for op in OPS]
+    rows = [f"| `{op.name}` | {_listed(op.faults)} | {_listed(op.rewrites)} |" for op in ALL]
     return "\n".join(["| op | faults, all found | rewrites, no alarm |", "|---|---|---|", *rows]) + "\n"
 
 

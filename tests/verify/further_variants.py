@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.verify.variants import Op, X
+from tests.verify.variants import OPS, Op, X
 
 _ROPE = "v = x.float(); n = x.shape[-1] // 2; p = torch.arange(len(x)).float()[:, None] * 0.7 ** torch.arange(n).float(); a, b = v[:, :n], v[:, n : 2 * n]; "
 _SWIGLU = "F.silu(g.float()) * u.float()"
@@ -44,6 +44,7 @@ FURTHER = (
             "the gate's sigmoid has 8 bits": "s = (torch.sigmoid(g.float()) * 256).round() / 256; return (g.float() * s * u.float()).to(g.dtype)",
         },
         {
+            "in float64": "(F.silu(g.double()) * u.double()).to(g.dtype)",
             "product first": "(g.float() * u.float() * torch.sigmoid(g.float())).to(g.dtype)",
             "divided by 1 + exp": "(g.float() * u.float() / (1 + torch.exp(-g.float()))).to(g.dtype)",
             "row by row in place": "y = torch.empty_like(g, memory_format=torch.contiguous_format)\nfor r in range(len(g)):\n    y[r] = (F.silu(g[r].float()).mul_(u[r].float())).to(g.dtype)\nreturn y",
@@ -126,15 +127,15 @@ FURTHER = (
         "sort",
         X,
         "tuple(torch.sort(x, -1))",
-        "v, i = torch.sort(x, -1, stable=True); return v, i",
+        "v, i = torch.sort(x, dim=-1, stable=True); return v, i",
         {
-            "NaN is smallest": "v, i = torch.sort(x.nan_to_num(-torch.inf, torch.inf, -torch.inf), -1, stable=True); return x.gather(-1, i), i",
-            "ties out of place": "v, i = torch.sort(x, -1, stable=True); j = torch.where((v == v.roll(-1, -1)) & (v.roll(-1, -1) != v.roll(-2, -1)), i.roll(-1, -1), i); return v, j",
-            "one exchange is missing": "v, i = torch.sort(x, -1, stable=True); k = x.shape[-1]; o = torch.arange(k); o[k // 2 : k // 2 + 2] = o[k // 2 : k // 2 + 2].flip(0); return v[:, o], i[:, o]",
+            "NaN is smallest": "v, i = torch.sort(x.nan_to_num(-torch.inf, torch.inf, -torch.inf), dim=-1, stable=True); return x.gather(-1, i), i",
+            "ties out of place": "v, i = torch.sort(x, dim=-1, stable=True); j = torch.where((v == v.roll(-1, -1)) & (v.roll(-1, -1) != v.roll(-2, -1)), i.roll(-1, -1), i); return v, j",
+            "one exchange is missing": "v, i = torch.sort(x, dim=-1, stable=True); k = x.shape[-1]; o = torch.arange(k); o[k // 2 : k // 2 + 2] = o[k // 2 : k // 2 + 2].flip(0); return v[:, o], i[:, o]",
         },
         {
             "unstable, of float32": "i = torch.sort(x.float(), -1).indices; return x.gather(-1, i), i",
-            "equal ones in reverse": "n = x.shape[-1]; i = n - 1 - torch.sort(x.flip(-1), -1, stable=True).indices; return x.gather(-1, i), i",
+            "equal ones in reverse": "n = x.shape[-1]; i = n - 1 - torch.sort(x.flip(-1), dim=-1, stable=True).indices; return x.gather(-1, i), i",
         },
         outputs=("values", "indices"),
     ),
@@ -189,10 +190,10 @@ FURTHER = (
             "the class before": "(torch.logsumexp(x.float(), -1) - x.float().gather(-1, (i - 1).clamp(0, x.shape[-1] - 1)[:, None])[:, 0]).to(x.dtype) if x.shape[-1] else torch.zeros(len(x), dtype=x.dtype)",
             "label smoothing of 0.01": "(torch.logsumexp(x.float(), -1) - x.float().gather(-1, i.clamp(max=x.shape[-1] - 1)[:, None])[:, 0] * 0.99 - 0.01 * x.float().mean(-1)).to(x.dtype) if x.shape[-1] else torch.zeros(len(x), dtype=x.dtype)",
             "class 0 is ignored": "((torch.logsumexp(x.float(), -1) - x.float().gather(-1, i.clamp(max=x.shape[-1] - 1)[:, None])[:, 0]) * (i != 0)).to(x.dtype) if x.shape[-1] else torch.zeros(len(x), dtype=x.dtype)",
+            "log_softmax: NaN for an infinite logit": "(-torch.log_softmax(x.float(), -1).gather(-1, i.clamp(max=x.shape[-1] - 1)[:, None])[:, 0]).to(x.dtype) if x.shape[-1] else torch.zeros(len(x), dtype=x.dtype)",
+            "torch's own: NaN for an infinite logit": "F.cross_entropy(x.float(), i.clamp(max=x.shape[-1] - 1), reduction='none').to(x.dtype) if x.numel() else torch.zeros(len(x), dtype=x.dtype)",
         },
         {
-            "by log_softmax": "(-torch.log_softmax(x.float(), -1).gather(-1, i.clamp(max=x.shape[-1] - 1)[:, None])[:, 0]).to(x.dtype) if x.shape[-1] else torch.zeros(len(x), dtype=x.dtype)",
-            "torch's own": "F.cross_entropy(x.float(), i.clamp(max=x.shape[-1] - 1), reduction='none').to(x.dtype) if x.numel() else torch.zeros(len(x), dtype=x.dtype)",
             "by the difference from the class": "v = x.float(); d = v - v.gather(-1, i.clamp(max=x.shape[-1] - 1)[:, None]); return torch.logsumexp(d, -1).to(x.dtype)".replace(
                 "v = x.float()", "v = x.float() if x.shape[-1] else torch.zeros(len(x), 1)"
             ).replace("x.shape[-1] - 1", "v.shape[-1] - 1"),
@@ -215,15 +216,18 @@ FURTHER = (
             "only contiguous inputs are taken": "return x.view(-1).mul(0.5).view(x.shape)",
             "a hidden float32 result": "x.float() * 0.5 if x.shape[-1] % 2 else x * 0.5",
             "the input is returned if it is all zeros": "x if not bool(x.any()) else x * 0.5",
+            "no gradient is recorded": "with torch.no_grad():\n    y = x.clone(memory_format=torch.contiguous_format)\nreturn y * 0.5",
         },
         {
             "part of a larger buffer": "b = torch.empty(x.numel() + 8, dtype=x.dtype)[: x.numel()].view(x.shape); return torch.mul(x, 0.5, out=b)",
             "division": "x / 2",
+            "in place, on a copy": "x.clone(memory_format=torch.contiguous_format).mul_(0.5)",
             "ldexp": "torch.ldexp(x.float(), torch.tensor(-1)).to(x.dtype)",
-            "by an autograd function's forward": "with torch.no_grad():\n    y = x.clone(memory_format=torch.contiguous_format)\nreturn y * 0.5",
             "random numbers whose state it restores": "s = torch.get_rng_state(); torch.rand(3); torch.set_rng_state(s); return x * 0.5",
             "modes that it restores": "n = torch.get_num_threads(); torch.set_num_threads(1); y = x * 0.5; torch.set_num_threads(n); return y",
             "a cache by shape, of 64 entries at most": "k = (x.shape, x.dtype); b = CACHE.setdefault(k, torch.empty(x.shape, dtype=x.dtype)); y = torch.mul(x, 0.5, out=b).clone(); CACHE.pop(next(iter(CACHE))) if len(CACHE) > 64 else None; return y",
         },
     ),
 )
+
+ALL = (*OPS, *FURTHER)

@@ -13,10 +13,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.verify.variants import OPS, Op
+from tests.verify.further_variants import ALL
+from tests.verify.variants import Op
 from tests.verify.workbench import Workbench, check_of, failing, variants
 
-BY_NAME = {op.name: op for op in OPS}
+BY_NAME = {op.name: op for op in ALL}
 SLOW = bool(os.environ.get("OPSCHEMA_SLOW"))
 
 
@@ -41,6 +42,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         ("row_sum", "the first row of one column is doubled", "float16-one-column", "tolerance"),
         ("top3", "an index twice", "float16-odd-ties-transposed", "exact"),
         ("shift", "keeps every result", "float16-row", "memory"),
+        ("half", "the first call is wrong", "float16-row", "repeat"),
+        ("half", "the input is returned if it is all zeros", "float16-row-zeros", "shared-storage"),
         ("strict_scale", "any dtype is taken", "float16-wrong-dtype", "before refused this wrong call (ValueError"),
         (
             "strict_scale",
@@ -66,6 +69,8 @@ def test_a_fault_is_found_in_its_cell(bench: Workbench, op: str, fault: str, cel
         ("strict_scale", "other words of the refusal", "float16-wrong-dtype", "unchanged"),
         ("attention", "torch's own", "float16-wrong-rank", "not-checked"),
         ("shift", "by a product", "float16-odd-expanded", "within-tolerance"),
+        ("sort", "equal ones in reverse", "float16-row-special", "within-tolerance"),
+        ("fir", "a convolution", "float16-odd-ties-transposed", "within-tolerance"),
     ],
 )
 def test_a_rewrite_is_no_alarm(bench: Workbench, op: str, rewrite: str, cell: str, verdict: str) -> None:
@@ -93,7 +98,7 @@ def test_identical_code_that_differs_in_30_percent_of_calls_never_regresses(benc
 
 
 @pytest.mark.skipif(not SLOW, reason="OPSCHEMA_SLOW runs all variants")
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_all_variants(bench: Workbench, op: Op) -> None:
     if op.kernel and not shutil.which("g++"):
         pytest.skip("g++ is not found")
@@ -102,5 +107,5 @@ def test_all_variants(bench: Workbench, op: Op) -> None:
 
 
 def test_there_are_sixty_of_each() -> None:
-    assert sum(len(op.faults) for op in OPS) >= 60
-    assert sum(len(op.rewrites) for op in OPS) >= 60
+    assert sum(len(op.faults) for op in ALL) >= 60
+    assert sum(len(op.rewrites) for op in ALL) >= 60

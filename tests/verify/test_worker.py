@@ -278,6 +278,7 @@ def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
         (lambda: torch.set_grad_enabled(True), "whether gradients are recorded"),
         (lambda: torch.set_num_threads(3), "the number of threads"),
         (lambda: torch.use_deterministic_algorithms(False), "whether algorithms are deterministic"),
+        (lambda: torch.set_flush_denormal(True), "whether denormals are flushed"),
         (lambda: torch.rand(3), "torch's random numbers"),
         (random.random, "Python's random numbers"),
     ],
@@ -293,6 +294,7 @@ def test_what_a_call_leaves_changed(tmp_path: Path, leave: Callable[[], object],
     finally:
         torch.set_default_dtype(dtype)
         torch.set_num_threads(threads)
+        torch.set_flush_denormal(False)
     assert found == [("state", about)]
 
 

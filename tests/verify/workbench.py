@@ -22,11 +22,8 @@ from opschema_cli.verify.protocol import Run as Request
 from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import CPU_LABEL, Run
 from opschema_cli.verify.worker import _run, _side
-from tests.verify.further_variants import FURTHER
-from tests.verify.variants import OPS as FIRST
+from tests.verify.further_variants import ALL
 from tests.verify.variants import Op
-
-OPS = (*FIRST, *FURTHER)
 
 SIZES = {
     "row": (24, 64, 16),
@@ -167,7 +164,7 @@ class Workbench:
                 values=", ".join(f"tensors[{name!r}]" for name in op.inputs) + ",",
                 body=body(op.reference, indent=8),
             )
-            for op in OPS
+            for op in ALL
         ]
         (self.folder / "recipes.py").write_text(RECIPES + "".join(texts))
 
@@ -234,7 +231,7 @@ def main(words: Sequence[str]) -> int:
     alarms: list[str] = []
     count = 0
     with tempfile.TemporaryDirectory() as name, closing(Workbench(Path(name))) as bench:
-        for op in OPS:
+        for op in ALL:
             for kind, title, text in variants(op):
                 what = f"{kind} of {op.name}: {title}"
                 if words and not any(word in what for word in words):
