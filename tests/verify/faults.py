@@ -71,7 +71,8 @@ inside a block that only `__syncthreads` prevents, the wrong stream and the wron
 
 ## Faults and rewrites
 
-`tests/verify/variants.py` and `further_variants.py` have {faults} faults and {rewrites} legitimate rewrites of {ops} ops in Python and C++.
+`tests/verify/variants.py` and `further_variants.py` have {faults} faults and {rewrites} legitimate rewrites of {ops} ops in
+Python and C++.
 `python -m tests.verify.workbench` compares each with the sound op in the {cells} cells that a run has by default, in float16,
 bfloat16 and float32: each fault is a regression, and no rewrite is. It takes five minutes on one core; the test suite runs a few
 cells of it.

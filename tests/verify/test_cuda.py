@@ -1,23 +1,43 @@
-"""The same on a GPU: tilekit's kernels by nvcc, before and after its carriers are dropped."""
+"""Runs on a GPU: tilekit's kernels by nvcc, and faults of CUDA kernels that need only torch. Without a GPU these are compiled."""
 
 from __future__ import annotations
 
+import ast
+import ctypes
+import ctypes.util
 import json
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from opschema_cli.errors import OpschemaError
 from tests.command import TILEKIT, Opschema
+from tests.verify.cuda_faults import CUDA_FAULTS, RAISED, CudaFault, write
 
 torch = pytest.importorskip("torch")
-pytestmark = [
-    pytest.mark.cuda,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no NVIDIA GPU"),
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="tilekit's kernels need nvcc"),
-]
+
+from opschema_cli.verify.harness import Harness  # noqa: E402
+from opschema_cli.verify.model import CellResult, Plan, Target  # noqa: E402
+from opschema_cli.verify.results import Header, Version  # noqa: E402
+from opschema_cli.verify.run import Run  # noqa: E402
+from opschema_cli.verify.sanitizers import check_sanitizer  # noqa: E402
+
+HAS_GPU = torch.cuda.is_available()
+cuda = pytest.mark.cuda
+needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="PyTorch sees no NVIDIA GPU")
+needs_nvrtc = pytest.mark.skipif(
+    not hasattr(torch.cuda, "_compile_kernel") and not hasattr(torch.cuda, "compile_kernel"),
+    reason="this release of torch does not compile kernels by itself",
+)
 
 
+@cuda
+@needs_gpu
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="tilekit's kernels need nvcc")
 def test_tilekit_computes_the_same_on_a_gpu_without_its_carriers(tmp_path: Path) -> None:
     for side in ("before", "after"):
         shutil.copytree(TILEKIT, tmp_path / side)
@@ -32,3 +52,100 @@ def test_tilekit_computes_the_same_on_a_gpu_without_its_carriers(tmp_path: Path)
     assert len(checked) > 300
     assert all(cell.get("figures") for cell in checked)
     assert done.code == 0
+
+
+def check(fault: CudaFault, folder: Path, *, faulty: bool, sanitizer: bool = False) -> CellResult:
+    """The result of the fault's cell: before is the sound op, after the sound or the faulty one."""
+    modules = write(fault, folder)
+    before, after = (Target(root=str(folder), module=name, name="op", recipe="recipes.py") for name in modules)
+    here, cell = Version(name=""), fault.cell
+    device = torch.cuda.get_device_name()
+    header = Header(run="", shard=1, shards=1, total=1, before=here, after=here, device=device, cells=(cell.id,))
+    plan = Plan(op="Op", target=after if faulty else before, cells=(cell,))
+    tool = fault.tool if sanitizer else None
+    run = Run(header=header, plans=(), compared=True, before={"Op": before}, folder=str(folder), sanitizer=tool)
+    with closing(Harness(run)) as harness:
+        return harness.check(plan, cell)
+
+
+def seen(result: CellResult) -> set[str]:
+    """The checks that found something on the side after, and whether it raised or died."""
+    broken = result.reason.startswith(("after raised", "after died"))
+    return {found.check for found in result.findings if found.side == "after"} | ({RAISED} if broken else set())
+
+
+def by_name(fault: CudaFault) -> str:
+    return fault.name
+
+
+@cuda
+@needs_gpu
+@needs_nvrtc
+@pytest.mark.parametrize("fault", CUDA_FAULTS, ids=by_name)
+def test_a_fault_is_a_regression_and_its_sound_twin_is_unchanged(fault: CudaFault, tmp_path: Path) -> None:
+    if torch.cuda.device_count() < fault.devices:
+        pytest.skip(f"it needs {fault.devices} GPUs")
+    sound = check(fault, tmp_path / "sound", faulty=False)
+    assert (sound.verdict, sound.reason) == ("unchanged", "")
+    found = check(fault, tmp_path / "faulty", faulty=True)
+    if fault.chance and found.verdict == "unchanged":
+        pytest.xfail(fault.chance)
+    assert found.verdict == "regression", found
+    assert seen(found) & fault.checks, found
+
+
+@cuda
+@needs_gpu
+@needs_nvrtc
+@pytest.mark.parametrize("fault", [fault for fault in CUDA_FAULTS if fault.tool], ids=by_name)
+def test_compute_sanitizer_finds_it(fault: CudaFault, tmp_path: Path) -> None:
+    try:
+        check_sanitizer(fault.tool, "cuda")  # type: ignore[arg-type]
+    except OpschemaError as error:
+        pytest.skip(str(error))
+    sound = check(fault, tmp_path / "sound", faulty=False, sanitizer=True)
+    assert "sanitizer" not in seen(sound), sound
+    found = check(fault, tmp_path / "faulty", faulty=True, sanitizer=True)
+    assert found.verdict == "regression", found
+    assert seen(found) & {"sanitizer", RAISED}, found
+
+
+def test_the_faults_are_edits_of_their_sound_twins() -> None:
+    for fault in CUDA_FAULTS:
+        sound, faulty = (ast.unparse(ast.parse(fault.module(faulty=faulty))) for faulty in (False, True))
+        assert sound != faulty, fault.name
+
+
+@pytest.fixture(scope="module")
+def nvrtc() -> ctypes.CDLL:
+    """NVRTC of the system or of a package, which needs no GPU."""
+    library = next(filter(None, map(_opened, _libraries())), None)
+    if library is None:
+        pytest.skip("NVRTC is not installed: pip install nvidia-cuda-nvrtc")
+    return library
+
+
+def _libraries() -> Iterator[str]:
+    yield from filter(None, [ctypes.util.find_library("nvrtc")])
+    for folder in sys.path:
+        yield from map(str, sorted(Path(folder).glob("nvidia/*/lib/libnvrtc.so.*")))
+
+
+def _opened(path: str) -> ctypes.CDLL | None:
+    with suppress(OSError):
+        return ctypes.CDLL(path)
+    return None
+
+
+def test_the_kernels_compile(nvrtc: ctypes.CDLL) -> None:
+    for fault in CUDA_FAULTS:
+        for source in fault.kernels:
+            program, size = ctypes.c_void_p(), ctypes.c_size_t()
+            assert not nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
+            options = (ctypes.c_char_p * 1)(b"--gpu-architecture=sm_80")
+            failed = nvrtc.nvrtcCompileProgram(program, 1, options)
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+            assert (failed, log.value) == (0, b""), f"{fault.name}: {log.value.decode()}"
