@@ -100,7 +100,7 @@ def diff(**options: object) -> int:
         sides = Sides(old, new, _renaming(session, found), in_tree)
         sources = sources_of((old, new))
         report = report_of(found, sides, _level(session, chosen), sources, time.perf_counter() - started)
-        _print(report, chosen, old.label)
+        _print(report, chosen, old.label, has_operators=bool(old.entries))
     return _exit_code(found, report)
 
 
@@ -214,7 +214,7 @@ def _exit_code(found: Found, report: Report) -> int:
     return EXIT_FINDINGS if breaking else EXIT_CLEAN
 
 
-def _print(report: Report, options: DiffOptions, label: str) -> None:
+def _print(report: Report, options: DiffOptions, label: str, *, has_operators: bool) -> None:
     if options.output_format == MARKDOWN:
         from opschema_cli.reporters.markdown import write as changelog
 
@@ -228,6 +228,6 @@ def _print(report: Report, options: DiffOptions, label: str) -> None:
     shown = report if options.show_unresolved else msgspec.structs.replace(report, unresolved=())
     stream = io.StringIO() if options.output_file is not None else sys.stdout
     write(shown, stream)
-    stream.write(f"Compared with {label}.\n")
+    stream.write(f"Compared with {label}{'' if has_operators else ', which has no operator'}.\n")
     if isinstance(stream, io.StringIO):
         write_text(stream.getvalue(), options.output_file)

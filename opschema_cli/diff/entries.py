@@ -30,7 +30,7 @@ class Parameter(msgspec.Struct, frozen=True, omit_defaults=True):
     role: str = ""
     default: str | None = None
     optional: bool = False
-    mutated: bool | None = False
+    mutated: bool | None = None
     dtypes: tuple[str, ...] = ()
     shape: str = ""
     place: Place | None = None

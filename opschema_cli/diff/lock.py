@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -15,6 +16,9 @@ from opschema_cli.source.text import Place, Span
 LOCK_NAME = "opschema-contract.json"
 VERSION = 1
 
+_WIDTH = 132
+"""Characters of a line."""
+
 _NAME = re.compile(r'(?m)^ {6}"name": ("(?:[^"\\\n]|\\.)*")')
 
 
@@ -26,12 +30,26 @@ class LockFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def render_lock(entries: Iterable[Entry]) -> str:
-    """The text of a lock file: an object for each operator, by name, without places."""
-    operators = sorted(
-        map(_without_places, entries), key=lambda item: (item.name, item.pack, msgspec.json.encode(item))
-    )
-    text = msgspec.json.format(msgspec.json.encode(LockFile(VERSION, operators)), indent=2)
-    return text.decode() + "\n"
+    """The text of a lock file: an object for each operator, by name, without places. What fits is on one line."""
+    operators = [msgspec.to_builtins(_without_places(item)) for item in entries]
+    operators.sort(key=lambda item: (item["name"], item.get("pack", ""), json.dumps(item)))
+    shown = ",\n".join(f"    {_rendered(item, 4, 0)}" for item in operators)
+    listed = f"[\n{shown}\n  ]" if operators else "[]"
+    return f'{{\n  "version": {VERSION},\n  "operators": {listed}\n}}\n'
+
+
+def _rendered(value: object, indent: int, width: int = _WIDTH) -> str:
+    """A value as JSON: on one line if that ends within ``width``."""
+    line = json.dumps(value, ensure_ascii=False)
+    if indent + len(line) <= width or not isinstance(value, dict | list | tuple) or not value:
+        return line
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key, ensure_ascii=False)}: {_rendered(item, indent + 2)}" for key, item in value.items()]
+    else:
+        parts = [_rendered(item, indent + 2) for item in value]
+    pad, ends = " " * indent, "{}" if isinstance(value, dict) else "[]"
+    inner = ",\n".join(f"{pad}  {part}" for part in parts)
+    return f"{ends[0]}\n{inner}\n{pad}{ends[1]}"
 
 
 def read_lock(text: str, path: str) -> list[Entry]:
