@@ -98,7 +98,9 @@ class Harness:
             op=cell.op,
             verdict=judged.verdict,
             device=self._run.header.device,
-            reason=f"a row of the declaration is {judged.reason}" if own else judged.reason,
+            reason=f"{'a row of the declaration' if plan.search is None else 'a call that was found'} is {judged.reason}"
+            if own
+            else judged.reason,
             findings=judged.findings,
             figures=tuple(figure for found in compared.values() for figure in found.figures),
             seconds=_seconds(ran, time.monotonic() - started),

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -55,15 +55,23 @@ class OperatorCall(msgspec.Struct, frozen=True):
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    supports_higher_order_operators = True
+
     def __init__(self, names: Collection[str], calls: list[OperatorCall]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._names = names
         self._calls = calls
 
     def __torch_dispatch__(
-        self, func: OpOverload, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: OpOverload | HigherOrderOperator,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> object:
         kwargs = kwargs or {}
+        if not isinstance(func, OpOverload):
+            return func(*args, **kwargs)
         name = str(func._schema.name)
         if name not in self._names and f"{name}.{func._overloadname}" not in self._names:
             return func(*args, **kwargs)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from opschema_cli.verify.compilation import compilation_faults
 from opschema_cli.verify.gradients import gradient_faults
+from opschema_cli.verify.operators import recorded
 
 Formula = Callable[[Tensor, Tensor, Tensor], tuple[Tensor | None, Tensor | None]]
 """Gradients of ``x`` and ``y``, from that of the output, ``x`` and ``y``."""
@@ -108,3 +109,15 @@ def test_compiled_calls(library: object) -> None:
     assert difference.startswith(
         "compile: `opschema_checks::branch` tensor 0 under torch.compile is not that of eager mode: "
     )
+
+
+def test_calls_are_recorded_through_higher_order_operators(library: object) -> None:
+    torch.library.define("opschema_checks::product", "(Tensor x) -> Tensor", lib=library)
+
+    def product(x: Tensor) -> Tensor:
+        return torch._higher_order_ops.out_dtype(torch.ops.aten.mm.default, torch.int32, x, x).relu()
+
+    torch.library.impl("opschema_checks::product", "CompositeImplicitAutograd", product, lib=library)
+    with recorded(["aten::relu"]) as calls:
+        torch.ops.opschema_checks.product(torch.ones(2, 2, dtype=torch.int8))
+    assert [call.name for call in calls] == ["aten::relu"]
