@@ -134,6 +134,7 @@ def _found(plan: Plan, schema: OperatorSchema, found: SearchResult, session: Ses
         calls=calls,
         reason=found.found.reason,
         sample=first_call(schema),
+        order=tuple(item.name for item in schema.arguments),
         unmakable=tuple(item.name for item in schema.arguments if unmakable(item)),
         arguments=arguments_of_schema(schema),
         reference=found.reference,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -62,9 +62,11 @@ def _plain(value: object, where: str) -> object:
     raise OpschemaError(f"{where}: {type(value).__name__} is neither a tensor nor a number, text, list or None")
 
 
-def call_text(call: Call) -> str:
-    """A call as an entry of ``calls``."""
-    return "{" + ", ".join(f'"{name}": {value}' for name, value in _arguments(call)) + "}"
+def call_text(call: Call, order: Sequence[str] = ()) -> str:
+    """A call as an entry of ``calls``, with the arguments in the ``order`` of the schema."""
+    places = {name: place for place, name in enumerate(order)}
+    found = sorted(_arguments(call), key=lambda item: places.get(item[0], len(places)))
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in found) + "}"
 
 
 def _arguments(call: Call) -> Iterator[tuple[str, str]]:

@@ -26,9 +26,10 @@ _REASON = 300
 class Draft(msgspec.Struct, frozen=True):
     """What is known of an op before it has a recipe.
 
-    ``calls`` are those that it accepts, by their labels, and ``sample`` is one that it may accept. ``arguments`` are expressions
-    for a reference's variables. ``reference`` describes what it is compared with already, and ``functions`` are those of the tree
-    that may compute the same, with their places. ``is_searched`` is false for an op whose calls a manifest declares.
+    ``calls`` are those that it accepts, by their labels, and ``sample`` is one that it may accept; ``order`` are the names of all
+    its arguments. ``arguments`` are expressions for a reference's variables. ``reference`` describes what it is compared with
+    already, and ``functions`` are those of the tree that may compute the same, with their places. ``is_searched`` is false for an
+    op whose calls a manifest declares.
     """
 
     op: str
@@ -36,6 +37,7 @@ class Draft(msgspec.Struct, frozen=True):
     calls: dict[str, Call] = {}
     reason: str = ""
     sample: Call = Call(inputs=())
+    order: tuple[str, ...] = ()
     unmakable: tuple[str, ...] = ()
     arguments: dict[str, str] = {}
     reference: str = ""
@@ -106,14 +108,14 @@ def _calls(draft: Draft) -> Iterator[str]:
             "Calls that it accepts. Replace them by those that it is used with: the shapes, dtypes and flags."
         )
         yield "    calls = {"
-        yield from (f'        "{label}": {call_text(call)},' for label, call in draft.calls.items())
+        yield from (f'        "{label}": {call_text(call, draft.order)},' for label, call in draft.calls.items())
         yield "    }"
         return
     yield from _comment(f"No call was found: {_one_line(draft.reason)}.")
     yield from _comment("Write one or more that it accepts:")
     yield "    #"
     yield "    # calls = {"
-    yield f'    #     "small": {call_text(draft.sample)},'
+    yield f'    #     "small": {call_text(draft.sample, draft.order)},'
     yield "    # }"
     if draft.unmakable:
         names = ", ".join(f"{name}=..." for name in draft.unmakable)
