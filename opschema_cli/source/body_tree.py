@@ -128,6 +128,7 @@ class BodyTree:
         self._order: dict[Body, tuple[int, ...]] = {}
         self._placed: dict[Body, tuple[list[Span], list[Body]]] = {}
         self._defining: dict[int, Body | None] = {}
+        self._starting: dict[tuple[str, int], Body | None] = {}
 
     def of(self, file: PythonFile, wanted: Callable[[Function], bool] = lambda function: True) -> list[Body]:
         """Every body of a file, outermost first, but those of functions that are not ``wanted`` and what is written in them:
@@ -196,14 +197,16 @@ class BodyTree:
 
     def starting(self, file: PythonFile, starts: Iterable[int]) -> list[Body]:
         """The bodies whose definitions are written there; nothing around or beside them is decoded that need not be."""
-        found: list[Body] = []
-        for start in starts:
+        return self.sorted(body for start in starts if (body := self._starts_at(file, start)) is not None)
+
+    def _starts_at(self, file: PythonFile, start: int) -> Body | None:
+        key = (file.path, start)
+        if key not in self._starting:
             body: Body | None = self.module(file)
             while body is not None and start != MODULE and (body.definition is None or body.definition.start != start):
                 body = self._around(body, start)
-            if body is not None:
-                found.append(body)
-        return self.sorted(found)
+            self._starting[key] = body
+        return self._starting[key]
 
     def sorted(self, bodies: Iterable[Body]) -> list[Body]:
         """Bodies of one file in the order of :meth:`of`."""

@@ -345,8 +345,7 @@ def _writes_globals(file: PythonFile, name: str) -> bool:
         return True
     if name in file.rebound:
         return True
-    written = any(word in file.source.text for word in ("globals", "exec"))
-    return written and any(call.callee in ("globals", "exec") for scope in file.body.walk() for call in scope.calls)
+    return file.runs_code
 
 
 def _without_overloads(functions: list[Function]) -> list[Function]:

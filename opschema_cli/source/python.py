@@ -552,6 +552,13 @@ class PythonFile:
             return frozenset()
         return frozenset(name for scope in self.body.walk() for name in scope.deleted)
 
+    @cached_property
+    def runs_code(self) -> bool:
+        """Whether code anywhere in the file calls ``globals`` or ``exec``, by which it may bind any name."""
+        if not any(word in self.source.text for word in ("globals", "exec")):
+            return False
+        return any(call.callee in ("globals", "exec") for scope in self.body.walk() for call in scope.calls)
+
     def text(self, span: Span | Expr) -> str:
         """The source text of a span or expression."""
         start, end = (span.start, span.end) if isinstance(span, Expr) else span

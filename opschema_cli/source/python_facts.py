@@ -118,7 +118,7 @@ def _offset(text: str, line: int, column: int) -> int:
     return max(start, min(start + column, end))
 
 
-_BRACKET = re.compile(r"[(\[{)\]}]")
+_NO_BRACKETS = bytes(set(range(128)) - set(b"([{)]}"))
 _BRACKET_OR_QUOTE = re.compile(r"#[^\r\n]*|\"{3}|'{3}|[\"'(\[{)\]}]")
 _STRING_REST = {
     '"': re.compile(r'[^"\\\n]*(?:\\.[^"\\\n]*)*"?', re.DOTALL),
@@ -132,8 +132,20 @@ def too_deep(text: str) -> int | None:
     """The place where brackets nest past :data:`MAX_BRACKETS`; None if nowhere."""
     if sum(map(text.count, "([{")) <= MAX_BRACKETS:
         return None
-    quick = _deepest((match.group(), match.start()) for match in _BRACKET.finditer(text))
-    return None if quick is None else _deepest(_brackets(text))
+    return _deepest(_brackets(text)) if _may_be_deep(text) else None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether brackets nest past the limit, strings and comments included; most texts are done with after this."""
+    depth = 0
+    for bracket in text.encode("ascii", "ignore").translate(None, _NO_BRACKETS):
+        if bracket in b"([{":
+            depth += 1
+            if depth > MAX_BRACKETS:
+                return True
+        elif depth:
+            depth -= 1
+    return False
 
 
 def _deepest(brackets: Iterable[tuple[str, int]]) -> int | None:

@@ -34,9 +34,10 @@ def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
     Kernels and captured functions are followed wherever they are, functions under ``jit``, which have keys of their own, by
     their own folder, and plain functions in the same folder.
     """
+    calls = _Calls(tree)
     for traced in tree.traced:
         if traced.kind == "jit" and is_compiled(tree, traced) and not _is_own(tree, traced.body):
-            yield from _unseen(tree, traced)
+            yield from _unseen(tree, traced, calls)
 
 
 def is_compiled(tree: FlyTree, traced: Traced) -> bool:
@@ -61,12 +62,12 @@ def _gives(returned: Expr, name: str) -> bool:
     return returned.kind == "name" and returned.text == name
 
 
-def _unseen(tree: FlyTree, traced: Traced) -> Iterator[Helper]:
+def _unseen(tree: FlyTree, traced: Traced, calls: _Calls) -> Iterator[Helper]:
     reached, waiting = {traced.body}, [(traced.body, dirname(traced.body.file.path))]
     while waiting:
         current, folder = waiting.pop()
         followed = _captured_functions(tree, current)
-        for body, call, target in _calls(tree, current):
+        for body, call, target in calls.of(current):
             if tree.traced_of(target) is not None or ("." not in call.callee and dirname(target.file.path) == folder):
                 followed.append(target)
             else:
@@ -84,14 +85,26 @@ def _captured_functions(tree: FlyTree, body: Body) -> list[Body]:
     return [found for cell in tree.closures.cells(body) if (found := tree.closures.function_of(cell)) is not None]
 
 
-def _calls(tree: FlyTree, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:
-    """The calls of functions at the top of modules by names of the module."""
-    for body in nested(tree.bodies, traced):
-        for call in body.scope.calls:
-            if call.callee and body.binder(call.callee.partition(".")[0]) is None:
-                target = tree.bodies.called(body, call.callee)
-                if target is not None and _is_top_level(target) and not _is_own(tree, target):
-                    yield body, call, target
+class _Calls:
+    """The calls of functions at the top of modules by names of the module; many launchers reach the same bodies."""
+
+    def __init__(self, tree: FlyTree) -> None:
+        self._tree = tree
+        self._known: dict[Body, list[tuple[Body, Expr, Body]]] = {}
+
+    def of(self, traced: Body) -> list[tuple[Body, Expr, Body]]:
+        """Those in a body and in what is written inside it."""
+        if traced not in self._known:
+            self._known[traced] = list(self._find(traced))
+        return self._known[traced]
+
+    def _find(self, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:
+        for body in nested(self._tree.bodies, traced):
+            for call in body.scope.calls:
+                if call.callee and body.binder(call.callee.partition(".")[0]) is None:
+                    target = self._tree.bodies.called(body, call.callee)
+                    if target is not None and _is_top_level(target) and not _is_own(self._tree, target):
+                        yield body, call, target
 
 
 def _is_top_level(body: Body) -> bool:
