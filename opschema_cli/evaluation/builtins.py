@@ -13,6 +13,7 @@ from opschema_cli.evaluation.values import (
     UNKNOWN,
     Arguments,
     BoundArgument,
+    ExternalName,
     Items,
     Plain,
     Table,
@@ -113,6 +114,36 @@ def _str(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
         yield formatted(value) if isinstance(value, Text | Plain) else value
 
 
+def _type_name(value: Value) -> str:
+    """The name of a value's built-in type; empty where it is not known."""
+    if isinstance(value, Plain):
+        return type(value.value).__name__
+    return "str" if isinstance(value, Text) else "dict" if isinstance(value, Table) else _kind(value)
+
+
+def _kind(value: Value) -> str:
+    return value.kind if isinstance(value, Items) else ""
+
+
+_BUILT_IN = frozenset({"str", "list", "tuple", "set", "dict", "int", "float", "bool", "bytes"})
+
+
+def _isinstance(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    """Whether a value is of a built-in type; a boolean is an integer."""
+    if len(arguments.positional) != 2 or arguments.keywords or arguments.open:
+        yield Unknown()
+        return
+    found, asked = (evaluator.values(item) for item in arguments.positional)
+    classes = asked[0].elements if len(asked) == 1 and isinstance(asked[0], Items) else None
+    given = [evaluator.values(item) for item in classes] if classes is not None else [asked]
+    names = {item[0].name if len(item) == 1 and isinstance(item[0], ExternalName) else "" for item in given}
+    types = {_type_name(value) for value in found}
+    if "" in types or len(types) != 1 or not names <= _BUILT_IN:
+        yield Unknown()
+    else:
+        yield Plain(bool(names & (types | ({"int"} if types == {"bool"} else set()))))
+
+
 def _computed(function: Callable[..., Constant], evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
     """The result of a function without effects on constants."""
     found = _constants(evaluator, arguments)
@@ -139,6 +170,7 @@ BUILTINS: dict[str, Callable[[Evaluator, Arguments], Iterator[Value]]] = {
     "reversed": _reversed,
     "dict": _dict,
     "str": _str,
+    "isinstance": _isinstance,
     **{word: _making(word) for word in ("tuple", "list", "set")},
     "frozenset": _making("set"),
     **{function.__name__: _computing(function) for function in (int, float, bool, abs, round, min, max)},

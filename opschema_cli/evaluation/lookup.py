@@ -26,13 +26,14 @@ from opschema_cli.evaluation.values import (
 )
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
+from opschema_cli.source.text import Span
 
 
 def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
     """The alternatives of a name in a frame, at a place of its body or after it has run."""
     for item in frame.outward():
         if name in item.bindings:
-            return evaluator.values(item.bindings[name])
+            return _of_parameter(evaluator, item, name, at if item is frame else None)
         if item is not frame and item.body.cls is not None:
             continue
         if item.parent is not None and name in item.body.scope.deleted:
@@ -41,6 +42,21 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
         if found:
             return found
     return _beyond(evaluator, frame.body.file, name)
+
+
+def _of_parameter(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
+    """The alternatives of a parameter, or of the target of a loop: its argument, and what is assigned to a parameter later."""
+    given = frame.bindings[name]
+    options = bindings(frame.body.scope, name)
+    if not options or name not in (item.name for item in frame.body.params):
+        return evaluator.values(given)
+    start = frame.body.function.start if frame.body.function is not None else 0
+    entry = Assign(name, start, start, None, Span(start, start))
+    seen = _seen(evaluator, frame, [entry, *options], at)
+    if len(options) >= MAX_BINDINGS:
+        return UNKNOWN
+    values = [value for item in seen if item is not entry for value in _of_binding(evaluator, frame, item, at)]
+    return distinct([*(evaluator.values(given) if entry in seen else ()), *values]) or UNKNOWN
 
 
 def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.containers import elements
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_TURNS
-from opschema_cli.evaluation.values import BoundArgument, Frame, Items
+from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Text
 from opschema_cli.source.python import Expr, Loop
 
 
@@ -42,7 +42,11 @@ class Turns:
         return self._turns[key]
 
     def _elements(self, frame: Frame, iterable: Expr) -> Iterator[BoundArgument]:
-        for value in self.evaluator.evaluate(frame, iterable):
+        values = self.evaluator.evaluate(frame, iterable)
+        for value in values:
+            # A string or a list of them: code that takes either puts the string into a list before the loop.
+            if isinstance(value, Text) and len(values) > 1:
+                continue
             # A list that may hold more: those that are known are turns all the same.
             known = value.elements if isinstance(value, Items) else elements(self.evaluator, frame, value)
             yield from known or ()

@@ -7,7 +7,7 @@ import msgspec
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.lookup import bindings_seen
-from opschema_cli.evaluation.reaching import guards, loops
+from opschema_cli.evaluation.reaching import bindings, guards, loops
 from opschema_cli.evaluation.values import BoundArgument, Frame, ModuleValue
 from opschema_cli.source.python import Assign, Binding, Expr, Import, Scope
 from opschema_cli.source.text import Span
@@ -95,7 +95,8 @@ def _of_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> B
     owner, options = _bindings(evaluator, frame, name, at)
     bound = owner.bindings.get(name)
     if bound is not None:
-        return bound if bound.expr is not None and not bound.values else None
+        assigned = name in (item.name for item in owner.body.params) and bindings(owner.body.scope, name)
+        return bound if bound.expr is not None and not bound.values and not assigned else None
     return _of_binding(evaluator, owner, options[0]) if len(options) == 1 else None
 
 

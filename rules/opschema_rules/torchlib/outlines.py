@@ -17,12 +17,13 @@ from opschema_rules.torchlib import apis
 
 class Outline(msgspec.Struct, frozen=True):
     """The parts of a file that decide by which words it registers: its functions, and methods by class, with the words that each
-    calls; its aliases; the names that other files may import; the names that it imports or calls; those of the latter that an
-    import or an attribute of one may lead to.
+    calls; the bases of its classes; its aliases; the names that other files may import; the names that it imports or calls; those
+    of the latter that an import or an attribute of one may lead to.
     """
 
     functions: list[tuple[str, frozenset[str]]]
     classes: list[tuple[str, list[tuple[str, frozenset[str]]]]]
+    bases: list[tuple[str, frozenset[str]]]
     aliases: list[tuple[str, str]]
     public: frozenset[str]
     mentions: frozenset[str]
@@ -87,6 +88,18 @@ class Words:
                     self._makers.add(name)
                 words.add(name)
                 self._share_with_all({name})
+        for name, bases in outline.bases:
+            self._inherit(name, bases, words)
+
+    def _inherit(self, name: str, bases: frozenset[str], words: set[str]) -> None:
+        """Let a class register by the methods of its bases."""
+        found = set[str]().union(*(self._registrars.get(base, ()) for base in bases))
+        if not bases.isdisjoint(self._makers):
+            self._makers.add(name)
+        if found - self._registrars.get(name, set()) or (name in self._makers and name not in words):
+            self._registrars.setdefault(name, set()).update(found)
+            words.add(name)
+            self._share_with_all({name})
 
     def _share_with_all(self, words: set[str]) -> None:
         self._found += words - self._common
@@ -102,7 +115,8 @@ class Words:
 def _looked_for(outline: Outline) -> set[str]:
     """The words by which something of a file may register."""
     methods = (called for _, methods in outline.classes for _, called in methods)
-    return {value for _, value in outline.aliases}.union(*(called for _, called in outline.functions), *methods)
+    bases = (found for _, found in outline.bases)
+    return {value for _, value in outline.aliases}.union(*(called for _, called in outline.functions), *methods, *bases)
 
 
 def outline_of(file: PythonFile) -> Outline:
@@ -111,7 +125,9 @@ def outline_of(file: PythonFile) -> Outline:
     mentions = found.read(file.body)
     names = frozenset(item.name for item in public(file))
     mentioned = frozenset(mentions | found.imported)
-    return Outline(found.functions, found.classes, found.aliases, names, mentioned, frozenset(found.importable()))
+    return Outline(
+        found.functions, found.classes, found.bases, found.aliases, names, mentioned, frozenset(found.importable())
+    )
 
 
 _OUTLINE = Reading("torchlib outlines", outline_of, Outline)
@@ -123,6 +139,7 @@ class _Reader:
     def __init__(self) -> None:
         self.functions: list[tuple[str, frozenset[str]]] = []
         self.classes: list[tuple[str, list[tuple[str, frozenset[str]]]]] = []
+        self.bases: list[tuple[str, frozenset[str]]] = []
         self.aliases: list[tuple[str, str]] = []
         self.imported: set[str] = set()
         self._roots: set[str] = set()
@@ -145,6 +162,8 @@ class _Reader:
             own = {item.name for item in cls.body.functions}
             self.classes.append((cls.name, [item for item in self.functions[start:] if item[0] in own]))
             self.imported.add(cls.name)
+            if cls.bases:
+                self.bases.append((cls.name, frozenset(map(last_word, cls.bases))))
         self._aliases(scope)
         return called
 

@@ -720,3 +720,57 @@ def b(x):
     tree = tree_of({"kit/ops.py": text})
     assert [schema_of(item) for item in tree.operators] == ["(Tensor x) -> Tensor", "(Tensor x) -> (Tensor, Tensor)"]
     assert [len(item.registrations) for item in tree.operators] == [1, 1]
+
+
+BUILDER = """
+from torch.library import Library
+
+LIB = Library("kit", "DEF")
+
+
+class Builder:
+    def register(self, proto):
+        if isinstance(proto, str):
+            proto = [proto]
+        for item in proto:
+            LIB.define(item)
+"""
+
+
+def test_a_parameter_that_is_assigned_again_stands_for_what_is_assigned() -> None:
+    one = """
+class One(Builder):
+    PROTO = "f(Tensor x) -> Tensor"
+
+    def __init__(self):
+        self.register(self.PROTO)
+
+
+class Two(Builder):
+    PROTO = ("g(Tensor x) -> Tensor", "h(Tensor x) -> Tensor")
+
+    def __init__(self):
+        self.register(self.PROTO)
+
+
+def prefixed(name):
+    name = "my_" + name
+    LIB.define(name + "(Tensor x) -> Tensor")
+
+
+prefixed("k")
+"""
+    assert list(told({"kit/ops.py": BUILDER + one})) == ["kit::f", "kit::g", "kit::h", "kit::my_k"]
+
+
+def test_a_class_registers_by_what_its_base_inherits() -> None:
+    files = {
+        "kit/__init__.py": "",
+        "kit/builder.py": BUILDER,
+        "kit/public.py": "from kit.builder import Builder\n\n\nclass Public(Builder):\n    pass\n",
+        "kit/ops.py": (
+            "from torch.library import impl\nfrom kit.builder import LIB\nfrom kit.public import Public\n\n\n"
+            "class Quant(Public):\n    def __init__(self):\n        self.register('q(Tensor x) -> Tensor')\n"
+        ),
+    }
+    assert list(told(files)) == ["kit::q"]
