@@ -760,7 +760,7 @@ def prefixed(name):
 
 prefixed("k")
 """
-    assert list(told({"kit/ops.py": BUILDER + one})) == ["kit::f", "kit::g", "kit::h", "kit::my_k"]
+    assert sorted(told({"kit/ops.py": BUILDER + one})) == ["kit::f", "kit::g", "kit::h", "kit::my_k"]
 
 
 def test_a_class_registers_by_what_its_base_inherits() -> None:
