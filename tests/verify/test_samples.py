@@ -121,6 +121,8 @@ def test_recipes_come_before_tests_and_only_their_refused_calls_are_reported() -
     assert ({item.row for item in by_tests.calls}, by_tests.refused) == ({"test_op-2"}, {})
     by_recipe = search(plan, "cpu", Worker({"good": rows[8], "bad": rows[9]})).found  # type: ignore[arg-type]
     assert {item.row for item in by_recipe.calls} == {"good"}
+    refused = search(plan, "cpu", Worker({"bad": rows[9]})).found  # type: ignore[arg-type]
+    assert (refused.calls, refused.reason) == ((), "`bad` is refused: ValueError: rows of 8, at kit.py:3 in op")
     broken = Worker({})
     broken.loaded = Loaded(status="raised", detail="importing `kit`: SyntaxError: invalid syntax\nkit.py:3")
     failed = search(plan, "cpu", broken)  # type: ignore[arg-type]

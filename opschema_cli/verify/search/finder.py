@@ -43,12 +43,16 @@ class Found(msgspec.Struct, frozen=True):
     refused: dict[str, str] = {}
 
 
-def find_calls(schema: OperatorSchema, samples: Mapping[str, Call], accepts: Accepts) -> Found:
-    """The calls of an operator with this schema."""
+def find_calls(
+    schema: OperatorSchema, samples: Mapping[str, Call], accepts: Accepts, *, only_samples: bool = False
+) -> Found:
+    """The calls of an operator with this schema: samples that it accepts, else, unless there are to be no others, what is found."""
     whole = {label: completed(schema, call) for label, call in samples.items()}
     refused = {label: reason for label, call in whole.items() if (reason := accepts(call))}
     rows = {label: call for label, call in whole.items() if label not in refused}
     reason = ""
+    if not rows and only_samples:
+        return Found((), "; ".join(f"`{label}` is refused: {why}" for label, why in refused.items()), refused)
     if not rows:
         reason = next(filter(None, map(unmakable, schema.arguments)), "")
         if not reason:

@@ -55,8 +55,8 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
-    """Search for calls of the operator of a plan, in a worker. Those of its recipe are tried in place of the plan's samples, and
-    only they are reported if they are refused: tests call operators wrongly on purpose.
+    """Search for calls of the operator of a plan, in a worker. If its recipe has calls, only these are tried, and reported if they
+    are refused; tests call operators wrongly on purpose.
     """
     assert plan.search is not None
     loaded = workers.load("search", plan)
@@ -67,7 +67,8 @@ def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
     if schema is None:
         return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
     asker = _Asker(plan, device, workers)
-    found = find_calls(schema, loaded.calls or plan.search.samples, asker.refusal)
+    samples = loaded.calls or plan.search.samples
+    found = find_calls(schema, samples, asker.refusal, only_samples=bool(loaded.calls))
     if not loaded.calls:
         found = msgspec.structs.replace(found, refused={})
     return SearchResult(found, schema=schema, text=loaded.schema, reference=loaded.reference)
