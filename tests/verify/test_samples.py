@@ -124,10 +124,10 @@ def test_recipes_come_before_tests_and_only_their_refused_calls_are_reported() -
     refused = search(plan, "cpu", Worker({"bad": rows[9]})).found  # type: ignore[arg-type]
     assert (refused.calls, refused.reason) == ((), "`bad` is refused: ValueError: rows of 8, at kit.py:3 in op")
     broken = Worker({})
-    broken.loaded = Loaded(status="raised", detail="importing `kit`: SyntaxError: invalid syntax\nkit.py:3")
+    broken.loaded = Loaded(status="raised", detail="importing `kit`: SyntaxError: invalid syntax\nkit.py:3 in <module>")
     failed = search(plan, "cpu", broken)  # type: ignore[arg-type]
     assert (failed.unimported, failed.found.reason) == (
         True,
-        "importing `kit`: SyntaxError: invalid syntax, at kit.py:3",
+        "importing `kit`: SyntaxError: invalid syntax, at kit.py:3 in <module>",
     )
     assert by_recipe.refused == {"bad": "ValueError: rows of 8, at kit.py:3 in op"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from opschema_cli.verify.search.finder import Found, find_calls
 from opschema_cli.verify.workers import Workers
 
 _MOST_DEATHS = 3
+_PLACE = re.compile(r"\S+:\d+ in ")
 _SECONDS = 20.0
 
 
@@ -121,4 +123,4 @@ class _Asker:
 def _on_one_line(detail: str) -> str:
     """An error and the place where it was raised."""
     first, *others = detail.splitlines() or ["refused"]
-    return f"{first}, at {others[-1]}" if others else first
+    return f"{first}, at {others[-1]}" if others and _PLACE.match(others[-1]) else first
