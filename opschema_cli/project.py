@@ -89,6 +89,7 @@ class Project:
         self._trees: dict[str, bytes] = {}
         self._cold = self._done = 0
         self._then: list[Callable[[], None]] = []
+        self._last: list[Callable[[], None]] = []
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
@@ -390,19 +391,20 @@ class Project:
             self._collect(wait=False)
         self._go_on()
 
-    def when_settled(self, then: Callable[[], None]) -> None:
+    def when_settled(self, then: Callable[[], None], *, last: bool = False) -> None:
         """Do something once every file that was asked for is parsed: now, if they all are, else when :meth:`pump` or
-        :meth:`settle` sees it; never while somebody waits for one file.
+        :meth:`settle` sees it; never while somebody waits for one file. What comes ``last`` waits for all else that is done so.
         """
-        self._then.append(then)
+        (self._last if last else self._then).append(then)
         self._go_on()
 
     def _go_on(self) -> None:
-        while self._then and not self._awaited:
-            self._then.pop(0)()
+        while (self._then or self._last) and not self._awaited:
+            (self._then or self._last).pop(0)()
 
     def settle(self) -> None:
         """Wait until every file that was asked for is parsed, so that all problems are known."""
+        self._go_on()
         while self._awaited:
             self._collect(wait=True)
             self._go_on()

@@ -131,10 +131,11 @@ def run_packs(
     """Run the rules of all packs in use, and join the findings of ``others``, which run in another process. ``publish`` receives
     what the packs share with those there, once all of them that share something are loaded.
 
-    ``divide`` is given the names of the packs after the first, once all files that this one needs are parsed; it runs them in
-    another process.
+    ``divide`` is given the names of the packs after the first, once all files are parsed that these and the first are known to
+    need; it runs them in another process.
     """
     suggestions.start_anew()
+    elsewhere = [others] if others is not None else []
     findings = PackFindings()
     executor = Executor(job.settings, project.cache, job.stamp)
     meant: dict[str, set[str]] = {}
@@ -157,10 +158,13 @@ def run_packs(
                 shared |= executor.share(pack, project)
                 if pack.speed.shares is not None and not any(item.speed.shares for item in waiting):
                     publish(shared)
-            rest = executor.run_early(pack, loaded, project)
+            divides = divide is not None and bool(waiting)
             if divide is not None and waiting:
+                project.when_settled(partial(_divided, divide, [item.name for item in waiting], elsewhere), last=True)
+                waiting = []
+            rest = executor.run_early(pack, loaded, project)
+            if divides:
                 project.settle()
-                others, waiting = divide([item.name for item in waiting]), []
             executor.run_rest(pack, loaded, project, rest)
             meant[pack.name] = project.claimed.union(loaded.files)
             project.claimed = set()
@@ -170,15 +174,18 @@ def run_packs(
     _forget_unrecognised(job, project, meant)
     known = frozenset(project.problems)
     for pack, loaded in joint:
-        executor.run_joint(
-            pack, loaded, project, others.shared().get(pack.speed.builds_on) if others is not None else None
-        )
+        data = elsewhere[0].shared().get(pack.speed.builds_on) if elsewhere else None
+        executor.run_joint(pack, loaded, project, data)
     _forget_unrecognised(job, project, meant, known)
     findings.unresolved = [item for loaded in run for item in loaded.unresolved]
     findings.found, findings.timings = executor.found, executor.timings
     findings.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
     findings.failed, findings.crashed = executor.failed, executor.crashed
-    return findings.joined(others.join()) if others is not None else findings
+    return findings.joined(elsewhere[0].join()) if elsewhere else findings
+
+
+def _divided(divide: Callable[[Sequence[str]], Others], packs: Sequence[str], elsewhere: list[Others]) -> None:
+    elsewhere.append(divide(packs))
 
 
 def _forget_unrecognised(

@@ -38,7 +38,7 @@ PATIENCE = 8
 SLOW = 0.3
 """The share of the time for a text from which on what it took counts towards :data:`parsing.RUN_SECONDS`."""
 
-IN_FLIGHT = 128 * 1024
+IN_FLIGHT = 256 * 1024
 """Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
 
 MAX_PIPE = 1024 * 1024
@@ -170,9 +170,9 @@ class Parsers:
         return [found or Parsed(task.key, b"")]
 
     def _hand_out(self) -> None:
-        started = [worker for worker in self._workers if not worker.starting]
-        while self._queue and started:
-            worker = min(started, key=lambda item: item.in_flight)
+        taking = [worker for worker in self._workers if worker.takes_texts]
+        while self._queue and taking:
+            worker = min(taking, key=lambda item: item.in_flight)
             if not worker.give(self._queue[-1], hurried=self._given_up >= PATIENCE):
                 break
             self._queue.pop()
@@ -220,12 +220,17 @@ class _Worker:
             raise OpschemaError("the process that parses Python does not start") from None
         self.starting = False
 
+    @property
+    def takes_texts(self) -> bool:
+        """Whether a text can be sent without waiting for its start."""
+        return not self.starting or self._room > 0
+
     def give(self, task: _Task, *, hurried: bool = False) -> bool:
         """Send it a text, ``hurried`` with less time, unless it has enough to do, or the pipe might not take it before others are
-        read.
+        read, or before it has started.
         """
         content = b"%d%d" % (task.with_tree, hurried) + task.text.encode("utf-8", "surrogatepass")
-        if self.tasks and self.in_flight + len(content) > min(IN_FLIGHT, self._room):
+        if (self.tasks or self.starting) and self.in_flight + len(content) > min(IN_FLIGHT, self._room):
             return False
         self.tasks.append(task)
         self._sizes.append(len(content))
