@@ -1,6 +1,7 @@
 """Targets of CMake files: source files and macros, as far as they are written out.
 
-Both sides of a condition are read, and what is removed from a list stays. A name or value with an unknown variable is empty.
+Both sides of a condition are read, and what is removed from a list stays: the :class:`Origin` of a source file says under which
+conditions it is surely part of its target. A name or value with an unknown variable is empty.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from itertools import takewhile
 
 import msgspec
 
-_COMMAND = re.compile(r"\b(\w+)[ \t]*\(([^()]*)\)")
+from opschema_cli.source.cmake_conditions import ALWAYS, Conditions, Origin, joined
+
+_COMMAND = re.compile(r"\b(\w+)[ \t]*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 _COMMENT = re.compile(r"(?m)#.*")
 _WORD = re.compile(r'"([^"\n]*)"|([^\s"]+)')
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -35,7 +38,7 @@ MAX_WORDS = 200_000
 MAX_WORD = 1_000
 """Longest word that is known, in characters."""
 
-Variables = Mapping[str, Mapping[str, None]]
+Variables = Mapping[str, Mapping[str, Origin]]
 """The values of each variable."""
 
 
@@ -45,7 +48,7 @@ class Target(msgspec.Struct, frozen=True):
     """
 
     name: str
-    sources: tuple[str, ...] = ()
+    sources: tuple[tuple[str, Origin], ...] = ()
     macros: tuple[tuple[str, str], ...] = ()
     extension: bool = False
 
@@ -58,25 +61,31 @@ class CMakeFile(msgspec.Struct, frozen=True):
 
 
 class _Reader:
-    def __init__(self, variables: Variables) -> None:
+    def __init__(self, variables: Variables, name: str) -> None:
         self.variables = {name: dict(values) for name, values in variables.items()}
-        self.sources: dict[str, list[str]] = {}
+        self.sources: dict[str, list[tuple[str, Origin]]] = {}
         self.macros: dict[str, list[tuple[str, str]]] = {}
         self.extensions: set[str] = set()
         self.common: list[tuple[str, str]] = []
         self.budget = MAX_WORDS
+        self.conditions = Conditions(name)
 
     def command(self, name: str, words: Sequence[str]) -> None:
+        if self.conditions.read(name, words) or not words:
+            return
         if name == "set":
-            given = takewhile(lambda word: word not in ("CACHE", "PARENT_SCOPE"), words[1:])
-            self._extend(words[0], self._values(given))
+            given = list(takewhile(lambda word: word not in ("CACHE", "PARENT_SCOPE"), words[1:]))
+            self._set(words[0], self._values(given), resets=f"${{{words[0]}}}" not in given)
         elif name == "list" and words[0] in ("APPEND", "PREPEND") and len(words) > 1:
             self._extend(words[1], self._values(words[2:]))
+        elif name in ("list", "string", "unset"):
+            self._doubt(words)
         elif name == "file" and words[0] in ("GLOB", "GLOB_RECURSE") and len(words) > 1:
-            found = [word for word in self._values(words[2:]) if "*" in word]
-            self._extend(words[1], map(_deep, found) if words[0] == "GLOB_RECURSE" else found)
+            found = [(word, origin) for word, origin in self._values(words[2:]) if "*" in word]
+            deep = words[0] == "GLOB_RECURSE"
+            self._extend(words[1], [(_deep(word) if deep else word, origin) for word, origin in found])
         elif name == "project":
-            self._extend("PROJECT_NAME", [self._one(words[0])])
+            self._extend("PROJECT_NAME", [(self._one(words[0]), ALWAYS)])
         elif _MAKES_EXTENSION.fullmatch(name) or _MAKES_TARGET.fullmatch(name):
             self._target(words, extension=_MAKES_EXTENSION.fullmatch(name) is not None)
         elif name in _DEFINES:
@@ -84,32 +93,51 @@ class _Reader:
         elif name in _DEFINES_ALL:
             self.common += self._defined(words, bare=name == "add_compile_definitions")
 
-    def _extend(self, name: str, values: Iterable[str]) -> None:
-        self.variables.setdefault(name, {}).update(dict.fromkeys(values))
+    def _extend(self, name: str, values: Iterable[tuple[str, Origin]]) -> None:
+        known = self.variables.setdefault(name, {})
+        for word, origin in values:
+            known.setdefault(word, origin)
+
+    def _set(self, name: str, values: Iterable[tuple[str, Origin]], *, resets: bool) -> None:
+        """Set a variable, whose values before it has no more where the command runs."""
+        before = self.variables.get(name)
+        if not before or not resets:
+            self._extend(name, values)
+            return
+        here, elsewhere = self.conditions.replaced()
+        new = {word: joined(origin, here) for word, origin in values}
+        self.variables[name] = {**{word: joined(origin, elsewhere) for word, origin in before.items()}, **new}
+
+    def _doubt(self, words: Sequence[str]) -> None:
+        """Note that words may have been removed from the lists that a command names."""
+        for name in set(words) & self.variables.keys():
+            self.variables[name] = dict.fromkeys(self.variables[name])
 
     def _macros(self, target: str) -> list[tuple[str, str]]:
         return self.macros.setdefault(target, [])
 
     def _target(self, words: Sequence[str], *, extension: bool) -> None:
         name = self._one(words[0])
-        self.sources.setdefault(name, []).extend(word for word in self._values(words[1:]) if "." in word)
+        self.sources.setdefault(name, []).extend(item for item in self._values(words[1:]) if "." in item[0])
         self._macros(name).extend(self._defined(words[1:], bare=False))
         if extension:
             self.extensions.add(name)
 
     # Words
 
-    def _values(self, words: Iterable[str]) -> list[str]:
+    def _values(self, words: Iterable[str]) -> list[tuple[str, Origin]]:
         """Words with the values of variables in their place; without those that hold unknown ones."""
-        found: list[str] = []
+        found: list[tuple[str, Origin]] = []
+        here = self.conditions.origin
         for word in words:
             variable = _VARIABLE.fullmatch(word)
             if variable is not None and variable[1] not in _FOLDERS:
                 listed = self.variables.get(variable[1], {})
                 self.budget -= len(listed)
-                found += listed if self.budget > 0 else ()
+                if self.budget > 0:
+                    found += [(text, joined(origin, here)) for text, origin in listed.items()]
             elif text := self._one(word):
-                found.append(text)
+                found.append((text, here))
         return found
 
     def _one(self, word: str) -> str:
@@ -140,13 +168,11 @@ class _Reader:
         )
 
 
-def read_cmake(text: str, variables: Variables) -> CMakeFile:
-    """Read a CMake file that sees some variables."""
-    reader = _Reader(variables)
+def read_cmake(text: str, variables: Variables, name: str = "") -> CMakeFile:
+    """Read a CMake file of that name that sees some variables."""
+    reader = _Reader(variables, name)
     for name, body in _COMMAND.findall(_COMMENT.sub("", text)):
-        words = [quoted or plain for quoted, plain in _WORD.findall(body)]
-        if words:
-            reader.command(name.lower(), words)
+        reader.command(name.lower(), [quoted or plain for quoted, plain in _WORD.findall(body)])
     return CMakeFile(reader.targets(), reader.variables)
 
 

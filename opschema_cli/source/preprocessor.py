@@ -91,6 +91,12 @@ def exclusive(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
     return any(item in refused for item in some)
 
 
+def are_nested(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
+    """Whether the conditions of one of two texts include those of the other, so that it is never compiled without the other."""
+    one, other = set(some), set(others)
+    return one <= other or other <= one
+
+
 # Reading
 
 _TOKEN = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from opschema_cli.file_kinds import is_cpp
@@ -16,6 +16,7 @@ from opschema_cli.gitignore import glob_spec
 from opschema_cli.globs import MalformedPattern, read_glob
 from opschema_cli.project import Project
 from opschema_cli.source.cmake import Target, Variables, read_cmake
+from opschema_cli.source.cmake_conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
 
@@ -24,6 +25,8 @@ EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 _EXTENSION_CALL = re.compile(r"\b\w*Extension\(")
 _NAME_ARGUMENT = re.compile(r"""\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
 _SOURCE = re.compile(r"""["']([\w./+*-]+\.(?:cpp|cc|cxx|cu|hip))["']""")
+_BRACKET = re.compile(r"""[()]|#.*|"[^"\n]*"|'[^'\n]*'""")
+_LIST = re.compile(r"""\[(?:[\s,]|#.*|"[^"\n]*"|'[^'\n]*')*\](?!\s*(?:if|for)\b)""")
 _DEFINE_ARGUMENT = re.compile(r"""\(\s*["'](\w+)["']\s*,\s*["'](\w+)["']\s*\)|["']-D(\w+)=(\w+)["']""")
 
 MAX_GLOBS = 500
@@ -59,15 +62,29 @@ class Build:
         names = {target.name for target in self._targets.get(path, ())}
         return frozenset(names) if "" not in names else frozenset()
 
+    def target_of_both(self, path: str, other: str) -> str:
+        """The target whose builds compile two source files together; empty if that is not sure of any."""
+        known = {id(target): origin for target, origin in self._origins.get(path, ())}
+        for target, origin in self._origins.get(other, ()):
+            if target.name and are_together(origin, known.get(id(target))):
+                return target.name
+        return ""
+
     @cached_property
     def _targets(self) -> dict[str, list[Target]]:
         """Targets by their source files."""
-        found: dict[str, list[Target]] = {}
+        return {path: [target for target, _ in found] for path, found in self._origins.items()}
+
+    @cached_property
+    def _origins(self) -> dict[str, list[tuple[Target, Origin]]]:
+        """Targets by their source files, each with the conditions under which the file is part of it."""
+        found: dict[str, dict[int, tuple[Target, Origin]]] = {}
         sources = _Sources(self.project)
-        for folder, target in _read_targets(self.project):
-            for path in sources.of(folder, target.sources):
-                found.setdefault(path, []).append(target)
-        return found
+        for number, (folder, target) in enumerate(_read_targets(self.project)):
+            for source, origin in dict(target.sources).items():
+                for path in sources.of(folder, source):
+                    found.setdefault(path, {}).setdefault(number, (target, origin))
+        return {path: list(items.values()) for path, items in found.items()}
 
 
 class _Sources:
@@ -77,14 +94,12 @@ class _Sources:
         self.files = frozenset(filter(is_cpp, project.workspace.files))
         self.globs = MAX_GLOBS
 
-    def of(self, folder: str, sources: Iterable[str]) -> Iterator[str]:
-        for source in dict.fromkeys(sources):
-            places = (posixpath.normpath(posixpath.join(base, source.lstrip("/"))) for base in (folder, ""))
-            if "*" not in source:
-                yield from [place for place in places if place in self.files][:1]
-            elif self.globs > 0:
-                self.globs -= 1
-                yield from next(filter(None, map(self._matching, places)), ())
+    def of(self, folder: str, source: str) -> Iterable[str]:
+        places = (posixpath.normpath(posixpath.join(base, source.lstrip("/"))) for base in (folder, ""))
+        if "*" not in source:
+            return [place for place in places if place in self.files][:1]
+        self.globs -= 1
+        return next(filter(None, map(self._matching, places)), ()) if self.globs >= 0 else ()
 
     def _matching(self, pattern: str) -> list[str]:
         try:
@@ -110,7 +125,7 @@ def _read_targets(project: Project) -> Iterator[tuple[str, Target]]:
     cmake = [path for name, paths in by_name.items() if name.endswith(".cmake") for path in paths]
     for path in (*sorted(by_name.get("CMakeLists.txt", ()), key=lambda path: path.count("/")), *sorted(cmake)):
         folder = posixpath.dirname(path)
-        read = read_cmake(_text(project, path), _variables_above(seen, folder))
+        read = read_cmake(_text(project, path), _variables_above(seen, folder), path)
         if path.endswith(".txt"):
             seen[folder] = read.variables
         yield from ((folder, target) for target in read.targets)
@@ -151,7 +166,7 @@ def _cmake_variables(tools: dict[str, object]) -> Variables:
     """Variables that scikit-build-core passes to CMake."""
     given = _table(tools, "tool", "scikit-build", "cmake", "define")
     named = {**given, "SKBUILD_PROJECT_NAME": _table(tools, "project").get("name")}
-    return {name: {value: None} for name, value in named.items() if isinstance(value, str)}
+    return {name: {value: ALWAYS} for name, value in named.items() if isinstance(value, str)}
 
 
 def _pyproject_targets(tools: dict[str, object]) -> Iterator[Target]:
@@ -162,7 +177,8 @@ def _pyproject_targets(tools: dict[str, object]) -> Iterator[Target]:
         if isinstance(name, str):
             pairs = (item for item in _items(macros) if isinstance(item, list) and len(item) == 2)
             defined = tuple((str(macro), str(value)) for macro, value in pairs)
-            yield Target(name, tuple(map(str, _items(sources))), defined, extension=True)
+            listed = tuple((str(source), ALWAYS) for source in _items(sources))
+            yield Target(name, listed, defined, extension=True)
 
 
 def _items(value: object) -> list[object]:
@@ -179,7 +195,26 @@ def _setup_targets(text: str) -> Iterator[Target]:
     for call, end in zip(calls, ends[1:], strict=True):
         name = _NAME_ARGUMENT.match(text, call.end(), end)
         if name is not None:
-            sources = tuple(_SOURCE.findall(text, call.end(), end))
+            lists = [item.span() for item in _LIST.finditer(text, call.end(), _call_end(text, call.end(), end))]
+            sources = tuple(
+                (item[1], _list_of(item.start(), lists)) for item in _SOURCE.finditer(text, call.end(), end)
+            )
             defined = (item.groups() for item in _DEFINE_ARGUMENT.finditer(text, call.end(), end))
             macros = tuple((first or third, second or fourth) for first, second, third, fourth in defined)
             yield Target(name[1], sources, macros, extension=True)
+
+
+def _call_end(text: str, start: int, end: int) -> int:
+    """The end of a call, or the first bracket that does not fit."""
+    depth = 1
+    for item in _BRACKET.finditer(text, start, end):
+        depth += (item[0] == "(") - (item[0] == ")")
+        if depth == 0:
+            return item.start()
+    return start
+
+
+def _list_of(at: int, lists: Sequence[tuple[int, int]]) -> Origin:
+    """The origin of a source: the list that it is written in, if that holds nothing but strings."""
+    found = next((start for start, end in lists if start <= at < end), None)
+    return frozenset({(f"list at {found}", True)}) if found is not None else None

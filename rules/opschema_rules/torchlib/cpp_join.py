@@ -12,7 +12,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.cpp_strings import Literal
-from opschema_cli.source.preprocessor import Condition, Macro, exclusive, is_dead
+from opschema_cli.source.preprocessor import Condition, Macro, are_nested, exclusive, is_dead
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
@@ -58,6 +58,7 @@ class _Library(msgspec.Struct, frozen=True):
 
 
 _MAX_HELPERS = 8
+_MAX_LIBRARIES = 100
 
 
 class Join:
@@ -67,10 +68,10 @@ class Join:
         self.facts = facts
         self.build = build
         self.macros = FileMacros({path: item.macros for path, item in facts.items()}, macros, build)
-        self.found = CppOperators(unread=unread, targets=build.targets)
+        self.found = CppOperators(unread=unread, targets=build.targets, target_of_both=build.target_of_both)
         self.helpers: dict[str, list[tuple[str, CppLibrary]]] = {}
         self.used: set[str] = set()
-        self.libraries: dict[tuple[str, str], list[tuple[Place, tuple[Condition, ...]]]] = {}
+        self.libraries: dict[str, list[tuple[Place, tuple[Condition, ...]]]] = {}
 
     def operators(self) -> CppOperators:
         """Operators that they define and register."""
@@ -125,16 +126,24 @@ class Join:
             self._call(context, call)
 
     def _made_twice(self, context: _Library, place: Place) -> None:
-        """The second library that defines a namespace, of one file."""
-        before = self.libraries.setdefault((place.path, context.namespace or ""), [])
-        other = next((one for one, conditions in before if not exclusive(conditions, context.conditions)), None)
-        before.append((place, context.conditions))
+        """The second library that defines a namespace, of one file or of two that are linked into one library."""
+        before = self.libraries.setdefault(context.namespace or "", [])
+        other = next((one for one, there in before if self._are_together(place, context.conditions, one, there)), None)
+        if len(before) < _MAX_LIBRARIES:
+            before.append((place, context.conditions))
         if other is not None:
             space = context.namespace
             message = (
                 f"`{space}` has its `TORCH_LIBRARY` already: torch refuses another; write `TORCH_LIBRARY_FRAGMENT`"
             )
             self._problem(place, message, other)
+
+    def _are_together(
+        self, place: Place, here: tuple[Condition, ...], other: Place, there: tuple[Condition, ...]
+    ) -> bool:
+        if place.path == other.path:
+            return not exclusive(there, here)
+        return are_nested(here, there) and bool(self.build.target_of_both(place.path, other.path))
 
     def _context(
         self, path: str, library: CppLibrary, fixed: Span | None, conditions: tuple[Condition, ...]
@@ -260,6 +269,7 @@ class Join:
             tags=frozenset(re.findall(r"Tag::(\w+)", " ".join(item.text for item in tags))),
             errors=parsed.errors if parsed is not None else (),
             conditional=call.branch,
+            branch=call.branch,
         )
         qualified = _qualified(context.namespace, name)
         conditions = _together(context, call)

@@ -26,7 +26,7 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
 
 class CppOperators(msgspec.Struct, frozen=True):
     """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read, ``targets`` gives the
-    libraries that a source file is part of.
+    libraries that a source file is part of, ``target_of_both`` one that two files are surely part of.
     """
 
     definitions: list[CppDefinition] = msgspec.field(default_factory=list)
@@ -35,3 +35,4 @@ class CppOperators(msgspec.Struct, frozen=True):
     gaps: list[Gap] = msgspec.field(default_factory=list)
     unread: list[str] = msgspec.field(default_factory=list)
     targets: Callable[[str], frozenset[str]] = lambda _: frozenset()
+    target_of_both: Callable[[str, str], str] = lambda path, other: ""

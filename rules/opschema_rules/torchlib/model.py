@@ -7,6 +7,7 @@ over files. What cannot be followed is None or :class:`Unresolved`, never a gues
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -71,7 +72,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     ``namespaces`` are those that the tree defines operators in. ``unresolved`` are the registrations that cannot be followed,
     and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
-    registrations for operators of PyTorch, ``api_calls`` the calls that register.
+    registrations for operators of PyTorch, ``api_calls`` the calls that register. ``target_of_both`` gives the library that two
+    C++ files are surely part of; empty if there is none.
     """
 
     project: Project
@@ -85,6 +87,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)
     of_torch: list[StrayRegistration] = msgspec.field(default_factory=list)
     api_calls: list[ApiCall] = msgspec.field(default_factory=list)
+    target_of_both: Callable[[str, str], str] = lambda path, other: ""
 
     @property
     def bodies(self) -> Bodies:
@@ -139,8 +142,8 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     which ``mutates_unknown`` says). ``tags`` are those of ``torch.Tag``, as ``inplace``. ``problems`` are what
     ``infer_schema`` refuses, and what tags forbid, ``errors`` what is wrong with a schema string (spans in its own text).
     ``name_place`` is where the name is written; in C++ ``literal`` leads from the schema's text to the file. ``conditional``
-    is true when it may not take place, in C++ under the ``conditions`` of the preprocessor. ``helper`` is the function that
-    makes the call, where it is called for that.
+    is true when it may not take place, in C++ under the ``conditions`` of the preprocessor or (``branch``) in an ``if`` or a loop.
+    ``helper`` is the function that makes the call, where it is called for that.
     """
 
     api: Literal["custom_op", "triton_op", "define", "cpp"]
@@ -162,6 +165,7 @@ class Definition(msgspec.Struct, frozen=True, eq=False):
     literal: CppLiteral | None = None
     conditional: bool = False
     conditions: tuple[Condition, ...] = ()
+    branch: bool = False
     helper: str = ""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.preprocessor import exclusive
 from opschema_cli.source.resolution import Unresolved
+from opschema_rules.torchlib.build_pairs import Compiled, linked_pairs
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import CppRegistration, Operator, Registration, Tree
 from opschema_rules.torchlib.operators import plain_name
@@ -81,14 +82,41 @@ def _unlike(operator: Operator, registration: Registration, signature: CppSignat
     )
 
 
-@rule("REG506", "cpp-registered-twice", severity="warning", needs=(CPP,))
+@rule("REG506", "cpp-registered-twice", needs=(CPP,))
 def cpp_registered_twice(tree: Tree) -> Iterator[Diagnostic]:
-    """A C++ file that registers two kernels for one operator and one dispatch key.
+    """Two C++ kernels for one operator and one dispatch key, in one library.
 
-    Torch prints a warning, at most once in a process, and keeps the one that is registered last. Kernels under conditions of the
-    preprocessor that exclude each other are not reported.
+    Torch prints a warning, at most once in a process, and keeps the one that is registered last. In one file that is the last
+    one, and a warning here. In two files it depends on the order in which they are linked, and is an error.
 
-    Bad:
+    Files are compared where the build always compiles them together: they are sources of one target in CMake, or in one list of
+    sources in `setup.py` or `pyproject.toml`. Alternatives of the build or of the preprocessor (`if(USE_CUDA)`, `#if`) are not
+    reported, nor are files of different targets.
+
+    Bad (in two files of one target):
+
+    ```cpp kit/ops.cpp
+    #include <torch/library.h>
+
+    at::Tensor scale(const at::Tensor& x, double factor) { return x * factor; }
+
+    TORCH_LIBRARY(kit, m) { m.def("scale(Tensor x, float factor) -> Tensor"); }
+    TORCH_LIBRARY_IMPL(kit, CPU, m) { m.impl("scale", &scale); }
+    ```
+
+    ```cpp kit/fast.cpp
+    #include <torch/library.h>
+
+    at::Tensor scale_fast(const at::Tensor& x, double factor) { return x.mul(factor); }
+
+    TORCH_LIBRARY_IMPL(kit, CPU, m) { m.impl("scale", &scale_fast); }
+    ```
+
+    ```text kit/CMakeLists.txt
+    add_library(kit SHARED ops.cpp fast.cpp)
+    ```
+
+    Bad (in one file):
 
     ```cpp kit/ops.cpp
     #include <torch/library.h>
@@ -122,23 +150,36 @@ def cpp_registered_twice(tree: Tree) -> Iterator[Diagnostic]:
     ```
     """
     first: dict[tuple[str, str, frozenset[str]], list[CppRegistration]] = {}
-    for item in tree.cpp_registrations:
+    plain = [item for item in tree.cpp_registrations if not item.registration.conditional]
+    for item in plain:
+        keys = item.registration.keys
+        if keys is not None:
+            before = first.setdefault((item.registration.place.path, plain_name(item.name), keys), [])
+            other = next((one for one in before if not exclusive(one.conditions, item.conditions)), None)
+            before.append(item)
+            if other is not None and other.registration.place != item.registration.place:
+                yield _twice(item, other, "torch keeps the one that is registered last", Severity.WARNING)
+    for item, other, target in linked_pairs(tree, _keyed(plain)):
+        effect = f"both files are linked into `{target}`, in an order that decides which one torch keeps"
+        yield _twice(item, other, effect, Severity.ERROR)
+
+
+def _keyed(items: Iterable[CppRegistration]) -> Iterator[tuple[object, Compiled, CppRegistration]]:
+    for item in items:
         registration = item.registration
-        if registration.keys is None or registration.conditional:
-            continue
-        before = first.setdefault((registration.place.path, plain_name(item.name), registration.keys), [])
-        other = next((one for one in before if not exclusive(one.conditions, item.conditions)), None)
-        before.append(item)
-        if other is not None and other.registration.place != registration.place:
-            yield _twice(item, other)
+        if registration.keys is not None:
+            place = Compiled(registration.place.path, item.conditions)
+            yield (plain_name(item.name), registration.keys), place, item
 
 
-def _twice(item: CppRegistration, other: CppRegistration) -> Diagnostic:
+def _twice(item: CppRegistration, other: CppRegistration, effect: str, severity: Severity) -> Diagnostic:
     keys = item.registration.keys
     for_keys = f" for {quoted(sorted(keys))}" if keys else ""
-    message = f"`{plain_name(item.name)}` has a kernel{for_keys} already; torch keeps the one that is registered last"
+    message = f"`{plain_name(item.name)}` has a kernel{for_keys} already; {effect}"
     related = (Related(other.registration.place, "the first one"),)
-    return Diagnostic(message, item.registration.place, related=related, ops=(plain_name(item.name),))
+    return Diagnostic(
+        message, item.registration.place, related=related, ops=(plain_name(item.name),), severity=severity
+    )
 
 
 @rule("REG507", "cpp-library", needs=(CPP,))
@@ -146,7 +187,8 @@ def cpp_library(tree: Tree) -> Iterator[Diagnostic]:
     """A block of C++ registrations that torch refuses, or that does not compile.
 
     The dispatch key of `TORCH_LIBRARY_IMPL` is a member of `c10::DispatchKey`. Such a block registers kernels and defines nothing.
-    No block takes names of another namespace. A namespace has one `TORCH_LIBRARY`; of the others, those of one file are reported.
+    No block takes names of another namespace. A namespace has one `TORCH_LIBRARY`; of the others, those of one file are reported,
+    and those of files that the build always compiles together ([REG506](REG506.md)).
 
     Bad:
 

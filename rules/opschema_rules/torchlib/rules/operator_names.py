@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related, Severity
@@ -13,6 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.torchlib.build_pairs import Compiled, linked_pairs
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.proofs import REGISTRATION
 
@@ -188,12 +189,13 @@ def reserved_namespace(operator: Operator) -> Iterator[Diagnostic]:
 
 @rule("REG113", "defined-twice", needs=(CPP,))
 def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
-    """An operator that one file defines twice.
+    """An operator that is defined twice.
 
     A second `define` of a name raises, and so does `define` beside `custom_op`. A second `custom_op` is accepted and
     replaces the first, with everything that was registered for it, which is a warning. Definitions of which only one is
     executed (in the branches of an `if` or `#if`, in a handler, in a function) are not reported, nor are those in different
-    files, of which one may never be imported.
+    files, of which one may never be imported. C++ files are compared where the build always compiles them together, as in
+    [REG506](REG506.md).
 
     Bad:
 
@@ -234,6 +236,15 @@ def defined_twice(tree: Tree) -> Iterator[Diagnostic]:
             before = first.setdefault((operator.place.path, name), operator)
             if before is not operator:
                 yield _twice(operator, before, name)
+    for operator, before, _ in linked_pairs(tree, _of_cpp(tree.operators)):
+        yield _twice(operator, before, _one_name(operator))
+
+
+def _of_cpp(operators: Iterable[Operator]) -> Iterator[tuple[object, Compiled, Operator]]:
+    for operator in operators:
+        definition, name = operator.definition, _one_name(operator)
+        if name and definition.api == "cpp" and not definition.branch:
+            yield name, Compiled(operator.place.path, definition.conditions), operator
 
 
 def _one_name(operator: Operator) -> str:
