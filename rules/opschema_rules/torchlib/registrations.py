@@ -104,12 +104,25 @@ class Walker:
         """All registering calls of the files."""
         for file in self.files:
             self.walk(self.evaluator.frames.module(file), conditional=False)
-        for file in self.files:
-            for body in self._registering(file):
-                if body.function is not None and body not in self._bodies and self._registers_itself(body):
-                    for frame in self._later(body):
-                        self.walk(frame, conditional=True)
+        for body in self._callers_first():
+            if body not in self._bodies:
+                for frame in self._later(body):
+                    self.walk(frame, conditional=True)
         return self.events
+
+    def _callers_first(self) -> list[Body]:
+        """The functions that nothing is seen to call and that register; last those that another one of them calls, with what it
+        passes.
+        """
+        found = [
+            (body, body.function.name)
+            for file in self.files
+            for body in self._registering(file)
+            if body.function is not None and body not in self._bodies and self._registers_itself(body)
+        ]
+        calls = Counter(name for body, _ in found for name in _called(body))
+        found.sort(key=lambda item: calls[item[1]] > (item[1] in _called(item[0])))
+        return [body for body, _ in found]
 
     def _later(self, body: Body) -> list[Frame]:
         """The frames of a function that nothing is seen to call: of a method, one for each object that is seen to be made."""
@@ -298,6 +311,11 @@ def _helper(file: PythonFile, item: Function | Class, words: Words) -> Helper:
         return Helper(file.path, item.name, isinstance(item, Class))
     others = frozenset(method.name for method in item.body.functions) - registrars
     return Helper(file.path, item.name, True, registrars, others)
+
+
+def _called(body: Body) -> frozenset[str]:
+    """The last words of what a body calls."""
+    return frozenset(last_word(call.items[0]) for call in body.scope.calls)
 
 
 def _is_decorated(function: Function, words: frozenset[str]) -> bool:
