@@ -12,6 +12,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
 from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import Build
+from opschema_rules.torchlib.cpp_executorch import LIBRARY
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import OPENS, USES, Join
 from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING
@@ -26,6 +27,7 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     naming = [path for path, found in project.scan(REGISTERS_CPP, data) if found]
     facts = project.cpp_readings(FACTS, naming)
     facts.update(project.cpp_readings(FACTS, _holding(data, facts, _registering_macros(facts.values()))))
+    facts.update(project.cpp_readings(FACTS, _holding(data, facts, (LIBRARY,))))
     unknown = _unknown_macros(facts.values())
     headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]

@@ -17,7 +17,8 @@ from opschema_rules.torchlib.model import CppRegistration
 def with_kernels(units: CppUnits, found: CppOperators) -> CppOperators:
     """The same with the functions behind registrations."""
     asked = [_asked(item) for item in found.registrations]
-    kernels = CppKernels(units, asked)
+    runtime = [replace(_asked(item), runtime=True) for item in found.runtime_kernels]
+    kernels = CppKernels(units, [*asked, *runtime])
     registrations = [
         replace(item, registration=replace(item.registration, kernels=kernels.find(one)))
         if item.registration.role != "fallthrough" and "makeFromBoxed" not in item.function
@@ -26,7 +27,11 @@ def with_kernels(units: CppUnits, found: CppOperators) -> CppOperators:
     ]
     by_place = {item.registration.place: item for item in registrations}
     definitions = [_with_schema(item, by_place.get(item.definition.place)) for item in found.definitions]
-    return replace(found, registrations=registrations, definitions=definitions)
+    runtime_kernels = [
+        replace(item, registration=replace(item.registration, kernels=kernels.find(one)))
+        for item, one in zip(found.runtime_kernels, runtime, strict=True)
+    ]
+    return replace(found, registrations=registrations, definitions=definitions, runtime_kernels=runtime_kernels)
 
 
 def _asked(item: CppRegistration) -> Asked:

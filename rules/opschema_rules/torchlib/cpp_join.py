@@ -16,10 +16,12 @@ from opschema_cli.source.preprocessor import Condition, Macro, are_nested, exclu
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
+from opschema_rules.torchlib.cpp_executorch import runtime_kernel
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
 from opschema_rules.torchlib.cpp_macros import FileMacros
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
+from opschema_rules.torchlib.cpp_names import all_words_of, qualified, word, words_of
 from opschema_rules.torchlib.cpp_problems import (
     fallback_problem,
     key_problem,
@@ -84,7 +86,7 @@ class Join:
         for name in self.helpers.keys() - self.used:
             for path, library in self.helpers[name]:
                 place = Place(path, library.span)
-                self._gap(None, place, f"`{name}()` is called where it is not seen", _all_words_of(library))
+                self._gap(None, place, f"`{name}()` is called where it is not seen", all_words_of(library))
         self.found.gaps.sort(key=lambda gap: (gap.place.path, gap.place.span))
         return self.found
 
@@ -95,6 +97,10 @@ class Join:
         for span in facts.lost:
             self._gap(None, Place(path, span), "this block is not understood")
         for call in facts.outside:
+            kernel = runtime_kernel(path, call) if not is_dead(call.conditions) else None
+            if kernel is not None:
+                self.found.runtime_kernels.append(kernel)
+                continue
             macro = self.macros.of(path).get(call.method)
             if macro is not None and USES.search(self.macros.expanded(path, call.text) or ""):
                 self._expanded_block(path, call)
@@ -118,7 +124,7 @@ class Join:
     def _block(self, context: _Library, library: CppLibrary) -> None:
         if library.broken or (context.namespace is None and library.macro != "torch::RegisterOperators"):
             reason = "something in this block is not understood" if library.broken else "its namespace is not known"
-            names = None if library.broken else _words_of(library)
+            names = None if library.broken else words_of(library)
             self._gap(context.namespace, context.at(library.span), reason, names, defines=context.kind != "IMPL")
         if context.kind == "DEF" and context.namespace is not None:
             self._made_twice(context, context.at(library.span))
@@ -271,24 +277,24 @@ class Join:
             conditional=call.branch,
             branch=call.branch,
         )
-        qualified = _qualified(context.namespace, name)
+        title = qualified(context.namespace, name)
         conditions = _together(context, call)
         literal = text if context.fixed is None and not first.partial else None
-        self.found.definitions.append(CppDefinition(qualified, definition, conditions, literal))
-        if functions and qualified is not None:
+        self.found.definitions.append(CppDefinition(title, definition, conditions, literal))
+        if functions and title is not None:
             found = functions_of(functions, frozenset()) if call.method == "def" else options_of(functions)
             for keys, function in found:
-                self._register(context, call, qualified, keys, function)
+                self._register(context, call, title, keys, function)
 
     def _implement(self, context: _Library, call: CppCall) -> None:
         text = call.arguments[0].literal if call.arguments else None
         known = text is not None and _OPERATOR.fullmatch(text.value)
-        name = _qualified(context.namespace, text.value) if text is not None and known else None
+        name = qualified(context.namespace, text.value) if text is not None and known else None
         if text is not None and known:
             self._problem(context.at(call.span), namespace_problem(context.namespace, text.value))
         if name is None or len(call.arguments) < 2:
             namespace = context.namespace if text is None or "::" not in text.value else None
-            names = frozenset({_word(text.value)}) if text is not None and known else None
+            names = frozenset({word(text.value)}) if text is not None and known else None
             self._gap(namespace, context.at(call.span), "the operator's name is not known", names, defines=False)
             return
         for keys, function in functions_of(call.arguments[1:], context.keys):
@@ -350,30 +356,6 @@ def _calls_of(text: str, receiver: str) -> tuple[CppCall, ...]:
 
 _OPERATOR = re.compile(r"(?:\w+::)?\w+(?:\.\w+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def _words_of(library: CppLibrary) -> frozenset[str]:
-    """Names of the operators that a block's calls name; other calls are gaps of their own."""
-    texts = (call.arguments[0].literal for call in library.calls if call.arguments)
-    return frozenset(_word(text.value) for text in texts if text is not None)
-
-
-def _all_words_of(library: CppLibrary) -> frozenset[str] | None:
-    """The same of a block whose every call names its operator; None of others."""
-    firsts = [call.arguments[0] if call.arguments and not call.text else None for call in library.calls]
-    known = all(item is not None and item.literal is not None and not item.partial for item in firsts)
-    return _words_of(library) if known and not library.broken else None
-
-
-def _word(name: str) -> str:
-    """An operator's name without its namespace, overload and schema."""
-    return name.partition("(")[0].strip().rpartition("::")[2].partition(".")[0]
-
-
-def _qualified(namespace: str | None, name: str) -> str | None:
-    if "::" in name:
-        return name
-    return f"{namespace}::{name}" if namespace is not None and namespace != "_" else None
 
 
 def _schema(

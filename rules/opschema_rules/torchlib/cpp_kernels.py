@@ -18,11 +18,15 @@ from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
 from opschema_cli.source.preprocessor import Condition, exclusive
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_executorch import WRAPPED, with_aten_types
 from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A function as it is given to a library: its text, the file and the namespaces around it, and its conditions."""
+    """A function as it is given to a library: its text, the file and the namespaces around it, and its conditions.
+
+    ``runtime`` says that the library is that of ExecuTorch's runtime.
+    """
 
     text: str
     path: str
@@ -30,6 +34,12 @@ class Asked(msgspec.Struct, frozen=True):
     namespace: str = ""
     conditions: tuple[Condition, ...] = ()
     stable: bool = False
+    runtime: bool = False
+
+    @property
+    def of_executorch(self) -> bool:
+        """Whether it has the types of ExecuTorch."""
+        return self.runtime or WRAPPED.search(self.text) is not None
 
 
 _WRAPPER = re.compile(
@@ -49,7 +59,7 @@ def unwrapped(text: str) -> str:
     """A function without its wrappers: ``&f`` and ``TORCH_FN(f)`` are ``f``."""
     text = _COMMENT.sub(" ", text).strip()
     while True:
-        wrapped = _WRAPPER.fullmatch(text)
+        wrapped = _WRAPPER.fullmatch(text) or WRAPPED.fullmatch(text)
         inner = wrapped[1] if wrapped is not None else text[1:] if text.startswith("&") else text
         if inner.startswith("(") and inner.endswith(")") and _NAME.fullmatch(inner[1:-1].strip()):
             inner = inner[1:-1]
@@ -114,6 +124,8 @@ class CppKernels:
         if any(_is_doubtful(item.function, given) for item in found):
             return Unresolved(f"`{name}` is a template, or not understood")
         signatures = [self._signature(asked, item, given) for item in found]
+        if asked.of_executorch:
+            signatures = list(map(with_aten_types, signatures))
         if any(map(_is_boxed, signatures)):
             return Unresolved(f"`{name}` is boxed: it takes its arguments from a stack")
         return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")

@@ -25,12 +25,15 @@ class CppDefinition(msgspec.Struct, frozen=True, eq=False):
 
 
 class CppOperators(msgspec.Struct, frozen=True):
-    """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read, ``targets`` gives the
-    libraries that a source file is part of, ``target_of_both`` one that two files are surely part of.
+    """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read.
+
+    ``targets`` gives the libraries that a source file is part of, ``target_of_both`` one that two files are surely part of.
+    ``runtime_kernels`` are those of ExecuTorch's runtime.
     """
 
     definitions: list[CppDefinition] = msgspec.field(default_factory=list)
     registrations: list[CppRegistration] = msgspec.field(default_factory=list)
+    runtime_kernels: list[CppRegistration] = msgspec.field(default_factory=list)
     problems: list[CppProblem] = msgspec.field(default_factory=list)
     gaps: list[Gap] = msgspec.field(default_factory=list)
     unread: list[str] = msgspec.field(default_factory=list)

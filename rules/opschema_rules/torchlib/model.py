@@ -73,7 +73,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     ``namespaces`` are those that the tree defines operators in. ``unresolved`` are the registrations that cannot be followed,
     and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
     registrations for operators of PyTorch, ``api_calls`` the calls that register. ``target_of_both`` gives the library that two
-    C++ files are surely part of; empty if there is none.
+    C++ files are surely part of; empty if there is none. ``runtime_kernels`` are those of ExecuTorch's own runtime.
     """
 
     project: Project
@@ -85,6 +85,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     unresolved: list[tuple[Place, str]] = msgspec.field(default_factory=list)
     cpp_registrations: list[CppRegistration] = msgspec.field(default_factory=list)
     cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)
+    runtime_kernels: list[CppRegistration] = msgspec.field(default_factory=list)
     of_torch: list[StrayRegistration] = msgspec.field(default_factory=list)
     api_calls: list[ApiCall] = msgspec.field(default_factory=list)
     target_of_both: Callable[[str, str], str] = lambda path, other: ""

@@ -58,6 +58,7 @@ class Join:
         if cpp is not None:
             self.tree.cpp_registrations += cpp.registrations
             self.tree.cpp_problems += cpp.problems
+            self.tree.runtime_kernels += cpp.runtime_kernels
             self.tree.target_of_both = cpp.target_of_both
             self._define_cpp(cpp)
         told = self._names_told(events)

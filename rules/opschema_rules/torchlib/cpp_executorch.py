@@ -1,0 +1,46 @@
+"""Macros of ExecuTorch: ``WRAP_TO_ATEN`` makes kernels for torch, ``EXECUTORCH_LIBRARY`` registers them for its own runtime."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_rules.torchlib.cpp_facts import CppCall
+from opschema_rules.torchlib.cpp_signature import CppSignature
+from opschema_rules.torchlib.model import CppRegistration, Registration
+
+LIBRARY = "EXECUTORCH_LIBRARY"
+"""The macro that registers a kernel for ExecuTorch's runtime."""
+
+WRAPPED = re.compile(r"WRAP_TO_ATEN\s*\(\s*(?P<function>[^,()]+?)\s*(?:,\s*(?P<out>\d+)\s*)?\)")
+"""``WRAP_TO_ATEN(f, N)``: the function ``f`` of ExecuTorch for torch's types, with the index of its first out argument."""
+
+_TYPES = re.compile(r"(?:::)?\b(?:executorch::(?:aten|runtime(?:::etensor)?)|torch::executor|exec_aten)::(?=\w)")
+_CONTEXT = re.compile(r"(?:::)?(?:\w+::)*(?:Kernel)?RuntimeContext\s*&")
+
+
+def with_aten_types(signature: CppSignature) -> CppSignature:
+    """The signature with torch's types in place of those of ExecuTorch."""
+    parameters = tuple(replace(item, type=_TYPES.sub("at::", item.type)) for item in signature.parameters)
+    return replace(signature, parameters=parameters, returns=_TYPES.sub("at::", signature.returns))
+
+
+def takes_context(signature: CppSignature) -> bool:
+    """Whether the first parameter is the context that ExecuTorch passes."""
+    return bool(signature.parameters) and _CONTEXT.fullmatch(signature.parameters[0].type.strip()) is not None
+
+
+def runtime_kernel(path: str, call: CppCall) -> CppRegistration | None:
+    """The kernel that a call of ``EXECUTORCH_LIBRARY`` registers; None of other calls."""
+    if call.method != LIBRARY or len(call.arguments) != 3:
+        return None
+    namespace, name, function = call.arguments
+    if name.literal is None or name.partial or not namespace.text.isidentifier():
+        return None
+    registration = Registration(
+        "kernel", Place(path, call.span), None, language="cpp", form=LIBRARY, symbol=function.text
+    )
+    title = f"{namespace.text}::{name.literal.value}"
+    return CppRegistration(title, registration, call.conditions, function.text, path)
