@@ -16,6 +16,7 @@ import msgspec
 
 from opschema_cli.cache import decoded
 from opschema_cli.commands.diff_doubts import doubt_of
+from opschema_cli.commands.diff_refusals import refusals, with_refusals
 from opschema_cli.commands.diff_report import Found, Sides, allowance_findings, problems_of, report_of, stale_lock
 from opschema_cli.commands.diff_sides import TableSide, read_ahead, read_lock_file, read_revision, read_tree, sources_of
 from opschema_cli.commands.output import write_text
@@ -158,10 +159,11 @@ def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOpt
         raise OpschemaError(f"nothing to compare in {session.root}: opschema reads no operator on either side")
     before, now = _public(session, old), _public(session, new)
     result = compare(before, now, doubt_of(new))
+    changed = with_refusals(result.changes, refusals(session, old, new), before)
     level = _level(session, options)
-    breaks = [item.breaks(level) for item in result.changes]
+    breaks = [item.breaks(level) for item in changed]
     allowed = session.config.diff.allow
-    judged = without_allowed(result.changes, allowed, breaks, datetime.datetime.now(datetime.timezone.utc).date())
+    judged = without_allowed(changed, allowed, breaks, datetime.datetime.now(datetime.timezone.utc).date())
     changes = [item for item in judged.changes if item.hits or options.shows_all]
     path, text = _configuration(session)
     notes = allowance_findings(judged.unused, judged.expired, path, text)

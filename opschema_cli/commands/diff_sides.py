@@ -32,7 +32,8 @@ _KIND = "contract"
 
 class TableSide(msgspec.Struct, frozen=True):
     """One side. ``label`` names it, empty for the work tree; its files have the ``prefix`` in reports, empty for those of the tree.
-    ``problems`` are the files that could not be read.
+    ``problems`` are the files that could not be read. ``key`` stands for its files and settings in the cache, ``session`` has its
+    packs and options; a lock file has neither.
     """
 
     label: str
@@ -40,6 +41,8 @@ class TableSide(msgspec.Struct, frozen=True):
     entries: list[Entry]
     problems: list[Diagnostic]
     prefix: str = ""
+    key: str = ""
+    session: Session | None = None
 
     def path(self, path: str) -> str:
         """The path of a file, as reports show it."""
@@ -131,7 +134,7 @@ def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet
     prefix = f"<{label}>/" if label else ""
     stored = decoded(session.cache.get(_KIND, [key]).get(key), _Stored)
     if stored is not None and workspace.ask_again(stored.asked) == []:
-        return TableSide(label, Project(workspace), stored.entries, stored.problems, prefix)
+        return TableSide(label, Project(workspace), stored.entries, stored.problems, prefix, key, session)
     with ProgressBar(f"reading {label or 'the tree'}", "files", enabled=not quiet) as progress:
         project = Project(workspace, session.cache, lambda: session.parsers, progress, session.code_stamp)
         registry = session.registry_for(project, prefetch=True)
@@ -140,10 +143,11 @@ def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet
     report_broken(registry)
     report_missing(project)
     unread = {(UNREADABLE.code, error.path): _unreadable(error) for error in workspace.unread}
-    side = TableSide(label, project, entries, [*{**project.problems, **unread}.values()], prefix)
+    problems = [*{**project.problems, **unread}.values()]
+    side = TableSide(label, project, entries, problems, prefix, key, session)
     project.save_readings()
     if not project.missing and not registry.broken:
-        session.cache.put(_KIND, {key: msgspec.msgpack.encode(_Stored(_asked(workspace), entries, side.problems))})
+        session.cache.put(_KIND, {key: msgspec.msgpack.encode(_Stored(asked_of(workspace), entries, side.problems))})
     return side
 
 
@@ -153,8 +157,8 @@ def _unreadable(error: ReadError) -> Diagnostic:
     return Diagnostic(message, Place(error.path, Span(0, 0)), code=UNREADABLE.code)
 
 
-def _asked(workspace: Workspace) -> Asked:
-    """The inputs that can change: a commit's files cannot."""
+def asked_of(workspace: Workspace) -> Asked:
+    """The inputs of a workspace that can change: a commit's files cannot."""
     asked = workspace.asked
     if not isinstance(workspace, RevisionWorkspace):
         return asked

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.diff.constraint_diff import constraint_changes
 from opschema_cli.diff.entries import ALL_KEYS, LOWERED, Call, Entry
 from opschema_cli.diff.model import Audience, Change, Unclear
 from opschema_cli.diff.schema_diff import parsed, schema_differences
 from opschema_cli.diff.signature_diff import Side, output_changes, parameter_changes
+from opschema_cli.diff.workload_diff import workload_changes
 from opschema_cli.phrases import count, listed
 
 _SCHEMA_PARTS = ("declaration", "name", "mutates", "lowering")
@@ -245,8 +247,9 @@ def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
         yield Unclear(old.name, f"`{old.name}`: its {parts[0]} is not known on both sides", new.place, True)
     else:
         yield from _signature_changes(old, new)
+    yield from constraint_changes(old, new) if not parts else ()
     yield from _status(old, new)
-    yield from _workloads(old, new)
+    yield from workload_changes(old, new)
     yield from _kernels(old, new)
     yield from _semantics(old, new)
 
@@ -304,20 +307,6 @@ def _status(old: Entry, new: Entry) -> Iterator[Change]:
         message = f"its status is now `{new.status or 'none'}`; it was `{old.status or 'none'}`"
         hits: tuple[Audience, ...] = ("semantics",) if new.planned else ()
         yield Change("status", old.name, message, hits=hits)
-
-
-def _workloads(old: Entry, new: Entry) -> Iterator[Change]:
-    """The dtypes and the labelled workloads that the new side does not have any more."""
-    dtypes = {dtype for item in new.workloads for dtype in item.dtypes}
-    lost = sorted({dtype for item in old.workloads for dtype in item.dtypes} - dtypes)
-    if lost and new.workloads:
-        message = f"no workload has {listed(lost, 'or')} any more"
-        yield Change("workload", old.name, message, old.workloads[0].place, new.workloads[0].place, ("semantics",))
-    labels = {item.label for item in new.workloads}
-    for item in old.workloads:
-        if item.label and item.label not in labels:
-            message = f"the workload `{item.label}` was removed"
-            yield Change("workload", old.name, message, item.place, None, ("semantics",))
 
 
 def _kernels(old: Entry, new: Entry) -> Iterator[Change]:

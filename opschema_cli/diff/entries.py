@@ -68,6 +68,13 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     place: Place | None = None
 
 
+class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A condition of a declaration; see :class:`~opschema_cli.operators.model.Constraint`."""
+
+    text: str
+    place: Place | None = None
+
+
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """The contract of one operator.
 
@@ -96,6 +103,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     place: Place | None = None
     places: dict[str, Place] = {}
     aliases: tuple[str, ...] = ()
+    constraints: tuple[Condition, ...] = ()
+    combinations: tuple[Condition, ...] = ()
 
 
 def entry_of(operator: Operator) -> Entry:
@@ -128,6 +137,8 @@ def entry_of(operator: Operator) -> Entry:
         if declared.schema
         else {},
         () if is_qualified(operator.name) else operator.aliases,
+        tuple(Condition(item.text, item.place) for item in declared.constraints),
+        tuple(Condition(item.text, item.place) for item in declared.combinations),
     )
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.diff.entries import Call, Entry, Output, Parameter, Workload
+from opschema_cli.diff.entries import Call, Condition, Entry, Output, Parameter, Workload
 from opschema_cli.errors import OpschemaError
 from opschema_cli.source.text import Place, Span
 
 LOCK_NAME = "opschema-contract.json"
-VERSION = 1
+VERSION = 2
 
 _WIDTH = 132
 """Characters of a line."""
@@ -79,6 +79,8 @@ def _without_places(item: Entry) -> Entry:
         returns=tuple(map(_placeless_output, item.returns)),
         calls=tuple(Call(call.name, tuple(map(_placeless, call.parameters))) for call in item.calls),
         workloads=tuple(Workload(row.label, row.dtypes) for row in item.workloads),
+        constraints=tuple(Condition(one.text) for one in item.constraints),
+        combinations=tuple(Condition(one.text) for one in item.combinations),
     )
 
 

@@ -87,6 +87,8 @@ KINDS: dict[str, Kind] = {
     "alias": Kind("DIF212", "The alias annotation or the mutability of an argument differs."),
     "dtypes": Kind("DIF213", "The dtypes of an argument or return differ."),
     "shape": Kind("DIF214", "The declared shape of an argument or return differs."),
+    "constraint": Kind("DIF215", "A declared condition on calls or results was added, changed or removed."),
+    "refusal": Kind("DIF216", "The code refuses a workload that it took."),
     "returns": Kind("DIF301", "The number or the types of the returned values differ."),
     "return-alias": Kind("DIF302", "The alias annotation of a return differs."),
     "return-renamed": Kind("DIF303", "A returned value has another name."),

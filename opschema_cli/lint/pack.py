@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from opschema_cli.lint.diagnostic import Diagnostic
     from opschema_cli.lint.torch_uses import TorchUse
     from opschema_cli.migrate.migration import Migration
-    from opschema_cli.operators.model import Operator
+    from opschema_cli.operators.answers import RowAnswer
+    from opschema_cli.operators.model import Operator, WorkloadRow
     from opschema_cli.verify.model import Limits, Plan
 
 
@@ -129,18 +130,19 @@ class Speed(msgspec.Struct, frozen=True):
 class Pack(msgspec.Struct, frozen=True):
     """One kind of op schema repository.
 
-    ``detect`` is cheap and reads little; ``load`` turns files into subjects. ``migrations`` may be a function that imports them,
-    which a lint run does not pay for. ``example`` builds a workspace from the fences of a rule's example; by default each fence
-    names its file. ``operators`` fills the operator table, which ``show``, ``list`` and ``verify`` read; ``describe`` returns facts
-    about the workspace for ``--show-settings``; ``plans`` returns what ``opschema verify`` is to run of the ops that are named, or
-    of all that are implemented; ``stubs`` generates code from declarations. ``unread`` are kinds of declarations that the pack
-    recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the web, with ``{code}`` in it.
-    ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of the pack's kind by name,
-    place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them. ``releases`` are those of
-    torch that its option ``torch`` can name, if it has one: ``2.15``. For ``opschema upgrade``, ``torch_uses`` returns the uses
-    of PyTorch's operators in the tree, and ``torch_changes`` compares those operators in two releases. ``scaffold`` returns the
-    files of a new backend for a dispatch key and a name, and the commands that follow. ``speed`` makes a pack that reads much
-    Python faster.
+    ``detect`` is cheap and reads little; ``load`` turns files into subjects. ``migrations`` may be a function that imports
+    them, which a lint run does not pay for. ``example`` builds a workspace from the fences of a rule's example; by default each
+    fence names its file. ``operators`` fills the operator table, which ``show``, ``list``, ``diff`` and ``verify`` read;
+    ``answers`` returns what the code of operators certainly does with workloads, those of another revision too; ``describe``
+    returns facts about the workspace for ``--show-settings``; ``plans`` returns what ``opschema verify`` is to run of the ops
+    that are named, or of all that are implemented; ``stubs`` generates code from declarations. ``unread`` are kinds of
+    declarations that the pack recognises and does not read; reports name them. ``pages`` is the address of a rule's page on the
+    web, with ``{code}`` in it. ``claims`` is called for a file that cannot be read or parsed: it returns whether the file is of
+    the pack's kind by name, place, configuration or content. Others are not reported, unless :meth:`Project.claim` names them.
+    ``releases`` are those of torch that its option ``torch`` can name, if it has one: ``2.15``. For ``opschema upgrade``,
+    ``torch_uses`` returns the uses of PyTorch's operators in the tree, and ``torch_changes`` compares those operators in two
+    releases. ``scaffold`` returns the files of a new backend for a dispatch key and a name, and the commands that follow.
+    ``speed`` makes a pack that reads much Python faster.
     """
 
     name: str
@@ -153,6 +155,9 @@ class Pack(msgspec.Struct, frozen=True):
     operators: Callable[[Project, Any], Iterable[Operator]] = _no_operators
     example: Callable[[Sequence[tuple[str, str]]], dict[str, str]] = files_named
     describe: Callable[[Project, Any], Sequence[Description]] = _nothing_described
+    answers: Callable[[Project, Any, Mapping[str, Sequence[WorkloadRow]]], Mapping[str, Sequence[RowAnswer]]] | None = (
+        None
+    )
     plans: Callable[[Project, Any, Sequence[str], Limits], Iterable[Plan]] | None = None
     stubs: StubMaker | None = None
     unread: tuple[Sighting, ...] = ()

@@ -89,12 +89,20 @@ class Tag(msgspec.Struct, frozen=True):
     place: Place | None = None
 
 
+class Constraint(msgspec.Struct, frozen=True):
+    """A condition that every call satisfies, as an expression of Python: ``x.shape[1] % 8 == 0``."""
+
+    text: str
+    place: Place | None = None
+
+
 class Declaration(msgspec.Struct, frozen=True):
     """The declaration of an operator.
 
     ``form`` says how (``custom_op``, ``manifest``), ``schema`` is the signature in one line where the dialect writes one, and
     ``status`` what a manifest says of it; it is ``planned`` if that says that it is not implemented yet. ``arguments`` and
-    ``returns`` are None where they are not known.
+    ``returns`` are None where they are not known. ``constraints`` are conditions beside the shapes of the arguments;
+    ``combinations`` the dtypes that go together (``x: float16, y: int8``), any without one.
     """
 
     form: str
@@ -106,6 +114,8 @@ class Declaration(msgspec.Struct, frozen=True):
     status: str = ""
     unresolved: str = ""
     planned: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    combinations: tuple[Constraint, ...] = ()
 
 
 class Signature(msgspec.Struct, frozen=True):

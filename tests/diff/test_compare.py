@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.diff.compare import Doubt, compare
-from opschema_cli.diff.entries import Call, Entry, Output, Parameter
+from opschema_cli.diff.entries import Call, Condition, Entry, Output, Parameter, Workload
 from opschema_cli.diff.model import KINDS, Unclear
 from opschema_cli.source.text import Place, Span
 
@@ -132,6 +132,78 @@ def test_dtypes_shapes_and_workloads_of_a_declaration() -> None:
     ]
     assert changes(declared("float16"), declared("float16", shape="[M,N]")) == []
     assert changes(declared("float16"), declared("float16", shape="[N]"))[0][2] == "semantics"
+
+
+def ruled(*rules: str, shape: str = "", combinations: tuple[str, ...] = ()) -> Entry:
+    arguments = (Parameter("x", role="input", shape=shape), Parameter("n", role="param"), Parameter("w", role="input"))
+    conditions, dtypes = ([Condition(rule) for rule in items] for items in (rules, combinations))
+    return entry(
+        "", arguments=arguments, returns=(Output("y"),), constraints=tuple(conditions), combinations=tuple(dtypes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (ruled("x.ndim == 2", "n>0 and n < 9"), ruled("9 > n", "(0 < n)", "2 == x.ndim"), []),
+        (ruled("x.shape == (M, N)", "w.shape == (N,)"), ruled("x.shape == [A, B]", "w.shape == (B,)"), []),
+        (
+            ruled("x.shape == (M, N)", "w.shape == (N,)"),
+            ruled("x.shape == (M, N)", "w.shape == (M,)"),  # the first size is not the second one
+            [("calls must now satisfy `w.shape == (M,)`; it was `w.shape == (N,)`", "callers")],
+        ),
+        (
+            ruled("n > 0"), ruled("n > 0", "x.shape[0] % 8 == 0"),
+            [("calls must now satisfy `x.shape[0] % 8 == 0`", "callers")],
+        ),
+        (ruled("n > 0"), ruled(), [("calls need not satisfy `n > 0` any more", "")]),
+        (
+            ruled("n % 16 == 0"), ruled("n % 8 == 0"),
+            [("the declaration now states `n % 8 == 0`; it was `n % 16 == 0`", "")],
+        ),
+        (
+            ruled("n % 8 == 0"), ruled("n % 16 == 0"),
+            [("calls must now satisfy `n % 16 == 0`; it was `n % 8 == 0`", "callers")],
+        ),
+        (
+            ruled("n in (1, 2)"), ruled("n in (2, 3, 1)"),
+            [("the declaration now states `n in (2, 3, 1)`; it was `n in (1, 2)`", "")],
+        ),
+        (
+            ruled(shape="[M, N]"), ruled("x.ndim == 2", shape="[M, N]"),
+            [("the declaration now states `x.ndim == 2`", "")],
+        ),
+        (
+            ruled("n > 0"), ruled("n > 0", "z is None or z.ndim == 1"),
+            [("the declaration now states `z is None or z.ndim == 1`", "")],
+        ),
+        (
+            ruled("y.shape == x.shape"), ruled(),
+            [("the declaration does not state `y.shape == x.shape` any more", "semantics")],
+        ),
+        (
+            ruled(combinations=("`w: int8`, `x: float16`", "`w: int8`, `x: float32`")),
+            ruled(combinations=("`w: int8`, `x: float16`",)),
+            [("it does not take the dtypes `w: int8`, `x: float32` together any more", "callers")],
+        ),
+    ],
+)  # fmt: skip
+def test_conditions_are_compared_by_their_meaning(old: Entry, new: Entry, found: list[tuple[str, str]]) -> None:
+    assert [item[1:] for item in changes(old, new)] == found
+
+
+def test_removed_workloads_and_those_that_were_only_renamed() -> None:
+    def rows(*items: Workload) -> Entry:
+        return entry("", workloads=items)
+
+    small = Workload("small", ("float16", "float32"), {"x_shape": "[4, 8]"})
+    large = Workload("", ("float16",), {"x_shape": "[64, 64]"})
+    renamed = Workload("tiny", ("float32", "float16"), {"x_shape": "[4,8]"})
+    assert changes(rows(small, large), rows(renamed, large)) == []
+    assert [item[1:] for item in changes(rows(small, large), rows(Workload("small", ("float16",), small.values)))] == [
+        ("no workload has `float32` any more", "semantics"),
+        ("the workload `x_shape: [64, 64]` was removed", "semantics"),
+    ]
 
 
 def test_an_operator_of_another_name_is_renamed_if_nothing_else_fits() -> None:

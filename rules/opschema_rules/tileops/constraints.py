@@ -61,8 +61,20 @@ _PREDICATES: Mapping[str, Callable[[int], bool]] = {
     "even": lambda size: size % 2 == 0,
     "positive": lambda size: size > 0,
 }
+_FORMULAS = {"power_of_2": "{0} > 0 and {0} & ({0} - 1) == 0", "even": "{} % 2 == 0", "positive": "{} > 0"}
 _DIVISIBLE = re.compile(r"divisible_by\(\s*(\w+)\s*\)")
 _SIZES = re.compile(r"\d{1,18}(\s*\|\s*\d{1,18})*", re.ASCII)
+
+
+def size_rule(size: str, constraint: str) -> str:
+    """A constraint of a size as a shape rule; itself, behind the name of the size, if it is not understood."""
+    text = constraint.strip()
+    if text in _FORMULAS:
+        return _FORMULAS[text].format(size)
+    if _SIZES.fullmatch(text):
+        return f"{size} in ({', '.join(part.strip() for part in text.split('|'))},)"
+    divisible = _DIVISIBLE.fullmatch(text)
+    return f"{size} % {divisible[1]} == 0" if divisible is not None else f"{size}: {text}"
 
 
 def _allows(constraint: str, size: int, bound: BoundRow) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from opschema_cli.operators.model import (
     Argument,
+    Constraint,
     Declaration,
     Implementation,
     Operator,
@@ -19,6 +20,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.program import ClassRef, FunctionRef
 from opschema_cli.source.text import Place, Span
 from opschema_cli.source.yaml import Node
+from opschema_rules.tileops.constraints import size_rule
 from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
 from opschema_rules.tileops.load import load
 from opschema_rules.tileops.made_methods import made_method
@@ -51,6 +53,8 @@ def operator_of(entry: OpEntry) -> Operator:
             tuple(_return(entry, item, dtypes) for item in entry.outputs),
             status=entry.status or "no status",
             planned=entry.status == "spec-only",
+            constraints=tuple(_constraints(entry)),
+            combinations=tuple(_combinations(entry)),
         ),
         implementations=(_implementation(entry), *_kernels(entry)),
         rows=tuple(_row(entry, item) for item in entry.rows),
@@ -90,6 +94,31 @@ def _param(entry: OpEntry, item: ParamDecl) -> Argument:
         repr(item.default) if item.has_default else None,
         place=entry.at(item.key),
     )
+
+
+def _constraints(entry: OpEntry) -> Iterator[Constraint]:
+    """The shape rules, and the constraints of single sizes."""
+    yield from (Constraint(item.text, entry.at(item.node)) for item in entry.shape_rules)
+    for tensor in entry.tensors:
+        owner = tensor.attribute("constraints")
+        for key, value in entry.file.document.follow(owner).pairs() if owner is not None else ():
+            yield Constraint(size_rule(key.value, _text(value)), entry.at(key))
+
+
+def _combinations(entry: OpEntry) -> Iterator[Constraint]:
+    """The combinations of dtypes that the entry lists."""
+    owner, data = entry.get("signature", "dtype_combos"), entry.data_at("signature", "dtype_combos")
+    if (
+        owner is None
+        or not owner.is_sequence
+        or not isinstance(data, list)
+        or entry.doubtful("signature", "dtype_combos")
+    ):
+        return
+    for node, item in zip(owner.items, data, strict=True):
+        if isinstance(item, dict):
+            pairs = sorted(f"`{name}: {dtype}`" for name, dtype in item.items())
+            yield Constraint(", ".join(pairs), entry.at(node))
 
 
 def _implementation(entry: OpEntry) -> Implementation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opschema_cli.lint.pack import Description, Pack, Speed, collect_migrations, collect_rules
@@ -16,6 +16,8 @@ from opschema_rules.tileops.model import Manifest
 from opschema_rules.tileops.operator_table import operators
 
 if TYPE_CHECKING:
+    from opschema_cli.operators.answers import RowAnswer
+    from opschema_cli.operators.model import WorkloadRow
     from opschema_cli.verify.model import Limits, Plan
 
 
@@ -28,6 +30,15 @@ def describe(project: Project, options: TileopsOptions) -> list[Description]:
 
 def _manifests(project: Project, options: TileopsOptions) -> list[Manifest]:
     return [subject for subject in load(project, options).subjects if isinstance(subject, Manifest)]
+
+
+def answers(
+    project: Project, options: TileopsOptions, rows: Mapping[str, Sequence[WorkloadRow]]
+) -> Mapping[str, Sequence[RowAnswer]]:
+    """The answers of the ops' code to workloads."""
+    from opschema_rules.tileops.calls.row_answers import row_answers  # not at the top: a lint run does without
+
+    return row_answers(_manifests(project, options), rows)
 
 
 def plans(project: Project, options: TileopsOptions, ops: Sequence[str], limits: Limits) -> Iterable[Plan]:
@@ -47,6 +58,7 @@ PACK = Pack(
     options=TileopsOptions,
     example=example_files,
     operators=operators,
+    answers=answers,
     describe=describe,
     migrations=collect_migrations(migrations),
     plans=plans,
