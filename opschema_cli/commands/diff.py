@@ -79,7 +79,7 @@ class DiffOptions(msgspec.Struct, frozen=True):
 @click.option("--all", "show_all", is_flag=True, help="Also list changes that affect nobody.")
 @click.option("--show-unresolved", is_flag=True, help="List what could not be compared, with the reasons.")
 @click.option("--output-format", type=click.Choice((*FORMATS, MARKDOWN)), default="text", show_default=True)
-@click.option("--output-file", type=_PATH, help="Write the report to this file.")
+@click.option("-o", "--output-file", type=_PATH, help="Write the report to this file.")
 @no_plugins_option
 def diff(**options: object) -> int:
     """Compare the operators of the tree with those of revision REV, and list the changes of their contracts.

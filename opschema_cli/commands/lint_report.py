@@ -18,7 +18,7 @@ from opschema_cli.lint.fix import Fixed
 from opschema_cli.lint.limits import shown_findings
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.project import Project
-from opschema_cli.reporters import Report, RuleInfo, Summary, load_writer
+from opschema_cli.reporters import DESCRIBING, Report, RuleInfo, Summary, load_writer
 from opschema_cli.reporters.phrases import fixable, unchecked
 from opschema_cli.session import Session
 
@@ -46,7 +46,7 @@ def make_report(
 ) -> Report:
     """The outcome of a lint run; the pages of the rules that found something only for the format that shows them."""
     timed = outcome.timings if options.statistics else ()
-    described = options.output_format == "sarif" or options.statistics
+    described = options.output_format in DESCRIBING or options.statistics
     report = report_of(session, project, outcome, seconds, described, timed)
     unresolved = outcome.unresolved if options.show_unresolved else ()
     return replace(report, summary=replace(report.summary, fixed=fixed.count), unresolved=unresolved)
@@ -83,7 +83,9 @@ def report_of(
     )
     codes = {*others, *(item.code for item in diagnostics)} if described else set[str]()
     rules: Mapping[str, RuleInfo] = {
-        rule.code: RuleInfo(rule.name, rule.summary, rule.doc, rule.severity, page)
+        rule.code: RuleInfo(
+            rule.name, rule.summary, rule.doc, rule.severity, page, session.registry.owners.get(rule.code, "")
+        )
         for rule, page in (session.registry.described(codes) if codes else ())  # a replayed run imports no pack
     }
     missed = [item for item in outcome.not_checked if not item.ignored]

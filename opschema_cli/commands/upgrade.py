@@ -24,7 +24,7 @@ from opschema_cli.lint.runner import Job, Outcome, report_outcome, run_packs
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.lint.torch_uses import TorchUse
 from opschema_cli.project import Project
-from opschema_cli.reporters import FORMATS, Report, load_writer
+from opschema_cli.reporters import DESCRIBING, FORMATS, Report, load_writer
 from opschema_cli.root import check_output
 from opschema_cli.session import Session, path_filter
 
@@ -51,7 +51,7 @@ class UpgradeOptions(msgspec.Struct, frozen=True):
     "--to", "new", default="", metavar="RELEASE", help="The release that it is to work with [the newest known]."
 )
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--output-file", type=_PATH, help="Write the report to this file.")
+@click.option("-o", "--output-file", type=_PATH, help="Write the report to this file.")
 @no_plugins_option
 def upgrade(**options: object) -> int:
     """Compare two releases of PyTorch, and list what that means for the tree at PATHS (default: all of it).
@@ -67,7 +67,8 @@ def upgrade(**options: object) -> int:
         if chosen.output_file is not None:
             check_output(chosen.output_file, session.root)
         outcome, project = _Upgrade(session, chosen).run()
-        report = report_of(session, project, outcome, time.perf_counter() - started, chosen.output_format == "sarif")
+        described = chosen.output_format in DESCRIBING
+        report = report_of(session, project, outcome, time.perf_counter() - started, described)
         _print(report, chosen)
     return exit_code(outcome, Severity.ERROR)
 

@@ -16,8 +16,10 @@ import msgspec
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Severity, Unread
 from opschema_cli.source.text import Source
 
-MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit")
+MACHINE_FORMATS = ("concise", "json", "sarif", "github", "gitlab", "junit", "html")
 FORMATS = ("text", *MACHINE_FORMATS)
+DESCRIBING = frozenset({"sarif", "html"})
+"""The formats that show the pages of rules, or lead to them."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -44,7 +46,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 class RuleInfo(msgspec.Struct, frozen=True):
     """A rule as reports show it: ``summary`` is its first docstring line, ``doc`` its page in Markdown, ``uri`` the page's
-    address, if it has one.
+    address, if it has one, ``pack`` the name of the pack that it is from.
     """
 
     name: str
@@ -52,6 +54,7 @@ class RuleInfo(msgspec.Struct, frozen=True):
     doc: str
     severity: Severity = Severity.ERROR
     uri: str = ""
+    pack: str = ""
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -19,12 +19,27 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """Lines ``old`` of a file, from line ``line``, that become ``new``."""
+    """Lines ``old`` of a file, from line ``line``, that become ``new``. Where nothing is removed, ``above`` is the line before, or
+    ``below`` the one behind if there is none before.
+    """
 
     path: str
     line: int
     old: Sequence[str]
     new: Sequence[str]
+    above: str | None = None
+    below: str | None = None
+
+    @property
+    def shown(self) -> list[tuple[str, int | None, str]]:
+        """The lines to show: their sign, their number if they are in the file, and their text."""
+        lines = [("-", number, text) for number, text in enumerate(self.old, self.line)]
+        rows: list[tuple[str, int | None, str]] = [*lines, *(("+", None, text) for text in self.new)]
+        if self.above is not None:
+            rows.insert(0, (" ", self.line - 1, self.above))
+        if self.below is not None:
+            rows.append((" ", self.line, self.below))
+        return rows
 
 
 def hunks(report: Report, fix: Fix) -> list[Hunk]:
@@ -67,7 +82,10 @@ def _hunk(source: Source, edits: Sequence[Edit]) -> Hunk:
     head = shared(old, new)
     old, new = old[head:], new[head:]
     tail = shared(old[::-1], new[::-1])
-    return Hunk(source.path, first + head, old[: len(old) - tail], new[: len(new) - tail])
+    line, old, new = first + head, old[: len(old) - tail], new[: len(new) - tail]
+    above = source.line_text(line - 1) if not old and line > 1 else None
+    below = source.line_text(line) if not old and line == 1 and source.text else None
+    return Hunk(source.path, line, old, new, above, below)
 
 
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
@@ -76,14 +94,23 @@ def shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[str]:
-    """Removed lines, then added ones; a long line is cut where its other side is, around what changes."""
+    """Removed lines with their numbers, then added ones, which have none yet; an insertion is shown behind the line above it."""
     width = room(screen, gutter)
+    for sign, number, line, first in cut_alike(hunk, screen, width):
+        view = screen.view_from(line, first, width)
+        head = screen.paint(f"  {'' if number is None else number:>{gutter}} ", GUTTER)
+        body = f"{sign} {view.text}".rstrip()
+        yield f"{head}{screen.paint(body, _STYLES[sign]) if sign in _STYLES else body}\n"
+
+
+def cut_alike(hunk: Hunk, screen: Screen, width: int) -> Iterator[tuple[str, int | None, str, int]]:
+    """The lines that a hunk shows, each with the character to start with: a long line is cut where its other side is, around what
+    changes.
+    """
     firsts = [_first(old, new, screen, width) for old, new in zip_longest(hunk.old, hunk.new, fillvalue="")]
-    for sign, lines in (("-", hunk.old), ("+", hunk.new)):
-        for number, (line, first) in enumerate(zip(lines, firsts, strict=False), hunk.line):
-            view = screen.view_from(line, first, width)
-            head = screen.paint(f"  {number:>{gutter}} ", GUTTER)
-            yield f"{head}{screen.paint(f'{sign} {view.text}'.rstrip(), _STYLES[sign])}\n"
+    starts = {"-": iter(firsts), "+": iter(firsts)}
+    for sign, number, line in hunk.shown:
+        yield sign, number, line, next(starts[sign]) if sign in starts else 0
 
 
 def _first(old: str, new: str, screen: Screen, width: int) -> int:

@@ -17,7 +17,8 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.screen import Screen, View, cells, wrap
 from opschema_cli.source.text import Source, Span
 
-GUTTER = "bold blue"
+GUTTER = "color(243)"
+"""A grey that has contrast on black and on white, unlike the blue of most terminals."""
 OTHER_SIDE = "bold cyan"
 SEVERITIES = {
     Severity.ERROR: "bold red",
@@ -117,7 +118,7 @@ def draw(frame: Frame, screen: Screen, gutter: int) -> Iterator[str]:
             yield _row(head, screen.view(line, 0, 0, width))
         marks.sort(key=attrgetter("start"))
         while marks:
-            view, fitting = _fit(line, marks, screen, width)
+            view, fitting = fit(line, marks, screen, width)
             yield _row(head, view)
             for mark in marks[:fitting]:
                 yield from _underline(mark, view, screen, gutter, width)
@@ -129,7 +130,7 @@ def _row(head: str, view: View) -> str:
     return f"{head} {text}\n" if text else f"{head}\n"
 
 
-def _fit(line: str, marks: Sequence[Mark], screen: Screen, width: int) -> tuple[View, int]:
+def fit(line: str, marks: Sequence[Mark], screen: Screen, width: int) -> tuple[View, int]:
     """The line cut around as many of the marks as fit together, at least the first; and their number."""
     for number in range(len(marks), 0, -1):
         start, end = marks[0].start, max(mark.end for mark in marks[:number])

@@ -143,7 +143,7 @@ def test_a_reader_that_goes_away_is_no_trouble(opschema: Opschema, root: Path, n
 
 
 def test_every_format_is_what_it_says(opschema: Opschema) -> None:
-    formats = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+    formats = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "html")
     found = {name: opschema("lint", "--output-format", name) for name in formats}
     assert {name: done.code for name, done in found.items()} == dict.fromkeys(found, 1)
     report = json.loads(found["json"].out)
@@ -168,12 +168,13 @@ def test_every_format_is_what_it_says(opschema: Opschema) -> None:
     ]
     assert found["concise"].out.splitlines()[0].startswith("a.toy.yaml:1:12: warning TOY102 [loud-doc]")
     assert "a.toy.yaml:1:12" in found["text"].out
+    assert 'data-pack="toy" data-rule="TOY102 loud-doc" data-path="a.toy.yaml"' in found["html"].out
 
 
 @pytest.mark.parametrize("name", ["text", "json"])
 def test_output_file_takes_the_report_and_the_screen_stays_empty(opschema: Opschema, root: Path, name: str) -> None:
     shown = opschema("lint", "--output-format", name).out
-    done = opschema("lint", "--output-format", name, "--output-file", "report.out")
+    done = opschema("lint", "--output-format", name, "-o", "report.out")
     assert (done.code, done.out, done.err) == (1, "", "")
     written = (root / "report.out").read_text()
 
@@ -652,7 +653,7 @@ def test_help_names_every_command_and_option(opschema: Opschema) -> None:
         "select", "ignore", "fail-on", "fix", "unsafe-fixes", "diff", "output-format", "output-file", "baseline",
         "no-baseline", "write-baseline", "statistics", "no-cache", "no-plugins", "jobs", "stdin-filename", "show-settings",
     )  # fmt: skip
-    assert all(f"  --{option} " in lint for option in options)
+    assert all(f" --{option} " in lint for option in options)
 
 
 def test_version(opschema: Opschema) -> None:

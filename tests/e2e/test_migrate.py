@@ -168,11 +168,11 @@ def test_on_a_terminal_the_diff_is_numbered_coloured_and_obeys_no_file(
     assert b"\\u202eevil" in shown
     assert b"\x1b[1;4;32mloud" in shown
     plain = shown.replace(b"\r\n", b"\n").decode()
-    for code in ("\x1b[0m", "\x1b[1m", "\x1b[1;34m", "\x1b[31m", "\x1b[32m", "\x1b[1;4;31m", "\x1b[1;4;32m"):
+    for code in ("\x1b[0m", "\x1b[1m", "\x1b[38;5;243m", "\x1b[31m", "\x1b[32m", "\x1b[1;4;31m", "\x1b[1;4;32m"):
         plain = plain.replace(code, "")
     lines = plain.splitlines()
     assert lines[0] == "a.toy.yaml +1 -1"
-    assert lines[1].startswith("    1 - add: {doc: LOUD}")
+    assert lines[1].startswith("    1     - add: {doc: LOUD}")
     assert all(len(line) <= columns for line in lines), lines
 
 

@@ -224,6 +224,6 @@ def test_control_characters_are_shown_not_sent(name: str, make_report: Make) -> 
 
 
 def test_formats_by_name() -> None:
-    assert FORMATS == ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+    assert FORMATS == ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "html")
     with pytest.raises(KeyError):
         load_writer("text")

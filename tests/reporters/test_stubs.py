@@ -42,12 +42,12 @@ def test_a_terminal_shows_the_lines_and_files_that_are_new_whole() -> None:
     shown = _text([SAME, OTHER, NEW], "dry-run", terminal=True)
     assert [line.rstrip() for line in shown.splitlines()[:-1]] == [
         "out/XLANativeFunctions.h +1 -1",
-        "    1   int a;",
-        "    2 - int b;",
-        "    2 + int c;",
+        "    1   1   int a;",
+        "    2     - int b;",
+        "        2 + int c;",
         "",
         "out/RegisterAutogradXLA.cpp added +1 -0",
-        "    1 + int d;",
+        "        1 + int d;",
         "",
     ]
 

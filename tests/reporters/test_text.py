@@ -12,11 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.style import Style
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.reporters import Report, load_writer
+from opschema_cli.reporters.frame import GUTTER
 from opschema_cli.reporters.text import open_screen, write
 from opschema_cli.source.text import Edit, Span
+from tests.reporters.pages import contrast
 
 Make = Callable[..., Report]
 
@@ -67,7 +72,7 @@ ops/norm.yaml:3:33  error SIG110 default-differs
   op: RMSNorm
   help: set the manifest's default to `1e-6` (safe fix: --fix)
     3 -     eps: {type: float, default: 1e-5}
-    3 +     eps: {type: float, default: 1e-6}
+      +     eps: {type: float, default: 1e-6}
 
 ops/norm.yaml:4:11  warning MAN101 status
   status `100%, done` is not known: use `implemented`
@@ -98,7 +103,7 @@ ops/norm.yaml:3:33  error SIG110 default-differs
   op: RMSNorm
   help: set the manifest's default to `1e-6` (safe fix: --fix)
     3 -     eps: {type: float, default: 1e-5}
-    3 +     eps: {type: float, default: 1e-6}
+      +     eps: {type: float, default: 1e-6}
 
 Found 1 error in 1 file (178 ops, 22 files read in 0.31 s); 1 fixable with --fix.
 """
@@ -129,6 +134,15 @@ def test_colour_adds_only_ansi(make_report: Make, differs: Diagnostic, status: D
     assert "\x1b[1m`eps`\x1b[0m defaults to" in coloured
     assert "\x1b[32m+     eps: {type: float, default: 1e-6}\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == render(report)
+
+
+def test_the_gutter_has_contrast_on_black_and_on_white() -> None:
+    """In 256 colours and above, and in the 16 of a terminal with rich's own palette."""
+    color = Style.parse(GUTTER).color
+    assert color is not None
+    for system, least in ((ColorSystem.EIGHT_BIT, 4.5), (ColorSystem.STANDARD, 3.9)):
+        shown = color.downgrade(system).get_truecolor(DEFAULT_TERMINAL_THEME).hex
+        assert min(contrast(shown, "#000000"), contrast(shown, "#ffffff")) >= least
 
 
 def test_piped_output_is_100_columns_without_ansi(
@@ -242,7 +256,7 @@ def test_a_long_line_is_cut_around_each_place(make_report: Make) -> None:
       │                                                                 ^^^^
   help: drop it (safe fix: --fix)
     2 - … 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: "fp16"}
-    2 + … 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: ""}
+      + … 0, pad: 0, pad: 0, pad: 0, pad: 0, dtypes: [float16], label: ""}
 """
     )
 
@@ -347,7 +361,8 @@ def test_an_unsafe_fix_says_why(make_report: Make) -> None:
   help: move `b` (unsafe fix: --unsafe-fixes, importers of `b` break)
     2 - b = 2
       ├─ g:2
-    2 + b: 2
+    1   a: 1
+      + b: 2
 """
     )
 
@@ -358,7 +373,7 @@ def test_of_a_large_fix_the_first_lines(make_report: Make) -> None:
     found = msgspec.structs.replace(at(0, 4), fix=Fix("rename", edits))
     assert body(make_report(found, files={"f": text})).splitlines()[-3:] == [
         "   16 - line 25",
-        "   16 + row 25",
+        "      + row 25",
         "      ├─ 8 changed lines more with --diff",
     ]
 

@@ -95,25 +95,28 @@ def _prose(indent: str, text: str, screen: Screen) -> Iterator[Segment]:
 
 
 class _Line(NamedTuple):
-    """A line of a diff: its number, its sign and its text; ``other`` is what it was or becomes. A number of 0 is a gap."""
+    """A line of a diff: its numbers before and after (0: it is not there), its sign and its text; ``other`` is what it was or
+    becomes. A line without numbers is a gap.
+    """
 
-    number: int
-    sign: str
-    text: str
+    old: int
+    new: int
+    sign: str = ""
+    text: str = ""
     other: str = ""
 
 
 def _lines(file: FileReport) -> list[_Line]:
-    """The changed lines of a file and those around them; new numbers where a line is still there."""
+    """The changed lines of a file and those around them."""
     old, new = (text.splitlines() if text else [] for text in (file.before, file.after))
     found: list[_Line] = []
     for group in LineMatcher(old, new).get_grouped_opcodes(_CONTEXT):
         if found:
-            found.append(_Line(0, "", ""))
+            found.append(_Line(0, 0))
         for kind, *stretch in group:
-            first, last = stretch[2:]
             if kind == "equal":
-                found += [_Line(number + 1, " ", new[number]) for number in range(first, last)]
+                i1, _, j1, j2 = stretch
+                found += [_Line(i1 + number - j1 + 1, number + 1, " ", new[number]) for number in range(j1, j2)]
             else:
                 found += _changed(old, new, *stretch)
     return found
@@ -123,38 +126,45 @@ def _changed(old: Sequence[str], new: Sequence[str], i1: int, i2: int, j1: int, 
     """Removed lines, then added ones; those that stand for each other know it."""
     paired = i2 - i1 == j2 - j1
     for i in range(i1, i2):
-        yield _Line(i + 1, "-", old[i], new[i - i1 + j1] if paired else "")
+        yield _Line(i + 1, 0, "-", old[i], new[i - i1 + j1] if paired else "")
     for j in range(j1, j2):
-        yield _Line(j + 1, "+", new[j], old[j - j1 + i1] if paired else "")
+        yield _Line(0, j + 1, "+", new[j], old[j - j1 + i1] if paired else "")
 
 
 def diff(file: FileReport, screen: Screen) -> Iterator[Segment]:
-    """The file with its changed lines and those around them, numbered."""
+    """The file with its changed lines and those around them, with their numbers before and after."""
     lines = _lines(file)
-    gutter = max([3, *(len(str(line.number)) for line in lines)])
+    digits = max([3, *(len(str(max(line.old, line.new))) for line in lines)])
+    gutter = 2 * digits + 1
     yield from stat(file, screen)
     for line in lines:
-        if not line.number:
-            yield Segment(f"  {screen.glyphs.cut:>{gutter}}", _GUTTER)
+        if not line.sign:
+            yield Segment(f"  {screen.glyphs.cut:>{digits}}", _GUTTER)
             yield NEWLINE
         elif line.sign == " ":
             view = screen.view_from(line.text, 0, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)).text
-            yield Segment(f"  {line.number:>{gutter}}", _GUTTER)
+            yield Segment(f"  {_numbers(line, digits)}", _GUTTER)
             yield Segment(f"   {view}".rstrip())
             yield NEWLINE
         else:
-            yield from _rows(line, gutter, screen)
+            yield from _rows(line, digits, screen)
     yield NEWLINE
 
 
-def _rows(line: _Line, gutter: int, screen: Screen) -> Iterator[Segment]:
+def _numbers(line: _Line, digits: int) -> str:
+    """The column of numbers before, and that of numbers after."""
+    return f"{line.old or '':>{digits}} {line.new or '':>{digits}}"
+
+
+def _rows(line: _Line, digits: int, screen: Screen) -> Iterator[Segment]:
     """A changed line in as many rows as it takes, with what differs from its other side set off."""
     text, other = (visible(side.expandtabs(4), screen.encoding) for side in (line.text, line.other))
     start, end = _differing(text, other)
+    gutter = 2 * digits + 1
     style, at = _STYLES[line.sign], 0
     for row in _folded(text, max(_LEAST_WIDTH, screen.width - gutter - _MARGIN)):
         first, last = (min(max(edge - at, 0), len(row)) for edge in (start, end))
-        yield Segment(f"  {line.number if not at else '':>{gutter}} ", _GUTTER)
+        yield Segment(f"  {_numbers(line, digits) if not at else '':{gutter}} ", _GUTTER)
         yield Segment(f"{line.sign} {row[:first]}", style)
         yield Segment(row[first:last], style + _STRESSED)
         yield Segment(row[max(first, last) :], style)
