@@ -1,13 +1,13 @@
 """Targets of a tree's build files and its configuration, and the macros that they define for C++ sources.
 
-They are read when a source file first asks for one: CMake files, ``setup.py``, and tables of ``pyproject.toml``.
+They are read when a source file first asks for one: CMake files, ``setup.py``, tables of ``pyproject.toml``, and the
+``build.toml`` of kernel-builder.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -19,6 +19,8 @@ from opschema_cli.source.cmake import Target, Variables, read_cmake
 from opschema_cli.source.cmake_conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
+from opschema_rules.torchlib.hub_kernels import hub_kernels
+from opschema_rules.torchlib.toml_tables import items, read_toml, table, text_of
 
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
@@ -111,21 +113,26 @@ class _Sources:
 
 def _read_targets(project: Project) -> Iterator[tuple[str, Target]]:
     """Targets of all build files, each with the folder of its file; of a CMake file after those above it."""
+    for kernel in hub_kernels(project):
+        yield (
+            kernel.folder,
+            Target(kernel.namespace, tuple((source, ALWAYS) for source in kernel.sources), extension=True),
+        )
     seen: dict[str, Variables] = {}
     by_name: dict[str, list[str]] = {}
     for path in project.workspace.files:
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
     for path in by_name.get("pyproject.toml", ()):
         folder = posixpath.dirname(path)
-        tools = _pyproject(project, path)
+        tools = read_toml(project, path)
         seen[folder] = _cmake_variables(tools)
         yield from ((folder, target) for target in _pyproject_targets(tools))
     for path in by_name.get("setup.py", ()):
-        yield from ((posixpath.dirname(path), target) for target in _setup_targets(_text(project, path)))
+        yield from ((posixpath.dirname(path), target) for target in _setup_targets(text_of(project, path)))
     cmake = [path for name, paths in by_name.items() if name.endswith(".cmake") for path in paths]
     for path in (*sorted(by_name.get("CMakeLists.txt", ()), key=lambda path: path.count("/")), *sorted(cmake)):
         folder = posixpath.dirname(path)
-        read = read_cmake(_text(project, path), _variables_above(seen, folder), path)
+        read = read_cmake(text_of(project, path), _variables_above(seen, folder), path)
         if path.endswith(".txt"):
             seen[folder] = read.variables
         yield from ((folder, target) for target in read.targets)
@@ -137,52 +144,26 @@ def _variables_above(seen: Mapping[str, Variables], folder: str) -> Variables:
     return seen.get(folder, {})
 
 
-def _text(project: Project, path: str) -> str:
-    return project.workspace.peek(path).decode("utf-8", "replace")
-
-
 # pyproject.toml
-
-
-def _pyproject(project: Project, path: str) -> dict[str, object]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        found: dict[str, object] = tomllib.loads(_text(project, path))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
-    return found
-
-
-def _table(value: object, *keys: str) -> dict[str, object]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def _cmake_variables(tools: dict[str, object]) -> Variables:
     """Variables that scikit-build-core passes to CMake."""
-    given = _table(tools, "tool", "scikit-build", "cmake", "define")
-    named = {**given, "SKBUILD_PROJECT_NAME": _table(tools, "project").get("name")}
+    given = table(tools, "tool", "scikit-build", "cmake", "define")
+    named = {**given, "SKBUILD_PROJECT_NAME": table(tools, "project").get("name")}
     return {name: {value: ALWAYS} for name, value in named.items() if isinstance(value, str)}
 
 
 def _pyproject_targets(tools: dict[str, object]) -> Iterator[Target]:
     """Extensions of setuptools."""
-    modules = _table(tools, "tool", "setuptools").get("ext-modules")
-    for module in _items(modules):
-        name, sources, macros = (_table(module).get(key) for key in ("name", "sources", "define-macros"))
+    modules = table(tools, "tool", "setuptools").get("ext-modules")
+    for module in items(modules):
+        name, sources, macros = (table(module).get(key) for key in ("name", "sources", "define-macros"))
         if isinstance(name, str):
-            pairs = (item for item in _items(macros) if isinstance(item, list) and len(item) == 2)
+            pairs = (item for item in items(macros) if isinstance(item, list) and len(item) == 2)
             defined = tuple((str(macro), str(value)) for macro, value in pairs)
-            listed = tuple((str(source), ALWAYS) for source in _items(sources))
+            listed = tuple((str(source), ALWAYS) for source in items(sources))
             yield Target(name, listed, defined, extension=True)
-
-
-def _items(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 # setup.py

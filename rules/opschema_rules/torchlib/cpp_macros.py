@@ -11,14 +11,16 @@ from opschema_cli.source.preprocessor import Macro, unambiguous
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import Build
 
-# vLLM's header has these, and who follows it; they let the preprocessor replace the namespace.
+# vLLM's header has these, and who follows it, as kernel-builder does; they let the preprocessor replace the namespace.
 EXPANDING = {
     f"{name}_EXPAND": Macro(f"{name}_EXPAND", parameters, f"{name}({', '.join(parameters)})", Span(0, 0))
-    for name, parameters in (
+    for stable in ("", "STABLE_")
+    for word, parameters in (
         ("TORCH_LIBRARY", ("NAME", "MODULE")),
         ("TORCH_LIBRARY_FRAGMENT", ("NAME", "MODULE")),
         ("TORCH_LIBRARY_IMPL", ("NAME", "DEVICE", "MODULE")),
     )
+    for name in (stable + word,)
 }
 
 CAPITALS = re.compile(r"\bTORCH_EXTENSION_NAME\b|\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")

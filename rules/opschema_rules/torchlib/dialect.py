@@ -9,7 +9,7 @@ from opschema_cli.evaluation.attributes import attribute_of
 from opschema_cli.evaluation.calls import applied
 from opschema_cli.evaluation.dialect import Dialect
 from opschema_cli.evaluation.evaluator import Evaluator, ExternalCall
-from opschema_cli.evaluation.values import UNKNOWN, Arguments, Unknown, Value, Values
+from opschema_cli.evaluation.values import UNKNOWN, Arguments, Text, Unknown, Value, Values
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.registering import api_of, library, registered, result
 from opschema_rules.torchlib.values import Handle, Inferred, LibraryValue, Method, OpName, Waiting
@@ -43,6 +43,8 @@ TORCH = Dialect(calls=_calls, names={"torch.ops": OpName(())}, transparent=apis.
 
 @attribute_of.register(OpName)
 def _of_op_name(value: OpName, evaluator: Evaluator, name: str) -> Values:
+    if len(value.parts) == 1 and name in ("__name__", "name"):  # torch.ops.NAMESPACE is a module
+        return (Text(frozenset({value.parts[0] if name == "name" else f"torch.ops.{value.parts[0]}"})),)
     return (OpName((*value.parts, name)),)
 
 

@@ -5,7 +5,7 @@ The pack's own rules look at the operators; packs that build on this one ask the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from opschema_cli.evaluation.values import ClassValue, Frame, Plain, Value, Valu
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.api_calls import api_calls
@@ -23,6 +23,7 @@ from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.detection import TorchlibOptions, cpp_sources, sources
 from opschema_rules.torchlib.dialect import TORCH
+from opschema_rules.torchlib.hub_kernels import generated_modules, modules_of_kernels
 from opschema_rules.torchlib.inference import Inferrer
 from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call
 from opschema_rules.torchlib.model import Operator, Tree
@@ -125,7 +126,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     """The graph of a project, made once."""
     modules = sources(project, options)
     paths, words = search_of(project, options).finish()
-    evaluator = TreeEvaluator(Bodies(Program(project.workspace.files, project.python, paths), paths), (TORCH,))
+    evaluator = TreeEvaluator(Bodies(_program(project, paths), paths), (TORCH,))
     tree = Tree(project, evaluator, find_release(project, options.torch))
     opaque = any(found for _, found in project.scan(REGISTERS_CLASSES, modules))
     definer = Definer(evaluator, Inferrer(Annotations(evaluator, opaque=opaque), tree.torch))
@@ -134,12 +135,23 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     events = walker.walk_all()
     tree.api_calls += api_calls(events)
     join.join(events, _cpp(project, options))
-    callers = files_that_call(project, tree.operators, set(modules) - set(paths), paths)
+    others = set(modules) - set(paths)
+    callers = sorted({*files_that_call(project, tree.operators, others, paths), *modules_of_kernels(project, others)})
     project.load_python(callers)
     finder = CallFinder(evaluator, join, tree.operators)
     for asked in (paths, callers):  # the latter are parsed meanwhile
         finder.find(project, [file for file in map(project.python, asked) if file is not None])
     return Graph(tree, evaluator, join)
+
+
+def _program(project: Project, paths: Sequence[str]) -> Program:
+    """The modules of the workspace, with those that a build writes."""
+    generated = generated_modules(project)
+
+    def load(path: str) -> PythonFile | None:
+        return generated.get(path) or project.python(path)
+
+    return Program((*project.workspace.files, *generated), load, paths)
 
 
 def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:

@@ -1,0 +1,72 @@
+"""Kernels for the Hugging Face Hub: kernel-builder names the namespace, and writes the module that reaches the operators."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
+
+BINDING = """
+STABLE_TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) { ops.def("scale(Tensor x, float by) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL_EXPAND(TORCH_EXTENSION_NAME, CUDA, ops) { ops.impl("scale", TORCH_BOX(&scale)); }
+"""
+KERNEL = {
+    "layer-norm/build.toml": '[general]\nname = "layer-norm"\n[torch]\nsrc = ["torch-ext/torch_binding.cpp"]\n',
+    "layer-norm/torch-ext/torch_binding.cpp": BINDING,
+    "layer-norm/torch-ext/layer_norm/__init__.py": "",
+}
+FAKE = """
+import torch
+from .._ops import add_op_namespace_prefix
+
+@torch.library.register_fake(add_op_namespace_prefix("scale"))
+def scale_fake(x):
+    return torch.empty_like(x)
+"""
+CALL = "from ._ops import ops\n\ndef scale(x):\n    return ops.scale(x)\n"
+HELPER = """
+import torch
+from ._ops import ops
+
+lib = torch.library.Library(ops.__name__.split(".")[-1], "FRAGMENT")
+lib.define("shift(Tensor x) -> Tensor")
+
+@torch.library.register_fake(f"{ops.name}::shift")
+def shift_fake(x, y):
+    return x
+"""
+
+
+def found(more: dict[str, str]) -> list[str]:
+    linted = lint_files([PACK], {**KERNEL, **more})
+    return [f"{item.code} {item.message}" for item in linted.diagnostics if item.code != "REG206"]
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "message"),
+    [
+        ("fakes/__init__", FAKE, "REG201 the fake of `_layer_norm::scale` does not take `by`, which the schema passes"),
+        ("calls", CALL, "REG401 `_layer_norm::scale` needs `by`, which is not passed"),
+        ("helper", HELPER, "REG201 the fake of `_layer_norm::shift` requires `y`, which the schema does not pass"),
+    ],
+)
+def test_python_reaches_the_operators_through_the_module_that_the_build_writes(
+    module: str, text: str, message: str
+) -> None:
+    [only] = found({f"layer-norm/torch-ext/layer_norm/{module}.py": text})
+    assert only.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"layer-norm/torch-ext/layer_norm/_ops.py": "ops = make()\n"},
+        {"layer-norm/build.toml": "[general]\nname = 1\n"},
+        {"layer-norm/build.toml": "[general\n"},
+        {"layer-norm/build.toml": '[general]\nname = "other"\n'},
+    ],
+    ids=["written", "no-name", "broken", "another-package"],
+)
+def test_a_module_of_the_tree_counts_and_another_build_file_says_nothing(more: dict[str, str]) -> None:
+    assert found({"layer-norm/torch-ext/layer_norm/calls.py": CALL, **more}) == []
