@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.diff.constraint_diff import constraint_changes
-from opschema_cli.diff.entries import ALL_KEYS, LOWERED, Call, Entry
+from opschema_cli.diff.entries import LOWERED, Call, Entry
+from opschema_cli.diff.kernel_diff import kernel_changes
 from opschema_cli.diff.model import Audience, Change, Unclear
 from opschema_cli.diff.schema_diff import parsed, schema_differences
 from opschema_cli.diff.signature_diff import Side, output_changes, parameter_changes
@@ -250,7 +251,7 @@ def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
     yield from constraint_changes(old, new) if not parts else ()
     yield from _status(old, new)
     yield from workload_changes(old, new)
-    yield from _kernels(old, new)
+    yield from kernel_changes(old, new)
     yield from _semantics(old, new)
 
 
@@ -307,25 +308,6 @@ def _status(old: Entry, new: Entry) -> Iterator[Change]:
         message = f"its status is now `{new.status or 'none'}`; it was `{old.status or 'none'}`"
         hits: tuple[Audience, ...] = ("semantics",) if new.planned else ()
         yield Change("status", old.name, message, hits=hits)
-
-
-def _kernels(old: Entry, new: Entry) -> Iterator[Change]:
-    """Changes of dispatch keys, backends and of how the operator is implemented."""
-    if not {"kernel", "registrations", "decomposition"} & {*old.unknown, *new.unknown}:
-        before, now = set(old.keys.get("kernel", ())), set(new.keys.get("kernel", ()))
-        lost, gained = sorted(before - now - {ALL_KEYS}), sorted(now - before - {ALL_KEYS})
-        if lost and ALL_KEYS not in now:
-            yield Change("kernel-keys", old.name, f"it has no kernel for {listed(lost)} any more", hits=("backends",))
-        if gained and ALL_KEYS not in before:
-            yield Change("kernel-keys", old.name, f"it now has a kernel for {listed(gained)}")
-    for name in sorted({*old.backends} - {*new.backends}):
-        yield Change("backend", old.name, f"`{name}` does not list it any more", hits=("backends",))
-    for name in sorted({*new.backends} - {*old.backends}):
-        yield Change("backend", old.name, f"`{name}` lists it now")
-    for name in sorted({*old.traits} ^ {*new.traits}):
-        verb = "is now" if name in new.traits else "is not"
-        tail = "" if name in new.traits else " any more"
-        yield Change("structured", old.name, f"it {verb} {name}{tail}", hits=("backends",))
 
 
 def _semantics(old: Entry, new: Entry) -> Iterator[Change]:

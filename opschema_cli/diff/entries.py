@@ -68,6 +68,15 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     place: Place | None = None
 
 
+class Kernel(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The one kernel of a dispatch key: its ``symbol`` in a dispatch table, or the ``types`` of its C++ parameters."""
+
+    key: str
+    symbol: str = ""
+    types: tuple[str, ...] | None = None
+    place: Place | None = None
+
+
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
     """A condition of a declaration; see :class:`~opschema_cli.operators.model.Constraint`."""
 
@@ -105,6 +114,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     aliases: tuple[str, ...] = ()
     constraints: tuple[Condition, ...] = ()
     combinations: tuple[Condition, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
 
 
 def entry_of(operator: Operator) -> Entry:
@@ -139,6 +149,7 @@ def entry_of(operator: Operator) -> Entry:
         () if is_qualified(operator.name) else operator.aliases,
         tuple(Condition(item.text, item.place) for item in declared.constraints),
         tuple(Condition(item.text, item.place) for item in declared.combinations),
+        tuple(_kernels(operator)),
     )
 
 
@@ -196,6 +207,24 @@ def _keys(operator: Operator) -> Iterator[tuple[str, tuple[str, ...]]]:
         if found:
             every = (ALL_KEYS,) if any(item.keys == () for item in found) else ()
             yield roles[0], (*every, *sorted({key for item in found for key in item.keys or ()}))
+
+
+def _kernels(operator: Operator) -> Iterator[Kernel]:
+    """The kernels of the keys that have one alone; what a tool writes, Python functions, and the kernels of a variant to which an
+    operator delegates are no contract of its own.
+    """
+    found: dict[str, list[Kernel]] = {}
+    for item in operator.implementations:
+        is_listed = item.registered is None and not item.generated
+        types = [tuple(one.type for one in written.parameters or ()) for written in item.signatures]
+        is_cpp = item.registered is not None and item.place is None and len(types) == 1
+        for key in item.keys or () if item.role == "kernel" else ():
+            place = item.place if is_listed else item.signatures[0].place if is_cpp else None
+            symbol = item.symbol if is_listed and not item.symbol.endswith(")") else ""
+            found.setdefault(key, []).append(Kernel(key, symbol, types[0] if is_cpp else None, place))
+    for kernels in found.values():
+        if len(kernels) == 1 and (kernels[0].symbol or kernels[0].types is not None):
+            yield kernels[0]
 
 
 def _traits(operator: Operator) -> Iterator[str]:

@@ -80,6 +80,7 @@ def _without_places(item: Entry) -> Entry:
         calls=tuple(Call(call.name, tuple(map(_placeless, call.parameters))) for call in item.calls),
         workloads=tuple(Workload(row.label, row.dtypes) for row in item.workloads),
         constraints=tuple(Condition(one.text) for one in item.constraints),
+        kernels=tuple(replace(one, place=None) for one in item.kernels),
         combinations=tuple(Condition(one.text) for one in item.combinations),
     )
 

@@ -98,6 +98,7 @@ KINDS: dict[str, Kind] = {
     "kernel-keys": Kind("DIF401", "A kernel of a dispatch key was removed or added."),
     "backend": Kind("DIF402", "A backend lists an operator no more, or lists another one."),
     "structured": Kind("DIF403", "An operator became structured or composite, or ceased to be."),
+    "kernel-signature": Kind("DIF404", "A kernel has another name in a dispatch table, or other parameters in C++."),
     "tag": Kind("DIF501", "A tag was removed or added."),
     "fake": Kind("DIF502", "The fake (meta) kernel was removed or added."),
     "autograd": Kind("DIF503", "The autograd formula was removed or added."),

@@ -88,6 +88,28 @@ def test_two_revisions_a_folder_and_levels(root: Path, opschema: Here, tmp_path:
     assert ("required", "error") in found(opschema(*json_of, "--against", str(copy)))
 
 
+KERNEL = """\
+#include <torch/library.h>
+
+at::Tensor roll_cuda(const at::Tensor& x, {types}) {{ return x; }}
+
+TORCH_LIBRARY(kit, m) {{ m.def("roll(Tensor x, SymInt n, Tensor? w=None) -> Tensor"); }}
+TORCH_LIBRARY_IMPL(kit, CUDA, m) {{ m.impl("roll", &roll_cuda); }}
+"""
+
+
+def test_the_signature_of_a_kernel_in_cpp(root: Path, opschema: Here) -> None:
+    commit(root, {"kit/roll.cu": KERNEL.format(types="int64_t n, const c10::optional<at::Tensor>& w")})
+    commit(root, {"kit/roll.cu": KERNEL.format(types="int64_t by, std::optional<at::Tensor> w")})
+    commit(root, {"kit/roll.cu": KERNEL.format(types="c10::SymInt n, const std::optional<at::Tensor>& w")})
+    one, two = (
+        opschema("diff", revisions, "--output-format", "concise").out for revisions in ("HEAD~2..HEAD~1", "HEAD~1..")
+    )
+    assert "DIF404" not in one  # torch takes both for the same schema
+    assert "kit/roll.cu:3:12: warning DIF404 [kernel-signature] `kit::roll`: its kernel for `CUDA` now takes" in two
+    assert "(affects backends and kernels)" in two
+
+
 def test_accepted_changes_have_a_reason_and_an_end(root: Path, opschema: Here) -> None:
     commit(root, {"kit/ops.py": NEW})
     entry = '{operator = "%s", reason = "unused", expires = "%s"}'
