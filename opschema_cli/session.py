@@ -96,7 +96,7 @@ class Session(msgspec.Struct, dict=True):
     def forked(self) -> Session:
         """The same for a process that was forked from the one that this belongs to."""
         other = msgspec.structs.replace(self, cache=self.cache.reopened(), helpers=ExitStack())
-        other.__dict__["registry"] = self.registry
+        other.__dict__.update(registry=self.registry, code_stamp=self.code_stamp)
         return other
 
     @property
@@ -136,7 +136,7 @@ class Session(msgspec.Struct, dict=True):
         if modules:
             self.parsers.start(self.parsers.jobs if self.cache.empty and modules > MANY_MODULES else 1)
 
-    @property
+    @cached_property
     def code_stamp(self) -> str:
         """Identity of the code that decides a run's result: the engine, the packages of the packs, the plugins."""
         folders = sorted({Path(__file__).parent, *code_of_packs(self.cache)})
