@@ -118,6 +118,13 @@ _DEFAULTS = Limits()
 @click.option("--output-file", type=_PATH, help="Write the report to this file.")
 @click.option("--junit", type=_PATH, metavar="FILE", help="Also write JUnit XML to this file.")
 @click.option("--report", type=_PATH, metavar="DIR", help="Also write a page with error histograms to this folder.")
+@click.option(
+    "--earlier",
+    type=_PATH,
+    multiple=True,
+    metavar="FILE",
+    help="With --report: show the trend since these results of earlier runs, the oldest first. Repeatable.",
+)
 @no_plugins_option
 def verify(**options: object) -> int:
     """Run ops before and after a change, cell by cell, and report whether they still compute the same.
@@ -130,6 +137,7 @@ def verify(**options: object) -> int:
     """
     chosen = VerifyOptions(**options)  # type: ignore[arg-type]
     _check_installed(chosen)
+    _check_earlier(chosen)
     _check_places(chosen)
     if chosen.merge:
         return _merge(chosen)
@@ -207,6 +215,14 @@ def _check_places(options: VerifyOptions) -> None:
             options.report.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OpschemaError(f"{options.report} cannot be written: {error.strerror or error}") from None
+
+
+def _check_earlier(options: VerifyOptions) -> None:
+    """Refuse earlier results that no page shows, or that cannot be read."""
+    if options.earlier and options.report is None:
+        raise click.UsageError("--earlier goes with --report DIR")
+    for path in options.earlier:
+        read_results(path)
 
 
 def _no_place(place: Path) -> str:

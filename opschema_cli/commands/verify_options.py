@@ -43,4 +43,5 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     output_file: Path | None
     junit: Path | None
     report: Path | None
+    earlier: tuple[Path, ...]
     no_plugins: bool

@@ -13,7 +13,7 @@ from opschema_cli.commands.verify_options import VerifyOptions
 from opschema_cli.errors import OpschemaError
 from opschema_cli.phrases import count
 from opschema_cli.reporters.escape import visible
-from opschema_cli.verify.results import Results
+from opschema_cli.verify.results import Results, read_results
 
 
 def report(results: Results, options: VerifyOptions, seconds: float) -> None:
@@ -31,7 +31,9 @@ def report(results: Results, options: VerifyOptions, seconds: float) -> None:
     if options.report is not None:
         from opschema_cli.reporters.verification.html import write_pages
 
-        click.echo(f"opschema: wrote {visible(str(write_pages(results, options.report, seconds)))}", err=True)
+        earlier = [read_results(path) for path in options.earlier]
+        page = write_pages(results, options.report, seconds, earlier)
+        click.echo(f"opschema: wrote {visible(str(page))}", err=True)
 
 
 def _print(results: Results, options: VerifyOptions, seconds: float) -> None:

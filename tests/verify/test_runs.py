@@ -282,6 +282,14 @@ def test_pages_are_written(whole: tuple[int, dict[str, object], Path]) -> None:
     assert "TimesFwdOp" in (whole[2] / "pages/index.html").read_text()
 
 
+def test_a_page_shows_the_trend_since_earlier_results(
+    whole: tuple[int, dict[str, object], Path], tmp_path: Path
+) -> None:
+    results = str(whole[2] / "all.jsonl")
+    assert opschema(["verify", "--merge", results, "--earlier", results, "--report", str(tmp_path)]) == 1
+    assert "over 2 runs" in (tmp_path / "index.html").read_text()
+
+
 def test_each_op_is_imported_once_on_each_side_and_after_the_recipes(
     whole: tuple[int, dict[str, object], Path],
 ) -> None:
@@ -472,6 +480,8 @@ def _plugins() -> list[str]:
         (["--merge", "gone.jsonl"], "gone.jsonl cannot be read"),
         (["--merge", "opschema.toml"], "opschema.toml:1: this is not a result of `opschema verify`"),
         (["PlusFwdOp", "--results", "gone/x.jsonl"], "gone/x.jsonl cannot be written"),
+        (["--earlier", "gone.jsonl"], "--earlier goes with --report DIR"),
+        (["--earlier", "gone.jsonl", "--report", "build"], "gone.jsonl cannot be read"),
     ],
 )
 def test_what_cannot_be_run_is_refused(

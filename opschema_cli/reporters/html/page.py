@@ -29,20 +29,13 @@ _PAGE = """\
 
 
 def render(title: str, body: str, name: str) -> str:
-    """A page with the style sheet and script of a name besides those of all pages; ``body`` is HTML."""
-    style, script = assets(name)
-    return _PAGE.format(title=text(title), body=body, style=style, script=script, policy=policy(style, script))
+    """A page with the style sheet of a name, and its script if it has one, besides those of all pages; ``body`` is HTML."""
+    style = _asset("base.css") + _asset(f"{name}.css")
+    script = _asset("base.js") + _asset(f"{name}.js")
+    return _PAGE.format(title=text(title), body=body, style=style, script=script, policy=_policy(style, script))
 
 
-def assets(name: str) -> tuple[str, str]:
-    """The style sheet and the script of a kind of page."""
-    return (
-        _asset("base.css") + _asset(f"{name}.css"),
-        _asset("base.js") + _asset(f"{name}.js"),
-    )
-
-
-def policy(style: str, script: str) -> str:
+def _policy(style: str, script: str) -> str:
     """The content security policy: this style, this script, and nothing from elsewhere."""
     return (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
@@ -51,7 +44,8 @@ def policy(style: str, script: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    asset = files(__package__).joinpath(name)
+    return asset.read_text(encoding="utf-8") if asset.is_file() else ""
 
 
 def _digest(content: str) -> str:

@@ -1,4 +1,4 @@
-"""Verification as a page: the table, the errors of each op against the reference as histograms, and its worst cells."""
+"""Verification as a page: the verdict, the ops that failed first, their cells, the errors before and after, the trend over runs."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.reporters.verification.text import describe, summary
-from opschema_cli.verify.model import CellResult, Figures
-from opschema_cli.verify.results import VERDICTS, Results
+from opschema_cli.reporters.escape import visible
+from opschema_cli.reporters.html import THEMES
+from opschema_cli.reporters.html import page as web
+from opschema_cli.reporters.verification.plots import Histogram, Trend, histogram, percent, trend, worst, worst_share
+from opschema_cli.reporters.verification.text import describe, outcome, summary
+from opschema_cli.verify.model import CellResult, Figures, Verdict
+from opschema_cli.verify.results import FAILED, VERDICTS, Results
 
-FIRST_DECADE = -12
-"""The decade of absolute errors that the first bar but one of a histogram counts; the first counts what is below."""
+MEANINGS: dict[Verdict, str] = {
+    "unchanged": "the same bits as before, and nothing wrong found",
+    "within-tolerance": "other bits, and right; also right with no tree before",
+    "regression": "wrong where it was not before, or it cannot be run any more",
+    "wrong-already": "wrong in the same way before",
+    "crashed": "the op raised or its process died, before too if there is a tree before",
+    "not-checked": "nothing is known; the reason is given",
+}
 
+_ORDER: tuple[Verdict, ...] = (
+    "regression",
+    "crashed",
+    "wrong-already",
+    "not-checked",
+    "within-tolerance",
+    "unchanged",
+)
 _WORST = 8
-_BAR_WIDTH, _HEIGHT = 22, 90
-
-
-class Bar(msgspec.Struct, frozen=True):
-    """One bar of a histogram, in pixels of its picture; ``label`` is the decade's exponent."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    count: int
-    label: str
-
-
-class Plot(msgspec.Struct, frozen=True):
-    """A histogram of log10 of absolute errors of one side."""
-
-    side: str
-    bars: Sequence[Bar]
-    width: int
-    height: int = _HEIGHT
+_MISSING_SHOWN = 50
 
 
 class OpPage(msgspec.Struct, frozen=True):
@@ -46,13 +44,20 @@ class OpPage(msgspec.Struct, frozen=True):
 
     name: str
     device: str
-    counts: Counter[str]
-    plots: Sequence[Plot]
+    counts: Counter[Verdict]
+    share: str
+    errors: Histogram | None
+    trend: Trend | None
     worst: Sequence[tuple[CellResult, Figures]]
     told: Sequence[CellResult]
 
+    @property
+    def rank(self) -> int:
+        """The place of its worst verdict, the failing ones first."""
+        return min(_ORDER.index(verdict) for verdict in self.counts)
 
-def write_pages(results: Results, folder: Path, seconds: float) -> Path:
+
+def write_pages(results: Results, folder: Path, seconds: float, earlier: Sequence[Results] = ()) -> Path:
     """Write ``index.html`` into ``folder``; it needs no other file.
 
     Raises:
@@ -61,42 +66,58 @@ def write_pages(results: Results, folder: Path, seconds: float) -> Path:
     page = folder / "index.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        page.write_text(render(results, seconds), encoding="utf-8", errors="backslashreplace")
+        page.write_text(render(results, seconds, earlier), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise OpschemaError(f"{page} cannot be written: {error.strerror or error}") from None
     return page
 
 
-def render(results: Results, seconds: float) -> str:
-    """The page."""
+def render(results: Results, seconds: float, earlier: Sequence[Results] = ()) -> str:
+    """The page; ``earlier`` are runs for the trend, the oldest first."""
     environment = Environment(
-        loader=PackageLoader("opschema_cli.reporters.verification"), autoescape=True, undefined=StrictUndefined
+        loader=PackageLoader("opschema_cli.reporters.verification"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
     )
-    template = environment.get_template("page.html")
-    ops = [_op(name, cells) for name, cells in results.by_op().items()]
-    return template.render(
-        header=results.header, ops=ops, verdicts=VERDICTS, summary=summary(results, seconds), describe=describe
+    runs = [*earlier, results]
+    ops = sorted((_op(name, cells, runs) for name, cells in results.by_op().items()), key=lambda op: op.rank)
+    body = environment.get_template("page.html").render(
+        header=results.header,
+        missing=results.missing[:_MISSING_SHOWN],
+        more_missing=max(0, len(results.missing) - _MISSING_SHOWN),
+        lacks=results.lacks,
+        errors=results.errors,
+        ops=ops,
+        verdicts=VERDICTS,
+        meanings=MEANINGS,
+        failed=FAILED,
+        outcome=outcome(results),
+        summary=summary(results, seconds).partition(": ")[2],
+        describe=describe,
+        runs=len(runs),
+        trends=any(op.trend for op in ops),
+        percent=percent,
     )
+    top = f'<header class="top"><h1>opschema verify</h1>{THEMES}</header>\n'
+    return web.render(f"opschema verify: {outcome(results)}", top + body, "verification")
 
 
-def _op(name: str, cells: Sequence[CellResult]) -> OpPage:
-    figures = [(cell, figure) for cell in cells for figure in cell.figures]
-    worst = sorted((pair for pair in figures if pair[1].side == "after"), key=lambda pair: -pair[1].kappa)[:_WORST]
-    sides = dict.fromkeys(figure.side for _, figure in figures)
-    plots = [_plot(side, [figure for _, figure in figures if figure.side == side]) for side in sides]
-    devices = ", ".join(dict.fromkeys(cell.device for cell in cells))
+def _shown(value: object) -> object:
+    """A text of an op or a tree, line by line, without what a browser would obey; HTML and numbers unchanged."""
+    return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
+
+
+def _op(name: str, cells: Sequence[CellResult], runs: Sequence[Results]) -> OpPage:
     told = [cell for cell in cells if cell.verdict not in ("unchanged", "within-tolerance")]
-    return OpPage(name, devices, Counter(cell.verdict for cell in cells), plots, worst, told)
-
-
-def _plot(side: str, figures: Sequence[Figures]) -> Plot:
-    """The errors of all cells of one side together."""
-    length = max((len(figure.histogram) for figure in figures), default=0)
-    counts = [sum(figure.histogram[at] for figure in figures if at < len(figure.histogram)) for at in range(length)]
-    highest = max(counts, default=0) or 1
-    bars = []
-    for at, number in enumerate(counts):
-        height = (_HEIGHT - 30) * number / highest
-        label = "<" if at == 0 else str(FIRST_DECADE + at - 1)
-        bars.append(Bar(at * _BAR_WIDTH, _HEIGHT - 15 - height, _BAR_WIDTH - 3, height, number, label))
-    return Plot(side, bars, max(1, length) * _BAR_WIDTH)
+    share = worst_share(cells)
+    return OpPage(
+        name,
+        ", ".join(dict.fromkeys(cell.device for cell in cells)),
+        Counter(cell.verdict for cell in cells),
+        "-" if share is None else f"{100 * share:.3g}",
+        histogram(cells),
+        trend(name, runs),
+        worst(cells, _WORST),
+        sorted(told, key=lambda cell: _ORDER.index(cell.verdict)),
+    )

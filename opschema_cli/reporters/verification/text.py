@@ -148,19 +148,19 @@ def summary(results: Results, seconds: float) -> str:
     whole = f"{count(len(header.cells), 'cell')} of {count(len(results.by_op()), 'op')} on {visible(header.device)}"
     if results.unimported:
         parts.append(f"{count(len(results.unimported), 'op')} not imported")
-    failed = sum(counts[verdict] for verdict in FAILED) + len(results.missing)
-    verdict = (
-        "Failed"
-        if failed
-        else "Incomplete"
-        if results.lacks
-        else "Nothing was checked"
-        if not _checked(counts)
-        else "Failed"
-        if results.unimported
-        else "Passed"
-    )
-    return f"{verdict}: {whole}: {', '.join(parts) or 'none'} ({seconds:.1f} s)"
+    return f"{outcome(results)}: {whole}: {', '.join(parts) or 'none'} ({seconds:.1f} s)"
+
+
+def outcome(results: Results) -> str:
+    """The verdict on the run: ``Passed``, ``Failed``, ``Incomplete`` or ``Nothing was checked``."""
+    counts = results.counts()
+    if results.missing or any(counts[verdict] for verdict in FAILED):
+        return "Failed"
+    if results.lacks:
+        return "Incomplete"
+    if not _checked(counts):
+        return "Nothing was checked"
+    return "Failed" if results.unimported else "Passed"
 
 
 def _checked(counts: Counter[Verdict]) -> int:

@@ -13,6 +13,7 @@ from opschema_cli.reporters.text import open_console
 from opschema_cli.reporters.verification import html, json, text
 from opschema_cli.verify.model import CellResult, Figures, Finding, Verdict
 from opschema_cli.verify.results import Header, Results, Version
+from tests.reporters.pages import Page
 
 FIGURES = Figures(
     side="after", output="y", worst=1e-4, ulps=0.5, kappa=1.5, share=0.25, at=(1, 2), histogram=(50, 0, 4, 30)
@@ -134,11 +135,64 @@ def test_json_has_every_cell_and_the_sum() -> None:
     assert data["renamed"] == {"AlibiFwdOp": "AlibiOp"}
 
 
-def test_the_page_shows_histograms_and_escapes_what_ops_print(tmp_path: Path) -> None:
-    page = html.write_pages(results(*CELLS), tmp_path / "report", 2.0).read_text(encoding="utf-8")
-    assert page.count("<rect") == 4
-    assert "SoftmaxFwdOp[&lt;b&gt;-float16-odd-s0]" in page
-    assert "<b>" not in page
-    assert "after is wrong, before was right" in page
-    assert "<code>HEAD~1</code> (commit <code>5e1f00d5</code>). After: <code>.</code>." in page
-    assert "AlibiFwdOp (was AlibiOp)" in page
+def page_of(found: Results, *earlier: Results) -> Page:
+    return Page(html.render(found, 2.0, earlier))
+
+
+def test_the_page_shows_the_verdict_then_what_failed() -> None:
+    page = page_of(results(CELLS[0], CELLS[2], CELLS[1], lost=1))
+    assert page.texts("span", "badge failed") == ["Failed"]
+    assert page.texts("li") == ["lost-0"]
+    sections = [attrs["id"] for attrs in page.attributes("section") if "id" in attrs]
+    assert sections == ["SoftmaxFwdOp", "AlibiFwdOp", "NormFwdOp"]
+    assert [text.split()[0] for text in page.texts("h2")] == ["Without", *sections]
+    assert page.texts("dd")[2] == ("Cells: wrong where it was not before, or it cannot be run any more. Fails the run.")
+
+
+def test_the_page_escapes_what_ops_print() -> None:
+    written = html.render(results(*CELLS), 2.0)
+    assert "SoftmaxFwdOp[&lt;b&gt;-float16-odd-s0]" in written
+    assert "<b>" not in written
+    assert "after is wrong, before was right" in written
+    assert "\\x1b[31mwere never written" in written
+    assert "<code>HEAD~1</code> (commit <code>5e1f00d5</code>). After: <code>.</code>." in written
+    assert "AlibiFwdOp (was AlibiOp)" in written
+
+
+def test_one_histogram_has_the_errors_before_and_after() -> None:
+    before = msgspec.structs.replace(FIGURES, side="before", histogram=(0, 1, 4, 30))
+    page = page_of(results(msgspec.structs.replace(CELLS[0], figures=(before, FIGURES))))
+    [picture] = page.attributes("svg")
+    assert picture["aria-label"] == "Errors of NormFwdOp, before and after"
+    sides = [(attrs["class"], attrs["x"], attrs["height"]) for attrs in page.attributes("rect")]
+    high, mid, low = "90.0", "36.8", "15.9"
+    assert sides == [
+        ("after", "2", high),
+        ("after", "54", mid),
+        ("after", "80", "78.6"),
+        ("before", "28", low),
+        ("before", "54", mid),
+        ("before", "80", "78.6"),
+    ]
+    assert page.texts("title")[1:3] == ["after: 50 below 1e-12", "after: 4 with an error of 1e-11"]
+
+
+def test_the_trend_of_an_op_over_runs() -> None:
+    """An op that was renamed, one run in which it was not measured, and one with an infinite error."""
+
+    def run(name: str, op: str, *shares: float) -> Results:
+        figures = tuple(msgspec.structs.replace(FIGURES, share=share) for share in shares)
+        found = results(msgspec.structs.replace(CELLS[0], op=op, figures=figures))
+        found.header = msgspec.structs.replace(found.header, after=Version(name=name))
+        return found
+
+    runs = [run("v1", "AlibiOp", 0.25), run("v2", "AlibiFwdOp"), run("v3", "AlibiFwdOp", float("inf"))]
+    page = page_of(run("v4", "AlibiFwdOp", 0.1, 0.5), *runs)
+    assert page.texts("title")[-3:] == ["v1: 25 %", "v3: inf %", "v4: 50 %"]
+    assert [(attrs["cx"], attrs["cy"]) for attrs in page.attributes("circle")] == [
+        ("8", "41.0"),
+        ("64", "8.0"),
+        ("92", "30.0"),
+    ]
+    assert "25 % to 50 %" in page.texts("td")
+    assert not page_of(runs[0]).attributes("circle"), "one run is no trend"
