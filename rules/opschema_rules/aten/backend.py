@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules.aten.dialects import OPERATOR_LIST, dialect_of
+from opschema_rules.aten.dialects import OPERATOR_LIST, dialect_of, name_in_list
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.kinds import items_of, lists_kernels
 from opschema_rules.aten.model import BackendFile, BackendItem, Reference
@@ -56,11 +56,13 @@ def _items(file: YamlFile, section: str, node: Node | None) -> Iterator[BackendI
 
 
 def _item(file: YamlFile, section: str, node: Node) -> BackendItem | None:
-    """The operator that an item names: ``add.Tensor``, ``add.out: {structured: true}`` or ``func: add.Tensor(...) -> ...``."""
+    """The operator that an item names: ``add.Tensor``, ``add.out: {structured: true}``, ``func: add.Tensor(...) -> ...`` or a
+    vendor's ``name: add.Tensor``.
+    """
     if node.kind == "scalar":
         name = string(node)
         return BackendItem(section, name, node, node) if name else None
-    schema = node.get("func")
+    schema = name_in_list(node)
     if schema is not None:
         schema = file.document.follow(schema)
         name = (string(schema) or "").partition("(")[0].strip()

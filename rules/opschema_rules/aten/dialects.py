@@ -64,7 +64,9 @@ TORCH_MLIR = Dialect(
 )
 
 OPERATOR_LIST = Dialect("operator-list", ("aten",), aten=("func", "aten"))
-"""Lists of operators without schemas, each with the field ``func``: torch_mlu's under ``aten``, torch_musa's the file itself."""
+"""Lists of operators without schemas, each with the field ``func``, or ``name`` beside ``dispatch``: torch_mlu's under ``aten``,
+torch_musa's the file itself.
+"""
 
 DIALECTS = {item.name: item for item in (TORCHGEN, LAZY_TENSOR, OP_PLUGIN, TORCH_NPU, TORCH_MLIR, OPERATOR_LIST)}
 
@@ -82,7 +84,12 @@ def dialect_of(document: Document, fields: Mapping[str, Node]) -> Dialect:
     return LAZY_TENSOR if _has_schemas(document, fields.get("non_native")) else TORCHGEN
 
 
+def name_in_list(item: Node) -> Node | None:
+    """The name of an operator in a vendor's list: its field ``func``, or ``name`` beside ``dispatch``."""
+    return item.get("func") or (item.get("name") if item.get("dispatch") is not None else None)
+
+
 def _has_schemas(document: Document, node: Node | None) -> bool:
     """Whether a list holds a mapping with the key ``func``, which torchgen takes in ``non_native`` alone."""
     items = map(document.follow, node.items) if node is not None and node.is_sequence else ()
-    return any(item.get("func") is not None for item in items)
+    return any(name_in_list(item) is not None for item in items)

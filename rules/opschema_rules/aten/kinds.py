@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.suggestions import nearest
+from opschema_rules.aten.dialects import name_in_list
 
 Kind: TypeAlias = Literal["native", "derivatives", "deprecated", "tags", "backend", ""]
 
@@ -18,6 +19,7 @@ _SCHEMA = rb"[\"']?[\w.:]+\([^\n]*\)[ \t]*->"
 _LISTED = re.compile(_KEY % rb"(?:func|cpp_namespace)")
 _BACKEND = re.compile(_TOP_KEY % rb"backend")
 _TAG, _DESCRIPTION = re.compile(_KEY % rb"tag"), re.compile(_KEY % rb"desc")
+_DISPATCHED = re.compile(_KEY % rb"dispatch")
 _NAME, _SIGNATURE = re.compile(_KEY % rb"name"), re.compile(rb"->|\baten\b")
 
 _SURELY_LISTED = re.compile(rb"(?m)^[ \t]*-[ \t]+(?:func|name)[ \t]*:[ \t]*" + _SCHEMA)
@@ -29,7 +31,8 @@ def may_be(data: bytes) -> bool:
     """Whether a file holds what every file of torchgen's does, so that others are not parsed."""
     lists = _LISTED.search(data) is not None or _BACKEND.search(data) is not None
     describes = b"desc" in data and _TAG.search(data) is not None and _DESCRIPTION.search(data) is not None
-    return lists or describes or (_SIGNATURE.search(data) is not None and _NAME.search(data) is not None)
+    signs = _SIGNATURE.search(data) is not None or (b"dispatch" in data and _DISPATCHED.search(data) is not None)
+    return lists or describes or (signs and _NAME.search(data) is not None)
 
 
 def is_surely(data: bytes) -> bool:
@@ -114,17 +117,17 @@ _MOST_ITEMS = 2000
 def lists_kernels(items: Sequence[Node]) -> bool:
     """Whether a list names operators without their schemas, and under ``dispatch`` the kernels of some, as torch_musa's does."""
     some = items[:_MOST_ITEMS]
-    named = [item for item in some if item.is_mapping and (name := item.get("func")) and _is_operator(name)]
+    named = [item for item in some if item.is_mapping and (name := name_in_list(item)) and _is_operator(name)]
     tables = [item.get("dispatch") for item in named]
     keys = [key.value for table in tables if table is not None and table.is_mapping for key, _ in table.pairs()]
     return 2 * len(named) > len(some) and any(map(_DISPATCH_KEYS.match, keys))
 
 
 def _lists_aten(root: Node) -> bool:
-    """Whether a mapping lists ATen's operators under ``aten``, each with the field ``func``, as torch_mlu's does."""
+    """Whether a mapping lists ATen's operators under ``aten``, each by name, as torch_mlu's does."""
     listed = root.get("aten")
     items = listed.items[:_MOST_ITEMS] if listed is not None and listed.is_sequence else []
-    named = [item for item in items if item.is_mapping and (name := item.get("func")) and name.kind == "scalar"]
+    named = [item for item in items if item.is_mapping and (name := name_in_list(item)) and name.kind == "scalar"]
     return bool(items) and 2 * len(named) > len(items)
 
 

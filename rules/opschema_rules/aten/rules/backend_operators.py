@@ -282,7 +282,8 @@ def repeated_backend_operator(backend: BackendFile) -> Iterator[Diagnostic]:
             continue
         earlier = first.setdefault((item.section, item.name), item)
         if earlier is not item:
-            message = f"`{item.name}` is listed twice under `{item.section}`; remove one"
+            under = f" under `{item.section}`" if backend.get(item.section) is not None else ""
+            message = f"`{item.name}` is listed twice{under}; remove one"
             related = (backend.related(earlier.name_node, "it appears here first"),)
             if item.section not in places:
                 node = backend.get(item.section)

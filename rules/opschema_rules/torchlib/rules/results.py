@@ -32,8 +32,9 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     """A fake or a kernel that returns something other than the schema says.
 
     Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from `torch.empty` and similar
-    functions. Fewer or more values than the schema returns raise at best; three instead of two, from a fake or a kernel of
-    a defined operator, crash the process. A list instead of a tuple is fine, and so is `None` among several values.
+    functions, arithmetic with an argument that is a tensor. Fewer or more values than the schema returns raise at best; three
+    instead of two, from a fake or a kernel of a defined operator, crash the process. A list instead of a tuple is fine, and so
+    is `None` among several values.
 
     Bad:
 
@@ -189,12 +190,31 @@ def _several(value: Expr) -> str:
 
 
 def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
-    """Whether a value surely is one tensor: a call of one of torch's makers."""
+    """Whether a value surely is one tensor: a call of one of torch's makers, or arithmetic with a parameter that is a tensor."""
+    if value.kind == "binary":
+        return any(
+            _is_tensor_parameter(operator, function, item)
+            or (item.kind == "binary" and _is_tensor(operator, function, item))
+            for item in value.items
+        )
     holder, _, word = value.callee.rpartition(".")
     if word in _NEW and any(item.name == holder for item in function.params):
         return True
     external = operator.tree.bodies.external(function, value.callee) if word in _MAKERS | _MAKERS_LIKE else ""
     return external == f"torch.{word}"
+
+
+def _is_tensor_parameter(operator: Operator, function: Body, value: Expr) -> bool:
+    """Whether a value is a parameter to which torch passes one tensor, and which is not assigned."""
+    schema = operator.definition.schema
+    names = [item.name for item in function.params]
+    if value.kind != "name" or value.text not in names or not isinstance(schema, OperatorSchema):
+        return False
+    at = names.index(value.text)
+    passed = schema.arguments[at] if at < len(schema.arguments) else None
+    targets = [item.target for item in function.scope.assigns]
+    assigned = value.text in [*targets, *(name for loop in function.scope.loops for name in loop.targets)]
+    return passed is not None and passed.name == value.text and str(passed.type) == "Tensor" and not assigned
 
 
 def _gives_nothing(function: Body) -> bool:
