@@ -21,7 +21,7 @@ _ACTIVE = str.maketrans({"<": "&lt;", ">": "&gt;", "@": "&#64;", "[": "\\[", "*"
 
 
 def write(report: Report, old: str) -> str:
-    """The changes since ``old``, in sections by severity; what could not be compared comes last."""
+    """The changes since ``old``, in sections by severity; files that could not be read and what could not be compared come last."""
     return "\n".join(_lines(report, old)) + "\n"
 
 
@@ -29,13 +29,18 @@ def _lines(report: Report, old: str) -> Iterator[str]:
     yield f"# Changes of operators since {_text(old)}"
     yield ""
     summary = report.summary
-    breaking, others = count(summary.errors, "breaking change"), count(summary.warnings + summary.infos, "other change")
+    changes = [item for item in report.diagnostics if item.code in report.rules]
+    errors = sum(item.severity is Severity.ERROR for item in changes)
+    breaking, others = count(errors, "breaking change"), count(len(changes) - errors, "other change")
     accepted = f", {summary.suppressed} accepted" if summary.suppressed else ""
     yield f"{breaking}, {others}{accepted}; {count(summary.ops, 'operator')} compared."
     for severity, title in _SECTIONS.items():
-        found = [item for item in report.diagnostics if item.severity is severity]
+        found = [item for item in changes if item.severity is severity]
         if found:
             yield from ("", f"## {title}", "", *(_item(report, item) for item in found))
+    unread = [item for item in report.diagnostics if item.code not in report.rules]
+    if unread:
+        yield from ("", "## Files that could not be read", "", *(_item(report, item) for item in unread))
     if report.unresolved:
         yield from ("", "## Not compared", "", *_unresolved(report.unresolved))
 

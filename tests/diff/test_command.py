@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -172,6 +174,23 @@ def test_a_damaged_or_hostile_history_gets_a_clear_answer(root: Path, opschema: 
     done = opschema("diff", f"{first}..{third}")
     assert (done.code, "its object is missing or damaged" in " ".join(done.out.split())) == (2, True)
     assert not (root / "fsmonitor-ran").exists()
+
+
+def test_the_workflow_of_the_page_comments_on_a_pull_request(root: Path, opschema: Here) -> None:
+    page = (Path(__file__).parents[2] / "docs/diff.md").read_text(encoding="utf-8")
+    steps = re.findall(r"(?m)^ +(?:- )?run: (.+)$", page.partition("\non: pull_request\n")[2].partition("```")[0])
+    command, comment = shlex.split(steps[1]), steps[2]
+    commit(root, {"kit/ops.py": OLD + "def ("})
+    commit(root, {"kit/ops.py": NEW})
+    for base, code, section in (("HEAD~1", 2, "## Files that could not be read"), ("HEAD~2", 1, "## Breaking changes")):
+        git(root, "update-ref", "refs/remotes/origin/main", base)
+        assert opschema(*(part.replace("$BASE", "main") for part in command[1:])).code == code
+        script = f'gh() {{ echo "$@"; cat; }}; NUMBER=17; {comment}'
+        shown = subprocess.run(["bash", "-ec", script], cwd=root, capture_output=True, text=True, check=True).stdout
+        assert shown.startswith(
+            "pr comment 17 --body-file - --edit-last --create-if-none\n# Changes of operators since"
+        )
+        assert section in shown
 
 
 def test_histories_that_are_not_all_here(
