@@ -175,7 +175,7 @@ def _kept(call: Expr) -> tuple[Expr, ...]:
     return call.items[1:] if name in _COPIES or name[:1].isupper() else ()
 
 
-_Form: TypeAlias = "tuple[object, ...]"
+_Form: TypeAlias = tuple[object, ...]
 
 
 def _form(expr: Expr) -> _Form:

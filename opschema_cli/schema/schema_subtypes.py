@@ -13,7 +13,7 @@ from typing import TypeAlias
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.schema.schema_defaults import BASE_TYPES
 
-Member: TypeAlias = "tuple[object, ...]"
+Member: TypeAlias = tuple[object, ...]
 """One alternative: its kind, and the types within it."""
 
 Alternatives: TypeAlias = frozenset[Member]

@@ -12,7 +12,7 @@ from opschema_cli.schema.operator_schema import AliasInfo, Argument, Return, Sch
 from opschema_cli.schema.schema_defaults import BASE_TYPES
 from opschema_cli.schema.schema_tokens import Tokens
 
-Constant: TypeAlias = "tuple[str, object]"
+Constant: TypeAlias = tuple[str, object]
 """The kind of a value and the value: torch does not take ``1`` for ``1.0`` or ``True``."""
 
 _DTYPES = (

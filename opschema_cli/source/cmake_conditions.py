@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-Choice: TypeAlias = "tuple[str, bool]"
+Choice: TypeAlias = tuple[str, bool]
 """A condition as it is written, and whether it holds."""
 
 Origin: TypeAlias = "frozenset[Choice] | None"

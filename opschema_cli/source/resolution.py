@@ -50,7 +50,7 @@ class ModuleRef(msgspec.Struct, frozen=True):
     path: str
 
 
-ClassKey: TypeAlias = "tuple[str, int]"
+ClassKey: TypeAlias = tuple[str, int]
 """A class's file and place."""
 
 

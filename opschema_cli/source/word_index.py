@@ -9,7 +9,7 @@ import msgspec
 
 from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 
-Starts: TypeAlias = "dict[str, list[int]]"
+Starts: TypeAlias = dict[str, list[int]]
 """Definitions by a word: where the names of functions and classes are written, -1 for the module."""
 
 MODULE = -1

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NoReturn, TypeAlias
 
-Shape: TypeAlias = "tuple[int, ...]"
+Shape: TypeAlias = tuple[int, ...]
 
 
 MAX_PARTS = 10_000

@@ -38,7 +38,7 @@ class Write(msgspec.Struct, frozen=True, array_like=True):
     place: Place
 
 
-FunctionKey: TypeAlias = "tuple[str, int]"
+FunctionKey: TypeAlias = tuple[str, int]
 """A function's file and place."""
 
 

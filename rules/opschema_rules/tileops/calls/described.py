@@ -17,7 +17,7 @@ from opschema_rules.tileops.constraints import excluded_sizes
 from opschema_rules.tileops.model import OpEntry
 
 Origin: TypeAlias = Literal["row", "completed", "derived"]
-Shape: TypeAlias = "tuple[int, ...]"
+Shape: TypeAlias = tuple[int, ...]
 
 MAX_KINDS = 4
 """Most kinds of calls that are described for one entry."""
