@@ -69,8 +69,32 @@ class _Lazy(click.Group):
             raise click.UsageError(f"{error.message}{hint}", ctx) from None
 
 
+def _keep_verbose(context: click.Context, param: click.Parameter, value: bool) -> None:
+    context.meta["opschema.verbose"] = value
+
+
+def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:
+    if not value or context.resilient_parsing:
+        return
+    lines = [f"opschema {__version__}"]
+    if context.meta["opschema.verbose"]:
+        # Not at the top: it imports what most runs do without.
+        from opschema_cli.versions import versions
+
+        lines = list(versions())
+    click.echo("\n".join(lines))
+    context.exit()
+
+
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="opschema")
+@click.option("--verbose", is_flag=True, is_eager=True, expose_value=False, hidden=True, callback=_keep_verbose)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit; with --verbose also those of Python, dependencies and packs, for bug reports.",
+)
 def cli() -> None:
     """Find and fix differences between what operators declare and what their code does.
 
@@ -132,11 +156,13 @@ def run(args: list[str]) -> int:
         # The reader of our output went away (click makes that a SystemExit); keep Python from complaining again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
-    except Exception:
+    except Exception as error:
         import traceback
 
+        from opschema_cli.crash_report import report_crash
+        from opschema_cli.crash_traces import trace_of
+
         click.echo(traceback.format_exc(), err=True)
-        click.echo(
-            f"opschema {__version__} failed; this is a defect of opschema. Please report the lines above.", err=True
-        )
+        click.echo(f"opschema {__version__} failed; this is a defect of opschema.", err=True)
+        report_crash([trace_of(error)])
         return EXIT_INTERNAL

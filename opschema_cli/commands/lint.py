@@ -64,6 +64,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @torch_option
+@click.option("--preview", is_flag=True, help="Run preview rules, too: those that a later release may still change.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of this run and exit.")
 @click.option("--show-unresolved", is_flag=True, help="List code that could not be resolved (text, concise and json).")
 @click.option(
@@ -139,6 +140,11 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
     report = make_report(session, project, outcome, fixed, time.perf_counter() - started, options)
     if not (options.fix and options.stdin_filename is not None and options.output_file is None):
         print_report(report, outcome, options)
+    if outcome.traces:
+        # Not at the top: hardly any run fails.
+        from opschema_cli.crash_report import report_crash
+
+        report_crash(outcome.traces)
     return exit_code(outcome, Severity(options.fail_on or session.config.fail_on), on_nothing=options.fail_on_nothing)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.authoring import failure, refuse
 from opschema_cli.cache import Cache, decoded
+from opschema_cli.crash_traces import trace_of
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Severity
@@ -82,6 +83,7 @@ class Executor(msgspec.Struct):
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
     failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
+    traces: list[str] = msgspec.field(default_factory=list)
     crashes: dict[str, Crash] = msgspec.field(default_factory=dict)
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:
@@ -165,10 +167,14 @@ class Executor(msgspec.Struct):
         except OpschemaError:
             raise
         except Exception as error:
-            self.crashed = True
+            self._failed(error)
             self.failed.update(rule.code for rule in pack.rules)
             message = f"the pack `{pack.name}` failed: {failure(error)}"
             self.found.append(Diagnostic(message, _NOWHERE, code=CRASHED.code))
+
+    def _failed(self, error: Exception) -> None:
+        self.crashed = True
+        self.traces.append(trace_of(error))
 
     def _run_cached(self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project) -> Rest:
         """Run over subjects what depends on their content alone, from the cache where that is as it was; the rules left to
@@ -267,6 +273,8 @@ class Executor(msgspec.Struct):
                     break
         except Exception as error:
             # Foreign code runs here: a plugin's rule must not take the run down with it.
+            if rule.code not in self.crashes:
+                self._failed(error)
             self.crashed = True
             self.failed.add(rule.code)
             name = getattr(subject, "name", None) or type(subject).__name__

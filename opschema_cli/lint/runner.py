@@ -50,6 +50,7 @@ class Outcome(msgspec.Struct):
     packs: list[str] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
     crashed: bool = False
+    traces: list[str] = msgspec.field(default_factory=list)
     nothing: bool = False
     unread: list[Unread] = msgspec.field(default_factory=list)
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
@@ -86,6 +87,7 @@ class PackFindings(msgspec.Struct):
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
     failed: set[str] = msgspec.field(default_factory=set)
     crashed: bool = False
+    traces: list[str] = msgspec.field(default_factory=list)
     declaring: list[str] = msgspec.field(default_factory=list)
 
     def joined(self, other: PackFindings) -> PackFindings:
@@ -101,6 +103,7 @@ class PackFindings(msgspec.Struct):
             self.not_checked + other.not_checked,
             self.failed | other.failed,
             self.crashed or other.crashed,
+            self.traces + other.traces,
             self.declaring + other.declaring,
         )
 
@@ -180,7 +183,7 @@ def run_packs(
     findings.unresolved = [item for loaded in run for item in loaded.unresolved]
     findings.found, findings.timings = executor.found, executor.timings
     findings.not_checked = [*executor.not_checked, *(pack.not_checked for pack in job.registry.broken)]
-    findings.failed, findings.crashed = executor.failed, executor.crashed
+    findings.failed, findings.crashed, findings.traces = executor.failed, executor.crashed, executor.traces
     return findings.joined(elsewhere[0].join()) if elsewhere else findings
 
 
@@ -205,6 +208,7 @@ def _forget_unrecognised(
 def report_outcome(job: Job, project: Project, findings: PackFindings) -> Outcome:
     """Turn findings into an outcome: joined, suppressed, sorted; and cache readings for later runs."""
     outcome = Outcome(ops=findings.ops, packs=findings.packs, timings=findings.timings, crashed=findings.crashed)
+    outcome.traces = findings.traces
     outcome.files, outcome.partly = _files_read(project, findings), findings.partly
     outcome.unresolved = sorted(
         set(findings.unresolved), key=lambda item: (item.place.path, item.place.span, item.reason)
