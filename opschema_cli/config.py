@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.regular_files import content_digest, read_regular
@@ -60,7 +61,8 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
 
     ``select`` and ``ignore`` take codes, code prefixes (``SIG``) and names; ``per_file_ignores`` maps globs to such lists;
     ``severity`` maps a code or name to a level; ``exclude`` are gitignore patterns; ``plugins`` are Python files
-    (relative to the root) with a ``PACK``; ``packs`` limits the packs; ``rules`` holds rule options,
+    (relative to the root) with a ``PACK``; ``packs`` limits the packs; ``preview`` runs preview rules, too;
+    ``required_version`` are the versions of opschema that may lint here (``>=0.2,<0.4``); ``rules`` holds rule options,
     ``verify`` those of ``opschema verify``, ``diff`` those of ``opschema diff``.
     """
 
@@ -73,6 +75,8 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
     baseline: str = ""
     plugins: list[str] = []
     packs: list[str] = []
+    preview: bool = False
+    required_version: str = ""
     rules: dict[str, dict[str, Any]] = {}
     verify: VerifyConfig = VerifyConfig()
     diff: DiffConfig = DiffConfig()
@@ -105,8 +109,33 @@ def load_config(root: Path, cache: Cache | None = None) -> tuple[Config, Path | 
             _check_inside(path, root)
             found = _said(path, table, cache or Cache(None))
             if found is not None:
+                check_version(found.required_version, path)
                 return found, path
     return Config(), None
+
+
+def check_version(required: str, path: Path) -> None:
+    """Refuse a workspace that asks for another version of opschema.
+
+    Raises:
+        OpschemaError: it does, or the specifiers are malformed; ``path`` is the file that has them.
+    """
+    if not required:
+        return
+    # Not at the top: few configurations ask for a version.
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        suits = SpecifierSet(required).contains(__version__, prereleases=True)
+    except InvalidSpecifier:
+        raise OpschemaError(
+            f'{path}: `required-version`: {required!r} is no version specifier; write it as ">=0.2,<0.4"'
+        ) from None
+    if not suits:
+        raise OpschemaError(
+            f"{path}: `required-version` is {required!r}, and this is opschema {__version__}; install a version that suits, "
+            "in pre-commit by its `rev`"
+        )
 
 
 def _check_inside(path: Path, root: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli import __version__
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config, load_config
 from opschema_cli.errors import EXIT_USAGE, OpschemaError
@@ -396,3 +397,19 @@ def test_a_mistake_is_told_each_time(tmp_path: Path, root: Path) -> None:
         for _ in range(2):
             with pytest.raises(OpschemaError, match=r"opschema\.toml"):
                 load_config(root, cache)
+
+
+@pytest.mark.parametrize(
+    ("required", "message"),
+    [
+        (f"=={__version__}", ""),
+        (">=0.1,<99", ""),
+        (">=99", "is opschema " + __version__ + "; install a version that suits"),
+        ("new", "'new' is no version specifier"),
+    ],
+)
+def test_a_configuration_may_require_a_version(root: Path, lint: Lint, required: str, message: str) -> None:
+    (root / "opschema.toml").write_text(f'required-version = "{required}"\n')
+    code, _, err = lint()
+    assert (code == EXIT_USAGE) is bool(message)
+    assert message in err

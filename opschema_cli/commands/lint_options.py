@@ -28,6 +28,7 @@ class LintOptions(msgspec.Struct, frozen=True):
     no_plugins: bool
     jobs: int | None
     stdin_filename: Path | None
+    preview: bool
     show_settings: bool
     show_unresolved: bool
     torch: str

@@ -43,6 +43,7 @@ def settings_of(session: Session, registry: Registry, options: LintOptions) -> S
         select=_split(options.select),
         ignore=_split(options.ignore),
         fail_on=options.fail_on,
+        preview=options.preview,
     )
 
 
@@ -219,6 +220,7 @@ def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> byte
     chosen = (
         options.select,
         options.ignore,
+        options.preview,
         sorted(inputs.paths) if inputs.paths is not None else None,
         sorted(options.as_implemented),
     )

@@ -31,9 +31,13 @@ def _text(found: list[Rule], owners: Mapping[str, str]) -> str:
     pack = max(len(owners[rule.code]) for rule in found)
     return "".join(
         f"{rule.code}  {owners[rule.code]:<{pack}}  {rule.name:<{width}}  {rule.severity.value:<7}  "
-        f"{'fix' if rule.fixable else '   '}  {rule.summary}\n"
+        f"{'fix' if rule.fixable else '   '}  {_stage(rule)}{rule.summary}\n"
         for rule in found
     )
+
+
+def _stage(rule: Rule) -> str:
+    return f"({rule.stage}) " if rule.stage != "stable" else ""
 
 
 def _json(found: list[Rule], owners: Mapping[str, str]) -> str:
@@ -44,6 +48,7 @@ def _json(found: list[Rule], owners: Mapping[str, str]) -> str:
             "pack": owners[rule.code],
             "severity": rule.severity.value,
             "fix": rule.fixable,
+            "stage": rule.stage,
             "summary": rule.summary,
         }
         for rule in found

@@ -26,6 +26,7 @@ def rule_page(rule: Rule, pack: str = "") -> str:
     """One rule's page, with the name of its pack if it is given."""
     head, _, rest = rule.doc.partition("\n")
     facts = f"Severity: {rule.severity.value}. Fix: {_FIX[rule.fixable]}." + _proof(rule)
+    facts = f"Stage: {rule.stage}. {facts}" if rule.stage != "stable" else facts
     facts = f"Pack: {pack}. {facts}" if pack else facts
     body = rest.strip("\n")
     return f"# {rule.code} {rule.name}\n\n{head}\n\n{facts}\n" + (f"\n{body}\n" if body else "")

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from types import FunctionType
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,8 @@ CODE = re.compile(r"[A-Z]{3}\d{3}\Z")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 Check = Callable[..., Iterable[Diagnostic]]
+Stage = Literal["preview", "stable", "deprecated"]
+"""How settled a rule is; a preview rule runs only where previews are asked for."""
 
 
 class Rule(msgspec.Struct, frozen=True, dict=True):
@@ -46,6 +48,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     candidates: Callable[[Any], Iterable[object]] | None = None
     proof: str = ""
     needs: tuple[str, ...] = ()
+    stage: Stage = "stable"
 
     @cached_property
     def doc(self) -> str:
@@ -80,6 +83,7 @@ def rule(
     candidates: Callable[[Any], Iterable[object]] | None = None,
     proof: str = "",
     needs: tuple[str, ...] = (),
+    stage: Stage = "stable",
 ) -> Callable[[Check], Rule]:
     """Make a generator a rule; the annotation of its first parameter says which subjects it sees.
 
@@ -96,6 +100,8 @@ def rule(
         proof: the oracle that shows its fixes to be right, as a sentence without an end ("torch registers the operators and
             calls them"); see :mod:`opschema_cli.proof`.
         needs: what it does not run without, or sees less without, such as :data:`~opschema_cli.lint.not_checked.CPP`.
+        stage: a ``"preview"`` rule runs only with ``--preview``, ``preview = true``, or where its code or name is selected; a
+            ``"deprecated"`` one says in its page what to use instead.
 
     Raises:
         AuthorError: an argument is malformed, the function has no page or no annotation, or there is a proof and no fix.
@@ -103,6 +109,8 @@ def rule(
     if not isinstance(code, str):
         refuse('`@rule` needs a code and a name: @rule("ABC101", "some-name")', code)
     _check_arguments(code, name, severity, fixable, needs)
+    if stage not in get_args(Stage):
+        refuse(f'rule {code}: stage={stage!r}; it is "preview", "stable" or "deprecated"')
     if proof and not fixable:
         refuse(f"rule {code}: it names a proof, but has no fix")
 
@@ -115,6 +123,7 @@ def rule(
             candidates=candidates,
             proof=proof,
             needs=needs,
+            stage=stage,
         )
 
     return record

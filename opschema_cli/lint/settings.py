@@ -46,11 +46,13 @@ def resolve_settings(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     fail_on: str | None = None,
+    preview: bool = False,
 ) -> Settings:
     """Join configuration and command line.
 
     The command line's ``select`` replaces the configured one, and a code or name in it runs though the configuration
-    ignores it; the command line's ``ignore`` adds. What could not be checked is reported unless
+    ignores it; the command line's ``ignore`` adds. Preview rules run with ``preview``, or if the configuration has it, or if
+    ``select`` has their code or name. What could not be checked is reported unless
     ``ignore`` names it, or no rule that is selected would have read it.
 
     Raises:
@@ -60,6 +62,9 @@ def resolve_settings(
     configured = registry.configured(config.select or ["ALL"], "select")
     selected = registry.expand(asked, "select") if asked else configured
     named = {rule.code for rule in registry.exact(asked)}
+    if not (preview or config.preview):
+        chosen = named if asked else {rule.code for rule in registry.exact(config.select)}
+        selected -= {code for code, rule in registry.rules.items() if rule.stage == "preview"} - chosen
     ignored = (registry.configured(config.ignore, "ignore") - named) | registry.expand(ignore, "ignore")
     # A suppression may name a plugin's rule, which nothing knows while the plugin does not run.
     unknown = {UNKNOWN.code} if registry.partial else set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from opschema_cli.config import Config
 from opschema_cli.errors import OpschemaError
@@ -97,3 +98,31 @@ def test_without_plugins_the_command_line_may_not(option: str) -> None:
 def test_without_plugins_a_suppression_may_name_their_rules() -> None:
     assert "SUP002" in resolve_settings(Config(), TOYS).enabled
     assert "SUP002" not in resolve_settings(Config(), NO_TOYS).enabled
+
+
+def staged(config: Config, *select: str, preview: bool = False) -> list[str]:
+    rules = tuple(replace(rule, stage="preview" if rule.code == "TOY101" else "stable") for rule in PACK.rules)
+    registry = Registry((type(PACK)("staged", "rules of two stages", PACK.detect, PACK.load, rules),))
+    return toys(resolve_settings(config, registry, select=select, preview=preview))
+
+
+@pytest.mark.parametrize(
+    ("config", "select", "preview", "runs"),
+    [
+        (Config(), [], False, False),
+        (Config(), ["ALL"], False, False),
+        (Config(), ["TOY1"], False, False),
+        (Config(), ["TOY101"], False, True),
+        (Config(), ["missing-doc"], False, True),
+        (Config(select=["TOY101"]), [], False, True),
+        (Config(select=["TOY101"]), ["TOY"], False, False),
+        (Config(preview=True), [], False, True),
+        (Config(), [], True, True),
+        (Config(ignore=["TOY101"]), [], True, False),
+    ],
+)
+def test_preview_rules_run_where_they_are_asked_for(
+    config: Config, select: list[str], preview: bool, runs: bool
+) -> None:
+    assert ("TOY101" in staged(config, *select, preview=preview)) is runs
+    assert "TOY103" in staged(Config(), preview=preview)
