@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda check bench docs torch-table torch-releases lock sbom clean
+.PHONY: help demo test cuda check bench docs torch-table torch-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,9 +103,34 @@ sbom: $(VENV)-tools/.made  ## write build/sbom.cdx.json (CycloneDX): what `pip i
 	$(VENV)-tools/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible --output-format JSON \
 		--output-file build/sbom.cdx.json $(VENV)-sbom/bin/python
 
+# The time of the last commit stands for that of all files.
+dist: $(VENV)-tools/.made  ## write the source distribution and the wheel to build/dist, twice and compared, and check them
+	rm -rf build/dist build/again
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(VENV)-tools/bin/python -m build --outdir build/dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(VENV)-tools/bin/python -m build --outdir build/again
+	diff -r build/dist build/again
+	$(VENV)-tools/bin/twine check --strict build/dist/*
+
+PYTHONS ?= 3.10 3.11 3.12 3.13 3.14
+# A Python by its version: the one on the PATH, or pyenv's newest.
+pythons: dist  ## install the wheel for each of PYTHONS that is there, and lint an example with it
+	@for version in $(PYTHONS); do \
+		python=$$(for each in "python$$version" "$$HOME"/.pyenv/versions/"$$version".*/bin/python; do \
+			"$$each" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done); \
+		if [ -z "$$python" ]; then echo "Python $$version: not there"; continue; fi; \
+		rm -rf build/venv && "$$python" -m venv build/venv && build/venv/bin/pip install --quiet --disable-pip-version-check build/dist/*.whl || exit 1; \
+		(cd fixtures/tilekit && ../../build/venv/bin/opschema --version --verbose | sed -n 2p && \
+			{ ../../build/venv/bin/opschema lint --no-cache | tail -1; ../../build/venv/bin/opschema lint >/dev/null; test $$? -eq 1; }) || exit 1; \
+	done
+
+man: $(VENV)/.demo $(VENV)-tools/.made  ## write a manual page for each command to build/man
+	rm -rf build/man && mkdir -p build/man
+	$(BIN)/pip install --quiet --disable-pip-version-check click-man
+	$(BIN)/click-man --target build/man opschema
+
 $(VENV)-tools/.made:
 	$(PYTHON) -m venv $(VENV)-tools
-	$(VENV)-tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5,<1' 'cyclonedx-bom>=7,<8'
+	$(VENV)-tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5,<1' 'cyclonedx-bom>=7,<8' 'build>=1,<2' 'twine>=7,<8'
 	@touch $@
 
 clean:  ## remove the virtual environments and caches
