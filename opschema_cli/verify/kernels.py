@@ -34,7 +34,8 @@ def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., 
         RefusedError: there is none.
     """
     overload: OpOverload = operator.overload  # type: ignore[attr-defined]
-    found = other_kernel_of(overload, device)
+    on_backend: bool = operator.on_backend  # type: ignore[attr-defined]
+    found = other_kernel_of(overload, device, on_backend=on_backend)
     if found is None:
         raise RefusedError(
             f"`{overload._schema.name}` has no other kernel and no decomposition; a recipe can give a reference"
@@ -43,8 +44,10 @@ def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., 
     return found.function
 
 
-def other_kernel_of(overload: OpOverload, device: str) -> OtherKernel | None:
-    """Other code for an operator on a device; None if there is none."""
+def other_kernel_of(overload: OpOverload, device: str, *, on_backend: bool = False) -> OtherKernel | None:
+    """Other code for an operator on a device, or a backend's; None if there is none."""
+    if on_backend:
+        return OtherKernel("its kernel for the CPU", lambda *args, **kwargs: overload(*args, **kwargs))
     keys = registered_keys(overload)
     key = torch.device(device).type.upper()
     if key in keys:

@@ -118,7 +118,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``recipe`` is a file of the repository with recipes (see docs/verify.md), empty if there is none. ``operators`` are the
     torch.library operators that a call runs, and ``operators_attribute`` the attribute of the op that names more. With
     ``operator`` (``namespace::name`` or ``namespace::name.overload``) the op is that operator, which importing ``module``
-    registers, or the ``imports``: modules, or files and folders of built extensions.
+    registers, or the ``imports``: modules, or files and folders of built extensions. On a ``backend`` it is called with tensors of
+    the device that the imports add to torch.
     """
 
     root: str
@@ -130,6 +131,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     operators_attribute: str = ""
     operator: str = ""
     imports: tuple[str, ...] = ()
+    backend: bool = False
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,6 +12,7 @@ import torch
 from torch._ops import OpOverload
 
 from opschema_cli.phrases import listed
+from opschema_cli.verify import backends
 from opschema_cli.verify.loading import AbsentError, RefusedError, import_module, import_op, see_tree
 from opschema_cli.verify.model import Target
 
@@ -45,7 +46,7 @@ def import_operator(target: Target) -> Callable[..., object]:
         imported = list(dict.fromkeys(name for name in (*target.imports, target.module) if name))
         after = f"importing {listed(imported)}" if imported else "importing nothing"
         raise AbsentError(f"{after} does not register it")
-    return as_function(overload)
+    return as_function(overload, on_backend=target.backend)
 
 
 def find_operator(name: str) -> OpOverload | None:
@@ -60,14 +61,20 @@ def find_operator(name: str) -> OpOverload | None:
     return getattr(packet, chosen) if chosen in known else None
 
 
-def as_function(overload: OpOverload) -> Callable[..., object]:
-    """A function that calls an operator, with a signature."""
+def as_function(overload: OpOverload, *, on_backend: bool = False) -> Callable[..., object]:
+    """A function that calls an operator, on a backend's device if that is wanted, with a signature.
+
+    Raises:
+        RefusedError: the backend has no kernel for it.
+    """
+    function = backends.on_backend(overload) if on_backend else overload
 
     def call(*args: object, **kwargs: object) -> object:
-        return overload(*args, **kwargs)
+        return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = str(overload)
     call.__signature__ = _signature(overload._schema)  # type: ignore[attr-defined]
+    call.on_backend = on_backend  # type: ignore[attr-defined]
     call.overload = overload  # type: ignore[attr-defined]
     return call
 
@@ -87,16 +94,20 @@ def _signature(schema: torch.FunctionSchema) -> Signature:
 
 
 def _import_extra(item: str, target: Target) -> None:
-    """Import what the user named: a file or folder of extensions, relative to the tree, or a module.
+    """Import what the user named: a file or folder of extensions, relative to the tree, or a module; of a package both, as its
+    code may do more than load them.
 
     Raises:
         RefusedError: it is not there, or no extension is in the folder.
         Exception: whatever the import raises.
     """
     place = Path(target.root, item)
+    is_package = item.isidentifier() and (place / "__init__.py").is_file()
+    if is_package:
+        import_module(msgspec.structs.replace(target, module=item))
     if place.exists():
         found = sorted(_extensions(place))
-        if not found:
+        if not found and not is_package:
             raise RefusedError(f"there is no built extension in {place}")
         for path in found:
             torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]

@@ -5,6 +5,7 @@ Their cells are not known yet: the operator is imported later, in a worker, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -16,6 +17,11 @@ from opschema_cli.verify.model import Plan, Search, Target
 
 _OF_TORCH = ("aten", "prims", "prim")
 _RUNNABLE = ("CPU", "CUDA", "Composite", "Autograd")
+_BACKEND = "PrivateUse1"
+_OF_MEMORY = re.compile(r"aten::(?:new_)?_?empty\w*|aten::(?:resize|set)_\w*|aten::(?:_copy_from|as_strided)\w*")
+"""Operators whose results are memory that nothing has written, those for tensors of two devices, and one that reads memory beside
+the elements of its argument.
+"""
 
 
 def table_plans(session: Session, operators: Iterable[Operator], imports: Sequence[str]) -> list[Plan]:
@@ -41,10 +47,11 @@ def _plan(operator: Operator, root: str, modules: Modules, imports: Sequence[str
     module, folder = where if where is not None else ("", ".")
     if not module and not imports:
         return _unplanned(operator, root, f"{_defined(operator)}; name what registers it with --import")
-    if operator.name.split("::")[0] in _OF_TORCH and not _runs_here(operator):
-        return _unplanned(
-            operator, root, "its kernels are for neither the CPU nor CUDA, and `opschema verify` runs on these"
-        )
+    backend = not _runs_here(operator) and _BACKEND in _keys(operator)
+    if operator.name.split("::")[0] in _OF_TORCH and not backend and not _runs_here(operator):
+        return _unplanned(operator, root, f"its kernels are for neither the CPU, CUDA nor {_BACKEND}")
+    if backend and _OF_MEMORY.fullmatch(operator.name.partition(".")[0]):
+        return _unplanned(operator, root, "it allocates, moves or reads memory as such: no result can be compared")
     others = (importable(path, modules) for path in files[1:])
     beside = [found[0] for found in others if not isinstance(found, str) and _package(found[0]) == _package(module)]
     target = Target(
@@ -53,8 +60,9 @@ def _plan(operator: Operator, root: str, modules: Modules, imports: Sequence[str
         name=operator.name,
         paths=tuple(dict.fromkeys([folder, *_package_folders(modules)])) if module else (folder,),
         operator=operator.name,
-        operators=(operator.name,),
+        operators=() if backend else (operator.name,),
         imports=tuple(dict.fromkeys([*imports, *filter(None, [module]), *beside])),
+        backend=backend,
     )
     return Plan(op=operator.name, target=target, cells=(), search=Search())
 
@@ -112,8 +120,12 @@ def _defined(operator: Operator) -> str:
 
 
 def _runs_here(operator: Operator) -> bool:
-    keys = [key for item in operator.registrations for key in item.keys or ()]
+    keys = _keys(operator)
     return not keys or any(key.startswith(_RUNNABLE) for key in keys)
+
+
+def _keys(operator: Operator) -> list[str]:
+    return [key for item in operator.registrations for key in item.keys or ()]
 
 
 def _is_nested(operator: Operator, session: Session) -> bool:

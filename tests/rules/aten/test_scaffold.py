@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -154,3 +155,32 @@ assert w.grad.cpu().tolist() == [2, 2, 2]
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
     assert here("lint", "--torch", "2.13").code == 0
+    verified_against_the_cpu(here, tmp_path)
+
+
+FAULTY = """\
+import torch
+
+import mydevice
+
+library = torch.library.Library("aten", "IMPL")
+
+
+def add(self, other, *, alpha=1):
+    return (self.cpu() + alpha * other.cpu().abs()).to(self.device)
+
+
+library.impl("add.Tensor", add, "PrivateUse1")
+"""
+
+
+def verified_against_the_cpu(here: Here, folder: Path) -> None:
+    """Verify the kernels of the backend that was built, then one in the place of its `add` that takes absolute values."""
+    (folder / "mydevice/faulty.py").write_text(FAULTY)
+    options = ("--import", "mydevice", "--device", "cpu", "--cells", "4", "--output-format", "json")
+    for more, code, found in (((), 0, {"within-tolerance"}), (("--import", "mydevice.faulty"), 1, {"regression"})):
+        done = here("verify", "aten::add.Tensor", *options, *more)
+        assert done.code == code
+        verdicts = {item["id"]: item["verdict"] for item in json.loads(done.out)["cells"]}
+        assert len(verdicts) == 4
+        assert set(verdicts.values()) == found
