@@ -76,6 +76,26 @@ def merge_base(root: Path, main: str = "") -> tuple[str, str]:
     return found[0], branch
 
 
+def history(root: Path, number: int, since: str = "") -> list[tuple[str, int]]:
+    """Commits of HEAD and its first parents that change files below ``root``, each with its time in seconds since 1970, the oldest
+    first: the last ones, or with ``since`` as many, spread evenly over those after it.
+
+    Raises:
+        OpschemaError: there is no such revision, or no commit.
+    """
+    if not in_git(root):
+        raise OpschemaError(f"{root} is in no git repository, so it has no history")
+    head = find_commit(root, "HEAD")
+    wanted = [f"{find_commit(root, since)}..{head}"] if since else [f"--max-count={number}", head]
+    query = ("rev-list", "--first-parent", "--timestamp", "--reverse", *wanted, "--", ".")
+    lines = os.fsdecode(git_answer(root, *query, trouble=_TROUBLE)).splitlines()
+    found = [(commit, int(time)) for time, commit in map(str.split, lines)]
+    if len(found) <= number:
+        return found
+    last = len(found) - 1
+    return [found[last - at * last // max(1, number - 1)] for at in reversed(range(number))]
+
+
 def is_shallow(root: Path) -> bool:
     """Whether the repository is a shallow clone."""
     with suppress(OpschemaError):

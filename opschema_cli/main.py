@@ -28,6 +28,7 @@ COMMANDS = {
     "show": "Show one operator: its declaration beside its implementation.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
+    "stats": "Count findings by rule, pack and file, now and over the git history.",
     "baseline": "Accept today's findings, so that only new ones count.",
     "init": "Write a configuration and the pre-commit hook for this repository.",
     "new-pack": "Write a package with a pack of your own, ready to be changed.",

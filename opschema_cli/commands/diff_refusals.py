@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from opschema_cli.cache import decoded
-from opschema_cli.commands.diff_sides import TableSide, asked_of
+from opschema_cli.commands.diff_sides import TableSide
+from opschema_cli.commands.revisions import asked_of
 from opschema_cli.diff.entries import Entry, Workload
 from opschema_cli.diff.model import Change
 from opschema_cli.diff.workload_diff import Answers, refusal_changes

@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.cache import decoded
 from opschema_cli.commands.output import ProgressBar, report_broken, report_missing
-from opschema_cli.config import DiffConfig
+from opschema_cli.commands.revisions import asked_of, revision_key, revision_of, settings_key
 from opschema_cli.diff.entries import Entry, entries_of
 from opschema_cli.diff.lock import read_lock
 from opschema_cli.errors import OpschemaError
@@ -22,7 +22,6 @@ from opschema_cli.lint.replay import run_key
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.project import Project
 from opschema_cli.regular_files import read_regular
-from opschema_cli.revision_workspace import RevisionWorkspace
 from opschema_cli.session import MANY_MODULES, Session
 from opschema_cli.source.text import Source, Span
 from opschema_cli.workspace import Asked, ReadError, Workspace
@@ -65,7 +64,7 @@ class _Stored(msgspec.Struct, array_like=True):
 
 def read_tree(session: Session, label: str = "", *, quiet: bool = False) -> TableSide:
     """The contracts of a session's workspace."""
-    key = run_key(session.workspace, _settings(session), session.code_stamp)
+    key = run_key(session.workspace, settings_key(session), session.code_stamp)
     return _read(session, session.workspace, label, key, quiet=quiet)
 
 
@@ -75,7 +74,7 @@ def read_revision(session: Session, commit: str, label: str, *, quiet: bool = Fa
     Raises:
         OpschemaError: the files of the commit cannot be listed.
     """
-    return _read(session, _revision(session, commit), label, _revision_key(session, commit), quiet=quiet)
+    return _read(session, revision_of(session, commit), label, revision_key(session, commit), quiet=quiet)
 
 
 def read_lock_file(session: Session, path: Path, tree: TableSide) -> TableSide:
@@ -96,9 +95,9 @@ def read_ahead(session: Session, commit: str, label: str) -> Callable[[], None]:
     """Have another process read the contracts of a commit into the cache; the result waits for it. Only for a tree with little
     Python: both processes would parse it.
     """
-    workspace = _revision(session, commit)
+    workspace = revision_of(session, commit)
     few = sum(map(is_python, workspace.files)) <= MANY_MODULES
-    key = _revision_key(session, commit)
+    key = revision_key(session, commit)
     if not few or not session.forks or session.cache.get(_KIND, [key]):
         return lambda: None
     # Not at the top: most comparisons do without.
@@ -114,20 +113,6 @@ def read_ahead(session: Session, commit: str, label: str) -> Callable[[], None]:
     run = ForkedRun(read)
     session.helpers.callback(run.close)
     return run.wait_parsed
-
-
-def _revision(session: Session, commit: str) -> RevisionWorkspace:
-    workspace = RevisionWorkspace(session.root, commit, session.config.exclude)
-    session.helpers.callback(workspace.close)
-    return workspace
-
-
-def _revision_key(session: Session, commit: str) -> str:
-    return f"{session.root}\0{commit}\0{session.code_stamp}\0{_settings(session).decode()}"
-
-
-def _settings(session: Session) -> bytes:
-    return msgspec.json.encode((msgspec.structs.replace(session.config, diff=DiffConfig()), session.partial))
 
 
 def _read(session: Session, workspace: Workspace, label: str, key: str, *, quiet: bool) -> TableSide:
@@ -155,15 +140,6 @@ def _unreadable(error: ReadError) -> Diagnostic:
     """A file that could not be read, whether it was read for its text or only searched for words."""
     message = f"this file cannot be read: {error.reason}"
     return Diagnostic(message, Place(error.path, Span(0, 0)), code=UNREADABLE.code)
-
-
-def asked_of(workspace: Workspace) -> Asked:
-    """The inputs of a workspace that can change: a commit's files cannot."""
-    asked = workspace.asked
-    if not isinstance(workspace, RevisionWorkspace):
-        return asked
-    reads = {path: digest for path, digest in asked.reads.items() if path in workspace.admitted}
-    return Asked(reads, {}, asked.admitted, asked.environment, {}, {})
 
 
 def sources_of(sides: Iterable[TableSide]) -> Callable[[str], Source | None]:
