@@ -14,7 +14,7 @@ from opschema_cli.reporters.html.code import frame_table, hunk_table
 from opschema_cli.reporters.html.elements import link, marked_text, prose, text
 from opschema_cli.reporters.places import locate
 
-_RELATED_SHOWN = 20
+_RELATED_SHOWN = 12
 _OPS_SHOWN = 50
 _DIFF_LINES = 60
 
