@@ -196,7 +196,8 @@ class Cache:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    # A server uses it in one thread, and may end in another.
+    db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     db.execute(f"PRAGMA page_size={_PAGE}")  # of a file that is begun; values of many pages are read in half the time
     until = time.monotonic() + _PATIENCE
     while True:

@@ -96,8 +96,11 @@ class _Known(msgspec.Struct, array_like=True):
     table: Any
 
 
-def load_config(root: Path, cache: Cache | None = None) -> tuple[Config, Path | None]:
-    """The configuration of the workspace at ``root`` and the file it comes from; ``cache`` remembers what files say.
+def load_config(
+    root: Path, cache: Cache | None = None, texts: Mapping[Path, str] | None = None
+) -> tuple[Config, Path | None]:
+    """The configuration of the workspace at ``root`` and the file it comes from; ``cache`` remembers what files say, ``texts``
+    replace files.
 
     Tables with other names (``[tool.opschema.tileops]``) are taken for the options of packs.
 
@@ -105,9 +108,9 @@ def load_config(root: Path, cache: Cache | None = None) -> tuple[Config, Path | 
         OpschemaError: the file cannot be read, or a key or value is wrong; the message names it.
     """
     for path, table in ((root / "opschema.toml", None), (root / "pyproject.toml", "opschema")):
-        if path.is_file() or (table is None and path.is_symlink()):
+        if path in (texts or {}) or path.is_file() or (table is None and path.is_symlink()):
             _check_inside(path, root)
-            found = _said(path, table, cache or Cache(None))
+            found = _said(path, table, cache or Cache(None), texts or {})
             if found is not None:
                 check_version(found.required_version, path)
                 return found, path
@@ -144,10 +147,10 @@ def _check_inside(path: Path, root: Path) -> None:
         raise OpschemaError(f"{path} is a link that leads out of {root}, so it is not read; {hint}")
 
 
-def _said(path: Path, table: str | None, cache: Cache) -> Config | None:
+def _said(path: Path, table: str | None, cache: Cache, texts: Mapping[Path, str]) -> Config | None:
     """The configuration in a file, or in its table ``tool.<table>``; None where there is none."""
     try:
-        data = read_regular(path)
+        data = texts[path].encode("utf-8", "surrogatepass") if path in texts else read_regular(path)
     except OSError as error:
         raise OpschemaError(f"{path}: {error}") from None
     key = f"{table}/{content_digest(data)}"

@@ -26,6 +26,7 @@ COMMANDS = {
     "stubs": "Generate a backend's declarations and registrations: show, apply or check them.",
     "list": "List the operators: where each is declared and implemented.",
     "show": "Show one operator: its declaration beside its implementation.",
+    "server": "Serve editors: the language server, over standard input and output.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
     "stats": "Count findings by rule, pack and file, now and over the git history.",

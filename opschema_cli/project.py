@@ -8,7 +8,7 @@ one class: all kinds of files share its records of inputs, problems and missing 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,7 +54,8 @@ class Project:
     the program. :attr:`with_trees` has them send the trees as well, for :meth:`tree`. ``progress`` is told how many files
     of how many are parsed. ``stamp`` identifies the code of the packs, under which their readings are cached; empty, they
     are not. ``as_implemented`` names operators to judge as if they were implemented. :attr:`missing` collects the files that
-    were not parsed since their parser is not installed.
+    were not parsed since their parser is not installed. :attr:`checkpoint` is called again and again during a run, which it may
+    end by an exception.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Project:
         self.cache = cache or Cache(None)
         self.parsers = parsers
         self.progress = progress or (lambda done, total: None)
+        self.checkpoint: Callable[[], None] = lambda: None
         self.stamp = stamp
         self.as_implemented = as_implemented
         self.problems: dict[tuple[str, str], Diagnostic] = {}
@@ -94,17 +96,32 @@ class Project:
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
         self.settle()
-        other = Project(self.workspace.with_overlay(overlay), self.cache, self.parsers, self.progress, self.stamp)
-        other.as_implemented = self.as_implemented
-        other._readings = self._readings
+        other = self._without(self.workspace.with_overlay(overlay), overlay.keys())
         other.inputs = self.inputs - overlay.keys()
         other.missing = self.missing
         other.claimed = self.claimed
         other.problems = {key: found for key, found in self.problems.items() if key[1] not in overlay}
-        other._guessed = {path: file for path, file in self._guessed.items() if path not in overlay}
-        other._yaml = {path: file for path, file in self._yaml.items() if path not in overlay}
-        other._python = {path: file for path, file in self._python.items() if path not in overlay}
-        other._cpp = {path: tree for path, tree in self._cpp.items() if path not in overlay}
+        return other
+
+    def updated(self, overlay: Mapping[str, str | None], changed: Iterable[str]) -> Project:
+        """The project for a next run, with another overlay and ``changed`` files: other files that were parsed stay parsed, and
+        those that could not be read or parsed are reported anew if they are asked for. See :meth:`Workspace.updated`.
+        """
+        self.settle()
+        unknown = {
+            path for files in (self._yaml, self._python, self._cpp) for path, file in files.items() if file is None
+        }
+        return self._without(self.workspace.updated(overlay, changed), unknown.union(changed))
+
+    def _without(self, workspace: Workspace, left_out: Collection[str]) -> Project:
+        """A project of another workspace that shares all parsed files but some."""
+        other = Project(workspace, self.cache, self.parsers, self.progress, self.stamp, self.as_implemented)
+        other.checkpoint = self.checkpoint
+        other._readings = self._readings
+        other._guessed = {path: file for path, file in self._guessed.items() if path not in left_out}
+        other._yaml = {path: file for path, file in self._yaml.items() if path not in left_out}
+        other._python = {path: file for path, file in self._python.items() if path not in left_out}
+        other._cpp = {path: tree for path, tree in self._cpp.items() if path not in left_out}
         other._expected = self._expected
         other._trees = self._trees
         return other
@@ -387,6 +404,7 @@ class Project:
 
     def pump(self) -> None:
         """Take what the workers have finished and give them more; to be called now and then by who has other work."""
+        self.checkpoint()
         if self._awaited:
             self._collect(wait=False)
         self._go_on()

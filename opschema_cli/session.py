@@ -50,6 +50,8 @@ class Session(msgspec.Struct, dict=True):
     run_plugins: bool = True
     as_implemented: frozenset[str] = frozenset()
     """Operators that are judged as if they were implemented."""
+    threaded: bool = False
+    """Whether the program has other threads, so that no process can be forked."""
     helpers: ExitStack = msgspec.field(default_factory=ExitStack)
     """The exit stack of the processes that help this run."""
 
@@ -102,7 +104,7 @@ class Session(msgspec.Struct, dict=True):
     @property
     def forks(self) -> bool:
         """Whether packs may run in two processes: there are processors for it, and the system forks processes soundly."""
-        return sys.platform == "linux" and (self.jobs or os.cpu_count() or 1) > 1
+        return sys.platform == "linux" and (self.jobs or os.cpu_count() or 1) > 1 and not self.threaded
 
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""
@@ -117,7 +119,7 @@ class Session(msgspec.Struct, dict=True):
         # Not at the top: a replayed run does without.
         from opschema_cli.source.python_workers import Parsers
 
-        return Parsers(self.jobs or min(os.cpu_count() or 1, MAX_JOBS))
+        return Parsers(self.jobs or min(os.cpu_count() or 1, MAX_JOBS), threaded=self.threaded)
 
     def close(self) -> None:
         """End the processes that run for this."""
@@ -176,7 +178,7 @@ def open_session(
     if os.path.lexists(root / JOURNAL):
         _see_to_journal(root, writes=writes)
     store = Cache.for_workspace(root) if cache else Cache(None)
-    config, config_path = load_config(root, store)
+    config, config_path = load_config(root, store, overlay)
     workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}
     if texts:

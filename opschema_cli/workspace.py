@@ -96,6 +96,7 @@ class Workspace:
         self._digests: dict[str, str] = {}
         self._states: dict[str, State] = {}
         self._moved: set[str] = set()
+        self._drafts: set[str] = set()
         self._opened = time.time_ns()
 
     @property
@@ -153,13 +154,22 @@ class Workspace:
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Workspace:
         """The same workspace with these texts on top; what was read stays read."""
-        other = Workspace(self.root, {**self.overlay, **overlay}, self.exclude)
+        other = self.updated({**self.overlay, **overlay}, overlay)
         other.__dict__["files"] = _overlaid(self.files, overlay)
-        other._sources = {path: source for path, source in self._sources.items() if path not in overlay}
-        other._data = {path: data for path, data in self._data.items() if path not in overlay}
-        other._digests = {path: digest for path, digest in self._digests.items() if path not in overlay}
-        other._states = {path: state for path, state in self._states.items() if path not in overlay}
-        other._moved = self._moved - overlay.keys()
+        return other
+
+    def updated(self, overlay: Mapping[str, str | None], changed: Iterable[str]) -> Workspace:
+        """The same workspace later, with another overlay: what was read stays read, but for ``changed`` files. The list of files is
+        the same; if files were added or removed, begin anew.
+        """
+        other, old = Workspace(self.root, overlay, self.exclude), frozenset(changed)
+        other.__dict__["files"] = self.files
+        other._sources = {path: source for path, source in self._sources.items() if path not in old}
+        other._data = {path: data for path, data in self._data.items() if path not in old}
+        other._digests = {path: digest for path, digest in self._digests.items() if path not in old}
+        other._states = {path: state for path, state in self._states.items() if path not in old}
+        other._drafts = self._drafts - old
+        other._moved = self._moved - old
         other._opened = self._opened
         other._links = self._links
         other.unlisted = self.unlisted
@@ -168,6 +178,10 @@ class Workspace:
         other.environment = self.environment
         other.pins = self.pins
         return other
+
+    def was_asked(self, path: str) -> bool:
+        """Whether anything was asked of a file so far, be it on the disk or in the overlay."""
+        return any(path in known for known in (self._digests, self._data, self._drafts, self.probes))
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -280,6 +294,7 @@ class Workspace:
             ReadError: it is missing, unreadable, too large, or leads out of the root.
         """
         if path in self.overlay:
+            self._drafts.add(path)
             return self._drafted(path)
         if path in self.provided:
             return self.provided[path].encode()

@@ -41,8 +41,9 @@ ROOMS = {
             "git",
         ),
         *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
-        *("diff", "cache", "git_objects", "gitignore", "revision_workspace", "crash_report"),
+        *("diff", "cache", "git_objects", "gitignore", "revision_workspace", "crash_report", "server"),
     },
+    "server": {"errors", "lint", "project", "root", "session", "source", "workspace"},
     "diff": {"config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
     "verify": {
         *("session", "lint", "operators", "project", "evaluation", "schema", "source", "workspace", "git", "cache"),
@@ -315,6 +316,7 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
             "opschema_cli/migrate/engine.py": 2,  # a pack's migrations that are imported, a migration that runs
             "opschema_cli/lint/registry.py": 2,  # a plugin that is imported, a pack that looks for its files
             "opschema_cli/lint/loading.py": 1,  # an installed pack that is imported
+            "opschema_cli/server/worker.py": 1,  # a run of the server that fails, which must not end it
             "opschema_cli/lint/collisions.py": 2,  # a pack that is asked for its rules, and imported to place one
             "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported
             "opschema_cli/verify/worker.py": 4,  # the op that is surveyed, imported and run, and the recipes

@@ -47,7 +47,7 @@ PERMISSIVE = {
 OF_TOOLS = {*PERMISSIVE, "MPL-2.0"}
 """For what only tests and builds use, which nobody gets with opschema, also a copyleft of single files."""
 
-FOR_USERS = ("stubs", "verify")
+FOR_USERS = ("lsp", "stubs", "verify")
 NOT_OURS = re.compile(r"nvidia-|cuda-|triton")
 """What a torch that is built for CUDA brings, under terms of its own; a torch for the CPU has none of it."""
 

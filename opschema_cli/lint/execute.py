@@ -154,6 +154,7 @@ class Executor(msgspec.Struct):
                 late += make()
         for rules, subject in rest + self._run_cached(self._enabled(pack), late, project):
             for rule in rules:
+                project.checkpoint()
                 self._run_rule(rule, subject, self.found)
             project.pump()
         self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]

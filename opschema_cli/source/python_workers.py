@@ -79,12 +79,12 @@ class Parsers:
     """Worker processes that turn texts into facts while the program does other things.
 
     They live until :meth:`close`, so that what they import is imported once in each. No more than ``jobs`` are started; a second
-    one only when there is enough to do for two.
+    one only when there is enough to do for two. They are forked where that is sound, which it is not in a ``threaded`` program.
     """
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, *, threaded: bool = False) -> None:
         self.jobs = jobs
-        self._context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        self._context = multiprocessing.get_context("fork" if sys.platform == "linux" and not threaded else "spawn")
         self._workers: list[_Worker] = []
         self._queue: list[_Task] = []
         self._asked: set[str] = set()
@@ -101,6 +101,11 @@ class Parsers:
                 raise OpschemaError(
                     f"the process that parses Python does not start: {error.strerror or error}"
                 ) from None
+
+    def begin_run(self) -> None:
+        """Count anew how much time slow texts take: for a program that runs on."""
+        self._given_up, self._spent = 0, 0.0
+        self._retried.clear()
 
     def submit(self, texts: Mapping[str, str], *, with_trees: bool = False, ahead: bool = False) -> None:
         """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice.

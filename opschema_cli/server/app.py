@@ -1,0 +1,235 @@
+"""The server itself: what a client may send, and what it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import CancelledError
+from pathlib import Path
+from typing import TypeVar
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from opschema_cli import __version__
+from opschema_cli.root import find_root
+from opschema_cli.server import documents
+from opschema_cli.server.documents import Document
+from opschema_cli.server.findings import Converter, config_error
+from opschema_cli.server.positions import Encoding
+from opschema_cli.server.progress import RunProgress
+from opschema_cli.server.rooted import RootedLint
+from opschema_cli.server.warm import Superseded
+from opschema_cli.server.worker import Listener, Worker
+from opschema_cli.source.text import Source
+
+T = TypeVar("T")
+
+PAUSE = 0.05
+"""Seconds that the next change is waited for while changes come quickly; a first one is linted at once."""
+
+RAPID = 0.3
+"""Seconds between changes that come quickly."""
+
+
+class OpschemaServer(LanguageServer):
+    """The server of one client."""
+
+    def __init__(self) -> None:
+        super().__init__("opschema", __version__, max_workers=2)
+        self.documents: dict[Path, Document] = {}
+        self.folders: set[Path] = set()
+        self._roots: dict[Path, Path] = {}
+        self._published: dict[Path, dict[str, list[types.Diagnostic]]] = {}
+        self._last_change = 0.0
+        self._waiting: dict[Path, set[Path]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._notified: set[str] = set()
+        self.bar = RunProgress(self)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.worker = Worker(
+            Listener(
+                self._linted,
+                lambda: self._later(self.bar.end),
+                lambda done, total: self._later(self.bar.report, done, total),
+                lambda text: self._later(self._log, text),
+                lambda text: self._later(self._notify, text),
+            )
+        )
+
+    # Texts
+
+    @property
+    def encoding(self) -> Encoding:
+        """The unit in which the client counts columns."""
+        return self.server_capabilities.position_encoding or "utf-16"  # type: ignore[return-value]
+
+    def start(self, folders: set[Path]) -> None:
+        """Lint the workspaces of these folders."""
+        self._loop = asyncio.get_running_loop()
+        self.folders = folders
+        for folder in sorted(folders):
+            self.changed({find_root(folder): set()})
+
+    def root_of(self, path: Path) -> Path:
+        """The root of the workspace that a file belongs to."""
+        folder = path.parent
+        if folder not in self._roots:
+            start = next((parent for parent in path.parents if parent.is_dir()), folder)
+            self._roots[folder] = find_root(start)
+        return self._roots[folder]
+
+    def path_of(self, uri: str) -> Path | None:
+        """The file of an address; None of one that is no file, or lies in none of the client's folders."""
+        name = to_fs_path(uri)
+        path = Path(name) if name else None
+        if path is None or (self.folders and not any(path.is_relative_to(folder) for folder in self.folders)):
+            return None
+        return path
+
+    def put(self, document: Document) -> None:
+        """Take a text that was opened or changed."""
+        path = self.path_of(document.uri)
+        if path is not None:
+            self.documents[path] = document
+            self.changed({self.root_of(path): {path}})
+
+    def apply(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Change an open text."""
+        path = self.path_of(params.text_document.uri)
+        known = self.documents.get(path) if path is not None else None
+        if known is not None:
+            self.put(documents.changed(known, params.text_document.version, params.content_changes, self.encoding))
+
+    def drop(self, uri: str) -> None:
+        """Forget a text that was closed: the file on the disk counts again."""
+        path = self.path_of(uri)
+        if path is not None and self.documents.pop(path, None) is not None:
+            self.changed({self.root_of(path): {path}})
+
+    def files_changed(self, uris: Iterable[str]) -> None:
+        """Lint after changes on the disk; of an open file only its text counts."""
+        files: dict[Path, set[Path]] = {}
+        for path in filter(None, map(self.path_of, uris)):
+            if path not in self.documents:
+                files.setdefault(self.root_of(path), set()).add(path)
+        if files:
+            self.changed(files)
+
+    def changed(self, files: Mapping[Path, set[Path]]) -> None:
+        """Lint after changes of files, by root."""
+        for root, paths in files.items():
+            self._waiting.setdefault(root, set()).update(paths)
+        now = time.monotonic()
+        pause = PAUSE if now - self._last_change < RAPID else 0.0
+        self._last_change = now
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if pause and self._loop is not None:
+            self._timer = self._loop.call_later(pause, self.flush)
+        else:
+            self.flush()
+
+    def flush(self) -> None:
+        """Lint now what was changed."""
+        waiting, self._waiting = self._waiting, {}
+        for root, paths in waiting.items():
+            self.worker.update(root, self.documents, paths)
+
+    # Questions
+
+    async def ask(self, uri: str, question: Callable[[RootedLint], T]) -> T | None:
+        """The answer to a question about the workspace of a file; None where there is none.
+
+        Raises:
+            JsonRpcException: the text has changed meanwhile.
+        """
+        path = self.path_of(uri)
+        if path is None:
+            return None
+        self.flush()
+        try:
+            return await asyncio.wrap_future(self.worker.ask(self.root_of(path), question))
+        except (Superseded, CancelledError):
+            code = types.LSPErrorCodes.ContentModified
+            raise JsonRpcException("the text has changed meanwhile", code=code.value) from None
+
+    def uri_of(self, rooted: RootedLint, path: str) -> str:
+        """The address of a file of a workspace: as the client writes it if it is open, else that of its path."""
+        full = rooted.root / path
+        if full in self.documents:
+            return self.documents[full].uri
+        return from_fs_path(str(full)) or ""
+
+    def converter(self, rooted: RootedLint) -> Converter:
+        """What converts the findings of a workspace."""
+        warm = rooted.warm
+        assert warm is not None  # it was linted
+        codes = {item.code for item in rooted.outcome.diagnostics} if rooted.outcome is not None else set()
+        pages = {rule.code: page for rule, page in warm.registry.described(codes)}
+        return Converter(warm.project.source, lambda path: self.uri_of(rooted, path), self.encoding, pages)
+
+    # What the thread that lints calls
+
+    def _later(self, function: Callable[..., None], *arguments: object) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _linted(self, rooted: RootedLint, texts: Mapping[Path, Document]) -> None:
+        versions = {item.uri: item.version for item in texts.values()}
+        if rooted.outcome is None:
+            found = self._refused(rooted)
+        else:
+            files = self.converter(rooted).by_file(rooted.outcome.diagnostics)
+            found = {self.uri_of(rooted, path): items for path, items in files.items()}
+            if rooted.outcome.crashed:
+                crashes = [item.message for item in rooted.outcome.diagnostics if item.code == "OPS900"]
+                self._later(self._log, "\n".join(crashes))
+        self._later(self._publish, rooted.root, found, versions)
+
+    def _refused(self, rooted: RootedLint) -> dict[str, list[types.Diagnostic]]:
+        """A configuration that is refused, at its place in the file; one that has none is shown to the user."""
+        assert rooted.error is not None  # there is no outcome
+        for name in ("opschema.toml", "pyproject.toml"):
+            path = rooted.root / name
+            text = self.documents[path].text if path in self.documents else _text(path)
+            if text is not None and (name in str(rooted.error) or "tool.opschema" in text or name == "opschema.toml"):
+                diagnostic = config_error(rooted.error, Source(name, text), self.encoding)
+                return {self.uri_of(rooted, name): [diagnostic]}
+        self._later(self._notify, str(rooted.error))
+        return {}
+
+    # What is sent
+
+    def _publish(self, root: Path, found: Mapping[str, list[types.Diagnostic]], versions: Mapping[str, int]) -> None:
+        """Publish the findings of open texts, also where there are none, and of other files if they are others than before."""
+        current = {item.uri: item.version for path, item in self.documents.items() if path.is_relative_to(root)}
+        before = self._published.get(root, {})
+        for uri in {**found, **before, **current}:
+            items = found.get(uri, [])
+            is_open = uri in current
+            # A text that was changed or opened meanwhile is linted again already.
+            if versions.get(uri) == current.get(uri) if is_open else items != before.get(uri, []):
+                published = types.PublishDiagnosticsParams(uri, items, version=current.get(uri))
+                self.text_document_publish_diagnostics(published)
+        self._published[root] = dict(found)
+
+    def _log(self, text: str) -> None:
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
+
+    def _notify(self, text: str) -> None:
+        """Show the user a message, once."""
+        if text not in self._notified:
+            self._notified.add(text)
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, text))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None

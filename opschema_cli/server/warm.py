@@ -1,0 +1,136 @@
+"""Lint a workspace again and again: after a change only the packs run that have read a changed file.
+
+Each pack has a project of its own, which records what the pack asks for. It hands its parsed files on to the project of the next
+run. A pack that builds on another is passed what that one shares, as in a forked run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import msgspec
+
+from opschema_cli.lint.baseline import BaselineFile, read_baseline
+from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.session import Session
+
+
+class Superseded(BaseException):
+    """A run was given up, since its texts have changed or the user has cancelled it. Nothing that catches errors catches it."""
+
+
+class _PackRun(msgspec.Struct):
+    """The last run of a pack: its project, what it found and shared, and what was shared with it. ``changed`` are the files that
+    have changed since.
+    """
+
+    project: Project
+    findings: PackFindings
+    shares: Mapping[str, bytes]
+    given: Mapping[str, bytes]
+    changed: set[str] = msgspec.field(default_factory=set)
+
+
+class _Shared:
+    """Packs that ran before, as those in another process are seen: with what they share, and nothing to wait for."""
+
+    def __init__(self, shared: Mapping[str, bytes]) -> None:
+        self._shared = shared
+
+    def shared(self) -> Mapping[str, bytes]:
+        """Data that the packs share, by pack."""
+        return self._shared
+
+    def join(self) -> PackFindings:
+        """No findings: they are joined elsewhere."""
+        return PackFindings()
+
+
+class WarmLint:
+    """The runs of a session. ``checkpoint`` is called again and again while one goes on; it may raise :class:`Superseded`."""
+
+    def __init__(
+        self, session: Session, checkpoint: Callable[[], None], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        self.session = session
+        self._checkpoint = checkpoint
+        self._progress = progress
+        self._stamp = session.code_stamp
+        self._runs: dict[str, _PackRun] = {}
+        self._baseline = _read_baseline(session)
+        self.project = self._new_project()
+        """The project of the report, with all texts as of the last run."""
+        self.registry: Registry = session.registry
+        """The packs that found something in the last run."""
+
+    def _new_project(self) -> Project:
+        project = self.session.project(progress=self._progress, stamp=self._stamp)
+        project.checkpoint = self._checkpoint
+        return project
+
+    def run(self, overlay: Mapping[str, str | None], changed: Collection[str]) -> Outcome:
+        """Lint the workspace with these texts, which ``changed`` since the last run that was completed; the list of files is the
+        same.
+
+        Raises:
+            OpschemaError: the configuration is wrong, or a pack refuses it.
+            Superseded: the run was given up; the next one takes up the changes.
+        """
+        if "parsers" in self.session.__dict__:
+            self.session.parsers.begin_run()
+        for run in self._runs.values():
+            run.changed.update(changed)
+        self.project = report = self.project.updated(overlay, changed)
+        registry = self.session.registry_for(report)
+        settings = resolve_settings(self.session.config, registry)
+        job = Job(registry, settings, *self._baseline, None, self._stamp)
+        findings = PackFindings()
+        for pack in _in_order(registry.packs):
+            run = self._run_of(pack, job, overlay)
+            findings = findings.joined(run.findings)
+            report.inputs |= run.project.inputs
+            report.take_problems(run.project.problems.values())
+        self._runs = {name: run for name, run in self._runs.items() if name in findings.packs}
+        self.registry = registry
+        return report_outcome(job, report, findings)
+
+    def _run_of(self, pack: Pack, job: Job, overlay: Mapping[str, str | None]) -> _PackRun:
+        """The last run of a pack if nothing that it read has changed since, else a new one."""
+        builds_on = self._runs.get(pack.speed.builds_on)
+        given = builds_on.shares if builds_on is not None else {}
+        known = self._runs.get(pack.name)
+        if (
+            known is not None
+            and known.given == given
+            and not any(map(known.project.workspace.was_asked, known.changed))
+        ):
+            return known
+        if known is not None:
+            project = known.project.updated(overlay, known.changed)
+        else:
+            project = self._new_project()
+            project = project.updated(overlay, {*overlay, *project.workspace.overlay})
+        shares: dict[str, bytes] = {}
+        alone = msgspec.structs.replace(job, registry=job.registry.narrowed([pack.name]))
+        found = run_packs(alone, project, _Shared(given), publish=shares.update)
+        project.save_readings()
+        self._runs[pack.name] = _PackRun(project, found, shares, given)
+        return self._runs[pack.name]
+
+
+def _in_order(packs: Iterable[Pack]) -> list[Pack]:
+    """Packs, those on which others build first."""
+    return sorted(packs, key=lambda pack: bool(pack.speed.builds_on))
+
+
+def _read_baseline(session: Session) -> tuple[BaselineFile | None, str, str]:
+    """The baseline of a workspace, its name and its text."""
+    path = session.baseline_path()
+    if path is None:
+        return None, "", ""
+    name = session.workspace.relative(path)
+    return read_baseline(path), name, path.read_text(encoding="utf-8")
