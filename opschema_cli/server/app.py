@@ -9,12 +9,14 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from opschema_cli import __version__
+from opschema_cli.lint.runner import Outcome
 from opschema_cli.root import find_root
 from opschema_cli.server import documents
 from opschema_cli.server.documents import Document
@@ -22,7 +24,7 @@ from opschema_cli.server.findings import Converter, config_error
 from opschema_cli.server.positions import Encoding
 from opschema_cli.server.progress import RunProgress
 from opschema_cli.server.rooted import RootedLint
-from opschema_cli.server.warm import Superseded
+from opschema_cli.server.warm import Superseded, WarmLint
 from opschema_cli.server.worker import Listener, Worker
 from opschema_cli.source.text import Source
 
@@ -33,6 +35,16 @@ PAUSE = 0.05
 
 RAPID = 0.3
 """Seconds between changes that come quickly."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A file that a question is about: its text, the last run, and the versions of open texts by their addresses."""
+
+    warm: WarmLint
+    outcome: Outcome
+    converter: Converter
+    versions: Mapping[str, int]
+    source: Source
 
 
 class OpschemaServer(LanguageServer):
@@ -142,8 +154,8 @@ class OpschemaServer(LanguageServer):
 
     # Questions
 
-    async def ask(self, uri: str, question: Callable[[RootedLint], T]) -> T | None:
-        """The answer to a question about the workspace of a file; None where there is none.
+    async def ask(self, uri: str, question: Callable[[Asked], T]) -> T | None:
+        """The answer to a question about a file; None where it is none of a workspace.
 
         Raises:
             JsonRpcException: the text has changed meanwhile.
@@ -152,8 +164,17 @@ class OpschemaServer(LanguageServer):
         if path is None:
             return None
         self.flush()
+
+        def answer(rooted: RootedLint) -> T | None:
+            warm, outcome = rooted.warm, rooted.outcome
+            if warm is None or outcome is None:
+                return None
+            source = warm.project.source(warm.session.workspace.relative(path))
+            versions = {item.uri: item.version for item in rooted.documents.values()}
+            return question(Asked(warm, outcome, self.converter(rooted), versions, source)) if source else None
+
         try:
-            return await asyncio.wrap_future(self.worker.ask(self.root_of(path), question))
+            return await asyncio.wrap_future(self.worker.ask(self.root_of(path), answer))
         except (Superseded, CancelledError):
             code = types.LSPErrorCodes.ContentModified
             raise JsonRpcException("the text has changed meanwhile", code=code.value) from None
@@ -179,8 +200,8 @@ class OpschemaServer(LanguageServer):
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _linted(self, rooted: RootedLint, texts: Mapping[Path, Document]) -> None:
-        versions = {item.uri: item.version for item in texts.values()}
+    def _linted(self, rooted: RootedLint) -> None:
+        versions = {item.uri: item.version for item in rooted.documents.values()}
         if rooted.outcome is None:
             found = self._refused(rooted)
         else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from opschema_cli.server import answers
 from opschema_cli.server.app import OpschemaServer
 from opschema_cli.server.documents import Document
 
@@ -18,6 +19,7 @@ def make_server() -> OpschemaServer:
     """A server with all that it can do."""
     server = OpschemaServer()
     _take_texts(server)
+    answers.register(server)
     return server
 
 

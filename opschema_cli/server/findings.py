@@ -11,7 +11,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import UNUSED
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.server.positions import Encoding, range_of
-from opschema_cli.source.text import Place, Source, Span
+from opschema_cli.source.text import Edit, Place, Source, Span
 
 SOURCE = "opschema"
 
@@ -32,14 +32,18 @@ class Converter:
         encoding: Encoding,
         pages: Mapping[str, str],
     ) -> None:
-        self._source_of, self._uri_of, self._encoding, self._pages = source_of, uri_of, encoding, pages
+        self.source_of, self.uri_of, self.encoding, self._pages = source_of, uri_of, encoding, pages
 
     def location(self, place: Place) -> types.Location:
         """Where a place is; the beginning of a file that cannot be read."""
-        source = self._source_of(place.path)
+        source = self.source_of(place.path)
         start = types.Position(0, 0)
-        found = range_of(source, place.span, self._encoding) if source is not None else types.Range(start, start)
-        return types.Location(self._uri_of(place.path), found)
+        found = range_of(source, place.span, self.encoding) if source is not None else types.Range(start, start)
+        return types.Location(self.uri_of(place.path), found)
+
+    def edit(self, source: Source, edit: Edit) -> types.TextEdit:
+        """An edit of a text."""
+        return types.TextEdit(range_of(source, edit.span, self.encoding), edit.replacement)
 
     def diagnostic(self, item: Diagnostic) -> types.Diagnostic:
         """A finding, with its other sides."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.baseline import DEFAULT_NAME
 from opschema_cli.lint.runner import Outcome
+from opschema_cli.server.documents import Document
 from opschema_cli.server.warm import WarmLint
 from opschema_cli.session import open_session
 from opschema_cli.workspace import Workspace
@@ -35,6 +36,8 @@ class RootedLint:
         self.error: OpschemaError | None = None
         """Why there is no outcome: the configuration is wrong, or refused."""
         self._checkpoint, self._progress, self._notify = checkpoint, progress, notify
+        self.documents: Mapping[Path, Document] = {}
+        """The open texts of the last run."""
         self._texts: dict[Path, str] = {}
         self._pending: set[Path] = set()
         self._ignored: set[Path] = set()
@@ -51,14 +54,15 @@ class RootedLint:
             self._warm.session.close()
             self._warm = None
 
-    def lint(self, texts: Mapping[Path, str], changed: set[Path]) -> None:
+    def lint(self, documents: Mapping[Path, Document], changed: set[Path]) -> None:
         """Lint with these open texts; ``changed`` are files that have changed on the disk or in the editor.
 
         Raises:
             Superseded: the run was given up; its changes are taken up by the next.
         """
         self._pending |= changed
-        self._texts = dict(texts)
+        self.documents = documents
+        self._texts = {path: item.text for path, item in documents.items()}
         self.error = None
         try:
             self._lint()

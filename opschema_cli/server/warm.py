@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 
 from opschema_cli.lint.baseline import BaselineFile, read_baseline
+from opschema_cli.lint.fix import fix_all
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
@@ -64,8 +65,7 @@ class WarmLint:
         self._baseline = _read_baseline(session)
         self.project = self._new_project()
         """The project of the report, with all texts as of the last run."""
-        self.registry: Registry = session.registry
-        """The packs that found something in the last run."""
+        self._job: Job | None = None
 
     def _new_project(self) -> Project:
         project = self.session.project(progress=self._progress, stamp=self._stamp)
@@ -87,7 +87,7 @@ class WarmLint:
         self.project = report = self.project.updated(overlay, changed)
         registry = self.session.registry_for(report)
         settings = resolve_settings(self.session.config, registry)
-        job = Job(registry, settings, *self._baseline, None, self._stamp)
+        self._job = job = Job(registry, settings, *self._baseline, None, self._stamp)
         findings = PackFindings()
         for pack in _in_order(registry.packs):
             run = self._run_of(pack, job, overlay)
@@ -95,8 +95,22 @@ class WarmLint:
             report.inputs |= run.project.inputs
             report.take_problems(run.project.problems.values())
         self._runs = {name: run for name, run in self._runs.items() if name in findings.packs}
-        self.registry = registry
         return report_outcome(job, report, findings)
+
+    @property
+    def registry(self) -> Registry:
+        """The packs, with those in use that found something in the last run."""
+        return self._job.registry if self._job is not None else self.session.registry
+
+    def fixed(self, outcome: Outcome) -> Mapping[str, str]:
+        """The texts that all safe fixes change, by path.
+
+        Raises:
+            Superseded: it was given up.
+        """
+        assert self._job is not None  # there is an outcome
+        overlaid = self.project.with_overlay
+        return fix_all(self._job, self.project, outcome, overlaid, unsafe=False)[0].texts
 
     def _run_of(self, pack: Pack, job: Job, overlay: Mapping[str, str | None]) -> _PackRun:
         """The last run of a pack if nothing that it read has changed since, else a new one."""

@@ -24,11 +24,11 @@ TIDY = 2.0
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """Functions that the thread calls: with a workspace that was linted and the texts that it was linted with, when a run has
-    ended, with numbers of parsed files, and with messages for the log and for the user.
+    """Functions that the thread calls: with a workspace that was linted, when a run has ended, with numbers of parsed files, and
+    with messages for the log and for the user.
     """
 
-    linted: Callable[[RootedLint, Mapping[Path, Document]], None]
+    linted: Callable[[RootedLint], None]
     ended: Callable[[], None]
     progress: Callable[[int, int], None]
     log: Callable[[str], None]
@@ -134,17 +134,17 @@ class Worker:
             self._lint_one(self._rooted(root), documents, changed)
 
     def _lint_one(self, rooted: RootedLint, documents: Mapping[Path, Document], changed: set[Path]) -> None:
-        texts = {path: item.text for path, item in documents.items() if path.is_relative_to(rooted.root)}
+        own = {path: item for path, item in documents.items() if path.is_relative_to(rooted.root)}
         first = rooted.warm is None
         try:
-            rooted.lint(texts, changed)
+            rooted.lint(own, changed)
         except Superseded:
             with self._lock:
                 self._changed.setdefault(rooted.root, set()).update(changed)
             raise
         finally:
             self._listener.ended()
-        self._listener.linted(rooted, documents)
+        self._listener.linted(rooted)
         self._tidy_later(first=first)
 
     def _tidy_later(self, *, first: bool) -> None:

@@ -1,4 +1,4 @@
-"""One server for the tests of a module, over a tree of its own."""
+"""One server for all tests, over a tree of its own; each test closes what it has opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.server.editor import Editor
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     """An editor in a copy of the fixture `tilekit` without its findings, with the pack of the engine's tests."""
     pytest.importorskip("pygls", reason="the language server needs pygls")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +127,25 @@ class Editor:
         position = self.position(path, self.texts[path].index(text) + inside)
         return types.TextDocumentPositionParams(types.TextDocumentIdentifier(self.uri(path)), position)
 
+    def apply(self, edit: types.WorkspaceEdit) -> None:
+        """Apply edits of open texts, which are for their present versions."""
+        for document in edit.document_changes or ():
+            assert isinstance(document, types.TextDocumentEdit)
+            (path,) = (path for path in self.texts if self.uri(path) == document.text_document.uri)
+            assert document.text_document.version == self.versions[path]
+            text = self.texts[path]
+            for item in reversed(document.edits):
+                assert isinstance(item, types.TextEdit)
+                start, end = (self.offset(path, position) for position in (item.range.start, item.range.end))
+                text = text[:start] + item.new_text + text[end:]
+            self.write(path, text)
+
+    def offset(self, path: str, position: types.Position) -> int:
+        """The character at a position."""
+        lines = self.texts[path].split("\n")
+        before = lines[position.line].encode("utf-16-le")[: 2 * position.character].decode("utf-16-le")
+        return sum(len(line) + 1 for line in lines[: position.line]) + len(before)
+
     # Seeing
 
     def wait(self, condition: Callable[[], bool]) -> None:
@@ -176,10 +194,15 @@ class Editor:
 
     def request(self, method: str, params: object) -> Any:
         """The answer to a request."""
-        return self._run(self._client.protocol.send_request_async(method, params))
 
-    def timed(self, action: Callable[[], object]) -> float:
-        """Seconds that an action takes."""
-        started = time.perf_counter()
-        action()
-        return time.perf_counter() - started
+        async def ask() -> Any:
+            return await self._client.protocol.send_request_async(method, params)
+
+        return self._run(ask())
+
+    def actions(self, path: str, text: str) -> dict[str, types.CodeAction]:
+        """The actions at the first place that reads ``text``, by their titles."""
+        at = self.at(path, text)
+        wanted = types.Range(at.position, at.position)
+        params = types.CodeActionParams(at.text_document, wanted, types.CodeActionContext([]))
+        return {item.title: item for item in self.request(types.TEXT_DOCUMENT_CODE_ACTION, params)}
