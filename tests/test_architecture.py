@@ -43,7 +43,20 @@ ROOMS = {
         *("source", "verify", "errors", "phrases", "permissions", "plugins", "suggestions"),
         *("diff", "cache", "git_objects", "gitignore", "revision_workspace", "crash_report", "server"),
     },
-    "server": {"errors", "lint", "project", "root", "session", "source", "workspace"},
+    "server": {
+        *(
+            "errors",
+            "file_kinds",
+            "lint",
+            "operators",
+            "project",
+            "reporters",
+            "root",
+            "session",
+            "source",
+            "workspace",
+        ),
+    },
     "diff": {"config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
     "verify": {
         *("session", "lint", "operators", "project", "evaluation", "schema", "source", "workspace", "git", "cache"),

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
 from lsprotocol import types
 
+from opschema_cli.server import navigation
 from opschema_cli.server.actions import FIX_ALL, Actions
 from opschema_cli.server.app import Asked, OpschemaServer
-from opschema_cli.server.positions import span_of
+from opschema_cli.server.positions import offset_of, span_of
+from opschema_cli.server.rooted import RootedLint
+from opschema_cli.server.table import Hit, Side, Table
+from opschema_cli.source.text import Place
+
+T = TypeVar("T")
+
+
+class _AtPosition(Protocol):
+    """Parameters of a request about a position."""
+
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
 
 
 def register(server: OpschemaServer) -> None:
     """Answer requests."""
     _code_actions(server)
+    _navigation(server)
+    _symbols(server)
 
 
 def _code_actions(server: OpschemaServer) -> None:
@@ -36,3 +54,66 @@ def _code_actions(server: OpschemaServer) -> None:
 
 def _actions(asked: Asked) -> Actions:
     return Actions(asked.warm, asked.outcome, asked.converter, asked.versions)
+
+
+def _navigation(server: OpschemaServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hover(ls: OpschemaServer, params: types.HoverParams) -> types.Hover | None:
+        def answer(asked: Asked, table: Table, hit: Hit) -> types.Hover:
+            return navigation.hover(hit, asked.source, asked.converter)
+
+        return await _ask_hit(ls, params, answer)
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    async def definition(ls: OpschemaServer, params: types.DefinitionParams) -> list[types.Location] | None:
+        return await _ask_hit(ls, params, _located(navigation.other_side))
+
+    @server.feature(types.TEXT_DOCUMENT_DECLARATION)
+    async def declaration(ls: OpschemaServer, params: types.DeclarationParams) -> list[types.Location] | None:
+        return await _ask_hit(ls, params, _located(lambda table, hit: table.places(hit, ["declaration"])))
+
+    @server.feature(types.TEXT_DOCUMENT_IMPLEMENTATION)
+    async def implementation(ls: OpschemaServer, params: types.ImplementationParams) -> list[types.Location] | None:
+        return await _ask_hit(ls, params, _located(lambda table, hit: table.places(hit, ["implementation"])))
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    async def references(ls: OpschemaServer, params: types.ReferenceParams) -> list[types.Location] | None:
+        sides: list[Side] = ["implementation", "use"]
+        sides += ["declaration"] if params.context.include_declaration else []
+        return await _ask_hit(ls, params, _located(lambda table, hit: table.places(hit, sides)))
+
+
+def _located(
+    places: Callable[[Table, Hit], Iterable[Place]],
+) -> Callable[[Asked, Table, Hit], list[types.Location]]:
+    return lambda asked, table, hit: navigation.locations(places(table, hit), asked.converter)
+
+
+async def _ask_hit(ls: OpschemaServer, params: _AtPosition, answer: Callable[[Asked, Table, Hit], T]) -> T | None:
+    """The answer to a question about what is at a position; None where no operator is."""
+
+    def question(asked: Asked) -> T | None:
+        table = asked.table
+        hit = table.at(asked.source, offset_of(asked.source, params.position, asked.converter.encoding))
+        return answer(asked, table, hit) if hit is not None else None
+
+    return await ls.ask(params.text_document.uri, question)
+
+
+def _symbols(server: OpschemaServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    async def document(ls: OpschemaServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
+        return await ls.ask(
+            params.text_document.uri,
+            lambda asked: navigation.document_symbols(asked.table, asked.source, asked.converter),
+        )
+
+    @server.feature(types.WORKSPACE_SYMBOL)
+    async def workspace(ls: OpschemaServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        def answer(rooted: RootedLint) -> list[types.WorkspaceSymbol]:
+            if rooted.warm is None or rooted.outcome is None:
+                return []
+            return navigation.workspace_symbols(rooted.warm.operators(), params.query, ls.converter(rooted))
+
+        found = [await ls.ask_root(root, answer) for root in ls.roots()]
+        return [item for items in found for item in items][: navigation.MOST_SYMBOLS]

@@ -24,6 +24,7 @@ from opschema_cli.server.findings import Converter, config_error
 from opschema_cli.server.positions import Encoding
 from opschema_cli.server.progress import RunProgress
 from opschema_cli.server.rooted import RootedLint
+from opschema_cli.server.table import Table
 from opschema_cli.server.warm import Superseded, WarmLint
 from opschema_cli.server.worker import Listener, Worker
 from opschema_cli.source.text import Source
@@ -45,6 +46,11 @@ class Asked(msgspec.Struct, frozen=True):
     converter: Converter
     versions: Mapping[str, int]
     source: Source
+
+    @property
+    def table(self) -> Table:
+        """The operators."""
+        return Table(self.warm.operators(), self.warm.entries)
 
 
 class OpschemaServer(LanguageServer):
@@ -93,6 +99,10 @@ class OpschemaServer(LanguageServer):
             start = next((parent for parent in path.parents if parent.is_dir()), folder)
             self._roots[folder] = find_root(start)
         return self._roots[folder]
+
+    def roots(self) -> list[Path]:
+        """The roots of the workspaces that the client has opened."""
+        return sorted({*map(find_root, self.folders), *map(self.root_of, self.documents)})
 
     def path_of(self, uri: str) -> Path | None:
         """The file of an address; None of one that is no file, or lies in none of the client's folders."""
@@ -173,8 +183,16 @@ class OpschemaServer(LanguageServer):
             versions = {item.uri: item.version for item in rooted.documents.values()}
             return question(Asked(warm, outcome, self.converter(rooted), versions, source)) if source else None
 
+        return await self.ask_root(self.root_of(path), answer)
+
+    async def ask_root(self, root: Path, question: Callable[[RootedLint], T]) -> T:
+        """The answer to a question about a workspace.
+
+        Raises:
+            JsonRpcException: a text has changed meanwhile.
+        """
         try:
-            return await asyncio.wrap_future(self.worker.ask(self.root_of(path), answer))
+            return await asyncio.wrap_future(self.worker.ask(root, question))
         except (Superseded, CancelledError):
             code = types.LSPErrorCodes.ContentModified
             raise JsonRpcException("the text has changed meanwhile", code=code.value) from None

@@ -12,10 +12,13 @@ import msgspec
 
 from opschema_cli.lint.baseline import BaselineFile, read_baseline
 from opschema_cli.lint.fix import fix_all
+from opschema_cli.lint.loaded import Entry
+from opschema_cli.lint.operators import operators_of
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.operators.model import Operator
 from opschema_cli.project import Project
 from opschema_cli.session import Session
 
@@ -34,6 +37,7 @@ class _PackRun(msgspec.Struct):
     shares: Mapping[str, bytes]
     given: Mapping[str, bytes]
     changed: set[str] = msgspec.field(default_factory=set)
+    operators: list[Operator] | None = None
 
 
 class _Shared:
@@ -101,6 +105,28 @@ class WarmLint:
     def registry(self) -> Registry:
         """The packs, with those in use that found something in the last run."""
         return self._job.registry if self._job is not None else self.session.registry
+
+    def operators(self) -> list[Operator]:
+        """The operators that the packs of the last run find, of each pack read once after it ran.
+
+        Raises:
+            Superseded: it was given up.
+        """
+        assert self._job is not None  # there is an outcome
+        for pack in self._job.registry.packs:
+            run = self._runs.get(pack.name)
+            if run is not None and run.operators is None:
+                found: list[Operator] = []
+                for operator in operators_of([pack], run.project, self._job.settings.pack_options):
+                    self._checkpoint()
+                    found.append(operator)
+                run.operators = found
+        return [operator for run in self._runs.values() for operator in run.operators or ()]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The stretches of files that declare one operator."""
+        return [entry for run in self._runs.values() for entry in run.findings.entries]
 
     def fixed(self, outcome: Outcome) -> Mapping[str, str]:
         """The texts that all safe fixes change, by path.

@@ -10,7 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
-from pygls.uris import from_fs_path
+from pygls.uris import from_fs_path, to_fs_path
 
 PATIENCE = 10.0
 """Seconds that the server has for an answer; a busy machine is slow."""
@@ -189,6 +189,11 @@ class Editor:
                 [lines[start[0]][len(start[1]) :], *lines[start[0] + 1 : end[0]], lines[end[0]][: len(end[1])]]
             )
         return lines[start[0]][len(start[1]) : len(end[1])]
+
+    def reads_at(self, found: types.Location) -> str:
+        """The text at a location of the tree."""
+        path = Path(to_fs_path(found.uri) or "").relative_to(self.root).as_posix()
+        return self.reads(path, found.range)
 
     # Asking
 
