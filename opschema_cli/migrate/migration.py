@@ -22,6 +22,8 @@ from opschema_cli.lint.rule import NAME
 if TYPE_CHECKING:
     from opschema_cli.migrate.draft import Draft
 
+OPERATOR = "operator"
+
 Apply = Callable[..., "Iterable[Note] | None"]
 
 
@@ -95,6 +97,8 @@ class Migration:
     module: str = ""
     written: str = ""
     """Line and file of its function, in parentheses."""
+    renames: str = ""
+    """Kind of thing that it renames: :data:`OPERATOR`, or the role of an argument (``input``); empty if it renames nothing."""
 
     @property
     def summary(self) -> str:
@@ -113,6 +117,7 @@ def migration(
     scope: Scope | None = None,
     settled: str = "",
     needs: tuple[str, ...] = (),
+    renames: str = "",
 ) -> Callable[[Apply], Migration]:
     """Make a function a migration; its docstring is its page.
 
@@ -126,6 +131,8 @@ def migration(
         scope: what it looks at.
         settled: why it finds nothing though that is there, as a sentence without an end: "every list is in order".
         needs: what it cannot look without.
+        renames: :data:`OPERATOR`, or the role of the arguments that it renames, for editors; its options are then ``old``, ``new``,
+            and ``op`` if it renames an argument.
 
     Raises:
         AuthorError: an argument is malformed, or the function has no page.
@@ -161,6 +168,7 @@ def migration(
             needs,
             apply.__module__,
             at(apply),
+            renames,
         )
 
     return record

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
+from opschema_cli.errors import OpschemaError
 from opschema_cli.server import navigation
 from opschema_cli.server.actions import FIX_ALL, Actions
 from opschema_cli.server.app import Asked, OpschemaServer
-from opschema_cli.server.positions import offset_of, span_of
+from opschema_cli.server.positions import offset_of, range_of, span_of
+from opschema_cli.server.rename import edit_of, renamed, renaming_at
 from opschema_cli.server.rooted import RootedLint
 from opschema_cli.server.table import Hit, Side, Table
 from opschema_cli.source.text import Place
@@ -30,6 +33,7 @@ def register(server: OpschemaServer) -> None:
     _code_actions(server)
     _navigation(server)
     _symbols(server)
+    _rename(server)
 
 
 def _code_actions(server: OpschemaServer) -> None:
@@ -117,3 +121,39 @@ def _symbols(server: OpschemaServer) -> None:
 
         found = [await ls.ask_root(root, answer) for root in ls.roots()]
         return [item for items in found for item in items][: navigation.MOST_SYMBOLS]
+
+
+def _rename(server: OpschemaServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    async def prepare(ls: OpschemaServer, params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+        def answer(asked: Asked, table: Table, hit: Hit) -> types.PrepareRenamePlaceholder:
+            found = _refusable(lambda: renaming_at(asked.warm, hit, asked.source))
+            return types.PrepareRenamePlaceholder(
+                range_of(asked.source, found.span, asked.converter.encoding), found.name
+            )
+
+        return await _ask_hit(ls, params, answer)
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    async def rename(ls: OpschemaServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
+        def answer(asked: Asked, table: Table, hit: Hit) -> tuple[types.WorkspaceEdit, list[str]]:
+            found = _refusable(lambda: renaming_at(asked.warm, hit, asked.source))
+            changes, result = _refusable(lambda: renamed(asked.warm, found, params.new_name))
+            notes = [f"{left.note.place.path}:{left.position.line}: {left.note.message}" for left in result.notes]
+            return edit_of(changes, asked.converter, asked.versions), notes
+
+        found = await _ask_hit(ls, params, answer)
+        if found is None:
+            return None
+        edit, notes = found
+        if notes:
+            ls.show_notes(notes)
+        return edit
+
+
+def _refusable(work: Callable[[], T]) -> T:
+    """The result of work that may be refused, which is then reported to the user."""
+    try:
+        return work()
+    except OpschemaError as error:
+        raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None

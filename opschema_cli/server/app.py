@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TypeVar
@@ -256,6 +256,12 @@ class OpschemaServer(LanguageServer):
                 published = types.PublishDiagnosticsParams(uri, items, version=current.get(uri))
                 self.text_document_publish_diagnostics(published)
         self._published[root] = dict(found)
+
+    def show_notes(self, notes: Sequence[str]) -> None:
+        """Show the user how many places a change leaves to them; the places are logged."""
+        places = "1 place needs" if len(notes) == 1 else f"{len(notes)} places need"
+        self.window_log_message(types.LogMessageParams(types.MessageType.Info, "\n".join(notes)))
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"{places} manual edits: {notes[0]}"))
 
     def _log(self, text: str) -> None:
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))

@@ -123,6 +123,12 @@ class WarmLint:
                 run.operators = found
         return [operator for run in self._runs.values() for operator in run.operators or ()]
 
+    def pack_of(self, operator: Operator) -> tuple[Pack, Project, Job]:
+        """The pack that found an operator, the project of its last run, and the settings of that."""
+        assert self._job is not None  # there is an outcome
+        pack = next(pack for pack in self._job.registry.packs if pack.name == operator.pack)
+        return pack, self._runs[pack.name].project, self._job
+
     @property
     def entries(self) -> list[Entry]:
         """The stretches of files that declare one operator."""

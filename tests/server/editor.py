@@ -128,10 +128,14 @@ class Editor:
         return types.TextDocumentPositionParams(types.TextDocumentIdentifier(self.uri(path)), position)
 
     def apply(self, edit: types.WorkspaceEdit) -> None:
-        """Apply edits of open texts, which are for their present versions."""
+        """Apply the edits of open texts, which are for their present versions; those of other files are left."""
+        paths = {self.uri(path): path for path in self.texts}
         for document in edit.document_changes or ():
             assert isinstance(document, types.TextDocumentEdit)
-            (path,) = (path for path in self.texts if self.uri(path) == document.text_document.uri)
+            path = paths.get(document.text_document.uri)
+            if path is None:
+                assert document.text_document.version is None
+                continue
             assert document.text_document.version == self.versions[path]
             text = self.texts[path]
             for item in reversed(document.edits):

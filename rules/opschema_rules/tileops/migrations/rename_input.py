@@ -103,7 +103,15 @@ def _keys(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Node, str, str]]
             yield row.node, f"{old}_shape", f"{new}_shape"
 
 
-@migration("rename-input", find=find, options=RenameInput, scope=ENTRIES, settled="no entry has the input", proof=ROWS)
+@migration(
+    "rename-input",
+    find=find,
+    options=RenameInput,
+    scope=ENTRIES,
+    settled="no entry has the input",
+    proof=ROWS,
+    renames="input",
+)
 def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> Iterator[Note]:
     """Rename an input: in its entry, in everything that refers to it, and in code.
 

@@ -10,7 +10,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import occurrences, texts_with
-from opschema_cli.migrate.migration import Note, OptionError, Site, migration
+from opschema_cli.migrate.migration import OPERATOR, Note, OptionError, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.suggestions import did_you_mean, near_name
@@ -59,7 +59,15 @@ def _has_class(entry: OpEntry, name: str) -> bool:
     return own == name or (own is None and entry.op_file is not None and name in entry.op_file.classes)
 
 
-@migration("rename-op", find=find, options=RenameOp, scope=ENTRIES, settled="the op has that name already", proof=ROWS)
+@migration(
+    "rename-op",
+    find=find,
+    options=RenameOp,
+    scope=ENTRIES,
+    settled="the op has that name already",
+    proof=ROWS,
+    renames=OPERATOR,
+)
 def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterator[Note]:
     """Rename an op: its key in the manifest, its class, and every mention of them.
 
