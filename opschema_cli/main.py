@@ -27,6 +27,7 @@ COMMANDS = {
     "list": "List the operators: where each is declared and implemented.",
     "show": "Show one operator: its declaration beside its implementation.",
     "server": "Serve editors: the language server, over standard input and output.",
+    "schema": "Print a JSON Schema: of the configuration, or of files of a pack.",
     "rules": "List all rules.",
     "rule": "Explain one rule.",
     "stats": "Count findings by rule, pack and file, now and over the git history.",

@@ -90,6 +90,18 @@ class StubMaker(msgspec.Struct, frozen=True):
     bodies: Callable[[Project, Any, str, str], str | None] | None = None
 
 
+class FileSchema(msgspec.Struct, frozen=True):
+    """The JSON Schema (draft 2020-12) of one kind of file, made from the same data that rules check with.
+
+    ``text`` returns it as JSON, ``files`` the files of a workspace that it is of. Editors complete by it: keys, values of an
+    ``enum``, and where ``x-values`` says so names of operators (``operator``) or dtypes (``dtype``).
+    """
+
+    name: str
+    text: Callable[[Project, Any], bytes]
+    files: Callable[[Project, Any], Iterable[str]]
+
+
 def _nothing_described(project: Project, options: Any) -> Sequence[Description]:
     return ()
 
@@ -168,6 +180,7 @@ class Pack(msgspec.Struct, frozen=True):
     torch_uses: Callable[[Project, Any], Iterable[TorchUse]] = _no_uses
     torch_changes: Callable[[Project, Sequence[TorchUse], str, str], Iterable[Diagnostic]] | None = None
     scaffold: Callable[[str, str], tuple[Mapping[str, str], Sequence[str]]] | None = None
+    schemas: tuple[FileSchema, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what the author wrote.

@@ -25,6 +25,9 @@ _SIZES: Mapping[str, int] = {
 }
 """Bytes per element: ``torch.dtype.itemsize`` of torch 2.13, which is 1 for sub-byte and packed dtypes."""
 
+DTYPES = tuple(_SIZES)
+"""The names of the dtypes of PyTorch."""
+
 _ALIASES: Mapping[str, str] = {
     "half": "float16",
     "float": "float32",

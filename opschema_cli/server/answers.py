@@ -9,9 +9,13 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_yaml
 from opschema_cli.server import navigation
 from opschema_cli.server.actions import FIX_ALL, Actions
 from opschema_cli.server.app import Asked, OpschemaServer
+from opschema_cli.server.completion import completions, decoded_schema
+from opschema_cli.server.lens import VERIFY, run_verify, verify_lenses
+from opschema_cli.server.outline import cursor_at
 from opschema_cli.server.positions import offset_of, range_of, span_of
 from opschema_cli.server.rename import edit_of, renamed, renaming_at
 from opschema_cli.server.rooted import RootedLint
@@ -34,6 +38,8 @@ def register(server: OpschemaServer) -> None:
     _navigation(server)
     _symbols(server)
     _rename(server)
+    _completion(server)
+    _lenses(server)
 
 
 def _code_actions(server: OpschemaServer) -> None:
@@ -157,3 +163,29 @@ def _refusable(work: Callable[[], T]) -> T:
         return work()
     except OpschemaError as error:
         raise JsonRpcException(str(error), code=types.LSPErrorCodes.RequestFailed.value) from None
+
+
+def _completion(server: OpschemaServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", ":", "{", "["]))
+    async def completion(ls: OpschemaServer, params: types.CompletionParams) -> list[types.CompletionItem] | None:
+        def answer(asked: Asked) -> list[types.CompletionItem]:
+            schema = asked.warm.schema_of(asked.source.path) if is_yaml(asked.source.path) else None
+            if schema is None:
+                return []
+            offset = offset_of(asked.source, params.position, asked.converter.encoding)
+            names = (operator.name.removeprefix("aten::") for operator in asked.warm.operators())
+            return completions(decoded_schema(schema), cursor_at(asked.source.text, offset), names)
+
+        return await ls.ask(params.text_document.uri, answer)
+
+
+def _lenses(server: OpschemaServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def lenses(ls: OpschemaServer, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+        return await ls.ask(
+            params.text_document.uri, lambda asked: verify_lenses(asked.warm, asked.source, asked.converter)
+        )
+
+    @server.command(VERIFY)
+    async def verify(ls: OpschemaServer, root: str, op: str) -> None:
+        await run_verify(ls, root, op)

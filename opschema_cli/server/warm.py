@@ -129,6 +129,17 @@ class WarmLint:
         pack = next(pack for pack in self._job.registry.packs if pack.name == operator.pack)
         return pack, self._runs[pack.name].project, self._job
 
+    def schema_of(self, path: str) -> bytes | None:
+        """The JSON Schema of a file, from the pack whose file it is; None where no pack has one."""
+        assert self._job is not None  # there is an outcome
+        for pack in self._job.registry.packs:
+            options, run = self._job.settings.pack_options[pack.name], self._runs.get(pack.name)
+            for item in pack.schemas if run is not None else ():
+                assert run is not None  # see above
+                if path in item.files(run.project, options):
+                    return item.text(run.project, options)
+        return None
+
     @property
     def entries(self) -> list[Entry]:
         """The stretches of files that declare one operator."""

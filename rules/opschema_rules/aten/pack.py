@@ -11,6 +11,7 @@ from opschema_rules.aten.kernel_bodies import with_bodies
 from opschema_rules.aten.load import load
 from opschema_rules.aten.operator_table import operators
 from opschema_rules.aten.scaffold import scaffold
+from opschema_rules.aten.schemas import SCHEMAS
 from opschema_rules.aten.sightings import SIGHTINGS
 from opschema_rules.aten.stubs import backend_sources, is_generated, make_stubs
 from opschema_rules.aten.torch_changes import torch_changes
@@ -34,6 +35,7 @@ PACK = Pack(
     torch_uses=torch_uses,
     torch_changes=torch_changes,
     scaffold=scaffold,
+    schemas=SCHEMAS,
     stubs=StubMaker(
         backend_sources, make_stubs, is_generated, [rule.code for rule in _RULES if rule.code[3] == "7"], with_bodies
     ),

@@ -117,9 +117,13 @@ def entry_schema(known: frozenset[str]) -> EntrySchema:
 
 @lru_cache(maxsize=1)
 def _document() -> dict[str, Json]:
-    file = pathlib.Path(__file__).with_name("manifest.schema.json")
-    document: dict[str, Json] = msgspec.json.decode(file.read_bytes())
+    document: dict[str, Json] = msgspec.json.decode(schema_text())
     return document
+
+
+def schema_text() -> bytes:
+    """The schema of a manifest's file, in its newest form."""
+    return pathlib.Path(__file__).with_name("manifest.schema.json").read_bytes()
 
 
 class Allowed(msgspec.Struct, frozen=True):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from opschema_cli.lint.pack import Description, Pack, Speed, collect_migrations, collect_rules
+from opschema_cli.lint.pack import Description, FileSchema, Pack, Speed, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.tileops import migrations, rules
 from opschema_rules.tileops.describe import describe_shapes, describe_spec
-from opschema_rules.tileops.detection import TileopsOptions, claims, detect
+from opschema_rules.tileops.detection import TileopsOptions, claims, detect, manifest_files
 from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.load import load, specs
+from opschema_rules.tileops.manifest_schema import schema_text
 from opschema_rules.tileops.model import Manifest
 from opschema_rules.tileops.operator_table import operators
 
@@ -48,6 +49,10 @@ def plans(project: Project, options: TileopsOptions, ops: Sequence[str], limits:
     return make_plans(_manifests(project, options), ops, limits)
 
 
+def _manifests_of(project: Project, options: TileopsOptions) -> list[str]:
+    return [path for paths in manifest_files(project, options).values() for path in paths]
+
+
 PACK = Pack(
     name="tileops",
     claims=claims,
@@ -63,4 +68,5 @@ PACK = Pack(
     migrations=collect_migrations(migrations),
     plans=plans,
     speed=Speed(builds_on="torchlib"),
+    schemas=(FileSchema("manifest", lambda project, options: schema_text(), _manifests_of),),
 )

@@ -1,0 +1,64 @@
+"""JSON Schemas of native_functions.yaml and of backends' YAML, from the words of torchgen that the rules check with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from opschema_cli.lint.pack import FileSchema
+from opschema_cli.project import Project
+from opschema_rules.aten.detection import AtenOptions, files_of
+from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS
+from opschema_rules.aten.releases import Torchgens
+from opschema_rules.aten.vocabulary import Vocabulary
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_TEXT = {"type": "string"}
+
+
+def native_schema(words: Vocabulary) -> dict[str, object]:
+    """The schema of a native_functions.yaml."""
+    keys = {"propertyNames": {"pattern": f"^({_any_of(words.supported)})(, *({_any_of(words.supported)}))*$"}}
+    dispatch = {"type": "object", "x-keys": sorted(words.supported), **keys, "additionalProperties": _TEXT}
+    known: dict[str, object] = {"func": {**_TEXT, "title": "the schema of the operator"}, "dispatch": dispatch}
+    return {
+        "$schema": _DIALECT,
+        "title": "native_functions.yaml",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["func"],
+            "additionalProperties": False,
+            "properties": {field: known.get(field, {}) for field in sorted(words.fields)},
+        },
+    }
+
+
+def backend_schema(words: Vocabulary) -> dict[str, object]:
+    """The schema of the YAML of a backend, in any of its dialects."""
+    lists = sorted({name for dialect in DIALECTS.values() for name in dialect.lists})
+    item = {"x-values": "operator"}
+    properties: dict[str, object] = {name: {"type": ["array", "null"], "items": item} for name in lists}
+    properties |= {name: {} for name in BACKEND_KEYS}
+    properties["backend"] = {"type": "string", "enum": sorted(words.dispatch_keys)}
+    properties["cpp_namespace"] = properties["class_name"] = _TEXT
+    return {"$schema": _DIALECT, "title": "the YAML of a backend", "type": "object", "properties": properties}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(words))
+
+
+def _schema(name: str, kind: str, make: Callable[[Vocabulary], Mapping[str, object]]) -> FileSchema:
+    def text(project: Project, options: AtenOptions) -> bytes:
+        torchgen = Torchgens(project, options.installed_torch, options.torch).assumed
+        return msgspec.json.format(msgspec.json.encode(make(torchgen.vocabulary)), indent=2) + b"\n"
+
+    def files(project: Project, options: AtenOptions) -> list[str]:
+        return [file.path for found, file in files_of(project, options) if found == kind]
+
+    return FileSchema(name, text, files)
+
+
+SCHEMAS = (_schema("native-functions", "native", native_schema), _schema("backend", "backend", backend_schema))
