@@ -44,18 +44,8 @@ ROOMS = {
         *("diff", "cache", "git_objects", "gitignore", "revision_workspace", "crash_report", "server"),
     },
     "server": {
-        *(
-            "errors",
-            "file_kinds",
-            "lint",
-            "operators",
-            "project",
-            "reporters",
-            "root",
-            "session",
-            "source",
-            "workspace",
-        ),
+        *("errors", "file_kinds", "lint", "migrate", "operators", "project", "reporters", "root", "schema", "session"),
+        *("source", "workspace"),
     },
     "diff": {"config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
     "verify": {
