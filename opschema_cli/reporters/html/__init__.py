@@ -21,7 +21,7 @@ _FILTERS = """\
 <form id="filters" role="search" aria-label="Findings" hidden>
 <label>Text <input type="search" name="text"></label>
 <label>Severity <select name="severity"><option value="">all</option>{severities}</select></label>
-<label>Pack <select name="pack"><option value="">all</option>{packs}</select></label>
+<label{no_packs}>Pack <select name="pack"><option value="">all</option>{packs}</select></label>
 <label>Rule <select name="rule"><option value="">all</option>{rules}</select></label>
 <label>Path <input type="search" name="path" list="paths"></label>
 <datalist id="paths">{paths}</datalist>
@@ -118,9 +118,11 @@ def _rule_link(report: Report, code: str, name: str) -> str:
 def _filters(report: Report) -> str:
     """The form that the script works with."""
     found = report.diagnostics
+    packs = options(pack_of(report, item.code) for item in found)
     return _FILTERS.format(
+        no_packs="" if packs else " hidden",
         severities=options(item.severity.value for item in found),
-        packs=options(pack_of(report, item.code) for item in found),
+        packs=packs,
         rules=options(f"{item.code} {item.name}" for item in found),
         paths=options(item.place.path for item in found),
     )

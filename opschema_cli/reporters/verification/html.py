@@ -115,7 +115,7 @@ def _op(name: str, cells: Sequence[CellResult], runs: Sequence[Results]) -> OpPa
         name,
         ", ".join(dict.fromkeys(cell.device for cell in cells)),
         Counter(cell.verdict for cell in cells),
-        "-" if share is None else f"{100 * share:.3g}",
+        "-" if share is None else percent(share),
         histogram(cells),
         trend(name, runs),
         worst(cells, _WORST),

@@ -50,8 +50,8 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Trend(msgspec.Struct, frozen=True):
-    """The worst share of the tolerance of one op, run by run; ``limit`` is the height of 100 %, ``lines`` join runs that follow
-    each other.
+    """The worst share of the tolerance of one op, run by run, by its logarithm; ``limit`` is the height of 100 %, ``lines`` join
+    runs that follow each other.
     """
 
     points: Sequence[Point]
@@ -128,9 +128,12 @@ def trend(op: str, runs: Sequence[Results]) -> Trend | None:
     room = _TREND_HEIGHT - 2 * _MARGIN
 
     def height(share: float) -> float:
-        return round(_MARGIN + room * (1 - min(_order(share), highest) / highest), 1)
+        part = math.log2(1 + min(_order(share), highest)) / math.log2(1 + highest)
+        return round(_MARGIN + room * (1 - part), 1)
 
-    points = [Point(_MARGIN + at * _STEP, height(share), f"{_run(runs[at])}: {percent(share)}") for at, share in known]
+    points = [
+        Point(_MARGIN + at * _STEP, height(share), f"{_run(runs[at])}: {percent(share)} %") for at, share in known
+    ]
     width = 2 * _MARGIN + (len(runs) - 1) * _STEP
     lines = list(pairwise(points))
     return Trend(points, lines, height(1.0), percent(known[0][1]), percent(known[-1][1]), width)
@@ -142,5 +145,6 @@ def _run(found: Results) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of the tolerance as people read it."""
-    return f"{100 * share:.3g} %"
+    """A share of the tolerance in per cent, to three digits below 1000."""
+    number = 100 * share
+    return f"{number:.3g}" if number < 1000 or not math.isfinite(number) else f"{number:,.0f}"
