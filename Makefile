@@ -88,6 +88,7 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 
 torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from the installed torch, which takes minutes
 	$(BIN)/python -m benchmarks.torch_shapes
+	$(BIN)/python -m benchmarks.torch_results
 
 torch-releases: $(VENV)/.dev  ## write the tables of torch's releases from the wheels in WHEELS, of which none may be missing
 	$(BIN)/python -m benchmarks.torch_releases $(WHEELS)

@@ -93,12 +93,13 @@ def candidates() -> Iterator[Candidate]:
         if python is not None:
             yield Candidate(operator, python, function)
             continue
-        for signature in dict.fromkeys(_of_schema(schema) for schema in schemas.get(operator, ())):
+        for signature in dict.fromkeys(signature_of_schema(schema) for schema in schemas.get(operator, ())):
             if signature is not None:
                 yield Candidate(operator, signature, function)
 
 
-def _of_schema(schema: torch._C.FunctionSchema) -> str | None:
+def signature_of_schema(schema: torch._C.FunctionSchema) -> str | None:
+    """The signature of an overload; None if the table cannot say its types."""
     text = str(schema)
     if "..." in text or "Tensor" not in text.rpartition(" -> ")[2]:
         return None

@@ -12,6 +12,7 @@ from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresol
 from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
 from opschema_cli.evaluation.tensors import table
 from opschema_cli.evaluation.tensors.dialect import TORCH
+from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.evaluation.tensors.table import TABLE, torch_table
 from tests.evaluation.executing import executor_of, named, outcome_of
 
@@ -181,6 +182,17 @@ def test_a_part_of_the_table_is_what_torch_answers_today() -> None:
         for item in table.operators[name]
     }
     assert {(item.operator, item.signature): tuple(fit) for item, fit, _ in probe(names) if fit is not None} == stored
+
+
+def test_a_part_of_the_results_is_what_torch_answers_today() -> None:
+    pytest.importorskip("torch")
+    from benchmarks.torch_results import FIELDS, is_method, judged, schemas
+
+    known = schemas()
+    sample = ("view", "t_", "reshape")
+    for name in sample:
+        judgement = judged(name, [item for item in known[name] if is_method(item)])
+        assert judgement == {field for field in FIELDS if name in torch_names(field)}, name
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef
@@ -22,13 +23,6 @@ from opschema_cli.source.text import Place
 if TYPE_CHECKING:
     from opschema_rules.torchlib.graph import Graph
     from opschema_rules.torchlib.model import Operator
-
-METADATA = frozenset(
-    {"device", "dtype", "layout", "is_cuda", "is_cpu", "get_device", "itemsize", "element_size"}
-    | {"shape", "ndim", "dim", "size", "numel"}
-    | {"new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"}
-)
-"""Attributes of a tensor that do not depend on its values."""
 
 
 class CustomOp(msgspec.Struct, frozen=True, eq=False):
@@ -75,9 +69,14 @@ def _uses_values(body: Body, place: int) -> bool:
             return True
         for use in scope.uses:
             first, _, rest = use.name.partition(".")
-            if first == name and rest.partition(".")[0] not in METADATA:
+            if first == name and not _is_metadata(rest.partition(".")[0]):
                 return True
     return False
+
+
+def _is_metadata(name: str) -> bool:
+    """Whether an attribute of a tensor does not depend on its values."""
+    return name in torch_names("metadata") or (name.startswith("new_") and name in torch_names("methods"))
 
 
 class CustomOps:

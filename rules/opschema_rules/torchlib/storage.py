@@ -7,35 +7,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from opschema_cli.evaluation.statements import all_statements, bound_by, is_variable, targets
+from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Function, Statement
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.passing import filled, mismatches, pairs
 
-_VIEWS = frozenset(
-    {"view", "view_as", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "narrow", "select"}
-    | {"detach", "diagonal", "unfold", "as_strided", "swapaxes", "swapdims", "movedim", "moveaxis", "unflatten"}
-)
-"""Methods of a tensor that give a view of it, whatever they are given."""
-
 _VIEW_ATTRIBUTES = frozenset({"T", "mT", "data"})
-
-_OF_METADATA = frozenset(
-    {
-        "requires_grad_",
-        "detach_",
-        "share_memory_",
-        "squeeze_",
-        "unsqueeze_",
-        "t_",
-        "transpose_",
-        "swapaxes_",
-        "swapdims_",
-    }
-    | {"as_strided_", "rename_", "align_as_", "retain_grad_", "set_", "resize_", "resize_as_", "pin_memory_"}
-)
-"""In-place methods that write no element."""
 
 Tensors = dict[str, Argument]
 """The arguments that are tensors, by the function's own name for each."""
@@ -117,19 +96,20 @@ def sharing(expr: Expr | None, tensors: Tensors) -> str:
         return element or (sharing(expr.items[0], tensors) if all(map(_is_basic, expr.items[1:])) else "")
     if expr.kind == "call":
         method = expr.items[0].member
-        gives = (method in _VIEWS and not _lacks_arguments(expr)) or writes_itself(method)
+        gives = (method in torch_names("views") and not _lacks_arguments(expr)) or writes_itself(method)
         return sharing(expr.items[0].owner, tensors) if gives else ""
     return ""
 
 
 def gives_itself(method: str) -> bool:
     """Whether a method of a tensor may give the tensor itself, or a view of it."""
-    return method in _VIEWS or writes_itself(method)
+    return method in torch_names("views") or writes_itself(method)
 
 
 def writes_itself(method: str) -> bool:
     """Whether a method of a tensor writes its elements: ``add_``, ``copy_``."""
-    return method.endswith("_") and not method.endswith("__") and method[:1].isalpha() and method not in _OF_METADATA
+    writes = method.endswith("_") and not method.endswith("__") and method[:1].isalpha()
+    return writes and method not in torch_names("unwritten") and method != "rename_"  # of older releases
 
 
 def _element(expr: Expr, tensors: Tensors) -> str:

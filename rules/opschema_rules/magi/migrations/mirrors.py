@@ -10,6 +10,7 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.magi.model import MagiOp
@@ -18,7 +19,6 @@ from opschema_rules.magi.signature import Leaf
 MAX_DEPTH = 20
 """Deepest expression and longest chain of locals that is followed."""
 
-_LIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"})
 _SAME = frozenset({"clone", "neg", "negative", "relu", "sign", "floor", "ceil", "round", "trunc"})
 _SHAPE = frozenset(
     {"exp", "sigmoid", "tanh", "sqrt", "rsqrt", "sin", "cos", "log", "abs", "float", "half", "double", "bfloat16"}
@@ -26,13 +26,6 @@ _SHAPE = frozenset(
 _ACTIVATIONS = frozenset({"relu", "silu", "gelu", "mish", "hardswish"})
 _SCALARS = frozenset({"int", "float", "bool"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "**", "%"})
-_RESHAPES = frozenset(
-    {
-        "resize_", "resize_as_", "t_", "transpose_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "set_", "as_strided_",
-        "swap_",
-    }
-)  # fmt: skip
-"""Methods that change a tensor's shape where it stands."""
 
 
 class Mirror(msgspec.Struct, frozen=True):
@@ -120,7 +113,7 @@ class Mirrors(msgspec.Struct, frozen=True, dict=True):
             if any(item.target.endswith(".data") for item in scope.assigns):
                 return True
             for call in scope.calls:
-                if call.items[0].text.rpartition(".")[2] in _RESHAPES or call.keyword("out") is not None:
+                if call.items[0].text.rpartition(".")[2] in torch_names("reshaping") or call.keyword("out") is not None:
                     return True
         return False
 
@@ -146,7 +139,7 @@ class Mirrors(msgspec.Struct, frozen=True, dict=True):
 
     def _call(self, expr: Expr, depth: int) -> Mirror | None:
         module, _, name = self.op.tree.bodies.external(self.body, expr.callee).rpartition(".")
-        if module == "torch" and name in _LIKE:
+        if module == "torch" and name.endswith("_like") and name in torch_names("functions"):
             return self._like(expr, depth)
         if module == "torch.nn.functional" and name in _ACTIVATIONS and self._plain(expr, "approximate"):
             return _made(self.value(expr.items[1], depth))

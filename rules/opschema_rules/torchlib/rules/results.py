@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from opschema_cli.evaluation.statements import all_statements, own_expressions
+from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
@@ -18,21 +19,17 @@ from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
 
-_MAKERS = frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "empty_strided"})
-_MAKERS_LIKE = frozenset({f"{name}_like" for name in ("empty", "zeros", "ones", "full", "rand", "randn")})
-_NEW = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "new_tensor", "new_empty_strided"})
 _TUPLE, _LIST = re.compile(r"(?:typing\.)?[Tt]uple\["), re.compile(r"(?:typing\.)?[Ll]ist\[")
 _PLAIN = ("int", "float", "bool")
 _NOTHING = ("None", "NoneType")
-_OF_TENSORS = _NEW | {"shape", "dtype", "device", "size", "ndim", "dim", "numel", "stride", "is_cuda", "element_size"}
 
 
 @rule("REG210", "returned-count", needs=(CPP,))
 def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     """A fake or a kernel that returns something other than the schema says.
 
-    Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from `torch.empty` and similar
-    functions, arithmetic with an argument that is a tensor. Fewer or more values than the schema returns raise at best; three
+    Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from a function of torch, or from
+    arithmetic or a method of an argument that is a tensor. Fewer or more values than the schema returns raise at best; three
     instead of two, from a fake or a kernel of a defined operator, crash the process. A list instead of a tuple is fine, and so
     is `None` among several values.
 
@@ -190,7 +187,7 @@ def _several(value: Expr) -> str:
 
 
 def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
-    """Whether a value surely is one tensor: a call of one of torch's makers, or arithmetic with a parameter that is a tensor."""
+    """Whether a value surely is one tensor: by a function of torch, or by arithmetic or a method of a parameter that is one."""
     if value.kind == "binary":
         return any(
             _is_tensor_parameter(operator, function, item)
@@ -198,10 +195,13 @@ def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
             for item in value.items
         )
     holder, _, word = value.callee.rpartition(".")
-    if word in _NEW and any(item.name == holder for item in function.params):
+    if word.startswith("new_") and any(item.name == holder for item in function.params):
+        return word in torch_names("methods")
+    owner = value.items[0].owner if value.kind == "call" else None
+    if owner is not None and word in torch_names("methods") and _is_tensor_parameter(operator, function, owner):
         return True
-    external = operator.tree.bodies.external(function, value.callee) if word in _MAKERS | _MAKERS_LIKE else ""
-    return external == f"torch.{word}"
+    external = operator.tree.bodies.external(function, value.callee) if value.callee else ""
+    return external.startswith("torch.") and external.removeprefix("torch.") in torch_names("functions")
 
 
 def _is_tensor_parameter(operator: Operator, function: Body, value: Expr) -> bool:
@@ -348,9 +348,18 @@ def _is_name(expr: Expr, name: str) -> bool:
 def _used_as_tensors(expr: Expr) -> Iterator[Expr]:
     """The values that one expression uses as tensors."""
     first, _, rest = expr.text.partition(".")
-    if expr.kind == "name" and rest.partition(".")[0] in _OF_TENSORS:
+    if expr.kind == "name" and _is_of_tensors(rest.partition(".")[0]):
         yield Expr("name", expr.start, expr.start + len(first), first)
-    if expr.kind == "attribute" and expr.text in _OF_TENSORS:
+    if expr.kind == "attribute" and _is_of_tensors(expr.text):
         yield expr.items[0]
-    if expr.kind == "call" and expr.items[0].member in _MAKERS_LIKE:
+    if (
+        expr.kind == "call"
+        and expr.items[0].member.endswith("_like")
+        and expr.items[0].member in torch_names("functions")
+    ):
         yield from expr.positional()[:1]
+
+
+def _is_of_tensors(name: str) -> bool:
+    """Whether an attribute is of tensors, and of no number."""
+    return name in torch_names("metadata") or (name.startswith("new_") and name in torch_names("methods"))
