@@ -7,12 +7,13 @@ adds narrows calls, unless an earlier one implies it; one that reads a returned 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from opschema_cli.diff.entries import Condition, Entry, Output, Parameter
 from opschema_cli.diff.model import Audience, Change
+from opschema_cli.diff.size_equalities import Sizes
 from opschema_cli.schema.canonical_rule import canonical_rules
 from opschema_cli.schema.expression import ExpressionSyntaxError, parse_expression
 from opschema_cli.schema.shapes import parse_shape
@@ -44,30 +45,38 @@ def _of_rules(old: Entry, new: Entry) -> Iterator[Change]:
     lost, gained = _without(before, now), _without(now, before)
     if _same_but_for_sizes(old, new, lost, gained):
         return
-    premises = [*before, *_declared(old)]
+    stated, kept = (_Stated([*_rules(side.constraints), *_declared(side)], _fixed(old, new)) for side in (old, new))
+    dropped = [item for item in lost if not kept.implies(item, stated)]
     is_edit, fixed = len(lost) == len(gained), _fixed(old, new)
     for item in gained:
         others = [one for one in lost if is_edit and set(one.names) & fixed == set(item.names) & fixed]
         earlier = others[0] if len(others) == 1 else None
         if earlier is not None:
             lost.remove(earlier)
-        yield _gained(old, new, item, earlier, premises)
+        rivals = [one for one in dropped if set(one.names) & set(item.names) & fixed]
+        yield _gained(old, new, item, earlier, is_implied=stated.implies(item, kept), is_restated=bool(rivals))
     for item in lost:
-        yield _lost(old, new, item, [*now, *_declared(new)])
+        if not kept.implies(item, stated):
+            yield _lost(old, new, item)
 
 
-def _gained(old: Entry, new: Entry, item: _Rule, earlier: _Rule | None, premises: Sequence[_Rule]) -> Change:
+def _gained(
+    old: Entry, new: Entry, item: _Rule, earlier: _Rule | None, *, is_implied: bool, is_restated: bool
+) -> Change:
     place, tail = (earlier.place, f"; it was `{earlier.shown}`") if earlier is not None else (None, "")
-    narrows = not _reads_result(new, item) and _reads_only(old, item) and not _implied(item, premises)
-    hits: tuple[Audience, ...] = ("callers",) if narrows else ()
+    narrows = not _reads_result(new, item) and _reads_only(old, item) and not is_implied
+    hits: tuple[Audience, ...] = ()
+    if narrows:
+        # Where earlier rules of the same arguments were dropped, it is not decidable whether fewer calls are left.
+        hits = ("semantics",) if is_restated else ("callers",)
     if earlier is not None and _reads_result(new, item):
         hits = ("semantics",)
-    words = "calls must now satisfy" if narrows else "the declaration now states"
+    words = "calls must now satisfy" if narrows and not is_restated else "the declaration now states"
     return Change("constraint", old.name, f"{words} `{item.shown}`{tail}", place, item.place, hits)
 
 
-def _lost(old: Entry, new: Entry, item: _Rule, premises: Sequence[_Rule]) -> Change:
-    if _reads_result(old, item) and not _implied(item, premises):
+def _lost(old: Entry, new: Entry, item: _Rule) -> Change:
+    if _reads_result(old, item):
         message = f"the declaration does not state `{item.shown}` any more"
         return Change("constraint", old.name, message, item.place, None, ("semantics",))
     message = f"calls need not satisfy `{item.shown}` any more"
@@ -165,14 +174,28 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 # -- implied conditions ------------------------------------------------------------------------------------------------
 
 
-def _implied(item: _Rule, premises: Sequence[_Rule]) -> bool:
-    """Whether one of the premises implies a condition, as far as that is decidable from their forms."""
-    wanted = _expression(item.text)
-    return any(
-        premise.text == item.text or _implies(given, wanted)
-        for premise in premises
-        if (given := _expression(premise.text)) is not None and wanted is not None
-    )
+class _Stated:
+    """The rules of a side, with the sizes that they equate."""
+
+    def __init__(self, rules: Sequence[_Rule], arguments: Collection[str]) -> None:
+        self.sizes = Sizes((item.text for item in rules), arguments)
+        self._texts = {text for item in rules for text in (item.text, *self.sizes.rewritten(item.text))}
+        self._trees = [tree for tree in map(_expression, self._texts) if tree is not None]
+
+    def implies(self, item: _Rule, other: _Stated) -> bool:
+        """Whether these rules imply one of another side, as far as that is decidable from their forms."""
+        return self._implies(item.text) or all(map(self._implies, other.sizes.defined(item.text)))
+
+    def _implies(self, text: str) -> bool:
+        """Whether the rules imply a condition, or one of those that it joins with ``or``."""
+        tree = _expression(text)
+        if self._holds(text) or all(map(self._holds, self.sizes.rewritten(text))):
+            return True
+        choices = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or) else []
+        return any(self._implies(ast.unparse(choice)) for choice in choices)
+
+    def _holds(self, text: str) -> bool:
+        return text in self._texts or any(_implies(tree, _expression(text)) for tree in self._trees)
 
 
 def _expression(text: str) -> ast.expr | None:
