@@ -116,11 +116,12 @@ def _breaks_callers(old: Entry, new: Entry) -> bool:
 
 def _of_another_full_name(removed: Sequence[Entry], added: Sequence[Entry]) -> list[tuple[Entry, Entry]]:
     """Operators whose names alone are not unique: a name with a file differs if the file moves, or another operator of the short
-    name comes or goes. They correspond if they share a short name that no other has, in their file or in the tree.
+    name comes or goes. They correspond if they share a short name that no other has, in their file, their folder
+    or the tree.
     """
     left, free = [item for item in removed if item.aliases], [item for item in added if item.aliases]
     found: list[tuple[Entry, Entry]] = []
-    for names in (_names_in_file, _short_names):
+    for names in (_names_in_file, _names_in_folder, _short_names):
         before, now = (Counter(name for item in side for name in names(item)) for side in (left, free))
         owners = {name: item for item in free for name in names(item) if now[name] == 1}
         for item in [*left]:
@@ -135,6 +136,10 @@ def _of_another_full_name(removed: Sequence[Entry], added: Sequence[Entry]) -> l
 def _names_in_file(item: Entry) -> set[tuple[str, ...]]:
     path = item.place.path if item.place is not None else ""
     return {(*name, path) for name in _short_names(item)}
+
+
+def _names_in_folder(item: Entry) -> set[tuple[str, ...]]:
+    return {(*name[:-1], name[-1].rpartition("/")[0], "") for name in _names_in_file(item)}
 
 
 def _short_names(item: Entry) -> set[tuple[str, ...]]:

@@ -238,6 +238,9 @@ def test_names_that_include_a_file_may_change() -> None:
     found = compare(old, [kernel("b.py:T:0", "b.py"), kernel("a.py:T:0", "a.py")]).changes
     assert [item.kind for item in found] == ["operator-added"]
     assert compare(old, [kernel("moved.py:T:0", "moved.py")]).changes == ()
+    before = [kernel(f"{folder}/a.py:T:0", f"{folder}/a.py") for folder in ("one", "two")]
+    after = [kernel(f"{folder}/b.py:T:0", f"{folder}/b.py") for folder in ("two", "one")]
+    assert compare(before, after).changes == ()
 
 
 def test_what_is_not_known_is_never_a_change() -> None:
