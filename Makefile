@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda check bench docs torch-table torch-releases lock sbom dist pythons man clean
+.PHONY: help demo test cuda check bench docs site torch-table torch-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 	$(BIN)/python -m opschema_cli.migrate.docs
 	$(BIN)/python -m tests.verify.faults
 
+site: $(VENV)/.demo $(VENV)-tools/.made  ## write the documentation as a site to build/site
+	$(BIN)/python -m website
+	NO_MKDOCS_2_WARNING=1 $(VENV)-tools/bin/mkdocs build --strict --quiet --config-file website/mkdocs.yml
+
 torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from the installed torch, which takes minutes
 	$(BIN)/python -m benchmarks.torch_shapes
 	$(BIN)/python -m benchmarks.torch_results
@@ -129,9 +133,11 @@ man: $(VENV)/.demo $(VENV)-tools/.made  ## write a manual page for each command 
 	$(BIN)/pip install --quiet --disable-pip-version-check click-man
 	$(BIN)/click-man --target build/man opschema
 
-$(VENV)-tools/.made:
+# Made anew when a tool is added here.
+$(VENV)-tools/.made: Makefile
 	$(PYTHON) -m venv $(VENV)-tools
-	$(VENV)-tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5,<1' 'cyclonedx-bom>=7,<8' 'build>=1,<2' 'twine>=7,<8'
+	$(VENV)-tools/bin/pip install --quiet --disable-pip-version-check 'uv>=0.5,<1' 'cyclonedx-bom>=7,<8' 'build>=1,<2' 'twine>=7,<8' \
+		'mkdocs-material>=9.7,<10'
 	@touch $@
 
 clean:  ## remove the virtual environments and caches
