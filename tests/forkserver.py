@@ -30,7 +30,7 @@ import opschema_rules
 
 STREAMS = ("in", "out", "err")
 """The files that are a run's standard streams, in a folder of its own."""
-LEFT_OUT = ("opschema_cli.__main__", "opschema_cli.testing", "opschema_cli.verify.")
+LEFT_OUT = ("opschema_cli.__main__", "opschema_cli.server", "opschema_cli.testing", "opschema_cli.verify.")
 LIBRARIES = ("jsonschema_rs", "multiprocessing.popen_fork", "rich.console", "rich.table", "ruamel.yaml")
 """What is imported when it is first used."""
 

@@ -15,8 +15,9 @@ class Sighting(msgspec.Struct, frozen=True):
     """A kind of declaration that a pack recognises and does not read.
 
     ``singular`` and ``plural`` name it. ``concerns`` selects files by path, ``counts`` gives the declarations in one of them; it
-    sees bytes and must be fast. With ``per_file`` a file counts once, and not at all if a pack reads it. One that is
-    ``only_alone`` is counted only where nothing was linted: elsewhere its declarations say little.
+    sees bytes and must be fast. With ``per_file`` a file counts once. With that, and with ``if_unread``, declarations in a file
+    that a pack reads do not count. One that is ``only_alone`` is counted only where nothing was linted: elsewhere its declarations
+    say little.
     """
 
     singular: str
@@ -24,6 +25,7 @@ class Sighting(msgspec.Struct, frozen=True):
     concerns: Callable[[str], bool]
     counts: Reading[bytes, int]
     per_file: bool = False
+    if_unread: bool = False
     only_alone: bool = False
 
 
@@ -34,7 +36,8 @@ def find_unread(
     for sighting in sightings:
         if nothing or not sighting.only_alone:
             paths = filter(sighting.concerns, project.workspace.files)
-            found = project.scan(sighting.counts, (path for path in paths if not sighting.per_file or path not in read))
+            read_too = not (sighting.per_file or sighting.if_unread)
+            found = project.scan(sighting.counts, (path for path in paths if read_too or path not in read))
             counts = {path: number for path, number in found if number}
             if counts:
                 number = len(counts) if sighting.per_file else sum(counts.values())

@@ -20,7 +20,7 @@ SCHEMAS = "".join(f"- schema: my::{name}(Tensor x, int n) -> Tensor\n" for name 
 ROWS = (
     'lib = torch.library.Library("aten", "IMPL")\nTABLE = (\n    ("abs", abs),\n    ("add.Tensor", ops.add, "x"),\n)\n'
 )
-KERNELS = '@torch.library.impl("aten::abs", "privateuseone")\ndef f(x): return x\n'
+KERNELS = 'registry().impl("aten::abs", f)\n'
 BINDINGS = 'PYBIND11_MODULE(ext, m) {\n  m.def("f", &f);\n  m.def("g", &g, py::arg("x"));\n}\n'
 NATIVE = "- func: f(Tensor x) -> Tensor\n- func: g(Tensor x) -> Tensor\n- func: h(Tensor x) -> Tensor\n"
 

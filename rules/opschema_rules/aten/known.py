@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
@@ -17,6 +18,7 @@ from opschema_rules.aten.detection import AtenOptions, files_of
 from opschema_rules.aten.kernels import Operators, read_operators
 from opschema_rules.aten.model import Reference
 from opschema_rules.aten.native import read_native
+from opschema_rules.aten.native_table import entry_releases
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.torchgen_table import ever_operators
@@ -67,6 +69,14 @@ class AtenOperators(msgspec.Struct, dict=True):
         """Names that an unknown one may have meant."""
         return self.reference.catalogue.candidates(name)
 
+    def schemas(self, name: str) -> list[OperatorSchema]:
+        """The schemas of an operator in the torch that the tree is for, first that of the reference; in all known releases where
+        that is not certain.
+        """
+        operator = self.operator(name)
+        first = [operator.schema] if operator is not None else []
+        return first if self.certain else [*first, *released_schemas(name)]
+
     def operator(self, name: str) -> AtenOperator | None:
         """An operator; None if its schema is not known."""
         found = self._operators.get(name)
@@ -80,6 +90,27 @@ class AtenOperators(msgspec.Struct, dict=True):
     @cached_property
     def _operators(self) -> Operators:
         return read_operators(self.project, self.reference)
+
+
+@lru_cache(maxsize=4096)
+def released_schemas(name: str) -> tuple[OperatorSchema, ...]:
+    """The schemas that known releases have for an operator."""
+    found = dict.fromkeys(_released().get(name, ()))
+    return tuple(schema for text in found if (schema := parse_schema(text).schema) is not None)
+
+
+@lru_cache(maxsize=1)
+def _released() -> dict[str, list[str]]:
+    """The schemas of all known releases, by the name of the operator."""
+    found: dict[str, list[str]] = {}
+    for entry, _ in entry_releases():
+        text = _FUNC.match(entry)
+        if text is not None:
+            found.setdefault(text["name"], []).append(text["schema"].strip())
+    return found
+
+
+_FUNC = re.compile(r"- func:\s*(?P<schema>(?P<name>[\w.]+)\([^\n]*)")
 
 
 def _types(signature: CppSignature | None) -> tuple[str, ...] | None:

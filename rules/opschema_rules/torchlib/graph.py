@@ -19,6 +19,7 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.api_calls import api_calls
+from opschema_rules.torchlib.aten_tables import table_kernels
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.detection import TorchlibOptions, cpp_sources, sources
@@ -135,6 +136,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     events = walker.walk_all()
     tree.api_calls += api_calls(events)
     join.join(events, _cpp(project, options))
+    tree.of_torch += table_kernels(tree, modules)
     others = set(modules) - set(paths)
     callers = sorted({*files_that_call(project, tree.operators, others, paths), *modules_of_kernels(project, others)})
     project.load_python(callers)

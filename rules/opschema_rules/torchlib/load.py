@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
+from opschema_rules.torchlib.aten_tables import files_of
 from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.graph import graph_of
 from opschema_rules.torchlib.model import AtenKernel, Operator, Tree
@@ -22,18 +23,23 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     kernels = list(_aten_kernels(tree))
     loaded.subjects += kernels
     loaded.ops += len({item.name for item in kernels})
+    loaded.files += files_of(tree.of_torch)
     loaded.unresolved += [NotUnderstood(place, reason) for place, reason in tree.unresolved]
     loaded.entries += [entry for operator in operators for entry in _entries(operator)]
     return loaded
 
 
 def _aten_kernels(tree: Tree) -> Iterable[AtenKernel]:
-    """The C++ registrations for operators in torch's own namespaces that the tree does not define."""
+    """The kernels for operators of torch itself that the tree does not define."""
     own = {plain_name(name) for operator in tree.operators for name in operator.names or ()}
     for item in tree.cpp_registrations:
         namespace, _, name = plain_name(item.name).partition("::")
         if namespace == "aten" and plain_name(item.name) not in own:
             yield AtenKernel(tree, name, item.registration)
+    for stray in tree.of_torch:
+        registration = stray.registration
+        if registration.language == "python" and registration.role == "kernel":
+            yield AtenKernel(tree, plain_name(stray.name).removeprefix("aten::"), registration)
 
 
 def _is_of_magi(operator: Operator) -> bool:

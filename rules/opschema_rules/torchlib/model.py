@@ -292,7 +292,7 @@ class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class AtenKernel(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The C++ registrations for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace."""
+    """A kernel for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace."""
 
     tree: Tree
     name: str

@@ -113,11 +113,12 @@ class _Comparison:
         return param.kind == "normal" and param.name in self.named
 
     def _named_between(self) -> Iterator[Mismatch]:
-        found = [item for item in self.takers if self._waits(item)]
+        # Behind as many parameters as there are arguments by place, none of these fills it.
+        found = [item for item in self.takers[: len(self.arguments)] if self._waits(item)]
         if found:
             arguments = tuple(self.named[item.name] for item in found)
             yield Mismatch("by-name", arguments, tuple(found))
-            self.takers = [item for item in self.takers if not self._waits(item)]
+        self.takers = [item for item in self.takers if not self._waits(item)]
 
     def _reordered(self) -> Iterator[Mismatch]:
         pairs = list(zip(self.arguments, self.takers, strict=False))

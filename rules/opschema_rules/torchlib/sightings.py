@@ -40,18 +40,23 @@ def _is_source(path: str) -> bool:
     return is_cpp(path) and not _TEST.search(path)
 
 
+ROWS = Reading("torchlib: rows of aten operators", _rows, int)
+"""The number of rows of a name and a function in a file that makes a library of the namespace ``aten``."""
+
 SIGHTINGS = (
     Sighting(
         "row that names an aten operator",
         "rows that name aten operators",
         _is_module,
-        Reading("torchlib: rows of aten operators", _rows, int),
+        ROWS,
+        if_unread=True,
     ),
     Sighting(
         "kernel of an aten operator",
         "kernels of aten operators",
         _is_module,
         Reading("torchlib: kernels of aten operators", _impls, int),
+        if_unread=True,
     ),
     Sighting(
         "binding of pybind11 or nanobind",

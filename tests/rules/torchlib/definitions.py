@@ -90,7 +90,7 @@ def definitions(collector: CaseCollector) -> None:
     for annotation in ANNOTATIONS:
         collector.add(f"type {annotation}", op(f"x: Tensor, a: {annotation}"))
     for annotation in RETURNS:
-        collector.add(f"returns {annotation}", op("x: Tensor", f" -> {annotation}"))
+        collector.add(f"returns {annotation}", op("x: Tensor", f" -> {annotation}", "raise NotImplementedError"))
     constants = "SIZE = 4\nSCALE = 0.25\nSHAPE = [1]\n\n\n"
     for annotation, default in DEFAULTS:
         collector.add(
@@ -213,7 +213,7 @@ OUT = (
 def schemas(collector: CaseCollector) -> None:
     """Written schemas, mutates_args against them, and the demands of tags."""
     for mutates, schema, parameters in SCHEMAS:
-        text = op(parameters, "", "return x.clone()", mutates=mutates, more=f', schema="{schema}"')
+        text = op(parameters, "", "raise NotImplementedError", mutates=mutates, more=f', schema="{schema}"')
         collector.add(f"schema {schema}", text)
     for schema in DEFINES:
         collector.add(f"define {schema}", f'torch.library.define("NS::f", "{schema}")\n')

@@ -1,4 +1,4 @@
-"""C++ kernels that are registered for operators of torch itself."""
+"""Kernels that are registered for operators of torch itself: their names, and the C++ types of those in C++."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 @rule("REG504", "aten-operator", needs=(CPP,))
 def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
-    """A C++ kernel for an operator that torch does not have.
+    """A kernel for an operator that torch does not have.
 
-    `m.impl` in a block of the namespace `aten` takes any name without an error, as the operator could be defined later. The
-    kernel is never called then. Overloads are part of the name: `add.Tensor` is the operator of `x + y`, `add` is none.
+    `m.impl` in a block of the namespace `aten`, and `impl` of a Python library, take any name without an error, as the operator
+    could be defined later. The kernel is never called then. Overloads are part of the name: `add.Tensor` is the operator of
+    `x + y`, `add` is none. Rows of tables of Python kernels count as registrations; see [REG509](REG509.md).
 
     Operators are those of the tree's own `native_functions.yaml`, or of an installed torch ([PyTorch's
-    schemas](../pytorch-schemas.md)). A name that is close to a known one is an error whichever torch that is. Other names are
-    warnings, unless the tree pins that version of torch.
+    schemas](../pytorch-schemas.md)). A name that lacks its overload, has an unknown one, or is a letter or an underscore off a
+    known one is an error whichever torch that is. Other names are warnings, unless the tree pins that version of torch.
 
     Bad:
 
@@ -55,12 +56,27 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
         return
     near = known.candidates(kernel.name)
     meant = f"; did you mean {listed(near[:3], 'or')}?" if near else ""
+    slip = any(_is_slip(_base(kernel.name), _base(item)) for item in near)
     yield Diagnostic(
         f"{known.origin} has no operator `{kernel.title}`, so that this kernel is never called{meant}",
         kernel.registration.place,
         ops=(kernel.title,),
-        severity=Severity.ERROR if near or known.certain else Severity.WARNING,
+        severity=Severity.ERROR if slip or known.certain else Severity.WARNING,
     )
+
+
+def _base(name: str) -> str:
+    return name.partition(".")[0].strip("_").removesuffix("_out")
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether two names are the same but for one letter, or two that are swapped."""
+    same = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    if same is None:
+        return abs(len(one) - len(other)) <= 1
+    left, right = one[same:], other[same:]
+    swapped = left[1:2] + left[:1] + left[2:]
+    return right in (swapped, left[1:]) or left[1:] in (right, right[1:])
 
 
 @rule("REG505", "aten-kernel-signature", needs=(CPP,))

@@ -102,6 +102,8 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
     if not isinstance(schema, OperatorSchema) or schema.varret or _one(operator, schema) == "doubtful":
         return
+    if _lacks_annotation(operator):  # of what is returned, which REG101 reports
+        return
     schema = replace(schema, returns=tuple(item for item in schema.returns if str(item.type) not in _NOTHING))
     for called, function in _functions(operator):
         for value in _certain_returns(schema, function):
@@ -111,6 +113,12 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
         if called == "the fake" and schema.returns and _gives_nothing(function) and function.function is not None:
             message = f"the fake of `{operator.title}` returns nothing"
             yield _returned(operator, schema, function, message, Expr("other", *function.function.span))
+
+
+def _lacks_annotation(operator: Operator) -> bool:
+    """Whether the schema is inferred from a function that does not say what it returns."""
+    body, explicit = operator.definition.function, operator.definition.explicit
+    return not explicit and body is not None and body.function is not None and body.function.returns is None
 
 
 def _is_empty(value: Expr) -> bool:

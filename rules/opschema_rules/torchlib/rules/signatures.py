@@ -246,30 +246,33 @@ def _compared(
     operator: Operator, function: Body, called: str, skip: int, role: Role = "kernel"
 ) -> Iterator[Diagnostic]:
     schema = operator.definition.schema
-    if not isinstance(schema, OperatorSchema) or schema.vararg or function.function is None or _is_method(function):
+    if not isinstance(schema, OperatorSchema) or schema.vararg or function.function is None or is_method(function):
         return
     found = mismatches(schema, function.params, skip)
     for item in found:
         yield Diagnostic(
-            f"{called} of `{operator.title}` {_words(item)}",
-            _place(function, item),
+            f"{called} of `{operator.title}` {mismatch_words(item)}",
+            mismatch_place(function, item),
             related=declared(operator, item.arguments) or declared(operator, schema.arguments[:1]),
             fix=fix_of(operator, function, item, skip, role) if len(found) == 1 else None,
             ops=(operator.title,),
         )
 
 
-def _is_method(function: Body) -> bool:
+def is_method(function: Body) -> bool:
+    """Whether a function takes an object first."""
     in_class = function.parent is not None and function.parent.cls is not None
     return in_class and function.function is not None and "staticmethod" not in function.function.decorator_names
 
 
-def _place(function: Body, item: Mismatch) -> Place:
+def mismatch_place(function: Body, item: Mismatch) -> Place:
+    """The place of a mismatch: its first parameter, else the name of the function."""
     assert function.function is not None
     return function.at(item.params[0].span if item.params else function.function.span)
 
 
-def _words(item: Mismatch) -> str:
+def mismatch_words(item: Mismatch) -> str:
+    """A mismatch in words, behind the function's."""
     declared_names = quoted(argument.name for argument in item.arguments)
     names = quoted(param.name for param in item.params)
     when = "every call fails" if item.always else "a call that passes more than the defaults fails"

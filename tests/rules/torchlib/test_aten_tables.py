@@ -1,0 +1,96 @@
+"""Python kernels for operators of torch, registered one by one or in tables."""
+
+from __future__ import annotations
+
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
+
+TABLE = """
+import torch
+from kit.ops import *
+from kit.runtime import Registrar
+
+lib = torch.library.Library("aten", "IMPL")
+KERNELS = (
+    ("add.Tensor", add),
+    ("mul.Tensor", mul),
+    ("neg", neg),
+    {rows}
+)
+Registrar(KERNELS, lib=lib).run()
+"""
+OPS = """
+def add(x, y, *, alpha=1):
+    return run("add", x, y, alpha)
+
+def mul(x, y):
+    return run("mul", x, y)
+
+def neg(x):
+    return run("neg", x)
+
+def cumsum(x, dim, out=None, dtype=None):
+    return run("cumsum", x, dim, out, dtype)
+
+def pad(x, size):
+    return run("pad", x, size)
+
+def quantile(x, q, dim=None, keepdim=False, interpolation="linear", out=None):
+    return run("quantile", x, q)
+"""
+
+
+def found(rows: str = "", **files: str) -> list[str]:
+    tree = {
+        "kit/__init__.py": TABLE.format(rows=rows),
+        "kit/ops/__init__.py": "from kit.ops.all import *\n",
+        "kit/ops/all.py": OPS,
+        "kit/runtime.py": "class Registrar:\n    ...\n",
+        **{f"kit/{name}.py": text for name, text in files.items()},
+    }
+    return [f"{item.code} {item.message}" for item in lint_files([PACK], tree).diagnostics]
+
+
+BAD = """
+    ("sub.Tensor", mul),
+    ("abs", mul),
+    ("div", mul),
+    ("abz", neg),
+    ("out_of_nowhere", neg),
+"""
+GOOD = """
+    ("cumsum", cumsum),  # out is never passed
+    ("quantile", quantile),  # interpolation fits by name, though more follows
+    ("no_such_operator", neg, lambda: new_torch()),
+    ("sub.Scalar", torch.ops.kit.sub),
+    (name, mul),
+    *MORE,
+"""
+
+
+def test_each_row_is_a_kernel() -> None:
+    bad = found(BAD)
+    wanted = [
+        "REG509 the kernel of `aten::sub.Tensor` does not take `alpha`, which the schema passes by name",
+        "REG509 the kernel of `aten::abs` requires `y`, which the schema does not pass: every call fails",
+        "has no operator `aten::div`, so that this kernel is never called; did you mean",
+        "has no operator `aten::abz`",
+        "has no operator `aten::out_of_nowhere`, so that this kernel is never called",
+    ]
+    assert len(bad) == len(wanted)
+    assert [text for text in wanted if not any(text in item for item in bad)] == []
+
+
+def test_rows_that_are_right_or_not_known() -> None:
+    other = 'import torch\nlib = torch.library.Library("kit", "DEF")\nROWS = (("abz", f), ("mull", f), ("negg", f))\n'
+    assert found(GOOD, other=other) == []
+
+
+def test_a_loop_that_is_followed_counts_once() -> None:
+    text = TABLE.format(rows="").replace(
+        "Registrar(KERNELS, lib=lib).run()", "for name, f in KERNELS: lib.impl(name, f, 'CPU')"
+    )
+    linted = found(main=text.replace("mul)", "neg)"))
+    assert [item for item in linted if "REG509" in item] == [
+        "REG509 the kernel of `aten::mul.Tensor` does not take `other`, which the schema passes: every call fails"
+    ]
