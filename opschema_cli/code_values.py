@@ -8,7 +8,7 @@ same list of files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -23,6 +23,9 @@ from opschema_cli.source.traced_program import TracedProgram
 
 T = TypeVar("T")
 
+_VALUE = "\0"
+"""Begins the names of things that are no files, in :attr:`Stored.files`."""
+
 SPARE = 64
 """Most values of a group that are kept although this run did not ask for them."""
 
@@ -35,12 +38,22 @@ class Stored(msgspec.Struct, array_like=True):
 
 
 class CodeValues(Generic[T]):
-    """Values of the type ``kind``, which msgspec can encode; ``name`` is unique among all readings."""
+    """Values of the type ``kind``, which msgspec can encode; ``name`` is unique among all readings. ``value_state`` identifies
+    other things that values depend on, by their names: see :meth:`Group.reads_value`.
+    """
 
-    def __init__(self, project: Project, program: Program, name: str, kind: type[T]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        program: Program,
+        name: str,
+        kind: type[T],
+        value_state: Callable[[str], str] = lambda name: "",
+    ) -> None:
         self.project = project
         self.main = program
         self.kind = kind
+        self._value_state = value_state
         self._groups: dict[str, Group[T]] = {}
         self._states: dict[str, str] = {}
         self.shelf: Shelf[Stored] = project.shelf(name, Stored)
@@ -57,6 +70,8 @@ class CodeValues(Generic[T]):
 
     def state(self, path: str) -> str:
         """Identifies all that a file tells who loads it: its content, and what other files write to its classes."""
+        if path not in self._states and path.startswith(_VALUE):
+            self._states[path] = self._value_state(path.removeprefix(_VALUE))
         if path not in self._states:
             outside = self.main.patches.outside_by_file.get(path, "")
             self._states[path] = f"{self.project.workspace.digest(path)}{outside}"
@@ -87,6 +102,10 @@ class Group(Generic[T]):
     def reads(self, paths: Iterable[str]) -> None:
         """Note files of other kinds on which the values depend."""
         self._more.update(dict.fromkeys(paths, True))
+
+    def reads_value(self, name: str) -> None:
+        """Note something else on which the values depend, by its name: a part of a file of another kind."""
+        self._more[f"{_VALUE}{name}"] = True
 
     def get(self, key: str) -> T | None:
         """A stored value; None if there is none."""

@@ -132,3 +132,29 @@ def test_a_file_that_does_not_parse_is_read_by_each_run(tmp_path: Path) -> None:
     _write(tree, m0="from pkg.m1 import X\n\n\ndef result():\n    return X\n", m1="def (\n")
     for _ in range(2):
         assert "m0" in _outcomes(tree, cache)[1], "else nobody reports that m1 does not parse"
+
+
+def test_a_value_is_computed_again_when_a_part_of_another_file_changes(tmp_path: Path) -> None:
+    cache, entries = Cache(tmp_path / "cache.sqlite"), {"a": "1", "b": "2"}
+    _write(tmp_path / "tree", m0="X = 1\n")
+
+    def known() -> str | None:
+        project = Project(Workspace(tmp_path / "tree"), cache, stamp="one")
+        program = Program(project.workspace.files, project.python, ["pkg/m0.py"])
+        values = CodeValues(project, program, "results", str, lambda name: entries.get(name, ""))
+        group = values.group("pkg/m0.py")
+        found = group.get("result")
+        if found is None:
+            group.reads_value("a")
+            group.put("result", entries["a"])
+        project.save_readings()
+        return found
+
+    assert (known(), known()) == (None, "1")
+    entries["b"] = "3"
+    assert known() == "1", "it does not depend on `b`"
+    entries["a"] = "4"
+    assert (known(), known()) == (None, "4")
+    del entries["a"]
+    entries["a"] = "1"
+    assert known() is None

@@ -261,6 +261,9 @@ def contains(machine: Machine, holder: object, item: object) -> bool | Opaque:
             return found if isinstance(found, Opaque) else machine.truth(found)
     if isinstance(holder, range) and isinstance(item, int):
         return item in holder
+    told = asked(machine, "in", (holder, item))
+    if isinstance(told, bool | Opaque):
+        return told
     return _among(machine, machine.iterate(holder), item)
 
 

@@ -104,7 +104,7 @@ class ExecutionDialect(msgspec.Struct, frozen=True):
     * ``value`` gives the value of an external name (``torch.float16``).
     * ``attribute`` gives an attribute of a value that is not an object of the workspace; a method is a ``Native``.
     * ``operator`` computes an operator for values that are not Python's: ``+``, ``+=``, ``unary -``, ``==``, ``<``, ``[]``,
-      ``len``, ``bool``, ``iter`` (its result is a tuple).
+      ``in`` (of the container and the item), ``len``, ``bool``, ``iter`` (its result is a tuple).
     * ``instance`` reports whether a value is an instance of a class of that name.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import msgspec
@@ -14,6 +14,7 @@ from opschema_cli.evaluation.execution.executor import Executor
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.regular_files import content_digest
 from opschema_rules.tileops.calls.dialect import executor
+from opschema_rules.tileops.calls.manifest_value import ManifestValue
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 
@@ -43,8 +44,8 @@ class Code:
         return executor(self._agreements.program, self._load_manifest, dialects)
 
     def _load_manifest(self, call: Call) -> object:
-        self._agreements.reads(file.path for file in self._manifest.files)
-        return _data(self._manifest)
+        agreements, paths = self._agreements, [file.path for file in self._manifest.files]
+        return ManifestValue(_data(self._manifest), agreements.reads_value, lambda: agreements.reads(paths))
 
     def traced(self, op: OpImplementation) -> OpImplementation:
         """The op in the modules that record what is read."""
@@ -80,7 +81,13 @@ def _codes(manifest: Manifest) -> dict[str, Code]:
 
 @cached_on_argument
 def _agreements(manifest: Manifest) -> CodeValues[Agreement]:
-    return CodeValues(manifest.project, manifest.program, "tileops agreements", Agreement)
+    return CodeValues(manifest.project, manifest.program, "tileops agreements", Agreement, _entry_states(manifest))
+
+
+def _entry_states(manifest: Manifest) -> Callable[[str], str]:
+    """A function that identifies what the entry of a name says; empty where there is none."""
+    data = _data(manifest)
+    return lambda name: content_digest(repr(data[name]).encode("utf-8", "surrogatepass")) if name in data else ""
 
 
 @cached_on_argument

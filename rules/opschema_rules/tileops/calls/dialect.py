@@ -11,6 +11,7 @@ from opschema_cli.evaluation.tensors.dialect import TORCH
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
+from opschema_rules.tileops.calls import manifest_value
 
 
 def _own_functions(load_manifest: ExternalFunction) -> Callable[[str], ExternalFunction | None]:
@@ -32,7 +33,12 @@ def _dispatch_kernel(call: Call) -> object:
 
 def executor(program: Program, load_manifest: ExternalFunction, others: Sequence[ExecutionDialect] = ()) -> Executor:
     """An executor for the modules of a program; ``others`` are further dialects."""
-    own = ExecutionDialect(functions=_own_functions(load_manifest), reads_own=True)
+    own = ExecutionDialect(
+        functions=_own_functions(load_manifest),
+        attribute=manifest_value.attribute,
+        operator=manifest_value.operator,
+        reads_own=True,
+    )
     return Executor(TreeEvaluator(Bodies(program, program.package_files)), (TORCH, own, *others))
 
 
