@@ -9,6 +9,7 @@ from opschema_cli.testing import Linted, lint_files
 from opschema_rules.flydsl.examples import HEAD, KERNELS_PATH, example_files
 from opschema_rules.flydsl.pack import PACK
 
+USES_REMOVED = "flyc.TensorAdaptor(1)"
 IN_FUNCTION = "def use(x, y):\n    {}\n"
 
 
@@ -91,11 +92,41 @@ def test_names_of_a_release(version: str, text: str, place: str, message: str) -
         "try:\n    wrap = flyc.TensorAdaptor\nexcept AttributeError:\n    wrap = flyc.from_torch_tensor\n",
         'wrap = flyc.TensorAdaptor if hasattr(flyc, "TensorAdaptor") else flyc.from_torch_tensor\n',
         "if NEW:\n    from flydsl.expr import buffer_ops\n",
+        "from kit import NEW\n\nif NEW:\n    from flydsl.expr import buffer_ops\n",
+        "import flydsl\n\nif flydsl.__version__ < '0.3':\n    from flydsl.expr import buffer_ops\n",
+        "def old():\n    return version('flydsl') < '0.3'\n\nif old():\n    from flydsl.expr import buffer_ops\n",
+        "if False:\n    from flydsl.expr import buffer_ops\n",
+        f"OLD = not hasattr(fx, 'rocdl')\n\ndef use(x, old):\n    if old:\n        {USES_REMOVED}\n\nuse(1, OLD)\n",
+        "try:\n    import flydsl.extension\n    OLD = False\nexcept ImportError:\n    OLD = True\n"
+        f"if OLD:\n    {USES_REMOVED}\n",
+        f"import importlib.metadata as m\nv, _ = m.version('flydsl'), 1\nx = ({USES_REMOVED} if v < '0.3' else 1)\n",
+        f"def use(x):\n    if flydsl_version() > (0, 3):\n        return x\n    return {USES_REMOVED}\n",
+        f"class A:\n    def run(self):\n        if self.old:\n            {USES_REMOVED}\n",
         "import pytest\n\ndef test():\n    with pytest.raises(AttributeError):\n        flyc.TensorAdaptor(1)\n",
     ],
 )
 def test_what_is_there_or_not_known_or_asked_for(text: str) -> None:
     assert found(lint(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"if True:\n    {USES_REMOVED}\n",
+        f"if not False:\n    {USES_REMOVED}\n",
+        f"if __name__ == '__main__':\n    {USES_REMOVED}\n",
+        f"if torch.cuda.is_available():\n    {USES_REMOVED}\n",
+        f"import os\n\nFAST = os.environ.get('FAST') == '1'\nif FAST and len('ab') > 1:\n    {USES_REMOVED}\n",
+        f"def use(x, pad=False):\n    if pad:\n        return {USES_REMOVED}\n\nuse(1, True)\n",
+        f"def use(x):\n    if x.is_cuda:\n        x = x.cpu()\n    else:\n        return {USES_REMOVED}\n",
+        f"def use(xs):\n    for x in xs:\n        if x > 1:\n            continue\n        {USES_REMOVED}\n",
+        f"import argparse\n\nparser = argparse.ArgumentParser()\nargs = parser.parse_args()\nif args.old:\n    {USES_REMOVED}\n",
+        f"x = 1 if torch.cuda.is_available() else {USES_REMOVED}\n",
+        f"def deep(x):\n    return x + 1\n\nN = deep(2)\nM = 1 if N else 2\nif N > M:\n    {USES_REMOVED}\n",
+    ],
+)
+def test_other_conditions_excuse_nothing(text: str) -> None:
+    assert [place for place, _ in found(lint(text))] == ["TensorAdaptor"]
 
 
 def test_a_kernels_own_choice_guards_nothing() -> None:

@@ -46,6 +46,25 @@ def test_an_unread_parameter_and_what_passes_it() -> None:
     assert [(linted.text(item.place), item.message) for item in linted.diagnostics[0].related] == [("n", "passed here")]
 
 
+def test_the_unread_parameters_of_a_function_are_one_finding() -> None:
+    launch = LAUNCH.replace("fill(A, n)", "fill(A, n, 4, 5)")
+    linted = lint(kernel("A[0] = 1", "A: fx.Tensor, n: fx.Int32, m: fx.Int32, k: fx.Int32") + launch, "FLY212")
+    assert told(linted) == [
+        (
+            "n",
+            "`fill` takes `n`, `m` and `k` and does not read them: drop them here and in the calls, or begin their names "
+            "with `_`",
+        )
+    ]
+    assert [(linted.text(item.place), item.message) for item in linted.diagnostics[0].related] == [
+        ("m", "not read either"),
+        ("k", "not read either"),
+        ("n", "passed here"),
+        ("4", "passed here"),
+        ("5", "passed here"),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,8 +8,9 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.python import Condition, PythonFile
+from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl.api_guards import is_guarded
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.model import FlyTree, Wrap
@@ -35,7 +36,8 @@ def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
     `make_buffer_tensor()` accepts since 0.2.0. If the tree contains FlyDSL itself, the names are read from its files;
     otherwise from the releases that the requirements admit: a name that none of them has is an error, one that only the
     newest lacks, which a new installation gets, is a warning. Names in compiled modules are not known. Code guarded by
-    `try`, `hasattr()` or a test of the version is not reported.
+    `try`, `hasattr()`, a test of the version, or a condition whose value is not known, is not reported. Other conditions,
+    such as `if True:`, a flag that callers pass, or `if torch.cuda.is_available():`, excuse nothing.
 
     Bad:
 
@@ -75,6 +77,16 @@ def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
         w = fx.rocdl.make_buffer_tensor(W, max_size=False, num_records_bytes=M * 4)
     ```
 
+    Bad, as the condition does not ask which FlyDSL runs:
+
+    ```python
+    def wrap(x, pad):
+        if pad:
+            x = torch.nn.functional.pad(x, (0, 1))
+            return flyc.TensorAdaptor(x)
+        return flyc.from_torch_tensor(x)
+    ```
+
     Good:
 
     ```python
@@ -95,6 +107,24 @@ def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
         if hasattr(flyc, "TensorAdaptor"):
             return flyc.TensorAdaptor(x)
         return flyc.from_torch_tensor(x)
+    ```
+
+    Good, as the condition is a test of the version:
+
+    ```python
+    import importlib.metadata
+
+    OLD = importlib.metadata.version("flydsl").startswith("0.1.")
+
+
+    def wrap(x):
+        return flyc.TensorAdaptor(x) if OLD else flyc.from_torch_tensor(x)
+
+
+    def wrap_all(xs):
+        if OLD:
+            return [flyc.TensorAdaptor(x) for x in xs]
+        return [flyc.from_torch_tensor(x) for x in xs]
     ```
     """
     lookup = Lookup(tree)
@@ -211,18 +241,7 @@ def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
     if expects_failure(tree.bodies, body, at) or any(word in scope.strings for scope in body.file.body.walk()):
         return True
     for outer in body.outward():
-        if any(_guards(tree, outer, span) for span in outer.scope.guarded if span.start <= at < span.end):
+        if is_guarded(tree, outer, at):
             return True
         at = outer.function.outer.start if outer.function is not None else at
     return False
-
-
-def _guards(tree: FlyTree, body: Body, span: Span) -> bool:
-    """Whether a stretch that may not run may be there for other FlyDSLs: all but a kernel's choice by its own variables."""
-    condition = next((item for item in body.scope.conditions if span in (item.body, item.orelse)), None)
-    return condition is None or tree.around(body) is None or not _is_of_locals(body, condition)
-
-
-def _is_of_locals(body: Body, condition: Condition) -> bool:
-    names = [item.text for item in condition.expr.walk() if item.kind == "name"]
-    return all(body.binder(name.partition(".")[0]) is not None or name.endswith("const_expr") for name in names)

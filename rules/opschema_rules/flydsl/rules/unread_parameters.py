@@ -10,10 +10,13 @@ from opschema_rules.flydsl.arguments import is_read
 from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
+SHOWN_CALLS = 3
+"""Most calls that a finding about one parameter shows."""
+
 
 @rule("FLY212", "unread-parameter", severity="info")
 def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
-    """A parameter of a kernel or launcher that its body never reads.
+    """Parameters of a kernel or launcher that its body never reads. Those of one function are one finding.
 
     Every call evaluates and passes it, the kernel loads it, and a reader expects it to set a bound: a kernel that takes `n`
     and does not compare with it writes out of bounds if `n` is not a multiple of its tile. A `Constexpr` that nothing reads
@@ -58,15 +61,36 @@ def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
         if traced.function.stub or is_meant_to_fail(tree, traced.body):
             continue
         read = [item for item in traced.call_parameters if is_read(traced, item)]
-        for parameter in traced.call_parameters if read else ():
-            if parameter not in read and _counts(traced, parameter) and not _is_common(tree, traced, parameter):
-                yield Diagnostic(
-                    f"`{traced.name}` takes `{parameter.name}` and does not read it: drop it here and in the calls, or "
-                    f"name it `_{parameter.name}`",
-                    traced.body.at(parameter.param.span),
-                    tuple(_passed(traced, parameter)),
-                    ops=(traced.title,),
-                )
+        unread = [item for item in traced.call_parameters if item not in read and _counts(traced, item)]
+        found = [item for item in unread if not _is_common(tree, traced, item)]
+        if read and found:
+            yield Diagnostic(
+                _message(traced, [item.name for item in found]),
+                traced.body.at(found[0].param.span),
+                tuple(_related(traced, found)),
+                ops=(traced.title,),
+            )
+
+
+def _message(traced: Traced, names: list[str]) -> str:
+    if len(names) == 1:
+        return f"`{traced.name}` takes `{names[0]}` and does not read it: drop it here and in the calls, or name it `_{names[0]}`"
+    listed = ", ".join(f"`{name}`" for name in names[:-1])
+    return (
+        f"`{traced.name}` takes {listed} and `{names[-1]}` and does not read them: drop them here and in the calls, or "
+        "begin their names with `_`"
+    )
+
+
+def _related(traced: Traced, unread: list[Parameter]) -> Iterator[Related]:
+    """The further parameters, and what calls pass for each, a few calls at most."""
+    for parameter in unread[1:]:
+        yield Related(traced.body.at(parameter.param.span), "not read either")
+    for call in traced.calls[: SHOWN_CALLS if len(unread) == 1 else 1]:
+        for parameter in unread:
+            value = call.argument(parameter.name)
+            if value is not None:
+                yield Related(call.body.at(value), "passed here")
 
 
 def _counts(traced: Traced, parameter: Parameter) -> bool:
@@ -85,10 +109,3 @@ def _is_common(tree: FlyTree, traced: Traced, parameter: Parameter) -> bool:
             if 2 * len(shared) > len(names) and is_read(other, found):
                 return True
     return False
-
-
-def _passed(traced: Traced, parameter: Parameter) -> Iterator[Related]:
-    for call in traced.calls[:3]:
-        value = call.argument(parameter.name)
-        if value is not None:
-            yield Related(call.body.at(value), "passed here")

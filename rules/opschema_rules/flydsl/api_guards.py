@@ -1,0 +1,141 @@
+"""Whether the condition of an `if` may ask which FlyDSL runs: a test of a version, `hasattr()`, or a value that is not known."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Iterator
+
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
+from opschema_cli.source.python import Condition, Expr
+from opschema_cli.source.text import Span
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.names import ROOT
+
+_ASKS = re.compile(
+    r"version|hasattr|getattr|find_spec|import_module|__import__|signature|vars\b|dir\b|type_checking"
+    r"|legacy|compat|support|\bhas_|_has_|_api\b|release|\bnew_|\bold_",
+    re.IGNORECASE,
+)
+_FUNCTION_ASKS = re.compile(rf"{_ASKS.pattern}|\bexcept\b|\bimport\b", re.IGNORECASE)
+_LEAVES = re.compile(r"\s*(?:return|raise|continue|break|pytest\.skip|sys\.exit)\b")
+_KNOWN = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "pytest", "triton", ROOT}
+"""Packages whose names say nothing about FlyDSL, unless :data:`_ASKS` matches them."""
+_OWN = ("__name__", "__file__", "__doc__", "__debug__")
+
+
+def may_ask(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
+    """Whether an expression may depend on the FlyDSL that is installed; true where this is not known."""
+    return any(
+        part.kind == "other" or (part.kind == "name" and _name_may_ask(tree, body, part.text, hops))
+        for part in expr.walk()
+    )
+
+
+def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether what is written at a place of a body, and not in a function in it, runs only with some FlyDSLs."""
+    guarded = (span for span in body.scope.guarded if span.start <= at < span.end)
+    return (
+        any(_guards(tree, body, span) for span in guarded)
+        or any(
+            may_ask(tree, body, choice.items[0])
+            for choice in body.scope.conditional_expressions
+            if choice.start <= at < choice.end and not choice.items[0].start <= at < choice.items[0].end
+        )
+        or any(
+            item.kind == "if" and item.body.end <= at and _leaves(body, item.body) and may_ask(tree, body, item.expr)
+            for item in body.scope.conditions
+        )
+    )
+
+
+def _guards(tree: FlyTree, body: Body, span: Span) -> bool:
+    """Whether a stretch that may not run may be there for other FlyDSLs: what is tried, or behind such a condition."""
+    condition = condition_of(body, span)
+    return condition is None or is_dead(condition, span) or may_ask(tree, body, condition.expr)
+
+
+def _leaves(body: Body, span: Span) -> bool:
+    return _LEAVES.match(body.file.text(span).rpartition("\n")[2]) is not None
+
+
+def is_dead(condition: Condition, span: Span) -> bool:
+    """Whether a branch never runs, as the condition is a constant."""
+    if condition.expr.kind != "const":
+        return False
+    return bool(condition.expr.value) is (span != condition.body)
+
+
+def condition_of(body: Body, span: Span) -> Condition | None:
+    """The condition of the `if` of which `span` is a branch; None of what is tried, of a loop and of a `case`."""
+    return next((item for item in body.scope.conditions if span in (item.body, item.orelse)), None)
+
+
+def _name_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
+    if dotted in _OWN:
+        return False
+    if hops <= 0 or _ASKS.search(dotted) is not None:
+        return True
+    first = dotted.partition(".")[0]
+    binder = body.binder(first) or tree.bodies.module(body.file)
+    if any(item.name == first for item in binder.params):
+        return _parameter_may_ask(tree, binder, dotted, hops)
+    return _binding_may_ask(tree, binder, dotted, hops)
+
+
+def _parameter_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> bool:
+    """Whether a caller may pass the answer; an attribute of `self` is not followed."""
+    first = dotted.partition(".")[0]
+    if first == binder.this:
+        return True
+    return any(may_ask(tree, caller, value, hops - 1) for caller, value in _passed(tree, binder, first))
+
+
+def _passed(tree: FlyTree, binder: Body, name: str) -> Iterator[tuple[Body, Expr]]:
+    traced = tree.traced_of(binder)
+    if traced is not None:
+        found = [(call.body, call.argument(name)) for call in traced.calls]
+    else:
+        found = [(caller, argument_for(call, binder.params, name)) for caller, call in tree.bodies.calls_of(binder)]
+    yield from ((caller, value) for caller, value in found if value is not None)
+
+
+def _binding_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> bool:
+    """The same of a name that a function binds, or the module."""
+    first = dotted.partition(".")[0]
+    assigns = [item for item in binder.scope.assigns if item.target == first]
+    if not assigns or any(item.name == first for item in binder.scope.imports):
+        return _global_may_ask(tree, binder, dotted, hops)
+    if any(_is_asked_for(tree, binder, item.start, hops - 1) for item in assigns):
+        return True
+    values = [item.value for item in assigns if item.value is not None]
+    values += [item.value for item in binder.scope.unpacks if first in item.targets]
+    return any(may_ask(tree, binder, value, hops - 1) for value in values)
+
+
+def _is_asked_for(tree: FlyTree, body: Body, at: int, hops: int) -> bool:
+    """Whether an assignment is tried, or depends on such a condition."""
+    for span in body.scope.guarded:
+        if span.start <= at < span.end:
+            condition = condition_of(body, span)
+            if condition is None or may_ask(tree, body, condition.expr, hops):
+                return True
+    return False
+
+
+def _global_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
+    found = tree.bodies.resolve(body, dotted)
+    match found:
+        case External(name=name):
+            package = name.partition(".")[0]
+            return not (package in _KNOWN or hasattr(builtins, package)) or package == "importlib"
+        case FunctionRef(file=file, function=function):
+            return _FUNCTION_ASKS.search(file.text(function.outer)) is not None
+        case ValueRef(file=file, assign=assign, owner=None):
+            return _binding_may_ask(tree, tree.bodies.module(file), assign.target, hops - 1)
+        case ClassRef():
+            return False
+    return True
