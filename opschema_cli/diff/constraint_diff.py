@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -108,6 +109,7 @@ def _without(items: Sequence[_Rule], others: Sequence[_Rule]) -> list[_Rule]:
     return [item for item in items if item.text not in known]
 
 
+@lru_cache(maxsize=8192)
 def _names(text: str) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(item.name for item in parse_expression(text).names()))
@@ -192,12 +194,13 @@ class _Stated:
         if self._holds(text) or all(map(self._holds, self.sizes.rewritten(text))):
             return True
         choices = tree.values if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or) else []
-        return any(self._implies(ast.unparse(choice)) for choice in choices)
+        return any(self._implies(_text(choice)) for choice in choices)
 
     def _holds(self, text: str) -> bool:
         return text in self._texts or any(_implies(tree, _expression(text)) for tree in self._trees)
 
 
+@lru_cache(maxsize=8192)
 def _expression(text: str) -> ast.expr | None:
     try:
         return ast.parse(text, mode="eval").body
@@ -205,14 +208,18 @@ def _expression(text: str) -> ast.expr | None:
         return None
 
 
+@lru_cache(maxsize=65536)
+def _text(node: ast.expr) -> str:
+    """The text of a tree that is kept."""
+    return ast.unparse(node)
+
+
 def _implies(given: ast.expr, wanted: ast.expr | None) -> bool:
     """``a`` implies ``a or b``; a bound a wider one, a divisor its divisors, a shape its rank, a choice a wider choice."""
     if isinstance(wanted, ast.BoolOp) and isinstance(wanted.op, ast.Or):
         parts = given.values if isinstance(given, ast.BoolOp) and isinstance(given.op, ast.Or) else [given]
-        texts = {ast.unparse(value) for value in wanted.values}
-        return all(
-            ast.unparse(part) in texts or any(_implies(part, value) for value in wanted.values) for part in parts
-        )
+        texts = {_text(value) for value in wanted.values}
+        return all(_text(part) in texts or any(_implies(part, value) for value in wanted.values) for part in parts)
     if not _is_single(given) or not _is_single(wanted):
         return False
     one, other = (given.left, given.ops[0], given.comparators[0]), (wanted.left, wanted.ops[0], wanted.comparators[0])  # type: ignore[attr-defined, union-attr]
@@ -259,8 +266,8 @@ def _has_rank(given: _Link, wanted: _Link) -> bool:
     """``x.shape == (M, N)`` implies ``x.ndim == 2``."""
     if not isinstance(given[1], ast.Eq) or not isinstance(wanted[1], ast.Eq):
         return False
-    shapes = {ast.unparse(a): len(b.elts) for a, b in _both(given) if isinstance(b, ast.Tuple)}
-    ranks = [(ast.unparse(a), _number(b)) for a, b in _both(wanted)]
+    shapes = {_text(a): len(b.elts) for a, b in _both(given) if isinstance(b, ast.Tuple)}
+    ranks = [(_text(a), _number(b)) for a, b in _both(wanted)]
     return any(
         name.endswith(".ndim") and rank is not None and shapes.get(f"{name.removesuffix('.ndim')}.shape") == rank
         for name, rank in ranks
@@ -271,12 +278,10 @@ def _widens(given: _Link, wanted: _Link) -> bool:
     """``x in (1, 2)`` and ``x == 1`` imply ``x in (1, 2, 3)``."""
     if not isinstance(wanted[1], ast.In) or not isinstance(wanted[2], ast.Tuple):
         return False
-    choices = {ast.unparse(item) for item in wanted[2].elts}
+    choices = {_text(item) for item in wanted[2].elts}
     if isinstance(given[1], ast.In) and isinstance(given[2], ast.Tuple):
-        return _same(given[0], wanted[0]) and {ast.unparse(item) for item in given[2].elts} <= choices
-    return isinstance(given[1], ast.Eq) and any(
-        _same(a, wanted[0]) and ast.unparse(b) in choices for a, b in _both(given)
-    )
+        return _same(given[0], wanted[0]) and {_text(item) for item in given[2].elts} <= choices
+    return isinstance(given[1], ast.Eq) and any(_same(a, wanted[0]) and _text(b) in choices for a, b in _both(given))
 
 
 def _both(item: _Link) -> tuple[tuple[ast.expr, ast.expr], tuple[ast.expr, ast.expr]]:
@@ -284,7 +289,7 @@ def _both(item: _Link) -> tuple[tuple[ast.expr, ast.expr], tuple[ast.expr, ast.e
 
 
 def _same(one: ast.expr, other: ast.expr) -> bool:
-    return ast.unparse(one) == ast.unparse(other)
+    return _text(one) == _text(other)
 
 
 def _number(node: ast.expr) -> int | None:

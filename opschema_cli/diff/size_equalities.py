@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
 
 from opschema_cli.schema.canonical_rule import canonical_rules
 
@@ -19,6 +20,7 @@ class Sizes:
         self._arguments = arguments
         self._same: dict[str, str] = {}
         self._definitions: dict[str, str] = {}
+        self._rewritten: dict[str, tuple[str, ...]] = {}
         for text in rules:
             for part in expanded(text):
                 self._equate(part)
@@ -27,7 +29,9 @@ class Sizes:
         """The conditions of a rule in canonical form, each size as the first one that it is equal to; without those that say
         that a size is itself.
         """
-        return self._replaced(text, self.first)
+        if text not in self._rewritten:
+            self._rewritten[text] = self._replaced(text, self.first)
+        return self._rewritten[text]
 
     def defined(self, text: str) -> tuple[str, ...]:
         """The same with the names of sizes alone replaced, each by the first size of an argument that defines it."""
@@ -79,8 +83,13 @@ def _rank(size: str) -> tuple[bool, bool, bool, str]:
     return not size.isdigit(), " " in size, "." not in size, size
 
 
-def expanded(text: str) -> Iterator[str]:
+@lru_cache(maxsize=8192)
+def expanded(text: str) -> tuple[str, ...]:
     """The conditions of a rule, those of a shape size by size: `x.shape == (M, N)` as `x.ndim == 2` and its sizes."""
+    return tuple(_expanded(text))
+
+
+def _expanded(text: str) -> Iterator[str]:
     for part in canonical_rules(text):
         sides = _equation(_parsed(part))
         shape = next((pair for pair in (sides, sides[::-1]) if isinstance(pair[1], ast.Tuple)), None) if sides else None
@@ -127,6 +136,7 @@ def _equation(node: ast.expr | None) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
+@lru_cache(maxsize=8192)
 def _is_trivial(text: str) -> bool:
     sides = _equation(_parsed(text))
     return sides is not None and ast.unparse(sides[0]) == ast.unparse(sides[1])

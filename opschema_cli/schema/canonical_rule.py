@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from functools import lru_cache
 
 from opschema_cli.schema.expression import ExpressionSyntaxError, parse_expression
 
@@ -14,6 +15,7 @@ _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 _COMMUTATIVE = (ast.Add, ast.Mult)
 
 
+@lru_cache(maxsize=8192)
 def canonical_rules(text: str) -> tuple[str, ...]:
     """The conditions that a rule joins with ``and``, each in its one form; a text that does not parse, without its spaces."""
     try:
