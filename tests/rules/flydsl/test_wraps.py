@@ -237,3 +237,27 @@ def test_marks_against_the_installed_flydsl(tensor: str, mark: str) -> None:
     except (ValueError, RuntimeError):
         codes = ["FLY210"]
     assert lint(f"t = {expr}\n", "FLY210", flydsl.__version__).codes() == codes
+
+
+@pytest.mark.parametrize(
+    ("marks", "found"),
+    [
+        ("y.mark_layout_dynamic(1).mark_layout_dynamic(0)", []),  # which may be anything
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(1).mark_layout_dynamic(0)", ["0"]),
+        (
+            "t = flyc.from_dlpack(x)\n    t.mark_layout_dynamic(0)\n    t.mark_layout_dynamic(leading_dim=OTHER)",
+            ["OTHER"],
+        ),
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(1).mark_layout_dynamic(1, divisibility=8)", []),
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(1).mark_layout_dynamic()", []),
+        ("t = flyc.from_dlpack(x)\n    t.mark_layout_dynamic(1) if y else t.mark_layout_dynamic(0)", []),
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(1)\n    y and t.mark_layout_dynamic(0)", []),
+        ("y(flyc.from_dlpack(x).mark_layout_dynamic(1).mark_layout_dynamic(0))", ["0"]),
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(1)\n    if y:\n        t.mark_layout_dynamic(0)", []),
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(1)\n    t = flyc.from_dlpack(x).mark_layout_dynamic(0)", []),
+        ("t = flyc.from_dlpack(x).mark_layout_dynamic(y).mark_layout_dynamic(0)", []),
+    ],
+)
+def test_a_second_leading_dimension(marks: str, found: list[str]) -> None:
+    linted = lint(f"OTHER = 2\n\n\ndef wrap(x, y):\n    {marks}\n", "FLY210")
+    assert [linted.text(item.place) for item in linted.diagnostics] == found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
@@ -17,6 +19,8 @@ from opschema_rules.flydsl.tensors import Tensors, method_of, names_in, number, 
 _DIMS = ("mark_shape_dynamic", "mark_stride_dynamic")
 _LAYOUT = params("leading_dim", "divisibility")
 _SHAPE = params("dims", "divisibility")
+_STATEMENT = re.compile(r"\s*(?:\w+ *= *|return +)?")
+"""Text before an expression that always runs with its statement."""
 
 
 @rule("FLY208", "static-wrap", severity="info")
@@ -154,7 +158,8 @@ def divisibility(tree: FlyTree) -> Iterator[Diagnostic]:
 
     `mark_shape_dynamic()` and `mark_stride_dynamic()` take powers of two, one for each dimension or one for all.
     `mark_layout_dynamic()` takes the dimension whose stride is 1; this is checked for tensors that are created in the same
-    function with literal sizes. All of them raise where the tensor is wrapped.
+    function with literal sizes. All of them raise where the tensor is wrapped. So does, in FlyDSL 0.4.2, a second
+    `mark_layout_dynamic()` with another leading dimension: the first one made the stride of that dimension dynamic.
 
     Bad:
 
@@ -175,6 +180,27 @@ def divisibility(tree: FlyTree) -> Iterator[Diagnostic]:
     ```python
     a = torch.randn(64, 128)
     t = flyc.from_torch_tensor(a).mark_layout_dynamic(leading_dim=0, divisibility=16)
+    ```
+
+    Bad:
+
+    ```python
+    def wrap(x):
+        t = flyc.from_torch_tensor(x).mark_layout_dynamic(leading_dim=1)
+        t.mark_layout_dynamic(leading_dim=0)
+        return t
+    ```
+
+    Good:
+
+    ```python
+    def wrap(x, by_rows):
+        t = flyc.from_torch_tensor(x)
+        if by_rows:
+            t.mark_layout_dynamic(leading_dim=1)
+        else:
+            t.mark_layout_dynamic(leading_dim=0)
+        return t.mark_shape_dynamic(1, divisibility=8)
     ```
 
     Good:
@@ -208,6 +234,7 @@ def divisibility(tree: FlyTree) -> Iterator[Diagnostic]:
                 yield from _powers(tree, wrap.body, call)
             elif method_of(call) == "mark_layout_dynamic":
                 yield from _leading(tree, wrap, call)
+        yield from _marked_again(tree, wrap, tensors.mark_calls(wrap))
 
 
 def _powers(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
@@ -254,6 +281,37 @@ def _leading(tree: FlyTree, wrap: Wrap, call: Expr) -> Iterator[Diagnostic]:
             f"`mark_layout_dynamic()` raises: the stride of dimension {dim} is {stride}, that of {len(sizes) - 1} is 1"
         )
         yield Diagnostic(message, wrap.body.at(given), related)
+
+
+def _marked_again(tree: FlyTree, wrap: Wrap, calls: Sequence[Expr]) -> Iterator[Diagnostic]:
+    """A second mark by another leading dimension, of those that always run."""
+    found: list[tuple[int, Expr]] = []
+    for call in sorted(calls, key=lambda item: item.end):
+        given = argument_for(call, _LAYOUT, "leading_dim") if method_of(call) == "mark_layout_dynamic" else None
+        dim = number(tree, wrap.body, given) if given is not None else None
+        if given is not None and dim is not None and dim >= 0 and _always_runs(tree, wrap, call):
+            found.append((dim, given))
+    for (first, before), (dim, given) in pairwise(found):
+        if dim != first:
+            message = (
+                f"a tensor has one leading dimension, and this one is marked with {first} before, which made the stride of "
+                f"dimension {dim} dynamic: leave one of the marks out"
+            )
+            yield Diagnostic(message, wrap.body.at(given), (Related(wrap.body.at(before), "marked first"),))
+            return
+
+
+def _always_runs(tree: FlyTree, wrap: Wrap, call: Expr) -> bool:
+    """Whether a tensor that exists is marked so: where it is wrapped, or in a statement of its own under no condition."""
+    body = wrap.body
+    if any(word in ("*", "**") for word in call.keywords) or expects_failure(tree.bodies, body, call.end - 1):
+        return False
+    if call in wrap.marks:
+        return True
+    before = body.file.source.text[: call.start].rpartition("\n")[2]
+    return _STATEMENT.fullmatch(before) is not None and not any(
+        item.start <= call.start < item.end for item in body.scope.guarded
+    )
 
 
 def _product(sizes: Sequence[int | None]) -> int:

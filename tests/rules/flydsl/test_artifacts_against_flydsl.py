@@ -1,0 +1,129 @@
+"""How many artifacts FlyDSL keeps for several sizes and captured values, and that FLY204, FLY208 and FLY210 say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.flydsl.examples import BASE_FILES, HEAD, KERNELS_PATH
+from opschema_rules.flydsl.pack import PACK
+from tests.rules.flydsl.key_oracle import RELEASES
+from tests.rules.flydsl.trace_oracle import errors
+
+LINKER = """\
+#!/bin/sh
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -o) out=$2; shift ;;
+        -*) ;;
+        *) object=$1 ;;
+    esac
+    shift
+done
+cp "$object" "$out"
+"""
+"""Stands in for ROCm's linker, which no machine without ROCm has: the artifact is the object file."""
+
+SIZES = """\
+@flyc.kernel
+def scale(A: fx.Tensor):
+    rows = fx.rocdl.make_buffer_tensor(A, max_size=False)
+
+
+@flyc.jit
+def launch(A: fx.Tensor):
+    scale(A).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+def use():
+    for rows in (128, 256, 512):
+        a = torch.empty(rows, 64)
+        launch({})
+"""
+
+CAPTURES = """\
+def build({}):
+    @flyc.kernel
+    def scale(A: fx.Tensor):
+        pass
+
+    @flyc.jit
+    def launch(A: fx.Tensor):
+        scale(A).launch(grid=(1, 1, 1), block=({}, 1, 1))
+
+    return launch
+
+
+def use():
+    a = torch.empty(64, 64)
+    for value in ({}):
+        launch = build(value)
+        launch(a)
+"""
+
+COUNT = """\
+def run():
+    import os, pathlib, tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["FLYDSL_RUNTIME_ENABLE_CACHE"] = "1"
+        os.environ["FLYDSL_RUNTIME_CACHE_DIR"] = folder
+        use()
+        raise ValueError(len(list(pathlib.Path(folder).rglob("*.pkl"))))
+"""
+
+
+TWICE = """\
+def use():
+    a = torch.empty(4, 1)
+    t = flyc.from_torch_tensor(a).mark_layout_dynamic(leading_dim=1)
+    t.mark_layout_dynamic(leading_dim=0)
+"""
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A program, the artifacts that it leaves or its error, and the rule that reports it."""
+
+    text: str
+    leaves: int | str
+    code: str = ""
+
+    @property
+    def error(self) -> str:
+        """The error that it ends with."""
+        return self.leaves if isinstance(self.leaves, str) else f"ValueError: {self.leaves}"
+
+
+PROGRAMS = {
+    "static sizes": Program(SIZES.format("flyc.from_torch_tensor(a)"), 3, "FLY208"),
+    "a dynamic size": Program(SIZES.format("flyc.from_torch_tensor(a).mark_shape_dynamic(0)"), 1),
+    "a dynamic layout": Program(SIZES.format("flyc.from_torch_tensor(a).mark_layout_dynamic()"), 1),
+    "plain tensors": Program(SIZES.format("a"), 1),
+    "lists": Program(CAPTURES.format("sizes: list", "sizes[0]", "[64], [128]"), 1, "FLY204"),  # the second one is stale
+    "tuples": Program(CAPTURES.format("sizes: tuple", "sizes[0]", "(64,), (128,)"), 2),
+    "two leading dimensions": Program(TWICE, "RuntimeError: Leading dimension must have stride 1", "FLY210"),
+    "numbers": Program(CAPTURES.format("size: int", "size", "64, 128"), 2),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_the_rules_say(name: str) -> None:
+    program = PROGRAMS[name]
+    files = {**BASE_FILES, KERNELS_PATH: HEAD + program.text}
+    assert lint_files([PACK], files, ["FLY204", "FLY208", "FLY210"]).codes() == [program.code] * bool(program.code)
+
+
+@pytest.mark.parametrize("folder", RELEASES)
+def test_flydsl_leaves_as_many_artifacts(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "def from_torch_tensor(" not in (folder / "flydsl/compiler/jit_argument.py").read_text():
+        pytest.skip("a FlyDSL before 0.2.2 has other keys")
+    linker = tmp_path / "llvm" / "bin" / "ld.lld"
+    linker.parent.mkdir(parents=True)
+    linker.write_text(LINKER, encoding="utf-8")
+    linker.chmod(0o755)
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    found = errors(folder, [f"{HEAD}{item.text}\n\n{COUNT}" for item in PROGRAMS.values()])
+    assert dict(zip(PROGRAMS, found, strict=True)) == {name: item.error for name, item in PROGRAMS.items()}
