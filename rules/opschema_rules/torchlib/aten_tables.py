@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import Func, distinct
@@ -18,7 +17,7 @@ from opschema_cli.source.program import Program
 from opschema_cli.source.python import Expr, Import, PythonFile
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Place
-from opschema_rules.torchlib.model import Registration, StrayRegistration, Tree
+from opschema_rules.torchlib.model import Registration, Row, StrayRegistration, Tree
 from opschema_rules.torchlib.sightings import ROWS
 
 _NAME = re.compile(r"(?:aten::)?([A-Za-z_]\w*(?:\.\w+)?)\Z")
@@ -30,21 +29,13 @@ MAX_IMPORTS = 3
 """How far the modules are followed from which a file imports the functions of its rows."""
 
 
-class Row(NamedTuple):
-    """A row: the name of the operator without its namespace, the function, and whether there is more in the row."""
-
-    name: str
-    place: Place
-    function: Expr
-    conditional: bool
-
-
 def table_kernels(tree: Tree, paths: Iterable[str]) -> Iterator[StrayRegistration]:
     """The kernels that tables in some files list, but those that the code is seen to register."""
     tables = dict(_tables(tree.project, paths))
     known = {(item.name, id(item.registration.function)) for item in tree.of_torch}
     for file, rows in tables.items():
         _load(tree.project, tree.bodies.program, file, {row.function.text.partition(".")[0] for row in rows})
+        tree.rows.extend(rows)
         for row in rows:
             function = _function(tree.evaluator, file, row.function.text)
             if (f"aten::{row.name}", id(function)) not in known:
@@ -84,18 +75,19 @@ def _rows(file: PythonFile, table: Expr) -> list[Row]:
     """The rows of a table; none of another expression."""
     if table.kind not in ("tuple", "list"):
         return []
-    found = [row for item in table.items if (row := _row(file, item)) is not None]
+    place = Place(file.path, table.span)
+    found = [row for item in table.items if (row := _row(file, item, place)) is not None]
     return found if len(found) >= FEWEST and len(found) * 2 > len(table.items) else []
 
 
-def _row(file: PythonFile, item: Expr) -> Row | None:
+def _row(file: PythonFile, item: Expr, table: Place) -> Row | None:
     if item.kind not in ("tuple", "list") or len(item.items) < 2:
         return None
     name, function = item.items[:2]
     found = _NAME.match(name.value) if isinstance(name.value, str) else None
     if found is None or function.kind != "name":
         return None
-    return Row(found[1], Place(file.path, name.span), function, len(item.items) > 2)
+    return Row(found[1], Place(file.path, name.span), table, function, len(item.items) > 2)
 
 
 def _load(project: Project, program: Program, file: PythonFile, names: frozenset[str] | set[str]) -> None:

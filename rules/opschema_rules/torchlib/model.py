@@ -72,8 +72,9 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     ``namespaces`` are those that the tree defines operators in. ``unresolved`` are the registrations that cannot be followed,
     and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
-    registrations for operators of PyTorch, ``api_calls`` the calls that register. ``target_of_both`` gives the library that two
-    C++ files are surely part of; empty if there is none. ``runtime_kernels`` are those of ExecuTorch's own runtime.
+    registrations for operators of PyTorch, ``rows`` the tables of such, ``api_calls`` the calls that register. ``target_of_both``
+    gives the library that two C++ files are surely part of; empty if there is none. ``runtime_kernels`` are those of ExecuTorch's
+    own runtime.
     """
 
     project: Project
@@ -87,6 +88,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     cpp_problems: list[CppProblem] = msgspec.field(default_factory=list)
     runtime_kernels: list[CppRegistration] = msgspec.field(default_factory=list)
     of_torch: list[StrayRegistration] = msgspec.field(default_factory=list)
+    rows: list[Row] = msgspec.field(default_factory=list)
     api_calls: list[ApiCall] = msgspec.field(default_factory=list)
     target_of_both: Callable[[str, str], str] = lambda path, other: ""
 
@@ -122,6 +124,18 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     def release_doubt(self) -> str:
         """The reason why the tables of that release are not certain to apply; empty if they are."""
         return self.release.doubt
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A row of a table of kernels: the operator of torch that it names, the places of the name and of the table, and whether there
+    is more in the row than a function, which may be a condition.
+    """
+
+    name: str
+    place: Place
+    table: Place
+    function: Expr
+    conditional: bool = False
 
 
 class ApiCall(msgspec.Struct, frozen=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.model import AtenKernel
+from opschema_rules.torchlib.model import AtenKernel, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
 from opschema_rules.torchlib.rules.signatures import is_method, mismatch_place, mismatch_words
 
@@ -111,3 +111,75 @@ def _common(schemas: Sequence[OperatorSchema], function: Body, skip: int) -> lis
 def _key(item: Mismatch) -> tuple[object, ...]:
     names = tuple(argument.name for argument in item.arguments)
     return item.kind, names, tuple(param.name for param in item.params), item.always
+
+
+@rule("REG510", "aten-row-twice")
+def aten_row_twice(tree: Tree) -> Iterator[Diagnostic]:
+    """A table of kernels for operators of torch that lists an operator twice.
+
+    A library of Python refuses a second kernel for the same operator and dispatch key (`RuntimeError: This is not allowed since
+    there's already a kernel registered from python`), so that registering the table stops there, or the row has no effect.
+    Rows with more than two items are left out, as they may have conditions. See [REG509](REG509.md) for what a table is.
+
+    Bad:
+
+    ```python kit/__init__.py
+    import torch
+
+    from kit.ops import add, mul, neg
+
+    lib = torch.library.Library("aten", "IMPL")
+    KERNELS = (
+        ("add.Tensor", add),
+        ("mul.Tensor", mul),
+        ("neg", neg),
+        ("add.Tensor", mul),
+    )
+    for name, function in KERNELS:
+        lib.impl(name, function, "CUDA")
+    ```
+
+    ```python kit/ops.py
+    def add(x, y, *, alpha=1):
+        return run("add", x, y, alpha)
+
+
+    def mul(x, y, *, alpha=1):
+        return run("mul", x, y)
+
+
+    def neg(x):
+        return run("neg", x)
+    ```
+
+    Good (the second has a condition):
+
+    ```python kit/__init__.py
+    import torch
+
+    from kit.ops import abs, add, add_new, neg
+
+    lib = torch.library.Library("aten", "IMPL")
+    register(
+        (
+            ("abs", abs),
+            ("neg", neg),
+            ("add.Tensor", add, lambda: not is_new()),
+            ("add.Tensor", add_new, lambda: is_new()),
+        ),
+        lib,
+    )
+    ```
+    """
+    first: dict[tuple[Place, str], Place] = {}
+    for item in tree.rows:
+        if item.conditional:
+            continue
+        before = first.setdefault((item.table, item.name), item.place)
+        if before is not item.place:
+            yield Diagnostic(
+                f"`aten::{item.name}` is listed twice in this table; torch refuses the second kernel",
+                item.place,
+                related=(Related(before, "it is listed first here"),),
+                ops=(f"aten::{item.name}",),
+            )
