@@ -48,7 +48,7 @@ def test_the_page_of_seeded_faults_is_current() -> None:
 
 
 def test_links_of_the_documents_lead_to_files() -> None:
-    for document in (ROOT / "README.md", *ROOT.glob("docs/*.md")):
+    for document in (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
