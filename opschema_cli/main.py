@@ -79,7 +79,7 @@ def _keep_verbose(context: click.Context, param: click.Parameter, value: bool) -
 def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:
     if not value or context.resilient_parsing:
         return
-    lines = [f"opschema {__version__}"]
+    lines = [f"opschema, version {__version__}"]
     if context.meta["opschema.verbose"]:
         # Not at the top: it imports what most runs do without.
         from opschema_cli.versions import versions

@@ -18,7 +18,7 @@ from opschema_cli.lint.installed import installed_packs
 
 def versions() -> Iterator[str]:
     """Versions of opschema, of Python, of the platform, of dependencies and of packs, a line each."""
-    yield f"opschema {__version__}"
+    yield f"opschema, version {__version__}"
     yield f"Python {platform.python_version()} ({platform.python_implementation()}, {_shown(sys.executable)})"
     yield f"platform: {platform.platform()}"
     yield f"encodings: file system {sys.getfilesystemencoding()}, standard output {sys.stdout.encoding}"

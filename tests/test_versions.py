@@ -31,10 +31,10 @@ PACK = Pack("ours", "ours", lambda project, options: True, lambda project, optio
 
 def test_the_version_alone_and_with_what_it_runs_with(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["--version"]) == 0
-    assert capsys.readouterr().out == f"opschema {__version__}\n"
+    assert capsys.readouterr().out == f"opschema, version {__version__}\n"
     assert main.run(["--version", "--verbose"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"opschema {__version__}"
+    assert lines[0] == f"opschema, version {__version__}"
     assert any(re.match(r"libcst: \d", line) for line in lines)
     assert {"pack tileops: built in", "pack torchlib: built in"} <= set(lines)
 
@@ -56,7 +56,7 @@ def test_a_failure_of_the_program_leaves_a_report(
     command = click.Command("lint", callback=fails)
     monkeypatch.setattr(main._Lazy, "get_command", lambda *_: command)
     report = failed(tmp_path, monkeypatch, "lint")
-    assert f"opschema {__version__}" in report
+    assert f"opschema, version {__version__}" in report
     assert re.search(r"ValueError\n(?:  .+\n)*  .*test_versions\.py:\d+ in fails\nKeyError", report)
     assert SECRET not in report
     assert "is in " + str(tmp_path) in capsys.readouterr().err

@@ -450,6 +450,7 @@ def test_rules_lists_them_in_three_formats(opschema: Opschema, tilekit: Path) ->
         "pack": "opschema",
         "severity": "error",
         "fix": "",
+        "stage": "stable",
         "summary": YAML_SYNTAX.summary,
     } in listed
     assert (
