@@ -143,9 +143,14 @@ class Parsers:
             del self._workers[1:]
         return found
 
+    @property
+    def _is_spent(self) -> bool:
+        """Whether the run has spent its time on slow texts."""
+        return self._spent >= parsing.RUN_SECONDS
+
     def _refuse(self) -> list[Parsed]:
         """The texts that no worker has begun, once the run has spent its time on slow ones."""
-        if self._spent < parsing.RUN_SECONDS:
+        if not self._is_spent:
             return []
         refused = [Parsed(task.key, b"", refused=True) for task in self._queue]
         self._queue.clear()
@@ -175,6 +180,8 @@ class Parsers:
         return [found or Parsed(task.key, b"")]
 
     def _hand_out(self) -> None:
+        if self._is_spent:  # what is left is refused
+            return
         taking = [worker for worker in self._workers if worker.takes_texts]
         while self._queue and taking:
             worker = min(taking, key=lambda item: item.in_flight)

@@ -78,8 +78,8 @@ import sys
 from opschema_cli.main import main
 from opschema_cli.source.python_workers import Parsers
 made = Parsers.__init__
-def spawning(self, jobs):
-    made(self, jobs)
+def spawning(self, *given, **named):
+    made(self, *given, **named)
     self._context = multiprocessing.get_context("spawn")
 Parsers.__init__ = spawning
 if __name__ == "__main__":
