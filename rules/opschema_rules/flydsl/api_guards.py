@@ -21,9 +21,11 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _FUNCTION_ASKS = re.compile(rf"{_ASKS.pattern}|\bexcept\b|\bimport\b", re.IGNORECASE)
+_VERSION = re.compile(r"version|hasattr", re.IGNORECASE)
 _LEAVES = re.compile(r"\s*(?:return|raise|continue|break|pytest\.skip|sys\.exit)\b")
 _KNOWN = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "pytest", "triton", ROOT}
 """Packages whose names say nothing about FlyDSL, unless :data:`_ASKS` matches them."""
+_OTHERS = _KNOWN - {ROOT, "importlib"}
 _OWN = ("__name__", "__file__", "__doc__", "__debug__")
 
 
@@ -46,7 +48,10 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
             if choice.start <= at < choice.end and not choice.items[0].start <= at < choice.items[0].end
         )
         or any(
-            item.kind == "if" and item.body.end <= at and _leaves(body, item.body) and may_ask(tree, body, item.expr)
+            item.kind == "if"
+            and item.body.end <= at
+            and _leaves(body, item.body)
+            and _names_version(tree, body, item.expr)
             for item in body.scope.conditions
         )
     )
@@ -60,6 +65,16 @@ def _guards(tree: FlyTree, body: Body, span: Span) -> bool:
 
 def _leaves(body: Body, span: Span) -> bool:
     return _LEAVES.match(body.file.text(span).rpartition("\n")[2]) is not None
+
+
+def _names_version(tree: FlyTree, body: Body, expr: Expr) -> bool:
+    """Whether a condition, or a value that it reads, surely asks for the version; that a package is missing is no version."""
+    if _VERSION.search(body.file.text(expr)) is not None:
+        return True
+    names = [part.text.partition(".")[0] for part in expr.walk() if part.kind == "name"]
+    binders = [(name, body.binder(name) or tree.bodies.module(body.file)) for name in names]
+    values = [(item, value) for name, item in binders for value in item.values(name) or ()]
+    return any(_VERSION.search(item.file.text(value)) is not None for item, value in values)
 
 
 def is_dead(condition: Condition, span: Span) -> bool:
@@ -107,6 +122,9 @@ def _binding_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> boo
     """The same of a name that a function binds, or the module."""
     first = dotted.partition(".")[0]
     assigns = [item for item in binder.scope.assigns if item.target == first]
+    imports = [item.module.partition(".")[0] for item in binder.scope.imports if item.name == first and not item.level]
+    if imports and _OTHERS.issuperset(imports):
+        return False
     if not assigns or any(item.name == first for item in binder.scope.imports):
         return _global_may_ask(tree, binder, dotted, hops)
     if any(_is_asked_for(tree, binder, item.start, hops - 1) for item in assigns):
