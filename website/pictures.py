@@ -36,9 +36,12 @@ _DARK = TerminalTheme(
 )
 THEMES = {"light": _LIGHT, "dark": _DARK}
 
+_CELL = 12.2
+"""The width of a character in rich's pictures."""
+
 # As rich's own, without the fonts, which a browser would fetch from another host, and without the buttons of a window.
 _FORMAT = """\
-<svg class="rich-terminal" viewBox="0 0 {terminal_width} {terminal_height}" xmlns="http://www.w3.org/2000/svg">
+<svg class="rich-terminal" viewBox="0 0 WIDE HIGH" xmlns="http://www.w3.org/2000/svg">
     <style>
     .{unique_id}-matrix {{
         font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
@@ -51,8 +54,8 @@ _FORMAT = """\
     <defs>
     {lines}
     </defs>
-    <rect width="{terminal_width}" height="{terminal_height}" rx="8" fill="BACKGROUND"/>
-    <g transform="translate(9, 9)">
+    <rect width="WIDE" height="HIGH" rx="8" fill="BACKGROUND"/>
+    <g transform="translate(12, 9)">
     {backgrounds}
     <g class="{unique_id}-matrix">
     {matrix}
@@ -69,4 +72,7 @@ def picture(command: str, output: str, theme: str) -> str:
     console.print(Text.from_ansi(output.rstrip("\n")), highlight=False)
     colors = THEMES[theme]
     svg = console.export_svg(theme=colors, code_format=_FORMAT.replace("BACKGROUND", colors.background_color.hex))
-    return re.sub(r"[ \t]+\n", "\n", svg)
+    last = max(float(y) for y in re.findall(r'<text [^>]* y="([\d.]+)"', svg))
+    # The size that rich computes is that of a window with a title; this one ends behind the last line.
+    sized = svg.replace("WIDE", f"{WIDTH * _CELL + 24:.0f}").replace("HIGH", f"{last + 26:.0f}")
+    return re.sub(r"[ \t]+\n", "\n", sized)

@@ -68,6 +68,9 @@ def test_a_picture_shows_the_output_in_its_colours_and_needs_no_other_host() -> 
         assert "$ opschema lint" in text
         assert "error SIG203 ctor-default" in text
         assert THEMES[theme].ansi_colors[1].hex in svg
+        width, height = map(int, re.findall(r"viewBox=\"0 0 (\d+) (\d+)\"", svg)[0])
+        assert (width, height) > (1220, 50), "two lines of 100 columns have room"
+        assert f'<rect width="{width}" height="{height}"' in svg
         assert set(re.findall(r"https?://[^\"]+", svg)) == {"http://www.w3.org/2000/svg"}
     assert shown["light"] != shown["dark"]
 
