@@ -15,14 +15,13 @@ import click
 import msgspec
 
 from opschema_cli.cache import decoded
-from opschema_cli.commands.diff_doubts import doubt_of
+from opschema_cli.commands.diff_comparison import comparison
 from opschema_cli.commands.diff_refusals import refusals, with_refusals
 from opschema_cli.commands.diff_report import Found, Sides, allowance_findings, problems_of, report_of, stale_lock
 from opschema_cli.commands.diff_sides import TableSide, read_ahead, read_lock_file, read_revision, read_tree, sources_of
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.diff.allowed import without_allowed
-from opschema_cli.diff.compare import compare
 from opschema_cli.diff.entries import Entry
 from opschema_cli.diff.lock import LOCK_NAME, render_lock
 from opschema_cli.diff.model import Level
@@ -158,7 +157,7 @@ def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOpt
     if not old.entries and not new.entries and not problems:
         raise OpschemaError(f"nothing to compare in {session.root}: opschema reads no operator on either side")
     before, now = _public(session, old), _public(session, new)
-    result = compare(before, now, doubt_of(new))
+    result = comparison(session, old, new, before, now)
     changed = with_refusals(result.changes, refusals(session, old, new), before)
     level = _level(session, options)
     breaks = [item.breaks(level) for item in changed]

@@ -97,6 +97,22 @@ def test_the_tree_is_compared_with_the_main_branch(
     assert opschema("diff").out.split("(1 op")[0] == done.out.split("(1 op")[0]  # from the cache
 
 
+def test_what_is_cached_follows_the_tree_and_the_configuration(root: Path, opschema: Here) -> None:
+    def kinds() -> list[str]:
+        return [code for code, _ in found(opschema("diff", "--output-format", "json", "HEAD"))]
+
+    assert kinds() == kinds() == []
+    (root / "kit/ops.py").write_text(NEW)
+    assert kinds() == kinds() == ["required"]
+    (root / "kit/ops.py").unlink()
+    assert kinds() == ["operator-removed"]
+    (root / "kit/left.py").write_text('NAME = "kit::scale"\n')  # it may be made there
+    assert kinds() == kinds() == []
+    (root / "opschema.toml").write_text('[diff]\nprivate = ["kit/"]\n')
+    (root / "kit/left.py").unlink()
+    assert kinds() == []
+
+
 def test_two_revisions_a_folder_and_levels(root: Path, opschema: Here, tmp_path: Path) -> None:
     commit(root, {"kit/ops.py": NEW})
     commit(root, {"kit/ops.py": NEW.replace("factor", "by"), "kit/more.py": OLD.replace("scale", "shift")})
