@@ -292,8 +292,13 @@ def test_a_direction_that_is_not_how_the_tensor_is_added() -> None:
     assert fixed(files, "PTO103") == signed("IN, IN, OUT")
 
 
-def test_each_wrong_direction_is_a_finding() -> None:
-    assert len(found(program(signed("OUT, OUT, IN")), "PTO103")) == 3
+def test_all_wrong_directions_of_a_kernel_are_one_finding() -> None:
+    files = program(signed("OUT, OUT, IN"))
+    assert found(files, "PTO103") == [
+        "D.OUT: 3 tensors of kernel 0 have other directions here than in the orchestration, so that they are dumped at the wrong"
+        " time: declared `OUT`, added as `IN`: 0, 1; declared `IN`, added as `OUT`: 2"
+    ]
+    assert fixed(files, "PTO103") == signed("IN, IN, OUT")
 
 
 @pytest.mark.parametrize("direction", ["IN", "OUT", "INOUT"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Fix, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.lint.runner import MAX_RELATED
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import Claim, Reading, misplaced, readings, width
@@ -26,9 +28,9 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
 
     Which tensor an entry is for depends on the runtime; see `signature-short`, which alone reports a list that leaves
     tensors out. An entry is reported if it is wrong for all tasks of the kernel, on every path through the branches before
-    them; see `first-call-wins` for tasks that differ. Of the kernels of one task, those with the longest list are checked
-    entry by entry; a shorter list may also name, in order, only the tensors that its kernel uses, and is reported if it is
-    neither that nor a prefix of the task's list.
+    them; see `first-call-wins` for tasks that differ. All wrong entries of a kernel are one finding. Of the kernels of one
+    task, those with the longest list are checked entry by entry; a shorter list may also name, in order, only the tensors
+    that its kernel uses, and is reported if it is neither that nor a prefix of the task's list.
 
     Bad:
 
@@ -90,21 +92,54 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
     """
+    wrong: dict[int, list[_Wrong]] = {}
     for claims in _by_entry(program).values():
         claim = claims[0][0]
-        met = [(reading, slot) for _, reading, slot in claims]
-        if any(_accepts(item, reading, slot) for item, reading, slot in claims):
-            continue
-        kinds = list(dict.fromkeys(WORDS[slot.kind] for _, slot in met))
-        yield Diagnostic(
-            f"tensor {claim.slot} of {claim.kernel.title} is `{claim.entry.direction.value}` here, and the orchestration "
-            f"adds it as `{'` and `'.join(kinds)}`: it is dumped at the wrong time",
-            claim.kernel.at(claim.entry.expr),
-            _added(met),
-            _redirected(program, claim, kinds),
-            (claim.kernel.title,),
-        )
+        if not any(_accepts(item, reading, slot) for item, reading, slot in claims):
+            found = _Wrong(claim, [(reading, slot) for _, reading, slot in claims])
+            wrong.setdefault(id(claim.kernel), []).append(found)
+    for items in wrong.values():
+        yield _misdirected(program, items)
     yield from _parts(program)
+
+
+class _Wrong(NamedTuple):
+    """An entry that is wrong for the tensors that it is for."""
+
+    claim: Claim
+    met: list[tuple[Reading, Slot]]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The directions in which the orchestration adds them."""
+        return list(dict.fromkeys(WORDS[slot.kind] for _, slot in self.met))
+
+    @property
+    def added(self) -> str:
+        """The same in words."""
+        return "` and `".join(self.kinds)
+
+
+def _misdirected(program: Program, items: Sequence[_Wrong]) -> Diagnostic:
+    """One finding for all entries of a kernel that are wrong."""
+    claim, kernel = items[0].claim, items[0].claim.kernel
+    if len(items) == 1:
+        message = (
+            f"tensor {claim.slot} of {kernel.title} is `{claim.entry.direction.value}` here, and the orchestration "
+            f"adds it as `{items[0].added}`: it is dumped at the wrong time"
+        )
+    else:
+        slots: dict[str, list[str]] = {}
+        for item in items:
+            pair = f"declared `{item.claim.entry.direction.value}`, added as `{item.added}`"
+            slots.setdefault(pair, []).append(f"{item.claim.slot}")
+        pairs = [f"{pair}: {', '.join(found)}" for pair, found in slots.items()]
+        message = (
+            f"{len(items)} tensors of {kernel.title} have other directions here than in the orchestration, so that they are "
+            f"dumped at the wrong time: {'; '.join(pairs)}"
+        )
+    related = tuple(dict.fromkeys(place for item in items for place in _added(item.met)))[:MAX_RELATED]
+    return Diagnostic(message, kernel.at(claim.entry.expr), related, _redirected(program, items), (kernel.title,))
 
 
 def _added(met: Sequence[tuple[Reading, Slot]]) -> tuple[Related, ...]:
@@ -181,12 +216,22 @@ def _accepts(claim: Claim, reading: Reading, slot: Slot) -> bool:
     return fits(claim.entry.direction, slot) or (_names_shared(reading) and slot.kind in ("inout", "out"))
 
 
-def _redirected(program: Program, claim: Claim, kinds: Sequence[str]) -> Fix | None:
-    enum, _, _ = claim.entry.expr.text.rpartition(".")
-    if len(kinds) != 1 or not enum or not claim.entry.written:
+def _redirected(program: Program, items: Sequence[_Wrong]) -> Fix | None:
+    """The right directions of those whose is certain."""
+    edits: list[Edit] = []
+    for claim, kinds in ((item.claim, item.kinds) for item in items):
+        enum, _, _ = claim.entry.expr.text.rpartition(".")
+        if len(kinds) == 1 and enum and claim.entry.written:
+            edits.append(Edit(claim.entry.expr.span, f"{enum}.{Direction(kinds[0]).value}"))
+    if not edits:
         return None
-    right = f"{enum}.{Direction(kinds[0]).value}"
-    return fix_of(program.file, f"declare `{right}`", [Edit(claim.entry.expr.span, right)])
+    rights = list(dict.fromkeys(edit.replacement for edit in edits))
+    title = (
+        f"declare `{rights[0]}`"
+        if len(rights) == 1
+        else f"declare {len(edits)} directions as the orchestration has them"
+    )
+    return fix_of(program.file, title, edits)
 
 
 @rule("PTO111", "first-call-wins", severity="warning", needs=(CPP,))
