@@ -205,7 +205,7 @@ class OpschemaServer(LanguageServer):
         return from_fs_path(str(full)) or ""
 
     def converter(self, rooted: RootedLint) -> Converter:
-        """What converts the findings of a workspace."""
+        """The converter of the findings of a workspace."""
         warm = rooted.warm
         assert warm is not None  # it was linted
         codes = {item.code for item in rooted.outcome.diagnostics} if rooted.outcome is not None else set()

@@ -15,7 +15,7 @@ Schema: TypeAlias = "Mapping[str, Any]"
 
 
 def completions(schema: Schema, cursor: Cursor, operators: Iterable[str]) -> list[types.CompletionItem]:
-    """What may be typed at a cursor: keys of the mapping, or values that are known."""
+    """Completions at a cursor: keys of the mapping, or values that are known."""
     found = list(_at(schema, cursor.path))
     if cursor.kind == "key":
         keys = {name: part for node in found for name, part in _keys(schema, node)}

@@ -25,7 +25,7 @@ class Document(msgspec.Struct, frozen=True):
 def changed(
     document: Document, version: int, changes: Sequence[types.TextDocumentContentChangeEvent], encoding: Encoding
 ) -> Document:
-    """A document after changes, each of which is one of the text that the one before left."""
+    """A document after a series of changes, each applied to the result of the one before."""
     text = document.text
     for change in changes:
         if isinstance(change, types.TextDocumentContentChangePartial):

@@ -74,7 +74,7 @@ def _worst(report: Report) -> str:
 
 
 def _facts(report: Report) -> Iterator[str]:
-    """What was read, fixed, hidden and not understood, a sentence each."""
+    """Sentences on the files read, the findings fixed and hidden, and the places not understood."""
     summary = report.summary
     yield f"{count(summary.ops, 'op')}, {count(summary.files, 'file')} read."
     numbers = (

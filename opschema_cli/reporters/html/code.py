@@ -64,7 +64,7 @@ def _marked(shown: str, marks: Sequence[Mark]) -> str:
 
 
 def _note(mark: Mark) -> str:
-    """What stands at a place, and where it ends if that is another line; empty if neither is known."""
+    """The text at a place, and where it ends if that is another line; empty if neither is known."""
     until = f"to line {mark.until}" if mark.until > mark.line else ""
     said = ": ".join(filter(None, (until, mark.label)))
     kind = "primary" if mark.sign == "^" else "other"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -69,13 +69,15 @@ class AtenOperators(msgspec.Struct, dict=True):
         """Names that an unknown one may have meant."""
         return self.reference.catalogue.candidates(name)
 
-    def schemas(self, name: str) -> list[OperatorSchema]:
+    def schemas(self, name: str) -> Iterator[OperatorSchema]:
         """The schemas of an operator in the torch that the tree is for, first that of the reference; in all known releases where
-        that is not certain.
+        that is not certain. Those of the releases are read when they are asked for.
         """
         operator = self.operator(name)
-        first = [operator.schema] if operator is not None else []
-        return first if self.certain else [*first, *released_schemas(name)]
+        if operator is not None:
+            yield operator.schema
+        if not self.certain:
+            yield from released_schemas(name)
 
     def operator(self, name: str) -> AtenOperator | None:
         """An operator; None if its schema is not known."""

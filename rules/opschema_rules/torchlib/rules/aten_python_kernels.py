@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -81,31 +81,27 @@ def aten_python_kernel(kernel: AtenKernel) -> Iterator[Diagnostic]:
     if not isinstance(function, Body) or function.function is None or is_method(function):
         return
     known = kernel.tree.aten
-    schemas = [item for item in known.schemas(kernel.name) if not item.vararg]
+    schemas = (item for item in known.schemas(kernel.name) if not item.vararg)
     found = _common(schemas, function, filled(kernel.registration))
     operator = known.operator(kernel.name) if found else None
+    registered = Related(kernel.registration.place, f"it is registered for `{kernel.title}` here")
     for item in found:
         yield Diagnostic(
             f"the kernel of `{kernel.title}` {mismatch_words(item)}",
             mismatch_place(function, item),
-            related=tuple(
-                filter(
-                    None,
-                    [
-                        operator.related if operator is not None else None,
-                        Related(kernel.registration.place, f"it is registered for `{kernel.title}` here"),
-                    ],
-                )
-            ),
+            related=(*([operator.related] if operator is not None else []), registered),
             ops=(kernel.title,),
         )
 
 
-def _common(schemas: Sequence[OperatorSchema], function: Body, skip: int) -> list[Mismatch]:
+def _common(schemas: Iterator[OperatorSchema], function: Body, skip: int) -> list[Mismatch]:
     """The differences from the first schema that are differences from all of them."""
-    found = [mismatches(schema, function.params, skip) for schema in schemas]
-    others = [{_key(item) for item in items} for items in found[1:]]
-    return [item for item in (found[0] if found else ()) if all(_key(item) in keys for keys in others)]
+    first = next(schemas, None)
+    found = mismatches(first, function.params, skip) if first is not None else []
+    while found and (schema := next(schemas, None)) is not None:
+        keys = {_key(item) for item in mismatches(schema, function.params, skip)}
+        found = [item for item in found if _key(item) in keys]
+    return found
 
 
 def _key(item: Mismatch) -> tuple[object, ...]:
