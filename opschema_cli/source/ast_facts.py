@@ -70,6 +70,10 @@ def expression_of(text: str, node: ast.expr) -> Expr:
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
+_NAME, _CONSTANT, _ATTRIBUTE = ast.Name, ast.Constant, ast.Attribute
+_WITH_BRACKETS = frozenset({ast.Tuple, ast.GeneratorExp})
+"""Kinds of nodes whose own brackets CPython counts as a part of them, and libcst does not."""
+
 
 class _Reader:
     """Turns one tree into statements and expressions."""
@@ -79,6 +83,8 @@ class _Reader:
         self.text = places.text
         self.span = places.span
         self.bounds = places.bounds
+        self.starts = places.starts
+        self.wide = places.wide
         self.syntax = Syntax()
         self.deep: list[tuple[Expr, ast.expr]] = []
 
@@ -144,9 +150,11 @@ class _Reader:
     def param(self, node: ast.arg, kind: ParamKind, default: ast.expr | None) -> Param:
         start, end = self.word(node.arg, self.places.start(node))
         full_end = end
-        for child in (node.annotation, default):
-            full_end = full_end if child is None else self.places.closing(full_end, child)
-        annotation, value = [self.expr(item) if item is not None else None for item in (node.annotation, default)]
+        annotation = value = None
+        if node.annotation is not None:
+            full_end, annotation = self.places.closing(full_end, node.annotation), self.expr(node.annotation)
+        if default is not None:
+            full_end, value = self.places.closing(full_end, default), self.expr(default)
         return Param(node.arg, kind, start, end, full_end, annotation, value)
 
     def expression(self, node: ast.Expr) -> Statement:
@@ -244,37 +252,42 @@ class _Reader:
 
     def expr(self, node: ast.expr, depth: int = 0) -> Expr:
         kind = type(node)
-        if kind is ast.Name:
+        line, last, starts, wide = node.lineno, node.end_lineno, self.starts, self.wide
+        if wide and (line in wide or last in wide):
             start, end = self.bounds(node)
-            if not self.text.startswith(node.id, start):  # type: ignore[attr-defined]
+        else:  # the same, without a call: most of the time of a parse is spent here
+            start, end = starts[line] + node.col_offset, starts[last] + node.end_col_offset  # type: ignore[index, operator]
+        if kind is _NAME:
+            name: str = node.id  # type: ignore[attr-defined]
+            if not self.text.startswith(name, start):
                 raise NotTakenError
-            return Expr("name", start, end, node.id)  # type: ignore[attr-defined]
-        if kind is ast.Constant:
-            return self.constant(node)  # type: ignore[arg-type]
-        if kind is ast.Attribute and (dotted := _dotted(node)):
-            return self.dotted(node, dotted)  # type: ignore[arg-type]
-        if depth >= MAX_EXPR_DEPTH:
-            made = Expr("other", *self.span(node))
-            self.deep.append((made, node))
-            return made
+            return Expr("name", start, end, name)
+        if kind is _CONSTANT:
+            return self.constant(node, start, end)  # type: ignore[arg-type]
+        if kind is _ATTRIBUTE and (dotted := _dotted(node)):  # type: ignore[arg-type]
+            return self.dotted(node, dotted, start, end)  # type: ignore[arg-type]
         build = _EXPRESSIONS.get(kind)
         if build is None:
             raise NotTakenError
-        found: Expr = build(self, node, self.span(node), depth + 1)
+        if kind in _WITH_BRACKETS:
+            start, end = self.span(node)
+        if depth >= MAX_EXPR_DEPTH:
+            made = Expr("other", start, end)
+            self.deep.append((made, node))
+            return made
+        found: Expr = build(self, node, start, end, depth + 1)
         return found
 
     def exprs(self, nodes: Iterable[ast.expr], depth: int) -> tuple[Expr, ...]:
         return tuple([self.expr(node, depth) for node in nodes])
 
-    def constant(self, node: ast.Constant) -> Expr:
-        start, end = self.bounds(node)
+    def constant(self, node: ast.Constant, start: int, end: int) -> Expr:
         constant = _constant(node)
         if constant is NOT_CONSTANT:
             return Expr("literal", start, end, self.text[start:end])
         return Expr("const", start, end, "", constant)
 
-    def dotted(self, node: ast.Attribute, dotted: str) -> Expr:
-        start, end = self.bounds(node)
+    def dotted(self, node: ast.Attribute, dotted: str, start: int, end: int) -> Expr:
         made = Expr("name", start, end, dotted)
         if not self.text.startswith(dotted, start):
             self.check_words(node)
@@ -290,18 +303,21 @@ class _Reader:
         if isinstance(node, ast.Name):
             self.word(node.id, self.places.start(node))
 
-    def call(self, node: ast.Call, span: Span, depth: int) -> Expr:
-        arguments = _arguments(node)
-        items = (self.expr(node.func, depth), *[self.expr(value, depth) for _, value in arguments])
-        return Expr("call", *span, "", None, items, tuple([word for word, _ in arguments]))
+    def call(self, node: ast.Call, start: int, end: int, depth: int) -> Expr:
+        items = [self.expr(node.func, depth)]
+        words: list[str] = []
+        for word, value in _arguments(node):
+            items.append(self.expr(value, depth))
+            words.append(word)
+        return Expr("call", start, end, "", None, tuple(items), tuple(words))
 
-    def sequence(self, node: ast.Tuple | ast.List | ast.Set, span: Span, depth: int) -> Expr:
+    def sequence(self, node: ast.Tuple | ast.List | ast.Set, start: int, end: int, depth: int) -> Expr:
         kind: ExprKind = "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else "set"
-        return Expr(kind, *span, "", None, self.exprs(node.elts, depth))
+        return Expr(kind, start, end, "", None, self.exprs(node.elts, depth))
 
-    def dict_(self, node: ast.Dict, span: Span, depth: int) -> Expr:
+    def dict_(self, node: ast.Dict, start: int, end: int, depth: int) -> Expr:
         items: list[Expr] = []
-        before = span.start + 1
+        before = start + 1
         for key, value in zip(node.keys, node.values, strict=True):
             if key is not None:
                 items.append(self.expr(key, depth))
@@ -309,55 +325,57 @@ class _Reader:
                 items.append(Expr("absent", *self.places.unpacked(before, value), "**"))
             items.append(self.expr(value, depth))
             before = self.places.outer(value).end
-        return Expr("dict", *span, "", None, tuple(items))
+        return Expr("dict", start, end, "", None, tuple(items))
 
-    def starred(self, node: ast.Starred, span: Span, depth: int) -> Expr:
-        return Expr("starred", *span, "", None, (self.expr(node.value, depth),))
+    def starred(self, node: ast.Starred, start: int, end: int, depth: int) -> Expr:
+        return Expr("starred", start, end, "", None, (self.expr(node.value, depth),))
 
-    def unary(self, node: ast.UnaryOp, span: Span, depth: int) -> Expr:
-        return Expr("unary", *span, _OPERATORS[type(node.op)], None, (self.expr(node.operand, depth),))
+    def unary(self, node: ast.UnaryOp, start: int, end: int, depth: int) -> Expr:
+        return Expr("unary", start, end, _OPERATORS[type(node.op)], None, (self.expr(node.operand, depth),))
 
-    def binary(self, node: ast.BinOp, span: Span, depth: int) -> Expr:
-        return Expr("binary", *span, _OPERATORS[type(node.op)], None, self.exprs((node.left, node.right), depth))
+    def binary(self, node: ast.BinOp, start: int, end: int, depth: int) -> Expr:
+        return Expr("binary", start, end, _OPERATORS[type(node.op)], None, self.exprs((node.left, node.right), depth))
 
-    def attribute(self, node: ast.Attribute, span: Span, depth: int) -> Expr:
-        self.word(node.attr, span.end - len(node.attr))
-        return Expr("attribute", *span, node.attr, None, (self.expr(node.value, depth),))
+    def attribute(self, node: ast.Attribute, start: int, end: int, depth: int) -> Expr:
+        self.word(node.attr, end - len(node.attr))
+        return Expr("attribute", start, end, node.attr, None, (self.expr(node.value, depth),))
 
-    def boolean(self, node: ast.BoolOp, span: Span, depth: int) -> Expr:
+    def boolean(self, node: ast.BoolOp, start: int, end: int, depth: int) -> Expr:
         operator = "and" if isinstance(node.op, ast.And) else "or"
         operands = list(node.values)
         while isinstance(operands[0], ast.BoolOp) and type(operands[0].op) is type(node.op):
             operands[:1] = operands[0].values
-        return Expr("boolop", *span, operator, None, flattened(operator, self.exprs(operands, depth)))
+        return Expr("boolop", start, end, operator, None, flattened(operator, self.exprs(operands, depth)))
 
-    def compare(self, node: ast.Compare, span: Span, depth: int) -> Expr:
+    def compare(self, node: ast.Compare, start: int, end: int, depth: int) -> Expr:
         operators = " ".join([_COMPARISONS[type(item)] for item in node.ops])
-        return Expr("compare", *span, operators, None, self.exprs((node.left, *node.comparators), depth))
+        return Expr("compare", start, end, operators, None, self.exprs((node.left, *node.comparators), depth))
 
-    def subscript(self, node: ast.Subscript, span: Span, depth: int) -> Expr:
+    def subscript(self, node: ast.Subscript, start: int, end: int, depth: int) -> Expr:
         index = node.slice
         several = isinstance(index, ast.Tuple) and index.elts and not self.places.bracketed(index)
         elements = self.exprs(index.elts if several and isinstance(index, ast.Tuple) else [index], depth)
         if several and len(elements) == 1 and elements[0].kind != "starred":
             elements = (Expr("tuple", elements[0].start, elements[0].end, "", None, elements),)
-        return Expr("subscript", *span, "", None, (self.expr(node.value, depth), *elements))
+        return Expr("subscript", start, end, "", None, (self.expr(node.value, depth), *elements))
 
-    def slice(self, node: ast.Slice, span: Span, depth: int) -> Expr:
+    def slice(self, node: ast.Slice, start: int, end: int, depth: int) -> Expr:
         parts = [self.expr(item, depth) if item is not None else None for item in (node.lower, node.upper, node.step)]
-        return slice_of(span.start, parts)
+        return slice_of(start, parts)
 
-    def if_expression(self, node: ast.IfExp, span: Span, depth: int) -> Expr:
-        return Expr("ifexp", *span, "", None, self.exprs((node.test, node.body, node.orelse), depth))
+    def if_expression(self, node: ast.IfExp, start: int, end: int, depth: int) -> Expr:
+        return Expr("ifexp", start, end, "", None, self.exprs((node.test, node.body, node.orelse), depth))
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, span: Span, depth: int) -> Expr:
+    def comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, start: int, end: int, depth: int
+    ) -> Expr:
         return Expr(
-            _COMPREHENSIONS[type(node)], *span, "", None, (self.expr(node.elt, depth), *self.clauses(node, depth))
+            _COMPREHENSIONS[type(node)], start, end, "", None, (self.expr(node.elt, depth), *self.clauses(node, depth))
         )
 
-    def dict_comprehension(self, node: ast.DictComp, span: Span, depth: int) -> Expr:
+    def dict_comprehension(self, node: ast.DictComp, start: int, end: int, depth: int) -> Expr:
         items = (*self.exprs((node.key, node.value), depth), *self.clauses(node, depth))
-        return Expr("dictcomp", *span, "", None, items)
+        return Expr("dictcomp", start, end, "", None, items)
 
     def clauses(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, depth: int) -> list[Expr]:
         return [
@@ -365,26 +383,26 @@ class _Reader:
             for item in node.generators
         ]
 
-    def lambda_(self, node: ast.Lambda, span: Span, depth: int) -> Expr:
+    def lambda_(self, node: ast.Lambda, start: int, end: int, depth: int) -> Expr:
         params = tuple([self.param(*item) for item in _params(node.args)])
         names = [Expr("name", item.start, item.end, item.name) for item in params]
-        made = Expr("lambda", *span, "", None, (*names, self.expr(node.body, depth)))
+        made = Expr("lambda", start, end, "", None, (*names, self.expr(node.body, depth)))
         self.syntax.params[id(made)] = params
         return made
 
-    def walrus(self, node: ast.NamedExpr, span: Span, depth: int) -> Expr:
-        return Expr("walrus", *span, "", None, self.exprs((node.target, node.value), depth))
+    def walrus(self, node: ast.NamedExpr, start: int, end: int, depth: int) -> Expr:
+        return Expr("walrus", start, end, "", None, self.exprs((node.target, node.value), depth))
 
-    def await_(self, node: ast.Await | ast.YieldFrom, span: Span, depth: int) -> Expr:
+    def await_(self, node: ast.Await | ast.YieldFrom, start: int, end: int, depth: int) -> Expr:
         kind: ExprKind = "await" if isinstance(node, ast.Await) else "yield-from"
-        return Expr(kind, *span, "", None, (self.expr(node.value, depth),))
+        return Expr(kind, start, end, "", None, (self.expr(node.value, depth),))
 
-    def yield_(self, node: ast.Yield, span: Span, depth: int) -> Expr:
-        return Expr("yield", *span, "", None, self.exprs([node.value] if node.value is not None else [], depth))
+    def yield_(self, node: ast.Yield, start: int, end: int, depth: int) -> Expr:
+        return Expr("yield", start, end, "", None, self.exprs([node.value] if node.value is not None else [], depth))
 
-    def formatted(self, node: ast.JoinedStr, span: Span, depth: int) -> Expr:
-        parts = [self.part(item, span, depth) for item in node.values]
-        return Expr("fstring", *span, "", None, tuple(parts))
+    def formatted(self, node: ast.JoinedStr, start: int, end: int, depth: int) -> Expr:
+        parts = [self.part(item, Span(start, end), depth) for item in node.values]
+        return Expr("fstring", start, end, "", None, tuple(parts))
 
     def part(self, node: ast.expr, span: Span, depth: int) -> Expr:
         if isinstance(node, ast.Constant):
@@ -392,7 +410,7 @@ class _Reader:
         if not isinstance(node, ast.FormattedValue):
             raise NotTakenError
         value = self.expr(node.value, depth)
-        spec = [self.formatted(node.format_spec, span, depth)] if isinstance(node.format_spec, ast.JoinedStr) else []
+        spec = [self.formatted(node.format_spec, *span, depth)] if isinstance(node.format_spec, ast.JoinedStr) else []
         conversion = chr(node.conversion) if node.conversion > 0 else ""
         return Expr("field", value.start, value.end, conversion, None, (value, *spec))
 
@@ -496,24 +514,28 @@ def _params(args: ast.arguments) -> Iterator[tuple[ast.arg, ParamKind, ast.expr 
 
 def _arguments(node: ast.Call) -> list[tuple[str, ast.expr]]:
     """Arguments of a call, in the order of the text: empty, ``*``, ``**`` or the keyword, and the value."""
-    plain = [("*", item.value) if isinstance(item, ast.Starred) else ("", item) for item in node.args]
+    plain = [("*", item.value) if type(item) is ast.Starred else ("", item) for item in node.args]
+    if not node.keywords:
+        return plain
     named = [("**" if item.arg is None else item.arg, item.value) for item in node.keywords]
-    if named and any(word for word, _ in plain):
+    if any(word for word, _ in plain):
         return sorted([*plain, *named], key=lambda item: (item[1].lineno, item[1].col_offset))
     return plain + named
 
 
-def _dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if isinstance(node, ast.Name):
-        parts.append(node.id)
-    elif isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
-        parts.append(str(node.value))
+def _dotted(node: ast.Attribute) -> str:
+    """The dotted name that an attribute is; empty if it is one of another value."""
+    value = node.value
+    if type(value) is _NAME:
+        return f"{value.id}.{node.attr}"
+    parts = [node.attr]
+    while type(value) is _ATTRIBUTE:
+        parts.append(value.attr)
+        value = value.value
+    if isinstance(value, ast.Name):
+        parts.append(value.id)
+    elif isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, bool)):
+        parts.append(str(value.value))
     else:
         return ""
     return ".".join(reversed(parts))

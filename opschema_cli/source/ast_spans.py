@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import TypeAlias
 
 from opschema_cli.source.text import Span
@@ -15,9 +18,17 @@ from opschema_cli.source.text import Span
 Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias | ast.excepthandler"
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _TO_CODE = re.compile(r"(?:\s|\\[\r\n]|#[^\r\n]*)*")
 _MARKS = re.compile(r"#[^\r\n]*|[(),]|\*\*")
 _BEFORE_NAME = re.compile(r"(?:async(?:\s|\\[\r\n])+)?(?:def|class)(?:\s|\\[\r\n])+")
+
+
+def _line_ends(text: str) -> Iterable[int]:
+    """The places behind all newlines of a text."""
+    if "\r" in text:
+        return [match.end() for match in _NEWLINE.finditer(text)]
+    return accumulate([len(line) + 1 for line in text.split("\n")[:-1]])
 
 
 class Places:
@@ -25,23 +36,23 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Lines count from 1; a place may be one line behind the last.
-        self._starts = [0, 0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
-        lines = range(1, len(self._starts) - 1) if not text.isascii() else ()
-        self._wide = frozenset(line for line in lines if not self._line(line).isascii())
+        # The starts of lines, which count from 1; a place may be one line behind the last.
+        self.starts = [0, 0, *_line_ends(text), len(text)]
+        # The lines on which bytes are not characters.
+        self.wide = frozenset([bisect_right(self.starts, match.start(), 1) - 1 for match in _NOT_ASCII.finditer(text)])
 
     def _line(self, line: int) -> str:
-        return self.text[self._starts[line] : self._starts[line + 1]]
+        return self.text[self.starts[line] : self.starts[line + 1]]
 
     def _offset(self, line: int, column: int) -> int:
         """The character at a byte of a line."""
-        if line in self._wide:
+        if line in self.wide:
             column = len(self._line(line).encode()[:column].decode(errors="ignore"))
-        return self._starts[line] + column
+        return self.starts[line] + column
 
     def bounds(self, node: Placed) -> tuple[int, int]:
         """The span of a node, as CPython places it."""
-        starts, wide = self._starts, self._wide
+        starts, wide = self.starts, self.wide
         if wide and (node.lineno in wide or node.end_lineno in wide):
             return self.start(node), self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[arg-type]
         return starts[node.lineno] + node.col_offset, starts[node.end_lineno] + node.end_col_offset  # type: ignore[index, operator]
@@ -49,7 +60,7 @@ class Places:
     def start(self, node: Placed) -> int:
         """The start of a node, for CPython."""
         line = node.lineno
-        return self._offset(line, node.col_offset) if line in self._wide else self._starts[line] + node.col_offset
+        return self._offset(line, node.col_offset) if line in self.wide else self.starts[line] + node.col_offset
 
     def end(self, node: Placed) -> int:
         """The end of a node, for CPython."""
@@ -86,7 +97,7 @@ class Places:
 
     def bracketed(self, node: ast.Tuple) -> bool:
         """Whether a tuple has brackets of its own: ``(a, b)``, not ``(a), b``."""
-        start, end = self.outer(node)
+        start, end = self.bounds(node)
         if self.text[start] != "(":
             return False
         if not node.elts:
@@ -112,7 +123,9 @@ class Places:
 
     def closing(self, before: int, value: ast.expr) -> int:
         """The end of an expression, with its brackets; the text before it ends at ``before``."""
-        start, end = self.outer(value)
+        start, end = self.bounds(value)
+        if self.text.find("(", before, start) < 0:
+            return end
         for _ in range(self._brackets(before, start)):
             end = self.text.index(")", self.after_space(end)) + 1
         return end

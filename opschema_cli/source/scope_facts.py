@@ -254,22 +254,32 @@ class _Scopes:
             self.visit(expr, parts)
 
     def visit(self, expr: Expr, parts: Parts) -> None:
-        while expr.kind in ("attribute", "other"):  # a loop, since chains of calls may be long
-            if expr.kind == "attribute":
+        kind = expr.kind
+        while kind in ("attribute", "other"):  # a loop, since chains of calls may be long
+            if kind == "attribute":
                 parts.uses.append(Use(f"?.{expr.text}", expr.start, expr.end))
                 expr = expr.items[0]
             elif id(expr) in self.syntax.below:
                 expr = self.syntax.below[id(expr)]
             else:
                 return
-        kind = expr.kind
+            kind = expr.kind
         if kind == "name":
             parts.uses.append(Use(expr.text, expr.start, expr.end))
-        elif kind in _EXPRESSIONS:
-            _EXPRESSIONS[kind](self, expr, parts)
+            return
+        read = _EXPRESSIONS.get(kind)
+        if read is not None:
+            read(self, expr, parts)
         else:
-            for item in expr.items:
-                self.visit(item, parts)
+            self.inner(expr.items, parts)
+
+    def inner(self, exprs: Iterable[Expr], parts: Parts) -> None:
+        """The same of several; most are names."""
+        for expr in exprs:
+            if expr.kind == "name":
+                parts.uses.append(Use(expr.text, expr.start, expr.end))
+            else:
+                self.visit(expr, parts)
 
     def const(self, expr: Expr, parts: Parts) -> None:
         value = expr.value
@@ -281,8 +291,7 @@ class _Scopes:
 
     def call(self, expr: Expr, parts: Parts) -> None:
         parts.calls.append(self.expanded(expr))
-        for item in expr.items:
-            self.visit(item, parts)
+        self.inner(expr.items, parts)
 
     def if_expression(self, expr: Expr, parts: Parts) -> None:
         self.guard += 1
