@@ -7,6 +7,7 @@ from collections import Counter
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.python import PythonFile
 
 _CHANGES = re.compile(
@@ -22,6 +23,7 @@ class Changes(msgspec.Struct, frozen=True):
     by_items: Counter[str]
 
 
+@cached_on_argument
 def changes_in(file: PythonFile) -> Changes:
     """The changes that the text of a file shows, in whichever function."""
     methods: set[str] = set()

@@ -52,7 +52,6 @@ class TreeEvaluator(Evaluator):
         self.dialects = tuple(dialects)
         self._turns = Turns(self)
         self._members: dict[ClassKey, tuple[EnumMember, ...]] = {}
-        self._changes: dict[str, Changes] = {}
 
     def anew(self, bodies: Bodies) -> Evaluator:
         """An evaluator of other bodies with the same dialects."""
@@ -121,9 +120,7 @@ class TreeEvaluator(Evaluator):
         return elements(self, frame, value)
 
     def changes(self, file: PythonFile) -> Changes:
-        if file.path not in self._changes:
-            self._changes[file.path] = changes_in(file)
-        return self._changes[file.path]
+        return changes_in(file)
 
 
 def _reader(function: _SingleDispatchCallable[T], value: Value) -> Callable[..., T]:

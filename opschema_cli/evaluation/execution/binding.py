@@ -19,8 +19,11 @@ def arguments_of(machine: Machine, scope: Environment, call: Expr) -> tuple[list
     positional: list[object] = []
     keywords: dict[str, object] = {}
     lost: Opaque | None = None
-    for word, expr in zip(call.keywords, call.items[1:], strict=True):
-        value = machine.evaluate(scope, expr)
+    evaluate = machine.evaluate
+    exprs = iter(call.items)
+    next(exprs)  # the callee
+    for word, expr in zip(call.keywords, exprs, strict=True):
+        value = evaluate(scope, expr)
         if not word:
             positional.append(value)
         elif word not in ("*", "**"):
@@ -58,27 +61,28 @@ def bound_parameters(
     machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> dict[str, object]:
     """The parameters of a function by their names."""
-    params = function.body.params
-    placed = [item for item in params if item.kind in ("posonly", "normal")]
-    found: dict[str, object] = dict(zip((item.name for item in placed), positional, strict=False))
-    words = dict(keywords)
-    for item in params:
-        if item.kind == "vararg":
-            found[item.name] = tuple(positional[len(placed) :])
-        elif item.kind != "kwarg" and item.kind != "posonly" and item.name in words:
-            if item.name in found:
-                machine.throw("TypeError")
-            found[item.name] = words.pop(item.name)
-    extra = next((item.name for item in params if item.kind == "kwarg"), None)
-    if extra is not None:
-        found[extra] = words
-    elif words:
+    params = machine.names_of(function.body).params
+    found: dict[str, object] = dict(zip(params.placed, positional, strict=False))
+    others: dict[str, object] = {}
+    for name, value in keywords.items():
+        if name not in params.named:
+            others[name] = value
+        elif name in found:
+            machine.throw("TypeError")
+        else:
+            found[name] = value
+    if params.rest:
+        found[params.rest] = tuple(positional[len(params.placed) :])
+    elif len(positional) > len(params.placed):
         machine.throw("TypeError")
-    if len(positional) > len(placed) and not any(item.kind == "vararg" for item in params):
+    if params.words:
+        found[params.words] = others
+    elif others:
         machine.throw("TypeError")
-    for item in params:
-        if item.name not in found:
-            found[item.name] = default_of(machine, function, item)
+    if len(found) < len(function.body.params):
+        for item in function.body.params:
+            if item.name not in found:
+                found[item.name] = default_of(machine, function, item)
     return found
 
 

@@ -65,6 +65,9 @@ def computing(function: Callable[..., object]) -> Builtin:
     return compute
 
 
+_SIZED: tuple[type[Sized], ...] = (*CONTAINERS, str, bytes, range)
+
+
 def _len(machine: Machine, positional: Positional, keywords: Keywords) -> object:
     if len(positional) != 1 or isinstance(positional[0], Opaque):
         return NOT_KNOWN
@@ -73,8 +76,8 @@ def _len(machine: Machine, positional: Positional, keywords: Keywords) -> object
         machine.stop("the length of an iterator")
     if id(value) in machine.tainted:
         return machine.opaque("a container whose contents are not known")
-    if isinstance(value, Sized) and isinstance(value, (*CONTAINERS, str, bytes, range)):
-        return performed(machine, lambda: len(value))
+    if isinstance(value, _SIZED):
+        return len(value)
     if isinstance(value, ClassValue):
         return len(machine.evaluator.members(value.ref)) or NOT_KNOWN
     if isinstance(value, Object):

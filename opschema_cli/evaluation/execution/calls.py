@@ -35,7 +35,9 @@ from opschema_cli.source.bodies import Body
 
 def called(machine: Machine, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
     """The result of a call."""
-    machine.spend(1)
+    machine.steps += 1
+    if machine.steps > machine.steps_left:
+        machine.spend(0)
     match function:
         case Closure():
             return _closure(machine, function, positional, keywords)
@@ -106,14 +108,15 @@ def _closure(
     machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
     body = function.body
-    by_dialect = _by_dialect(machine, body)
+    known = machine.shared.by_dialect
+    by_dialect = known[body] if body in known else _by_dialect(machine, body)
     if by_dialect is not None:
         found = by_dialect(Call(machine, tuple(positional), keywords))
         if found is not NOT_KNOWN:
             return found
     if body.function is None or not body.statements:
-        known = body.function is not None and not machine.names_of(body).asynchronous
-        return None if known else machine.opaque("a function without a body")
+        is_empty = body.function is not None and not machine.names_of(body).asynchronous
+        return None if is_empty else machine.opaque("a function without a body")
     names = machine.names_of(body)
     if names.asynchronous:
         return unknown_call(machine, machine.opaque("an asynchronous function"), (*positional, *keywords.values()))
@@ -208,12 +211,16 @@ _ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 def _outside(
     machine: Machine, function: ExternalName, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    call = Call(machine, tuple(positional), keywords)
-    for dialect in machine.dialects:
-        read = dialect.functions(function.name)
-        found = read(call) if read is not None else NOT_KNOWN
-        if found is not NOT_KNOWN:
-            return found
+    readers = machine.shared.readers.get(function.name)
+    if readers is None:
+        all_readers = (dialect.functions(function.name) for dialect in machine.dialects)
+        readers = machine.shared.readers[function.name] = tuple(read for read in all_readers if read is not None)
+    if readers:
+        call = Call(machine, tuple(positional), keywords)
+        for read in readers:
+            found = read(call)
+            if found is not NOT_KNOWN:
+                return found
     computed = BUILTINS.get(function.name) or STANDARD.get(function.name)
     if computed is not None:
         try:

@@ -207,8 +207,10 @@ def method_value(machine: Machine, found: FunctionRef, owner: ClassRef) -> objec
     body = machine.evaluator.bodies.function(found)
     if body is None:
         return machine.opaque(f"`{owner.name}.{found.function.name}` is not found")
-    function = found.function
-    if not function.decorators or all(kind_of(machine, found, item) for item in function.decorators):
+    function, plain = found.function, machine.shared.plain_methods
+    if body not in plain:
+        plain[body] = all(kind_of(machine, found, item) for item in function.decorators)
+    if plain[body]:
         return Closure(body)
     return decorated(machine, class_scope(machine, owner), Closure(body))
 

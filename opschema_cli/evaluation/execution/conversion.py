@@ -37,6 +37,13 @@ _CONSTANTS: dict[str, object] = {
 
 def external(machine: Machine, name: str) -> object:
     """The value of a name outside the workspace."""
+    known = machine.shared.externals
+    if name not in known:
+        known[name] = _external(machine, name)
+    return known[name]
+
+
+def _external(machine: Machine, name: str) -> object:
     for dialect in machine.dialects:
         found = dialect.value(name)
         if found is not NOT_KNOWN:

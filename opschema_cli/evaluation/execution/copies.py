@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Environment, Object, PartialCall, Record
+from opschema_cli.evaluation.execution.values import (
+    BoundMethod,
+    Closure,
+    DtypeValue,
+    Environment,
+    Object,
+    Opaque,
+    PartialCall,
+    Record,
+    TensorValue,
+)
+from opschema_cli.evaluation.values import ClassValue, ExternalName
+
+
+_UNCHANGING = frozenset({int, str, float, bool, type(None), TensorValue, DtypeValue, Opaque, ClassValue, ExternalName})
+"""Types of values that are never copied."""
 
 
 class Copier:
@@ -17,6 +32,8 @@ class Copier:
 
     def copy(self, value: object) -> object:
         """A value as a copy; what cannot change is itself."""
+        if type(value) in _UNCHANGING:
+            return value
         known = self._made.get(id(value))
         if known is not None:
             return known[1]

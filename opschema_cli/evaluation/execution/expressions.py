@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 
 from opschema_cli.evaluation.execution.binding import arguments_of
@@ -31,14 +32,17 @@ def value_of(machine: Machine, scope: Environment, expr: Expr) -> object:
     if machine.steps > machine.steps_left:
         machine.spend(0)
     kind = expr.kind
-    if kind == "name" and expr.text in scope.variables:
-        return scope.variables[expr.text]
+    if kind == "name":
+        name = expr.text
+        return scope.variables[name] if name in scope.variables else _name(machine, scope, expr)
+    if kind == "const":
+        return expr.value
     read = _READ.get(kind)
     if read is None:
         machine.at(scope.body, expr)
         return machine.opaque(f"`{kind}` is not followed" if kind != "other" else "it nests too deeply")
     found = read(machine, scope, expr)
-    if isinstance(found, Opaque) and kind in _COMPUTED and found.negates is None:
+    if type(found) is Opaque and kind in _COMPUTED and found.negates is None:
         return Opaque(found.reason, found.place)
     return found
 
@@ -49,25 +53,25 @@ _COMPUTED = frozenset(
 """Kinds of expressions that are new values, even if the reason why one is not known is that of a part."""
 
 
-def _constant(machine: Machine, scope: Environment, expr: Expr) -> object:
-    return expr.value
-
-
 def _literal(machine: Machine, scope: Environment, expr: Expr) -> object:
     return ... if expr.text == "..." else machine.opaque("a constant that is not kept")
 
 
 def _name(machine: Machine, scope: Environment, expr: Expr) -> object:
-    if "." not in expr.text:
-        machine.at(scope.body, expr)
-        return find(machine, scope, expr.text)
-    first, *rest = expr.text.split(".")
+    first, rest = _words(expr.text)
     machine.at(scope.body, expr)
-    value = find(machine, scope, first)
+    value = scope.variables[first] if first in scope.variables else find(machine, scope, first)
     for word in rest:
         machine.at(scope.body, expr)
         value = _member(machine, value, word)
     return value
+
+
+@lru_cache(maxsize=4096)
+def _words(dotted: str) -> tuple[str, tuple[str, ...]]:
+    """The first word of a dotted name, and the others."""
+    first, *rest = dotted.split(".")
+    return first, tuple(rest)
 
 
 def _attribute(machine: Machine, scope: Environment, expr: Expr) -> object:
@@ -78,18 +82,19 @@ def _attribute(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 def _member(machine: Machine, value: object, name: str) -> object:
     """An attribute; of an unknown value another one, which is the same each time."""
-    if isinstance(value, Opaque | ExternalName) and machine.guarded:
+    if machine.guarded and isinstance(value, Opaque | ExternalName):
         machine.may_miss(value, name)
     return machine.derived(value, name) if isinstance(value, Opaque) else machine.attribute(value, name)
 
 
 def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
-    function = _callee(machine, scope, expr.items[0])
-    if isinstance(function, ExternalName) and function.name == "super" and len(expr.items) == 1:
+    callee = expr.items[0]
+    function = _callee(machine, scope, callee) if machine.guarded else machine.evaluate(scope, callee)
+    if len(expr.items) == 1 and isinstance(function, ExternalName) and function.name == "super":
         return super_of(machine, scope)
     arguments = arguments_of(machine, scope, expr)
     machine.at(scope.body, expr)
-    if isinstance(arguments, Opaque):
+    if type(arguments) is Opaque:
         if isinstance(function, Opaque | ExternalName):
             return machine.call(arguments, (), {})
         machine.stop(arguments.reason)
@@ -252,9 +257,7 @@ def _yielded(machine: Machine, scope: Environment, expr: Expr) -> object:
 
 
 _READ: dict[str, Callable[[Machine, Environment, Expr], object]] = {
-    "const": _constant,
     "literal": _literal,
-    "name": _name,
     "attribute": _attribute,
     "call": _call,
     **dict.fromkeys(("tuple", "list", "set"), _display),

@@ -54,6 +54,8 @@ class Interpreter(Machine):
 
     def truth(self, value: object) -> bool:
         """Whether a value is true; of an opaque one both are tried."""
+        if value is True or value is False:
+            return value
         found = truth_of(self, value)
         return self.decide(found) if isinstance(found, Opaque) else found
 
@@ -81,6 +83,7 @@ class Interpreter(Machine):
 
     def names_of(self, body: Body) -> Names:
         """The names of a function."""
-        if body not in self.shared.names:
-            self.shared.names[body] = names_in(body)
-        return self.shared.names[body]
+        found = self.shared.names.get(body)
+        if found is None:
+            found = self.shared.names[body] = names_in(body)
+        return found

@@ -22,7 +22,7 @@ from opschema_cli.evaluation.limits import MAX_EXECUTED_CALLS, MAX_EXECUTED_STEP
 from opschema_cli.evaluation.values import ExternalName
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile, Statement
-from opschema_cli.source.resolution import ClassKey, ClassRef, FunctionRef, ValueRef
+from opschema_cli.source.resolution import ClassKey, ClassRef, FunctionRef, Resolution, ValueRef
 from opschema_cli.source.text import Place
 
 T = TypeVar("T")
@@ -42,6 +42,14 @@ class Shared(msgspec.Struct):
     names: dict[Body, Names] = msgspec.field(default_factory=dict)
     by_dialect: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
     """The functions of dialects that compute calls of functions of the tree."""
+    readers: dict[str, tuple[ExternalFunction, ...]] = msgspec.field(default_factory=dict)
+    """The functions of dialects that compute calls of external names."""
+    externals: dict[str, object] = msgspec.field(default_factory=dict)
+    """Values of external names."""
+    resolved: dict[tuple[str, str], Resolution] = msgspec.field(default_factory=dict)
+    """What names of modules resolve to."""
+    plain_methods: dict[Body, bool] = msgspec.field(default_factory=dict)
+    """Whether no decorator of a method makes anything but another kind of method of it."""
     constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
     """Values of modules' names that cannot change."""
     members: dict[tuple[ClassKey, str, ClassKey | None], FoundMember] = msgspec.field(default_factory=dict)

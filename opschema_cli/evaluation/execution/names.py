@@ -49,7 +49,10 @@ def _found(machine: Machine, file: PythonFile, name: str) -> object:
         return machine.opaque(f"functions change the global `{name}`")
     if name == "__name__":
         return machine.evaluator.program.module_name(file.path)
-    return resolved(machine, machine.evaluator.program.resolve(file, name), file, name)
+    known, key = machine.shared.resolved, (file.path, name)
+    if key not in known:
+        known[key] = machine.evaluator.program.resolve(file, name)
+    return resolved(machine, known[key], file, name)
 
 
 def resolved(machine: Machine, found: Resolution, file: PythonFile, name: str) -> object:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.values import Environment, Names
+from opschema_cli.evaluation.execution.values import Environment, Names, ParameterNames
 from opschema_cli.evaluation.statements import all_statements, bound_by, targets
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import Expr, Param, Statement
 
 
 def names_in(body: Body) -> Names:
-    """The names of a function, as its statements bind and declare them."""
+    """The names of a function, as its statements bind and declare them; found once for a function."""
+    if body.function is None:
+        return _names_in(body)
+    known: dict[str, Names] = vars(body.function)
+    if _KEY not in known:
+        known[_KEY] = _names_in(body)
+    return known[_KEY]
+
+
+_KEY = "names of executed code"
+
+
+def _names_in(body: Body) -> Names:
     own = {item.name for item in body.params}
     top: set[str] = set()
     shared: set[str] = set()
@@ -29,7 +41,17 @@ def names_in(body: Body) -> Names:
             if expr.kind == "walrus":
                 own.add(expr.items[0].text)
             yields = yields or expr.kind in ("yield", "yield-from")
-    return Names(frozenset(own - top - shared), frozenset(top), frozenset(shared), yields, _is_async(body))
+    params = _parameter_names(body.params)
+    return Names(frozenset(own - top - shared), frozenset(top), frozenset(shared), yields, _is_async(body), params)
+
+
+def _parameter_names(params: Sequence[Param]) -> ParameterNames:
+    names: dict[str, list[str]] = {kind: [] for kind in ("posonly", "normal", "kwonly", "vararg", "kwarg")}
+    for item in params:
+        names[item.kind].append(item.name)
+    placed = (*names["posonly"], *names["normal"])
+    named = frozenset([*names["normal"], *names["kwonly"]])
+    return ParameterNames(placed, named, "".join(names["vararg"]), "".join(names["kwarg"]))
 
 
 def _is_async(body: Body) -> bool:
@@ -56,10 +78,11 @@ def find(machine: Machine, scope: Environment, name: str) -> object:
     while current is not None:
         if name in current.variables:
             return current.variables[name]
-        if name in current.names.own:
+        names = current.names
+        if name in names.own:
             known = current.frame is None and current.body.cls is None
             return _unbound(machine, current, name, scope) if known else machine.framed(current, name)
-        if name in current.names.top:
+        if name in names.top:
             break
         current = current.parent
     return machine.module_name(scope.body.file, name)

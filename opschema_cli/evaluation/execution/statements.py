@@ -49,7 +49,9 @@ Steps: TypeAlias = Generator[object, object, Completion]
 def run(machine: Machine, scope: Environment, statements: Sequence[Statement]) -> Steps:
     """Run a block."""
     for item in statements:
-        machine.spend(1)
+        machine.steps += 1
+        if machine.steps > machine.steps_left:
+            machine.spend(0)
         machine.at(scope.body, item)
         simple = _SIMPLE.get(item.kind)
         if simple is not None:

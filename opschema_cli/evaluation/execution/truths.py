@@ -11,7 +11,7 @@ from opschema_cli.evaluation.values import EnumMember, ExternalName
 
 def truth_of(machine: Machine, value: object) -> bool | Opaque:
     """Whether a value is true."""
-    if isinstance(value, Opaque):
+    if isinstance(value, Opaque | bool):
         return value
     if isinstance(value, Object):
         return _of_object(machine, value)

@@ -94,6 +94,17 @@ class ErrorValue(msgspec.Struct, eq=False):
     attributes: dict[str, object] = msgspec.field(default_factory=dict)
 
 
+class ParameterNames(msgspec.Struct, frozen=True):
+    """The names of parameters: those that take arguments by place, those that take them by name, and those for all the others."""
+
+    placed: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
+    rest: str = ""
+    """That of ``*rest``; empty if there is none."""
+    words: str = ""
+    """That of ``**words``; empty if there is none."""
+
+
 class Names(msgspec.Struct, frozen=True):
     """The names of a function: its ``own`` variables, and those that it declares ``global`` or ``nonlocal``."""
 
@@ -104,6 +115,7 @@ class Names(msgspec.Struct, frozen=True):
     """Whether the function is a generator."""
     asynchronous: bool = False
     """Whether it is an ``async def``."""
+    params: ParameterNames = ParameterNames()
 
 
 class Environment(msgspec.Struct, eq=False):
