@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from opschema_cli.source.ast_patterns import PatternReader, first_case, next_case
 from opschema_cli.source.ast_spans import Places
 from opschema_cli.source.fact_parts import (
     MAX_EXPR_DEPTH,
@@ -197,7 +198,8 @@ class _Reader:
         return made
 
     def try_(self, node: ast.Try) -> Statement:
-        made = self.made("try", node, [], node.body, [], node.orelse, node.finalbody)
+        star = "*" if type(node) is not ast.Try else ""  # `ast.TryStar`, of Python 3.11
+        made = self.made("try", node, [], node.body, [], node.orelse, node.finalbody, text=star)
         handlers = tuple([self.handler(item) for item in node.handlers])
         made.blocks = (made.blocks[0], handlers, *made.blocks[2:])
         return made
@@ -206,6 +208,27 @@ class _Reader:
         exprs = (self.expr(node.type),) if node.type is not None else ()
         body = tuple(self.block(node.body))
         return Statement("except", self.places.start(node), body[-1].end, node.name or "", exprs, (body,))
+
+    def match(self, node: ast.Match) -> Statement:
+        made = self.made("match", node, [node.subject])
+        start, cases = first_case(self.places, node), []
+        for item in node.cases:
+            cases.append(self.case(item, start))
+            start = next_case(self.places, item)
+        made.blocks = (tuple(cases),)
+        return made
+
+    def case(self, node: ast.match_case, start: int | None) -> Statement:
+        if start is None or not self.text.startswith("case", start):
+            raise NotTakenError
+        patterns = PatternReader(self.places, self.expr, self.word)
+        patterns.pattern(node.pattern)
+        guard = (self.expr(node.guard),) if node.guard is not None else ()
+        body = tuple(self.block(node.body))
+        text = ",".join(dict.fromkeys([item.text for item in patterns.bound]))
+        made = Statement("case", start, body[-1].end, text, guard, (body,))
+        self.syntax.patterns[id(made)] = patterns.bound, patterns.read
+        return made
 
     def return_(self, node: ast.Return) -> Statement:
         return self.made("return", node, [node.value])
@@ -441,10 +464,10 @@ _STATEMENTS: dict[type[ast.AST], Any] = {
     ast.Pass: _Reader.word_only,
     ast.Break: _Reader.word_only,
     ast.Continue: _Reader.word_only,
-    ast.Match: _Reader.not_taken,
+    ast.Match: _Reader.match,
     **{
-        getattr(ast, name): _Reader.not_taken
-        for name in ("TryStar", "TypeAlias")  # of Python 3.11 and 3.12
+        getattr(ast, name): read
+        for name, read in (("TryStar", _Reader.try_), ("TypeAlias", _Reader.not_taken))  # of Python 3.11 and 3.12
         if hasattr(ast, name)
     },
 }

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from opschema_cli.source.text import Span
 
-Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias | ast.excepthandler"
+Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias | ast.excepthandler | ast.pattern"
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -117,9 +117,13 @@ class Places:
 
     def unpacked(self, before: int, value: ast.expr) -> Span:
         """``**value`` of a display, with the brackets around the value; the text before it ends at ``before``."""
-        marks = _MARKS.finditer(self.text, before, self.start(value))
-        stars = next(mark.start() for mark in reversed(list(marks)) if mark.group() == "**")
+        stars = self.last_stars(before, self.start(value))
         return Span(stars, self.closing(stars, value))
+
+    def last_stars(self, start: int, end: int) -> int:
+        """The last ``**`` of a stretch that holds only marks, names, white space and comments."""
+        marks = [mark.start() for mark in _MARKS.finditer(self.text, start, end) if mark.group() == "**"]
+        return marks[-1] if marks else end
 
     def closing(self, before: int, value: ast.expr) -> int:
         """The end of an expression, with its brackets; the text before it ends at ``before``."""

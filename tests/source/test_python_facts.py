@@ -136,6 +136,16 @@ ALIKE = {
     "imports": "import a . b, c as d\nfrom . import (e as f, # g\n  h)\nfrom .. i . j import *\nif a: import k\n",
     "handlers": "try:\n    a\nexcept (b, c) as d: e = 1\nexcept: pass\nelse: f\nfinally: g = 2\n",
     "branches": "if a: b\nelif c: d\nelse:\n    if e: f\nx = g if h else i\nassert j, k\n",
+    "patterns": (
+        "match a:\n  case [b, *c] | (b, * c), * _: pass\n  case {'d': e, ** f} if g: h ;\n\n  # i\n  case j.k | None | -1 + 2j:\n"
+        "    match l: # :\n      case _ as m: n\n      case ((o)) as  p: pass\n  case q(r, s=(t), u=[v] as w, ): pass\n"
+        "  case 'x' 'y' | \\\n  z .a: pass\n  case{**b}: c\n  case {'d': e, ** f , }: pass; g;\n  case _: pass\n"
+    ),
+    "subjects": (
+        "match (a) : # :\n\n  case(b): pass\nmatch a, b,:\n  case é, ü: pass\nmatch(a # :\n):\n  # c\n  case b: pass\n"
+        "def f():\n  match a[b:c], {d: e}:\n    case[]: return g\n    case (): return\n  match *a, b:\n    case {}: x\nmatch = 1\n"
+        "match \\\n a:\n  case True: pass\n"
+    ),
     "guards": (
         "def f(cls):\n    x = cls.__dict__.get('y', None)\n    if x is None or not hasattr(cls, 'z'): return\n"
         "    if 'v' in vars(cls): a()\n    elif b: c()\n    else: d()\n"
@@ -187,7 +197,6 @@ def test_they_agree_on_the_standard_library(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "match a:\n    case [b, *c]: pass\n",
         "ﬁ = 1\n",  # which Python reads as `fi`
         "x = ﬁ.y\n",
         "x = )\n",
