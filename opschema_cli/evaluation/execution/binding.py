@@ -9,7 +9,7 @@ from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import mapping_of
 from opschema_cli.evaluation.execution.names import module_scope
 from opschema_cli.evaluation.execution.signals import UnknownElementsError
-from opschema_cli.evaluation.execution.values import Closure, Environment, Opaque
+from opschema_cli.evaluation.execution.values import Closure, Environment, Opaque, ParameterNames
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Param
 
@@ -63,14 +63,7 @@ def bound_parameters(
     """The parameters of a function by their names."""
     params = machine.names_of(function.body).params
     found: dict[str, object] = dict(zip(params.placed, positional, strict=False))
-    others: dict[str, object] = {}
-    for name, value in keywords.items():
-        if name not in params.named:
-            others[name] = value
-        elif name in found:
-            machine.throw("TypeError")
-        else:
-            found[name] = value
+    others = _by_name(machine, params, keywords, found)
     if params.rest:
         found[params.rest] = tuple(positional[len(params.placed) :])
     elif len(positional) > len(params.placed):
@@ -84,6 +77,21 @@ def bound_parameters(
             if item.name not in found:
                 found[item.name] = default_of(machine, function, item)
     return found
+
+
+def _by_name(
+    machine: Machine, params: ParameterNames, keywords: Mapping[str, object], found: dict[str, object]
+) -> dict[str, object]:
+    """Bind arguments that are passed by name; the result are those for `**words`."""
+    others: dict[str, object] = {}
+    for name, value in keywords.items():
+        if name not in params.named:
+            others[name] = value
+        elif name in found:
+            machine.throw("TypeError")
+        else:
+            found[name] = value
+    return others
 
 
 def default_of(machine: Machine, function: Closure, param: Param) -> object:

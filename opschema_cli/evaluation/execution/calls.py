@@ -35,9 +35,7 @@ from opschema_cli.source.bodies import Body
 
 def called(machine: Machine, function: object, positional: Sequence[object], keywords: Mapping[str, object]) -> object:
     """The result of a call."""
-    machine.steps += 1
-    if machine.steps > machine.steps_left:
-        machine.spend(0)
+    machine.spend(1)
     match function:
         case Closure():
             return _closure(machine, function, positional, keywords)
@@ -208,19 +206,22 @@ _NEVER_RAISE = frozenset({"isinstance", "callable", "hasattr", "bool", "str", "r
 _ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 
 
+def _readers(machine: Machine, name: str) -> tuple[ExternalFunction, ...]:
+    """The functions of dialects that compute calls of an external name."""
+    found = machine.shared.readers.get(name)
+    if found is None:
+        asked = (dialect.functions(name) for dialect in machine.dialects)
+        found = machine.shared.readers[name] = tuple(read for read in asked if read is not None)
+    return found
+
+
 def _outside(
     machine: Machine, function: ExternalName, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    readers = machine.shared.readers.get(function.name)
-    if readers is None:
-        all_readers = (dialect.functions(function.name) for dialect in machine.dialects)
-        readers = machine.shared.readers[function.name] = tuple(read for read in all_readers if read is not None)
-    if readers:
-        call = Call(machine, tuple(positional), keywords)
-        for read in readers:
-            found = read(call)
-            if found is not NOT_KNOWN:
-                return found
+    for read in _readers(machine, function.name):
+        found = read(Call(machine, tuple(positional), keywords))
+        if found is not NOT_KNOWN:
+            return found
     computed = BUILTINS.get(function.name) or STANDARD.get(function.name)
     if computed is not None:
         try:

@@ -15,7 +15,6 @@ from opschema_cli.evaluation.execution.values import (
 )
 from opschema_cli.evaluation.values import ClassValue, ExternalName
 
-
 _UNCHANGING = frozenset({int, str, float, bool, type(None), TensorValue, DtypeValue, Opaque, ClassValue, ExternalName})
 """Types of values that are never copied."""
 
@@ -35,8 +34,9 @@ class Copier:
         if type(value) in _UNCHANGING:
             return value
         known = self._made.get(id(value))
-        if known is not None:
-            return known[1]
+        return known[1] if known is not None else self._copied(value)
+
+    def _copied(self, value: object) -> object:
         match value:
             case list():
                 made: list[object] = []

@@ -94,7 +94,7 @@ def _call(machine: Machine, scope: Environment, expr: Expr) -> object:
         return super_of(machine, scope)
     arguments = arguments_of(machine, scope, expr)
     machine.at(scope.body, expr)
-    if type(arguments) is Opaque:
+    if isinstance(arguments, Opaque):
         if isinstance(function, Opaque | ExternalName):
             return machine.call(arguments, (), {})
         machine.stop(arguments.reason)

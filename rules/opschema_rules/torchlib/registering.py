@@ -52,11 +52,23 @@ def api_of(method: Method) -> apis.Api:
 
 def _waiting(evaluator: Evaluator, api: apis.Api, receiver: Value | None, arguments: Arguments) -> Waiting:
     """The call, read as that of a library when its first argument is one."""
-    if receiver is None and arguments.positional and api.name in apis.LIBRARY_FUNCTIONS:
-        first = evaluator.values(arguments.positional[0])
-        if first and all(isinstance(item, LibraryValue) for item in first):
-            api = apis.LIBRARY_FUNCTIONS[api.name]
+    if receiver is None and api.name in apis.LIBRARY_FUNCTIONS and _takes_library(evaluator, api, arguments):
+        api = apis.LIBRARY_FUNCTIONS[api.name]
     return Waiting(api, receiver, arguments)
+
+
+def _takes_library(evaluator: Evaluator, api: apis.Api, arguments: Arguments) -> bool:
+    """Whether the first argument is a library, or what is not known and must be one, as the arguments behind it are written."""
+    first, *others = arguments.positional or (None,)
+    values = evaluator.values(first)
+    if not values or any(not isinstance(item, LibraryValue | ExternalName | Unknown) for item in values):
+        return False
+    if all(isinstance(item, LibraryValue) for item in values):
+        return True
+    texts = [evaluator.text(item) for item in others]
+    if api.defines is not None:  # `define(lib, "name(...) -> ...")`, not `define(name, "(...) -> ...")`
+        return bool(texts and texts[0]) and not str(texts[0]).lstrip().startswith("(")
+    return len(texts) == 2 and None not in texts  # `impl(lib, name, key)`: a function is no string
 
 
 def _function_given(waiting: Waiting) -> BoundArgument | None:
