@@ -22,7 +22,7 @@ from opschema_cli.evaluation.execution.merging import merged
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.patterns import PATTERNS
 from opschema_cli.evaluation.execution.results import sealed
-from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, Undecided
+from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, Undecided, forget_frames
 from opschema_cli.evaluation.execution.values import Closure, Object, Opaque
 from opschema_cli.evaluation.limits import MAX_EXECUTED_STEPS, MAX_PATHS, MAX_TOTAL_STEPS
 from opschema_cli.evaluation.values import ClassValue, Func
@@ -112,7 +112,8 @@ class Executor:
             machine.steps_left = budget
             try:
                 outcome = self._path(run, machine)
-            except NotJoinedError:
+            except NotJoinedError as restart:
+                forget_frames(restart)
                 waiting.append(machine.choices.script)
                 budget -= machine.steps
                 continue
@@ -133,9 +134,11 @@ class Executor:
         try:
             value = sealed(machine, run(machine, Copier()))
         except Thrown as thrown:
+            forget_frames(thrown)
             name = class_name(thrown.error) if not machine.dropped else "Exception"
             return Raised(name, message_of(machine, thrown.error) if not machine.dropped else None, thrown.place)
         except Undecided as undecided:
+            forget_frames(undecided)
             return Unresolved(undecided.reason, undecided.place)
         except RecursionError:
             return Unresolved("the code or its values nest too deeply", machine.place)

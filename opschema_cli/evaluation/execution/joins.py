@@ -15,7 +15,7 @@ import msgspec
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.merging import Merger
 from opschema_cli.evaluation.execution.plain import Identical, is_scalar
-from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown
+from opschema_cli.evaluation.execution.signals import NotJoinedError, Thrown, forget_frames
 from opschema_cli.evaluation.execution.values import Environment, Opaque, TensorValue
 from opschema_cli.evaluation.values import ExternalName
 from opschema_cli.source.python import Statement
@@ -80,6 +80,7 @@ def _branch(machine: Machine, scope: Environment, steps: Generator[object, objec
     except StopIteration as ended:
         return Branch(ended.value, scope.variables)
     except Thrown as thrown:
+        forget_frames(thrown)
         return Branch(None, scope.variables, thrown)
     raise NotJoinedError
 

@@ -30,3 +30,13 @@ class UnknownElementsError(Undecided):
 
 class NotJoinedError(Exception):
     """Two branches cannot be joined; the path begins again, and decides."""
+
+
+def forget_frames(error: BaseException) -> None:
+    """Let go of the frames that an exception has left, once it is caught: some of them lead back to it, so that only a search for
+    cycles, which a run does without, would free them.
+    """
+    current: BaseException | None = error
+    while current is not None:
+        current.__traceback__ = None
+        current = current.__context__

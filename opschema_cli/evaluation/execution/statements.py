@@ -21,7 +21,7 @@ from opschema_cli.evaluation.execution.names import imported
 from opschema_cli.evaluation.execution.operations import augmented
 from opschema_cli.evaluation.execution.raising import raised
 from opschema_cli.evaluation.execution.scopes import bind_name
-from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError
+from opschema_cli.evaluation.execution.signals import Thrown, UnknownElementsError, forget_frames
 from opschema_cli.evaluation.execution.targets import assign, delete, place_of
 from opschema_cli.evaluation.execution.values import Environment, ErrorValue, Opaque
 from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
@@ -292,6 +292,7 @@ def _try(machine: Machine, scope: Environment, item: Statement) -> Steps:
     try:
         completion = yield from _handled(machine, scope, (body, handlers, orelse))
     except Thrown as thrown:
+        forget_frames(thrown)
         ending = yield from run(machine, scope, final)
         if ending is None:
             raise thrown from None
@@ -308,6 +309,7 @@ def _handled(machine: Machine, scope: Environment, blocks: tuple[tuple[Statement
     try:
         completion = yield from run(machine, scope, body)
     except Thrown as thrown:
+        forget_frames(thrown)
         machine.guarded -= bool(handlers)
         machine.depth = depth
         return (yield from _handle(machine, scope, handlers, thrown))
