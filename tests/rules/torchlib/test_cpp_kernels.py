@@ -134,6 +134,20 @@ def test_a_boxed_kernel_of_the_stable_abi_is_not_compared() -> None:
     assert [item.code for item in unboxed.diagnostics] == ["REG501"]
 
 
+def test_shifted_arguments_are_one_finding() -> None:
+    text = (
+        "at::Tensor f(at::Tensor x, double eps, at::Tensor y, int64_t n) { return x; }\n"
+        'TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, Tensor y, int n, float eps) -> Tensor", &f); }\n'
+    )
+    [found] = lint_files([PACK], {"ops.cpp": text}, ["REG501"]).diagnostics
+    assert found.message == (
+        "`f()` takes `double` where the schema of `kit::f` has `Tensor y` (`const at::Tensor&`); 2 further arguments differ, too:"
+        " torch refuses it when the library is loaded"
+    )
+    places = [text[item.place.span.start : item.place.span.end] for item in found.related]
+    assert places[:5] == ["at::Tensor y", "int64_t n", "y", "n", "eps"]
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

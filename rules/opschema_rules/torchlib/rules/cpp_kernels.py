@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -82,8 +82,10 @@ def cpp_kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
         return
     for registration, signature in signatures(operator):
         if operator.definition.explicit:
-            for item in mismatches(schema, signature.parameter_types, signature.returns, stable=signature.stable):
-                yield _differs(operator, schema, registration, signature, item)
+            found = mismatches(schema, signature.parameter_types, signature.returns, stable=signature.stable)
+            types = [item for item in found if item.kind == "type"]
+            for item in found if len(types) == 1 else (*types[:1], *(item for item in found if item.kind != "type")):
+                yield _differs(operator, schema, registration, signature, item, types[1:] if item in types else ())
 
 
 @rule("REG502", "cpp-kernel-type", needs=(CPP,))
@@ -160,19 +162,35 @@ def registered(registration: Registration, title: str) -> Related:
 
 
 def _differs(
-    operator: Operator, schema: OperatorSchema, registration: Registration, signature: CppSignature, item: CppMismatch
+    operator: Operator,
+    schema: OperatorSchema,
+    registration: Registration,
+    signature: CppSignature,
+    item: CppMismatch,
+    others: Sequence[CppMismatch] = (),
 ) -> Diagnostic:
-    argument = schema.arguments[item.index] if item.kind == "type" else None
-    sides = declared(operator, [argument] if argument is not None else schema.arguments[:1])
-    wrong = item.kind == "type" and {item.found, item.wanted} <= {"int", "SymInt", "float", "bool"}
+    """A finding for a difference; of several types that differ, one for all: mostly the arguments are shifted."""
+    types = [item, *others] if item.kind == "type" else []
+    sides = declared(operator, [schema.arguments[one.index] for one in types] or schema.arguments[:1])
+    wrong = bool(types) and all({one.found, one.wanted} <= {"int", "SymInt", "float", "bool"} for one in types)
     of_stable = "it gets another value" if wrong else "every call fails"
     when = of_stable if signature.stable else "torch refuses it when the library is loaded"
+    more = (
+        f"; {count(len(others), 'further argument')} {'differs' if len(others) == 1 else 'differ'}, too"
+        if others
+        else ""
+    )
+    written = (Related(signature.places[one.index], f"the schema has `{_argument(schema, one)}`") for one in others)
     return Diagnostic(
-        f"{mismatch_words(operator.title, schema, signature, item)}: {when}",
+        f"{mismatch_words(operator.title, schema, signature, item)}{more}: {when}",
         mismatch_place(signature, item),
-        related=(*sides, registered(registration, operator.title)),
+        related=(*written, *sides, registered(registration, operator.title)),
         ops=(operator.title,),
     )
+
+
+def _argument(schema: OperatorSchema, item: CppMismatch) -> str:
+    return f"{item.wanted} {schema.arguments[item.index].name}"
 
 
 def mismatch_place(signature: CppSignature, item: CppMismatch) -> Place:
