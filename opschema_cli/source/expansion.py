@@ -59,8 +59,17 @@ class _Expander:
                 body, at = _pieces(macro.body), at + 1
             else:
                 body, at = self._substituted(macro, arguments or [], hidden, depth), after
-            found += self.run(body, inside, depth + 1)
+            expanded = self.run(body, inside, depth + 1)
+            if expanded and expanded[-1] not in inside and self._is_called(expanded[-1], tokens, at):
+                self._pay(len(tokens))
+                tokens, at = [expanded.pop(), *tokens[at:]], 0
+            found += expanded
         return found
+
+    def _is_called(self, name: str, tokens: list[str], at: int) -> bool:
+        """Whether a name with which an expansion ends is a macro that what follows calls."""
+        macro = self.macros.get(name)
+        return macro is not None and macro.parameters is not None and _arguments(tokens, at)[0] is not None
 
     def _pay(self, tokens: int) -> None:
         self.left -= tokens

@@ -127,6 +127,9 @@ DEFINED = """
 #define LOOP LOOP + 1
 #define A B
 #define B A
+#define NAME(x) PART ## x
+#define PART2(x) <x>
+#define NOTHING
 """
 
 
@@ -146,6 +149,10 @@ DEFINED = """
         ("LOOP", "LOOP + 1"),
         ("A", "A"),
         ("STRING without", "STRING without"),
+        ("NAME(2)(a)", "<a>"),
+        ("NAME(2) (a), NAME(2)", "<a>, PART2"),
+        ("NAME(3)(N)", "PART3(64)"),
+        ("PART2 NOTHING (a)", "PART2  (a)"),
         ("STRING(f(a, b))", None),
         ("CONCAT(1)", None),
         ("STRING(", "STRING("),

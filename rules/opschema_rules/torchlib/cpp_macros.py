@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from opschema_cli.source.expansion import ExpansionError, expand
-from opschema_cli.source.preprocessor import Macro, unambiguous
+from opschema_cli.source.preprocessor import Macro, read_directives, unambiguous
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import Build
 
@@ -23,6 +24,29 @@ EXPANDING = {
     for name in (stable + word,)
 }
 
+_DEVICES = ("CPU", "CUDA", "MTIA", "MAIA", "XPU", "MPS")
+_AUTOCAST = """
+#define KERNEL1(DEVICE, OP, POLICY) m.impl(TORCH_SELECTIVE_NAME("aten::" #OP), at::autocast::POLICY);
+#define KERNEL2(DEVICE, OP, OVERLOAD, POLICY) m.impl(TORCH_SELECTIVE_NAME("aten::" #OP "." #OVERLOAD), at::autocast::POLICY);
+#define OPSCHEMA_KERNEL(DEVICE, _0, _1, _2, N, ...) KERNEL ## N
+#define KERNEL(DEVICE, ...) OPSCHEMA_KERNEL(DEVICE, __VA_ARGS__, 2, 1, 0)(DEVICE, __VA_ARGS__)
+#define KERNEL_DIFFERENT_REDISPATCH_SIGNATURE(DEVICE, FUNCTION, NAME, SIGNATURE, OTHER, POLICY) \
+  m.impl(TORCH_SELECTIVE_NAME("aten::" NAME), at::autocast::POLICY);
+"""
+_OF_DEVICE = """
+#define KERNEL_{word}(...) KERNEL({key}, __VA_ARGS__)
+#define KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_{word}(...) KERNEL_DIFFERENT_REDISPATCH_SIGNATURE({key}, __VA_ARGS__)
+"""
+
+
+@cache
+def _of_torch() -> dict[str, Macro]:
+    """The macros of ``ATen/autocast_mode.h`` in torch 2.13, with the policy in the place of the kernel that it makes."""
+    words = (("PRIVATEUSEONE", "PrivateUse1"), *((name, name) for name in _DEVICES))
+    text = _AUTOCAST + "".join(_OF_DEVICE.format(word=word, key=key) for word, key in words)
+    return {macro.name: macro for macro in read_directives(text).macros}
+
+
 CAPITALS = re.compile(r"\bTORCH_EXTENSION_NAME\b|\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
 """Names that may be macros."""
 
@@ -34,7 +58,7 @@ class FileMacros:
         self.own = own
         self.build = build
         macros = [*others, *(macro for items in own.values() for macro in items)]
-        self.shared = {**EXPANDING, **unambiguous(macros)}
+        self.shared = {**EXPANDING, **_of_torch(), **unambiguous(macros)}
         self.defined = {macro.name for macro in macros}
         self._known: dict[tuple[str, bool], Mapping[str, Macro]] = {}
 

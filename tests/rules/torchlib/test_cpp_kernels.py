@@ -233,3 +233,29 @@ def test_a_backend_with_six_faults() -> None:
         "REG506 warning: `aten::relu` has a kernel for `PrivateUse1` already; torch keeps the one that is registered last",
         "REG507 error: torch has no dispatch key `AutogradPrivateuse1`; did you mean `AutogradPrivateUse1`?",
     ]
+
+
+AUTOCAST = """
+#include <ATen/autocast_mode.h>
+
+#define KERNEL_MINE(OP, POLICY) KERNEL(c10::DeviceType::PrivateUse1, OP, POLICY)
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+  KERNEL_MINE(mm, lower_precision_fp)
+  KERNEL_PRIVATEUSEONE(conv1d, padding, lower_precision_fp)
+  KERNEL_PRIVATEUSEONE(conv1d, lower_precision_fp)
+  KERNEL_MINE(bmn, lower_precision_fp)
+  KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE(
+      ADD_NS(norm), "norm.Scalr", Tensor(const Tensor&, const Scalar&), Tensor(const Tensor&, const Scalar&, ScalarType), fp32_append_dtype)
+}
+"""
+
+
+def test_macros_for_autocast_register_kernels_of_torchs_operators() -> None:
+    files = {"autocast.cpp": AUTOCAST, "opschema.toml": '[torchlib]\ntorch = "2.13"\n'}
+    linted = lint_files(PACK, files, ["REG5"])
+    assert [item.message.partition(",")[0] for item in linted.diagnostics] == [
+        "torch 2.13 has no operator `aten::bmn`",
+        "torch 2.13 has no operator `aten::norm.Scalr`",
+    ]
+    assert tree_of(files).unresolved == []
