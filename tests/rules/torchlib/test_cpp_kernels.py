@@ -246,7 +246,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   KERNEL_PRIVATEUSEONE(conv1d, lower_precision_fp)
   KERNEL_MINE(bmn, lower_precision_fp)
   KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE(
-      ADD_NS(norm), "norm.Scalr", Tensor(const Tensor&, const Scalar&), Tensor(const Tensor&, const Scalar&, ScalarType), fp32_append_dtype)
+      ADD_NS(norm), "norm.Scalr", Tensor(const Tensor&, const Scalar&), Tensor(const Tensor&, ScalarType), fp32_append_dtype)
 }
 """
 
