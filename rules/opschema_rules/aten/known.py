@@ -10,6 +10,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.requirements import Version, dotted
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
@@ -22,6 +23,16 @@ from opschema_rules.aten.native_table import entry_releases
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.torchgen_table import ever_operators
+
+
+def _added(data: bytes) -> list[str]:
+    """The operators that a patch adds to `native_functions.yaml`."""
+    found = _ADDED.findall(data) if b"native_functions.yaml" in data else []
+    return [name.decode() for name in found]
+
+
+_ADDED = re.compile(rb"^\+[ \t]*- func:[ \t]*([\w.]+)\(", re.MULTILINE)
+_PATCHED = Reading("aten operators of patches", _added, list[str])
 
 
 class AtenOperator(msgspec.Struct, frozen=True):
@@ -60,10 +71,10 @@ class AtenOperators(msgspec.Struct, dict=True):
         return self.reference.certain
 
     def has(self, name: str) -> bool:
-        """Whether an operator exists, here or in a release that the tree may be for."""
+        """Whether an operator exists: here, in a release that the tree may be for, or in a torch that the tree patches."""
         catalogue = self.reference.catalogue
         known = name in catalogue.by_name or not catalogue.complete
-        return known or (not self.certain and name in ever_operators())
+        return known or (not self.certain and name in ever_operators()) or name in self._patched
 
     def candidates(self, name: str) -> Sequence[str]:
         """Names that an unknown one may have meant."""
@@ -88,6 +99,12 @@ class AtenOperators(msgspec.Struct, dict=True):
         # Torch need not have kernels that take integers in the place of SymInt, so that theirs are not compared.
         plain = _types(found.plain) if found.symint is None else None
         return AtenOperator(name, schema, Place(self.reference.path, found.span), plain, _types(found.symint))
+
+    @cached_property
+    def _patched(self) -> frozenset[str]:
+        """The operators that patches of the tree add to PyTorch's own file."""
+        paths = (path for path in self.project.workspace.files if path.endswith((".patch", ".diff")))
+        return frozenset(name for _, names in self.project.scan(_PATCHED, paths) for name in names)
 
     @cached_property
     def _operators(self) -> Operators:

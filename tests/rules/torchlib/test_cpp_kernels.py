@@ -259,3 +259,13 @@ def test_macros_for_autocast_register_kernels_of_torchs_operators() -> None:
         "torch 2.13 has no operator `aten::norm.Scalr`",
     ]
     assert tree_of(files).unresolved == []
+
+
+def test_a_torch_that_the_tree_patches_has_more_operators() -> None:
+    patch = (
+        "--- a/aten/src/ATen/native/native_functions.yaml\n+++ b/aten/src/ATen/native/native_functions.yaml\n@@ -1,2 +1,3 @@\n"
+        " - func: relu(Tensor self) -> Tensor\n+- func: bmn(Tensor self, Tensor mat2) -> Tensor\n"
+    )
+    files = {"autocast.cpp": AUTOCAST, "opschema.toml": '[torchlib]\ntorch = "2.13"\n', "patches/native.patch": patch}
+    [found] = lint_files(PACK, files, ["REG5"]).diagnostics
+    assert "`aten::norm.Scalr`" in found.message
