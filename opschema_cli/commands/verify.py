@@ -67,6 +67,11 @@ _DEFAULTS = Limits()
     help="Skip workload rows with a tensor of more elements.",
 )
 @click.option(
+    "--large-tensors",
+    is_flag=True,
+    help="Also call each op once with a tensor of more than 2^31 elements, where memory allows.",
+)
+@click.option(
     "--timeout",
     "seconds",
     type=click.FloatRange(0.1),
@@ -289,7 +294,12 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
     asked = Asked(
         options.ops,
         _renamed(options),
-        Limits(cells=options.cells, row_elements=options.elements, devices=device_kinds(options.device)),
+        Limits(
+            cells=options.cells,
+            row_elements=options.elements,
+            devices=device_kinds(options.device),
+            large=options.large_tensors,
+        ),
         options.device,
         parse_shard(options.shard) if options.shard is not None else (1, 1),
         options.seconds,

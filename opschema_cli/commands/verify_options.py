@@ -21,6 +21,7 @@ class VerifyOptions(msgspec.Struct, frozen=True):
     device: Device
     cells: int
     elements: int
+    large_tensors: bool
     seconds: float
     imports: tuple[str, ...]
     sanitizer: bool

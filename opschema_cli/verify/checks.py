@@ -6,7 +6,6 @@ compared as bits, and so is the memory between the elements of strided ones.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from opschema_cli.verify.compare import bits, differing, dtype_name, is_nan
 from opschema_cli.verify.devices import pool_of_calls
+from opschema_cli.verify.elements import bytes_of
 from opschema_cli.verify.inputs import storage_bytes, view_like
 from opschema_cli.verify.model import Call, Finding, Returned
 
@@ -269,5 +269,5 @@ def digest(tensor: Tensor) -> str:
     whole = tensor.detach().cpu().contiguous()
     hashed = blake2b(f"{dtype_name(whole.dtype)}{list(whole.shape)}".encode(), digest_size=16)
     if whole.nbytes:
-        hashed.update((ctypes.c_char * whole.nbytes).from_address(whole.data_ptr()))
+        hashed.update(bytes_of(whole))
     return hashed.hexdigest()

@@ -53,19 +53,32 @@ def differences(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> tu
 
 
 def _difference(name: str, before: Tensor | None, after: Tensor | None) -> Iterator[tuple[str, str]]:
-    if before is None or after is None:
-        yield "outputs", f"only {'after' if before is None else 'before'} returns `{name}`"
-    elif before.shape != after.shape:
-        yield "shape", f"`{name}` is {tuple(after.shape)}, before {tuple(before.shape)}"
-    elif before.dtype != after.dtype:
-        yield "dtype", f"`{name}` is {dtype_name(after.dtype)}, before {dtype_name(before.dtype)}"
-    else:
+    found = unlike_metadata(name, _described(before), _described(after))
+    if found is not None:
+        yield found
+    elif before is not None and after is not None:
         count, first = differing(before, after)
         if count:
             yield (
                 "bits",
                 f"`{name}`: {count} of {after.numel()} elements differ from before, the first at {list(first)}",
             )
+
+
+def unlike_metadata(
+    name: str, before: tuple[tuple[int, ...], str] | None, after: tuple[tuple[int, ...], str] | None
+) -> tuple[str, str] | None:
+    """The check and message where only one side returns an output, or its shape or dtype is another."""
+    if before is None or after is None:
+        return "outputs", f"only {'after' if before is None else 'before'} returns `{name}`"
+    for check, old, new in zip(("shape", "dtype"), before, after, strict=True):
+        if old != new:
+            return check, f"`{name}` is {new}, before {old}"
+    return None
+
+
+def _described(tensor: Tensor | None) -> tuple[tuple[int, ...], str] | None:
+    return None if tensor is None else (tuple(tensor.shape), dtype_name(tensor.dtype))
 
 
 def against(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 
 import torch
@@ -25,3 +26,8 @@ def unravel(index: int, shape: torch.Size) -> tuple[int, ...]:
         index, place = divmod(index, size)
         at.append(place)
     return tuple(reversed(at))
+
+
+def bytes_of(tensor: Tensor) -> ctypes.Array[ctypes.c_char]:
+    """The bytes of a contiguous tensor on the CPU, sharing its memory, as hashes take them; numpy may be missing."""
+    return (ctypes.c_char * tensor.nbytes).from_address(tensor.data_ptr())

@@ -16,6 +16,8 @@ from torch import Tensor
 from opschema_cli.verify.evidence import Evidence, load
 from opschema_cli.verify.judge import REFUSED_BY_BOTH, Judgement, Traits, judge
 from opschema_cli.verify.kernel_caches import CachesInUse, caches_of
+from opschema_cli.verify.large.free_memory import alone
+from opschema_cli.verify.large.judging import judge_large, not_run
 from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
@@ -65,10 +67,10 @@ class Harness:
             HarnessError: the harness failed on a side.
         """
         started = time.monotonic()
+        if cell.growth is not None:
+            return self._check_large(plan, cell)
         ran = self._ran(plan, cell)
-        failed = next((item for item in ran.items() if item[1].status == "failed"), None)
-        if failed is not None:
-            raise HarnessError(f"the harness failed, on the side {failed[0]}: {failed[1].detail}")
+        _raise_failure(ran)
         before, after, reference = ran.get("before"), ran["after"], ran.get("reference")
         try:
             evidence = Evidence(plan, cell, ran)
@@ -103,6 +105,38 @@ class Harness:
             else judged.reason,
             findings=judged.findings,
             figures=tuple(figure for found in compared.values() for figure in found.figures),
+            seconds=_seconds(ran, time.monotonic() - started),
+            unimported=_unimported(ran),
+        )
+
+    def _check_large(self, plan: Plan, cell: Cell) -> CellResult:
+        """Run a cell with a large tensor: one side after the other, and alone on this machine.
+
+        Raises:
+            HarnessError: the harness failed on a side.
+        """
+        started = time.monotonic()
+        ran: dict[Side, Ran] = {}
+        if self._run.sanitizer is not None:
+            refused = Ran(cell=cell.id, status="refused", detail="large tensors are not run under a sanitizer")
+            ran["after"] = refused
+        else:
+            with alone():
+                ran |= self._answers({"after": plan}, cell)
+                if plan.op in self._run.before and not not_run(ran["after"]):
+                    mine = msgspec.structs.replace(plan, target=self._run.before[plan.op])
+                    ran |= self._answers({"before": mine}, cell)
+        if self._run.compared and plan.op not in self._run.before:
+            ran["before"] = self._absent_before(plan, cell)
+        _raise_failure(ran)
+        judged = judge_large(cell, ran.get("before"), ran["after"])
+        return CellResult(
+            id=cell.id,
+            op=cell.op,
+            verdict=judged.verdict,
+            device=self._run.header.device,
+            reason=judged.reason,
+            findings=judged.findings,
             seconds=_seconds(ran, time.monotonic() - started),
             unimported=_unimported(ran),
         )
@@ -149,10 +183,12 @@ class Harness:
         if lost is not None:
             raise HarnessError(f"the process of the side {lost} was killed twice: {found[lost].detail}")
         if self._run.compared and "before" not in sides:
-            found["before"] = Ran(
-                cell=cell.id, status="refused", detail=self._run.absent.get(plan.op, "it is not there")
-            )
+            found["before"] = self._absent_before(plan, cell)
         return found
+
+    def _absent_before(self, plan: Plan, cell: Cell) -> Ran:
+        detail = self._run.absent.get(plan.op, "it is not there")
+        return Ran(cell=cell.id, status="refused", detail=detail, absent=True)
 
     def _answers(self, sides: Mapping[Side, Plan], cell: Cell) -> dict[Side, Ran]:
         device, seconds = self._run.device, self._run.seconds
@@ -180,6 +216,12 @@ class Harness:
 
     def _target(self, plan: Plan, side: Side) -> Target:
         return self._run.before.get(plan.op, _NOWHERE) if side == "before" else plan.target
+
+
+def _raise_failure(ran: Mapping[Side, Ran]) -> None:
+    failed = next((item for item in ran.items() if item[1].status == "failed"), None)
+    if failed is not None:
+        raise HarnessError(f"the harness failed, on the side {failed[0]}: {failed[1].detail}")
 
 
 def _threads(run: Run) -> int:

@@ -36,7 +36,7 @@ def make_inputs(cell: Cell) -> dict[str, Tensor]:
 
     Raises ValueError for a dtype that this torch lacks or that cannot be drawn, and for bounds that hold no value.
     """
-    specs = [_bounded(spec, cell.call.inputs) for spec in cell.call.inputs]
+    specs = bounded_inputs(cell.call.inputs)
     return {spec.name: make_input(spec, cell, _values(spec, specs, cell.values)) for spec in specs}
 
 
@@ -47,6 +47,11 @@ def _values(spec: Input, specs: Sequence[Input], values: Values) -> Values:
     floats = [other for other in specs if "float" in other.dtype]
     largest = max(floats, key=lambda other: math.prod(other.shape), default=None)
     return "large" if spec == largest else "normal"
+
+
+def bounded_inputs(inputs: Sequence[Input]) -> list[Input]:
+    """The inputs, with bounds for those that may be indices into others."""
+    return [_bounded(spec, inputs) for spec in inputs]
 
 
 def _bounded(spec: Input, all_inputs: Sequence[Input]) -> Input:

@@ -66,11 +66,24 @@ WRONG = "wrong-"
 """The beginning of the shape of a cell whose call the declaration does not allow."""
 
 
+LARGE = "large-tensor"
+"""The shape of a cell in which a tensor has more than 2³¹ elements."""
+
+
+class Growth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Two calls that differ in one size, its value in both, and so the calls at all other sizes."""
+
+    fewer: Call
+    more: Call
+    sizes: tuple[int, int]
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing to be checked: op, workload row, dtype, shape derived from the row, values, layout, seed.
 
     ``again`` cells repeat an earlier one after other shapes went through the same process. The call of a cell whose shape begins
-    with ``wrong-`` is one that an op should refuse: ``wrong-dtype``, ``wrong-size``, ``wrong-rank``, ``wrong-device``.
+    with ``wrong-`` is one that an op should refuse: ``wrong-dtype``, ``wrong-size``, ``wrong-rank``, ``wrong-device``. If it has a
+    ``growth``, a tensor has more than 2³¹ elements: see :mod:`opschema_cli.verify.large`.
     """
 
     op: str
@@ -82,6 +95,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seed: int = 0
     again: bool = False
     call: Call
+    growth: Growth | None = None
 
     @property
     def id(self) -> str:
@@ -136,13 +150,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits of what is planned: cells of one op, elements of one tensor, in a workload row as it stands and in what is derived
-    from it, and kinds of devices, of which a call can mix two.
+    from it, and kinds of devices, of which a call can mix two. With ``large`` a cell of each op has a tensor of 2³¹ elements.
     """
 
     cells: int = 40
     row_elements: int = 1 << 24
     derived_elements: int = 1 << 20
     devices: int = 1
+    large: bool = False
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -227,7 +242,9 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
     the outputs. ``varies`` says that the recipe expects other bits from call to call; the file then has the smallest and largest
     results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``. With
-    ``unimported`` the op is there and its import failed; with ``absent`` it is not there.
+    ``unimported`` the op is there and its import failed; with ``absent`` it is not there. Of a large tensor there is no file:
+    ``blocks`` has a hash of each block of an output, and ``agrees`` says that the outputs were compared with calls on parts of the
+    inputs; ``detail`` says how far, or why not.
     """
 
     cell: str
@@ -245,6 +262,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     varies: bool = False
     unimported: bool = False
     absent: bool = False
+    blocks: dict[str, tuple[str, ...]] = {}
+    agrees: bool = False
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]

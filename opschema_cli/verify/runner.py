@@ -32,6 +32,7 @@ from opschema_cli.verify.checks import (
 from opschema_cli.verify.devices import Function, call_on, second_device
 from opschema_cli.verify.guards import Bands, banded, banded_call, guarded_call
 from opschema_cli.verify.inputs import dtype_of, place
+from opschema_cli.verify.large.running import LargeRun
 from opschema_cli.verify.loading import ITS_OWN, RefusedError, described, passes
 from opschema_cli.verify.memory import MEASURABLE, memory_kept
 from opschema_cli.verify.model import Cell, Finding, Ran, Returned
@@ -77,6 +78,8 @@ class Runner:
         cell, device = request.cell, request.device
         if reason := self._recipe.skip(cell):
             raise RefusedError(reason)
+        if cell.growth is not None:
+            return LargeRun(request, self._side, self._recipe, self._plainly_called(device)).run()
         seconds: dict[str, float] = {}
         with _timed(seconds, "inputs"):
             drawn = drawn_inputs(cell, self._recipe)
@@ -102,6 +105,15 @@ class Runner:
         """
         op, made_with = self._made(cell, device)
         return self._call(op, cell, made_with, tensors)
+
+    def _plainly_called(self, device: str) -> Callable[[Cell, dict[str, Tensor]], dict[str, Tensor]]:
+        """Call the op on tensors that are there, without checks; also gives the inputs that the call may change."""
+
+        def outputs(cell: Cell, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+            found = named(self.outputs(cell, device, tensors), cell.call)
+            return {**found, **_mutated(cell, tensors)}
+
+        return outputs
 
     def blames_op(self, error: BaseException) -> bool:
         """Whether an exception is the op's: it was made or called, or code of its tree or of the recipes was run."""

@@ -12,6 +12,7 @@ import msgspec
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.cells import Case, choose
+from opschema_cli.verify.large.growth import with_large_tensor
 from opschema_cli.verify.model import Call, Cell, Limits, Plan
 from opschema_cli.verify.search.derived import derived_calls
 from opschema_cli.verify.search.finder import Found, find_calls
@@ -89,13 +90,14 @@ def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
     ]
     cells, left_out = choose(cases, limits)
     refused = {f"{plan.op}[{label}]": f"refused: {reason}" for label, reason in found.refused.items()}
-    return msgspec.structs.replace(
+    planned = msgspec.structs.replace(
         plan,
         cells=tuple(cells),
         unplanned={**plan.unplanned, **refused},
         dtypes=tuple(dict.fromkeys(item.dtype for item in found.calls)),
         left_out=left_out,
     )
+    return with_large_tensor(planned, cases, asker.refusal) if limits.large else planned
 
 
 def _derived(call: Call, asker: _Asker, limits: Limits) -> dict[str, Call]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from opschema_cli.verify.cells import Case, choose
+from opschema_cli.verify.large.growth import with_large_tensor
 from opschema_cli.verify.model import Call, Limits, Plan, Target
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.dtypes import knows_all_tensors
@@ -46,7 +47,7 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
         return Plan(op=entry.name, target=place, cells=(), unplanned=unplanned, implemented=entry.implemented)
     planner = _Planner(OpImplementation(entry, found), limits)
     cells, left_out = choose(planner.cases, limits)
-    return Plan(
+    plan = Plan(
         op=entry.name,
         target=where,
         cells=tuple(cells),
@@ -56,6 +57,7 @@ def _plan(entries: Sequence[OpEntry], limits: Limits, *, asked: bool) -> Plan:
         left_out=left_out,
         implemented=entry.implemented,
     )
+    return with_large_tensor(plan, planner.cases) if limits.large else plan
 
 
 def _hopeless(entries: Sequence[OpEntry], *, asked: bool) -> str:
