@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from opschema_cli.verify.cells import Case
 from opschema_cli.verify.compute_sanitizer import Tool
-from opschema_cli.verify.model import Call, Cell, Input, Layout, Output, Values
+from opschema_cli.verify.large.growth import with_large_tensor
+from opschema_cli.verify.model import Call, Cell, Input, Layout, Output, Plan, Target, Values
 
 RAISED = "raised or died"
 """Stands for the check where the process loses its GPU or raises: an error of CUDA sticks."""
@@ -22,7 +24,7 @@ class CudaFault(NamedTuple):
     """``sound`` and ``faulty`` are bodies of ``op``, ``kernel`` is CUDA whose entry is ``kernel``; in ``faulty_kernel`` it is replaced.
 
     One of ``checks`` must find the fault in a cell of this shape, values and layout. ``tool`` of compute-sanitizer finds it, too.
-    ``chance`` is why it may not show on some GPU.
+    ``large`` ones are called with int8 ``x`` of more than 2³¹ elements. ``chance`` is why it may not show on some GPU.
     """
 
     name: str
@@ -38,6 +40,7 @@ class CudaFault(NamedTuple):
     tool: Tool | None = None
     devices: int = 1
     chance: str = ""
+    large: bool = False
 
     @property
     def kernels(self) -> Iterator[str]:
@@ -62,11 +65,22 @@ class CudaFault(NamedTuple):
     @property
     def cell(self) -> Cell:
         """The cell that shows the fault."""
+        if self.large:
+            return _large_cell()
         inputs = [Input(name="x", shape=self.shape, dtype="float32")]
         if self.product:
             inputs.append(Input(name="w", shape=self.shape[::-1], dtype="float32"))
         call = Call(inputs=tuple(inputs), outputs=(Output(name="y"),))
         return Cell(op="Op", row="r", dtype="float32", values=self.values, layout=self.layout, call=call)
+
+
+def _large_cell() -> Cell:
+    def call(rows: int) -> Call:
+        inputs = (Input(name="x", shape=(rows, 300), dtype="int8"),)
+        return Call(inputs=inputs, outputs=(Output(name="y", shape=(rows, 300), dtype="int8"),))
+
+    case = Case("Op", "r", "int8", "row", call(67), lambda: {"larger": call(137)})
+    return with_large_tensor(Plan(op="Op", target=Target(root="", module="", name=""), cells=()), [case]).cells[0]
 
 
 MODULE = '''\
@@ -218,6 +232,19 @@ extern "C" __global__ void kernel(float *x, float *y, int n) {
 }
 """
 
+FLIP = """
+extern "C" __global__ void kernel(signed char *x, signed char *y, int rows, int columns) {
+  INDEX n = (INDEX)rows * columns, i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = ~x[i];
+}
+"""
+FLIPPED = """
+x = x.contiguous()
+y = torch.empty_like(x)
+launch((x.numel() + 255) // 256, 256, x, y, x.shape[0], x.shape[1])
+return y
+"""
+
 WRONG = frozenset({"tolerance", "nan-mask", "inf-mask", "repeat", "poison"})
 """The checks of values: which one depends on what memory holds."""
 
@@ -352,6 +379,15 @@ CUDA_FAULTS = (
         WRONG | {RAISED, "overrun"},
         faulty_kernel=SCALE.replace("if (i < n) y", "if (i < n) i = (unsigned short)i; if (i < n) y"),
         shape=(300, 300),
+    ),
+    CudaFault(
+        "an index of 32 bits overflows",
+        "~x",
+        FLIP.replace("INDEX", "long long"),
+        FLIPPED,
+        frozenset({RAISED, "large-tensor"}),
+        faulty_kernel=FLIP.replace("INDEX", "int"),
+        large=True,
     ),
     CudaFault(
         "products in TF32",

@@ -86,6 +86,8 @@ def test_a_fault_is_a_regression_and_its_sound_twin_is_unchanged(fault: CudaFaul
     if torch.cuda.device_count() < fault.devices:
         pytest.skip(f"it needs {fault.devices} GPUs")
     sound = check(fault, tmp_path / "sound", faulty=False)
+    if fault.large and sound.verdict == "not-checked":
+        pytest.skip(sound.reason)
     assert (sound.verdict, sound.reason) == ("unchanged", "")
     found = check(fault, tmp_path / "faulty", faulty=True)
     if fault.chance and found.verdict == "unchanged":

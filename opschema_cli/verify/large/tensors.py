@@ -21,7 +21,7 @@ PERIOD = 1_048_583
 BLOCK = 1 << 24
 """Elements of a block that is hashed or compared at a time."""
 
-_ULPS = 16.0
+_ULPS, _SHARE = 16.0, 2.0**-4
 
 
 def draw_tiled(cell: Cell, device: str) -> dict[str, Tensor]:
@@ -71,8 +71,8 @@ def blocks(tensor: Tensor) -> Iterator[tuple[int, Tensor]]:
 def unlike(one: Tensor, other: Tensor) -> tuple[int, int]:
     """The number of elements in which two parts of one shape differ, and the flat index of the first; -1 if there is none.
 
-    Other numbers must have the same bits, floating ones lie within 16 ulp of the largest number of the part: how many rows a
-    call has may decide how a product is summed, and a wrong index gives quite another number.
+    Floating numbers may differ by a little of the largest one of the part: how many rows a call has may decide how a product is
+    summed, and a wrong index gives quite another number.
     """
     if torch.equal(bits(one.contiguous()), bits(other.contiguous())):
         return 0, -1
@@ -81,10 +81,16 @@ def unlike(one: Tensor, other: Tensor) -> tuple[int, int]:
     else:
         a, b = one.to(torch.float64), other.to(torch.float64)
         finite = b.isfinite()
-        bound = _ULPS * torch.finfo(one.dtype).eps * float(b[finite].abs().max()) if finite.any() else 0.0
+        bound = _slack(one.dtype) * float(b[finite].abs().max()) if finite.any() else 0.0
         differ = ~((a == b) | (is_nan(a) & is_nan(b)) | ((a - b).abs() <= bound))
     count = int(differ.count_nonzero())
     return count, int(differ.reshape(-1).to(torch.uint8).argmax()) if count else -1
+
+
+def _slack(dtype: torch.dtype) -> float:
+    """The allowed part of the largest number: 16 ulp, but no more than a sixteenth or, in dtypes of 8 bits, one ulp."""
+    eps = torch.finfo(dtype).eps
+    return min(_ULPS * eps, max(eps, _SHARE))
 
 
 def same_everywhere(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
