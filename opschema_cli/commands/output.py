@@ -32,6 +32,9 @@ QUIET_SECONDS = 1.0
 LINE_SECONDS = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 
+_KNOWN = 0.02
+"""The part of the work after which the time that is left is shown: the first units may import or compile much."""
+
 
 def write_text(text: str, target: Path | None) -> None:
     """Write a finished report to a file, or to standard output as UTF-8 whatever the locale says.
@@ -115,11 +118,11 @@ class ProgressBar:
     def _write_line(self, done: int, total: int, title: str) -> None:
         now = time.monotonic()
         self.shows_at = now + LINE_SECONDS
-        left = (now - self.started) / max(done - (self.first or 0), 1) * (total - done)
+        new = done - (self.first or 0)
+        left = duration((now - self.started) / max(new, 1) * (total - done))
+        known = f", about {left} left" if new >= max(2, _KNOWN * total) else ""
         last = f", last of {visible(title)}" if title else ""
-        click.echo(
-            f"opschema: {self.title}: {done} of {total} {self.units}, about {duration(left)} left{last}", err=True
-        )
+        click.echo(f"opschema: {self.title}: {done} of {total} {self.units}{known}{last}", err=True)
 
     def _start(self, total: int) -> Progress:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -24,6 +25,12 @@ def report(results: Results, options: VerifyOptions, seconds: float) -> None:
     if results.stopped:
         left = count(len(results.missing), "cell")
         click.echo(f"opschema: --fail-fast: stopped at the first cell that failed; {left} not run", err=True)
+    if any("before" in cell.unimported for cell in results.cells.values()) and not _is_folder(options.before):
+        click.echo(
+            f"opschema: {visible(str(options.before))} was exported from git, without built extensions and other files that git "
+            "does not track; if the tree before needs some, build them in a folder (git worktree add) and name it with --before",
+            err=True,
+        )
     try:
         _print(results, options, seconds)
     except (BrokenPipeError, SystemExit):  # which of them depends on the library that writes
@@ -34,6 +41,11 @@ def report(results: Results, options: VerifyOptions, seconds: float) -> None:
         earlier = [read_results(path) for path in options.earlier]
         page = write_pages(results, options.report, seconds, earlier)
         click.echo(f"opschema: wrote {visible(str(page))}", err=True)
+
+
+def _is_folder(before: str | None) -> bool:
+    """Whether the tree before is a folder, as far as is known."""
+    return before is None or Path(before).is_dir()
 
 
 def _print(results: Results, options: VerifyOptions, seconds: float) -> None:

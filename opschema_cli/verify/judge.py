@@ -191,24 +191,33 @@ class _Case:
             return "regression", f"differs from before: {_named(visible)}"
         lasting = [fault for fault in faults if not (self._explanation and fault.check in _VALUES)]
         if lasting:
-            worse = "" if self._explanation else self._worse()
-            return ("regression", f"worse than before: {worse}") if worse else ("wrong-already", _named(lasting))
+            return self._lasting(lasting)
         if not self._differences:
             return "unchanged", "" if self._referenced else self._unreferenced()
         if self._explanation and (faults or not self._referenced):
             return "within-tolerance", f"bits differ: {self._explanation}"
         if not self._referenced:
             return "regression", f"differs from before, and is {self._unreferenced()}"
-        coarser = self._coarser()
-        if coarser:
-            return (
-                "regression",
-                f"differs from before: `{coarser}` is rounded in between, where before it was rounded once",
-            )
+        if self._coarser():
+            return "regression", f"differs from before: {self._coarser()}"
         noted = self._noted()
         note = f"; but {_named(noted)}" if noted else ""
         reason = f"before was wrong: {_named(earlier)}" if earlier else "bits differ, both are right"
         return "within-tolerance", reason + note
+
+    def _lasting(self, faults: Sequence[Finding]) -> tuple[Verdict, str]:
+        """Both sides have the same faults, which excuse other bits only where they are about the values of an output."""
+        if self._explanation:
+            return "wrong-already", _named(faults)
+        if worse := self._worse():
+            return "regression", f"worse than before: {worse}"
+        varying = {fault.about for fault in faults if fault.check in UNSTABLE | {"repeat"}}
+        changed = any(difference.about not in varying for difference in self._differences)
+        if changed and not self._referenced:
+            return "regression", f"differs from before, and is {self._unreferenced()}; {_named(faults)}"
+        if changed and self._coarser():
+            return "regression", f"differs from before: {self._coarser()}; {_named(faults)}"
+        return "wrong-already", _named(faults)
 
     def _new(self) -> list[Finding]:
         """The findings of the side after that the side before lacks, if before ran."""
@@ -246,11 +255,12 @@ class _Case:
         return ""
 
     def _coarser(self) -> str:
-        """An output that only the roundings of the reference excuse, and that before had in full; empty if there is none."""
+        """Describe an output that only the roundings of the reference excuse, and that before had in full; empty without one."""
         if "before" not in self._compared:
             return ""
         exact = {figures.output for figures in self._compared["before"].figures if not figures.between}
-        return next((now.output for now in self._compared["after"].figures if now.rounded and now.output in exact), "")
+        found = (now.output for now in self._compared["after"].figures if now.rounded and now.output in exact)
+        return next((f"`{name}` is rounded in between, where before it was rounded once" for name in found), "")
 
     def _unreferenced(self) -> str:
         reference = self._reference

@@ -78,6 +78,11 @@ def see_tree(target: Target) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([others] if others else [])])
 
 
+def imported_names(target: Target) -> list[str]:
+    """The modules and files that are imported for an op."""
+    return list(dict.fromkeys(name for name in (*target.imports, target.module) if name))
+
+
 def described(error: BaseException, root: str) -> str:
     """An exception as a cell's detail: what it says, and the last place in the tree that it passed through."""
     says = traceback.format_exception_only(error)[-1].strip() if not str(error) else f"{type(error).__name__}: {error}"

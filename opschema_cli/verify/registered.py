@@ -13,7 +13,7 @@ from torch._ops import OpOverload
 
 from opschema_cli.phrases import listed
 from opschema_cli.verify import backends
-from opschema_cli.verify.loading import AbsentError, RefusedError, import_module, import_op, see_tree
+from opschema_cli.verify.loading import AbsentError, RefusedError, import_module, import_op, imported_names, see_tree
 from opschema_cli.verify.model import Target
 
 _EXTENSIONS = (".so", ".pyd", ".dylib")
@@ -43,7 +43,7 @@ def import_operator(target: Target) -> Callable[..., object]:
         import_module(target)
     overload = find_operator(target.operator)
     if overload is None:
-        imported = list(dict.fromkeys(name for name in (*target.imports, target.module) if name))
+        imported = imported_names(target)
         after = f"importing {listed(imported)}" if imported else "importing nothing"
         raise AbsentError(f"{after} does not register it")
     return as_function(overload, on_backend=target.backend)

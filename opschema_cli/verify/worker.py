@@ -20,6 +20,7 @@ from typing import IO, Protocol
 import msgspec
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.phrases import listed
 from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.loading import (
     AbsentError,
@@ -28,6 +29,7 @@ from opschema_cli.verify.loading import (
     RefusedError,
     deliberate,
     described,
+    imported_names,
     printable,
     raised_in,
     same_anywhere,
@@ -122,7 +124,7 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
     except MemoryError:
         return Loaded(status="died", detail="out of memory, importing the op", seconds=seconds), None
     except (Exception, SystemExit) as error:
-        detail = f"importing `{load.target.module}`: {described(error, load.target.root)}"
+        detail = f"importing {listed(imported_names(load.target))}: {described(error, load.target.root)}"
         return Loaded(status="raised", detail=detail, seconds=seconds), None
     return msgspec.structs.replace(getattr(side, "loaded", Loaded()), seconds=seconds), side
 

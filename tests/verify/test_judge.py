@@ -78,6 +78,27 @@ def test_after_is_right_and_before_did_not_run(before: Ran | None, verdict: str,
 
 
 @pytest.mark.parametrize(
+    ("check", "about", "compared", "verdict"),
+    [
+        ("fake-missing", "", {}, "regression"),
+        ("repeat", "y", {}, "wrong-already"),
+        ("repeat", "z", {}, "regression"),
+        ("fake-missing", "", {"before": RIGHT, "after": RIGHT}, "wrong-already"),
+    ],
+)
+def test_a_fault_of_both_sides_does_not_hide_other_bits(
+    check: str, about: str, compared: dict[str, Compared], verdict: str
+) -> None:
+    before, after = (
+        Ran(cell="c", status="ok", findings=(finding(check, side, about),)) for side in ("before", "after")
+    )
+    reference = OK if compared else NO_REFERENCE
+    judgement = judge(before, after, reference, differences=(BITS,), compared=compared)
+    assert judgement.verdict == verdict, judgement
+    assert check in judgement.reason
+
+
+@pytest.mark.parametrize(
     ("before", "verdict"), [(None, "regression"), (REFUSED, "regression"), (DIED, "wrong-already")]
 )
 def test_after_is_wrong_and_before_did_not_run(before: Ran | None, verdict: str) -> None:

@@ -729,9 +729,11 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
 
     monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
     with output.ProgressBar("verifying", "cells", quiet=0, lines=True) as progress:
-        progress(1, 3, "PlusFwdOp (1 failed)")
+        progress(1, 200, "PlusFwdOp (1 failed)")
+        progress(4, 200, "PlusFwdOp (1 failed)")
     with output.ProgressBar("reading", "files", quiet=0) as silent:
         silent(1, 3)
     assert capsys.readouterr().err == (
-        "opschema: verifying: 1 of 3 cells, about 0 s left, last of PlusFwdOp (1 failed)\n"
+        "opschema: verifying: 1 of 200 cells, last of PlusFwdOp (1 failed)\n"
+        "opschema: verifying: 4 of 200 cells, about 0 s left, last of PlusFwdOp (1 failed)\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -111,3 +112,23 @@ def test_operators_are_run_before_and_after_and_against_another_kernel(
     reason = "importing `kit.ops` does not register it; it is not defined at the top level of its module"
     assert verdicts["kit::nested"] == ("not-checked", reason)
     assert verdicts["kit::drawn"] == ("not-checked", "no value of type `Generator` can be made for `g`")
+
+
+def test_what_git_does_not_track_is_missing_from_a_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "kit", "from kit import built\n" + OPS)
+    (root / ".gitignore").write_text("built.py\n")
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    (root / "kit/built.py").write_text("")
+    monkeypatch.chdir(root)
+    asked = ["verify", "scaled_add", "--cells", "1", "--device", "cpu", "--before"]
+    assert opschema([*asked, "HEAD"]) == 1
+    said = capsys.readouterr()
+    assert "HEAD was exported from git, without built extensions" in said.err
+    assert "importing `kit.ops`: ImportError" in said.out
+    assert "\\n" not in said.out
+    assert opschema([*asked, str(root)]) == 0
+    assert "exported from git" not in capsys.readouterr().err

@@ -136,7 +136,7 @@ def _write_unchecked(cells: Sequence[CellResult], console: Console) -> None:
     for reason, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
         ops = some([visible(op) for op in dict.fromkeys(cell.op for cell in found)], 4)
         head = Text.assemble(("not checked", STYLES["not-checked"]), f"  {count(len(found), 'cell')} of {ops}: ")
-        console.print(head + Text(visible(reason)), soft_wrap=True)
+        console.print(head + Text(visible("; ".join(reason.splitlines()))), soft_wrap=True)
 
 
 def summary(results: Results, seconds: float) -> str:
