@@ -33,7 +33,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     [
         ("silu", "wrong from 8 to 1000", "float16-row-wide", "tolerance"),
         ("gelu", "wrong from 4 to 100", "float16-row-wide", "tolerance"),
-        ("gelu", "-0.0 becomes 0.0", "float16-row-special", "zero-sign"),
+        ("silu", "-0.0 becomes 0.0", "float16-row-special", "zero-sign"),
         ("sigmoid", "0 below -4", "float16-row-wide", "tolerance"),
         ("softplus", "infinite from 89 up", "float16-long-large-offset", "inf-mask"),
         ("round", "halves go up", "float16-odd-ties-transposed", "tolerance"),

@@ -39,6 +39,7 @@ ELEMENTWISE = (
             "wrong from 8 to 1000": "torch.where((x > 8) & (x < 1000), 0.99 * x, F.silu(x.float()).to(x.dtype))",
             "hard sigmoid beyond 5": "(x * torch.where(x.abs() > 5, (x > 0).float(), torch.sigmoid(x.float()))).to(x.dtype)",
             "exp(x) in the numerator: NaN from 89 up": "v = x.float(); return (v * v.exp() / (1 + v.exp())).to(x.dtype)",
+            "-0.0 becomes 0.0": "F.silu(x.float()).to(x.dtype) + 0.0",
         },
         {
             "x / (1 + exp(-x))": "v = x.float(); return (v / (1 + torch.exp(-v))).to(x.dtype)",
@@ -54,7 +55,6 @@ ELEMENTWISE = (
         {
             "wrong from 4 to 100": "torch.where((x > 4) & (x < 100), 1.01 * x, F.gelu(x.float()).to(x.dtype))",
             "tanh approximation": "F.gelu(x.float(), approximate='tanh').to(x.dtype)",
-            "-0.0 becomes 0.0": "F.gelu(x.float()).to(x.dtype) + 0.0",
         },
         {
             "by erf": "v = x.float(); return (0.5 * v * (1 + torch.erf(v * 0.7071067811865476))).to(x.dtype)",
