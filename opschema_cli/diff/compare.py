@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from opschema_cli.diff.schema_diff import parsed, schema_differences
 from opschema_cli.diff.signature_diff import Side, output_changes, parameter_changes
 from opschema_cli.diff.workload_diff import workload_changes
 from opschema_cli.phrases import count, listed
+from opschema_cli.source.text import Place
 
 _SCHEMA_PARTS = ("declaration", "name", "mutates", "lowering")
 """Parts without which nothing can be said about arguments and returns."""
@@ -47,20 +48,50 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], doubt: Doubt = _NO_DOUBT
     changes: list[Change] = []
     unclear: list[Unclear] = []
     before, now = _by_name(old), _by_name(new)
-    removed = [item for key, items in before.items() if key not in now for item in items[:1]]
-    added = [item for key, items in now.items() if key not in before for item in items[:1]]
+    removed, added = _only_in(before, now), _only_in(now, before)
     kept = [found for key, items in before.items() if key in now for found in _same_name(items, now[key])]
     for one, other in _of_another_full_name(removed, added):
         removed.remove(one)
         added.remove(other)
         kept += changes_of(one, other)
-    for found in (*kept, *_unpaired(removed, added, _nameless(old, new), doubt)):
+    foreign = [*_foreign([item for item in removed if item.foreign], [item for item in added if item.foreign])]
+    unpaired = _unpaired(
+        [item for item in removed if not item.foreign],
+        [item for item in added if not item.foreign],
+        _nameless(old, new),
+        doubt,
+    )
+    for found in (*kept, *foreign, *unpaired):
         if isinstance(found, Unclear):
             unclear.append(found)
         else:
             changes.append(found)
     changes.sort(key=lambda item: (item.operator, item.kind, item.message))
     return Comparison(tuple(changes), tuple(unclear), len({*before, *now}))
+
+
+def _only_in(
+    side: Mapping[tuple[str, str], Sequence[Entry]], other: Mapping[tuple[str, str], Sequence[Entry]]
+) -> list[Entry]:
+    return [item for key, items in side.items() if key not in other for item in items[:1]]
+
+
+def _foreign(removed: Iterable[Entry], added: Iterable[Entry]) -> Iterator[Change]:
+    """Operators of an installed package of which one side alone registers something: the operator stays, the kernels change."""
+    for item in removed:
+        yield from _registered(item, _bare(item), item.place, None)
+    for item in added:
+        yield from _registered(_bare(item), item, None, item.place)
+
+
+def _registered(one: Entry, other: Entry, old: Place | None, new: Place | None) -> Iterator[Change]:
+    for change in (*kernel_changes(one, other), *_semantics(one, other)):
+        yield replace(change, old=old, new=new, pack=one.pack)
+
+
+def _bare(item: Entry) -> Entry:
+    """An operator of an installed package, without what the workspace registers for it."""
+    return replace(item, keys={}, backends=(), kernels=())
 
 
 def _nameless(old: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
@@ -253,7 +284,7 @@ def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
         yield Unclear(old.name, f"`{old.name}`: its {parts[0]} is not known on both sides", new.place, True)
     else:
         yield from _signature_changes(old, new)
-    yield from constraint_changes(old, new) if not parts else ()
+    yield from _stated(new, constraint_changes(old, new)) if not parts else ()
     yield from _status(old, new)
     yield from workload_changes(old, new)
     yield from kernel_changes(old, new)
@@ -280,10 +311,17 @@ def _signature_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
     declared = Side(
         old.name, "the declaration: " if known else "", ("semantics",) if known else ("callers", "semantics")
     )
-    for change in parameter_changes(declared, old.arguments, new.arguments):
+    for change in _stated(new, parameter_changes(declared, old.arguments, new.arguments)):
         if not any((change.kind, name) in shown for name in _names(change)):
             yield change
-    yield from output_changes(old.name, old.returns, new.returns) if old.arguments or new.arguments else ()
+    has_arguments = bool(old.arguments or new.arguments)
+    yield from _stated(new, output_changes(old.name, old.returns, new.returns)) if has_arguments else ()
+
+
+def _stated(new: Entry, changes: Iterable[Change]) -> Iterator[Change]:
+    """Changes of a declaration. One that is not implemented yet narrows no call: the code is still that of the earlier one."""
+    for change in changes:
+        yield replace(change, hits=("semantics",)) if new.planned and change.hits else change
 
 
 def _calls(old: Entry, new: Entry) -> Iterator[Change]:

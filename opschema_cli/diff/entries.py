@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.operators.model import Argument, Operator, Return, Role
+from opschema_cli.operators.model import Argument, Implementation, Operator, Return, Role
 from opschema_cli.source.python import ParamKind
 from opschema_cli.source.text import Place
 
@@ -89,8 +89,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``schema`` is that of a dialect with schema strings; else ``arguments`` and ``returns`` are those of the declaration, and
     ``calls`` the Python signatures of its class or function. ``places`` are those of a schema's arguments, ``aliases`` further
-    names. ``keys`` are the dispatch keys by role, without those that are not known. ``unknown`` are the parts that are not known,
-    of which nothing is reported.
+    names. It is ``foreign`` if an installed package declares it, not the workspace. ``keys`` are the dispatch keys by role,
+    without those that are not known. ``unknown`` are the parts that are not known, of which nothing is reported.
     """
 
     name: str
@@ -115,11 +115,16 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     constraints: tuple[Condition, ...] = ()
     combinations: tuple[Condition, ...] = ()
     kernels: tuple[Kernel, ...] = ()
+    foreign: bool = False
 
 
 def entry_of(operator: Operator) -> Entry:
-    """The contract of an operator of the table."""
+    """The contract of an operator of the table. Of one that an installed package declares, what the workspace adds to it."""
     declared = operator.declaration
+    is_foreign = declared.place is not None and declared.place.is_foreign
+    if is_foreign:
+        own = (item for item in operator.implementations if not _is_foreign(item))
+        operator = replace(operator, implementations=tuple(own))
     python = not declared.schema and any(item.text for item in declared.arguments or ())
     arguments = tuple(_parameter(leaf) for leaf in declared.arguments or ()) if not declared.schema else ()
     calls = tuple(_calls(operator))
@@ -142,7 +147,7 @@ def entry_of(operator: Operator) -> Entry:
         tuple(Workload(row.label, tuple(row.dtypes), row.values, row.place) for row in operator.rows),
         next((item.symbol for item in operator.implementations if item.role in ("class", "kernel")), ""),
         tuple(dict.fromkeys(_unknown(operator))),
-        declared.place or next(operator.places(), None),
+        _place(operator),
         {item.name: item.place for item in declared.arguments or () if item.place is not None}
         if declared.schema
         else {},
@@ -150,7 +155,21 @@ def entry_of(operator: Operator) -> Entry:
         tuple(Condition(item.text, item.place) for item in declared.constraints),
         tuple(Condition(item.text, item.place) for item in declared.combinations),
         tuple(_kernels(operator)),
+        is_foreign,
     )
+
+
+def _is_foreign(item: Implementation) -> bool:
+    place = item.place or item.registered
+    return place is not None and place.is_foreign
+
+
+def _place(operator: Operator) -> Place | None:
+    """The declaration in the workspace, else the first other place there; one in an installed package if there is no other."""
+    declared = operator.declaration.place
+    if declared is not None and not declared.is_foreign:
+        return declared
+    return next((place for place in operator.places() if not place.is_foreign), declared)
 
 
 def entries_of(operators: Iterable[Operator]) -> list[Entry]:

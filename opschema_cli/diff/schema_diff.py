@@ -52,9 +52,14 @@ def schema_differences(
 ) -> list[Change]:
     """The changes from one schema to another, those of arguments at the ``places`` of both sides."""
     items = list(schema_changes(old, new))
+    is_relabelled = _relabelled(old, new)
     changes = [_change(name, item, old, new, places) for item in items]
-    graphs = _marked(items, backward_incompatibility(old, new), _is_safe_backward(old, new))
-    later = _marked(items, forward_incompatibility(old, new), _is_safe_forward(old, new))
+    changes = [
+        replace(change, hits=()) if is_relabelled(item) else change for item, change in zip(items, changes, strict=True)
+    ]
+    backward, forward = _is_safe_backward(old, new), _is_safe_forward(old, new)
+    graphs = _marked(items, backward_incompatibility(old, new), lambda item: is_relabelled(item) or backward(item))
+    later = _marked(items, forward_incompatibility(old, new), lambda item: is_relabelled(item) or forward(item))
     for index, change in enumerate(changes):
         hits: list[Audience] = [*change.hits]
         hits += ["graphs"] if index in graphs else []
@@ -70,6 +75,35 @@ def _others(name: str, old: OperatorSchema, new: OperatorSchema, has_items: bool
         hits: list[Audience] = ["callers", "graphs"] if backward else []
         hits += ["new-graphs"] if forward else []
         yield Change("schema", name, backward or forward, hits=tuple(hits))
+
+
+def _relabelled(old: OperatorSchema, new: OperatorSchema) -> Callable[[SchemaChange], bool]:
+    """Whether a change gives alias sets other labels and nothing else, as an argument that is added before them does where the
+    labels are numbers: those of the new schema correspond to those of the old one.
+    """
+    pairs: list[tuple[Argument | Return, Argument | Return]] = [
+        (item, other) for item in old.arguments if (other := new.argument(item.name)) is not None
+    ]
+    pairs += zip(old.returns, new.returns, strict=False)
+    found = [labels for one, other in pairs if (labels := _labels(one, other)) is not None]
+    links = {link for labels in found for link in labels}
+    is_one_to_one = len(links) == len({one for one, _ in links}) == len({other for _, other in links})
+
+    def is_relabelled(item: SchemaChange) -> bool:
+        is_alias = item.kind in ("alias", "return-alias") and item.old is not None and item.new is not None
+        return is_alias and is_one_to_one and _labels(item.old, item.new) is not None
+
+    return is_relabelled
+
+
+def _labels(one: Argument | Return | None, other: Argument | Return | None) -> list[tuple[str, str]] | None:
+    """The labels of two alias annotations, in pairs; None if the annotations differ in more."""
+    before, now = (item.alias if item is not None else None for item in (one, other))
+    if before is None or now is None or before.write != now.write:
+        return None
+    if (len(before.before), len(before.after)) != (len(now.before), len(now.after)):
+        return None
+    return [*zip((*before.before, *before.after), (*now.before, *now.after), strict=True)]
 
 
 def _marked(items: Sequence[SchemaChange], reason: str, is_safe: Callable[[SchemaChange], bool]) -> set[int]:

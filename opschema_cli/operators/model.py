@@ -255,4 +255,4 @@ class Operator(msgspec.Struct, frozen=True):
     @property
     def is_foreign(self) -> bool:
         """Whether nothing of it lies in the workspace: it is known from an installed package alone."""
-        return all(place.path.startswith(("/", "<")) for place in self.places())
+        return all(place.is_foreign for place in self.places())

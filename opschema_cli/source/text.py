@@ -35,6 +35,11 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     path: str
     span: Span
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is in no file of the workspace, but in an installed package: its path is absolute, or a made-up name."""
+        return self.path.startswith(("/", "<"))
+
 
 class Position(NamedTuple):
     """A place for people: line and column, both from 1, in characters."""

@@ -111,7 +111,7 @@ def _paths(operator: Operator) -> Iterator[str]:
     definitions = [item.place for item in operator.registrations if item.role == "definition"]
     registered = [item.registered for item in operator.implementations]
     places = [*definitions, operator.declaration.place, *registered, *operator.places()]
-    yield from (place.path for place in places if place is not None and not place.path.startswith(("/", "<")))
+    yield from (place.path for place in places if place is not None and not place.is_foreign)
 
 
 def _defined(operator: Operator) -> str:

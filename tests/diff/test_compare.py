@@ -67,6 +67,38 @@ def changes(old: Entry, new: Entry) -> list[tuple[str, str, str]]:
             [("keyword-only", "`n` is now keyword-only", "callers graphs new-graphs")],
         ),
         (
+            "(Tensor x, Tensor(a1!) y) -> Tensor(a1!)",
+            "(Tensor x, int n, Tensor(a2!) y) -> Tensor(a2!)",
+            [
+                ("alias", "`y` is now `Tensor(a2!)`; it was `Tensor(a1!)`", ""),
+                (
+                    "argument-added",
+                    "the argument `int n` was added without a default",
+                    "callers backends graphs new-graphs",
+                ),
+                ("return-alias", "the return is now `Tensor(a2!)`; it was `Tensor(a1!)`", ""),
+            ],
+        ),
+        (
+            "(Tensor(a!) x) -> Tensor(a!)",
+            "(Tensor(b!) x) -> Tensor(b!)",
+            [
+                ("alias", "`x` is now `Tensor(b!)`; it was `Tensor(a!)`", "graphs new-graphs"),
+                ("return-alias", "the return is now `Tensor(b!)`; it was `Tensor(a!)`", "graphs new-graphs"),
+            ],
+        ),
+        (
+            "(Tensor(a!) x, Tensor(b!) y) -> Tensor(a!)",
+            "(Tensor(a!) x, Tensor(b!) y) -> Tensor(b!)",
+            [
+                (
+                    "return-alias",
+                    "the return is now `Tensor(b!)`; it was `Tensor(a!)`",
+                    "callers semantics graphs",
+                )
+            ],
+        ),
+        (
             "(Tensor x) -> Tensor",
             "(Tensor(a!) x) -> Tensor",
             [("alias", "`x` is now `Tensor(a!)`; it was `Tensor`", "callers backends semantics graphs new-graphs")],
@@ -271,6 +303,38 @@ def test_a_planned_operator_promises_nothing() -> None:
     new = entry("", arguments=(Parameter("y", role="param"),))
     assert all(not hits for _, _, hits in changes(old, new))
     assert [item.hits for item in compare([old], []).changes] == [("semantics",)]
+
+
+def test_a_declaration_that_is_not_implemented_any_more_narrows_no_call() -> None:
+    def declared(dtypes: tuple[str, ...], *rules: str, planned: bool = False, **parts: object) -> Entry:
+        conditions = tuple(map(Condition, rules))
+        x = Parameter("x", role="input", dtypes=dtypes)
+        return entry("", arguments=(x,), constraints=conditions, planned=planned, **parts)
+
+    old = declared(("float16", "float32"))
+    found = [
+        ("constraint", "calls must now satisfy `x.ndim == 2`"),
+        ("dtypes", "`x` does not take `float32` any more"),
+    ]
+    for planned, hit in ((False, "callers"), (True, "semantics")):
+        new = declared(("float16",), "x.ndim == 2", planned=planned)
+        assert changes(old, new) == [(kind, message, hit) for kind, message in found]
+    call, longer = (Call("forward", tuple(map(Parameter, names))) for names in ("x", "xy"))
+    found_call = changes(declared((), calls=(call,)), declared((), calls=(longer,), planned=True))
+    assert [hits for _, _, hits in found_call] == ["callers"]  # the code is there
+
+
+def test_operators_of_an_installed_package_are_not_removed() -> None:
+    """They are known from the kernels that the tree registers and the backends that list them."""
+    old = entry(
+        "(Tensor x) -> Tensor", "aten::a", foreign=True, backends=("XLA",), keys={"fake": ("*",)}, tags=("core",)
+    )
+    new = entry("(Tensor x) -> Tensor", "aten::b", foreign=True, keys={"kernel": ("CPU",)})
+    assert [(item.kind, item.operator, item.message, item.hits) for item in compare([old], [new]).changes] == [
+        ("backend", "aten::a", "`XLA` does not list it any more", ("backends",)),
+        ("fake", "aten::a", "it has no fake (meta) kernel any more", ("semantics",)),
+        ("kernel-keys", "aten::b", "it now has a kernel for `CPU`", ()),
+    ]
 
 
 def test_kernels_fakes_and_tags() -> None:

@@ -27,7 +27,7 @@ class Part(msgspec.Struct, frozen=True):
 
 def where(place: Place, sources: Sources) -> str:
     """A place as ``path:line``; of a file outside of the workspace by its name alone."""
-    path = place.path.rpartition("/")[2] if place.path.startswith(("/", "<")) else place.path
+    path = place.path.rpartition("/")[2] if place.is_foreign else place.path
     source = sources(place.path)
     return path if source is None else f"{path}:{source.position(place.span.start).line}"
 

@@ -25,6 +25,7 @@ from opschema_rules.tileops.entry_parts import ParamDecl, Row, Tensor
 from opschema_rules.tileops.load import load
 from opschema_rules.tileops.made_methods import made_method
 from opschema_rules.tileops.model import OpEntry, OpImplementation
+from opschema_rules.tileops.signature import unreadable_section
 
 if TYPE_CHECKING:
     from opschema_rules.tileops.detection import TileopsOptions
@@ -44,6 +45,7 @@ def operators(project: Project, options: TileopsOptions) -> Iterator[Operator]:
 def operator_of(entry: OpEntry) -> Operator:
     """An entry as an operator."""
     dtypes = {id(item): entry.dtypes.dtypes.get(key, ()) for key, item in entry.dtype_keys.items()}
+    unreadable = unreadable_section(entry)
     return Operator(
         entry.name,
         Declaration(
@@ -52,6 +54,7 @@ def operator_of(entry: OpEntry) -> Operator:
             (*_inputs(entry, dtypes), *_static_dims(entry), *(_param(entry, item) for item in entry.params)),
             tuple(_return(entry, item, dtypes) for item in entry.outputs),
             status=entry.status or "no status",
+            unresolved=f"`{unreadable}` of its signature is not a mapping that can be read" if unreadable else "",
             planned=entry.status == "spec-only",
             constraints=tuple(_constraints(entry)),
             combinations=tuple(_combinations(entry)),

@@ -103,7 +103,7 @@ def shape_rules(entry: OpEntry) -> tuple[tuple[Rule, Expression], ...]:
 @per_entry
 def is_complete(entry: OpEntry) -> bool:
     """Whether every name that the signature declares is known: no part of it is missing, malformed or merged in."""
-    if not all(_is_readable(entry, section) for section in ("inputs", "outputs", "params", "static_dims")):
+    if unreadable_section(entry):
         return False
     if any(tensor.doubtful("shape") for tensor in entry.tensors):
         return False
@@ -111,6 +111,12 @@ def is_complete(entry: OpEntry) -> bool:
     if any(text is None or parse_shape(text).problems for text in shapes):
         return False
     return len(shape_rules(entry)) == len(entry.shape_rules) and not entry.doubtful("signature", "shape_rules")
+
+
+def unreadable_section(entry: OpEntry) -> str:
+    """The first section of the signature that is missing, malformed or has names merged in; empty if all are known."""
+    sections = ("inputs", "outputs", "params", "static_dims")
+    return next((section for section in sections if not _is_readable(entry, section)), "")
 
 
 def _is_readable(entry: OpEntry, section: str) -> bool:
