@@ -9,6 +9,12 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.diff.constraint_diff import constraint_changes
+from opschema_cli.diff.correspondence import (
+    contract_of,
+    is_moved_to_namespace,
+    of_another_full_name,
+    renamed,
+)
 from opschema_cli.diff.entries import LOWERED, Call, Entry
 from opschema_cli.diff.kernel_diff import kernel_changes
 from opschema_cli.diff.model import Audience, Change, Unclear
@@ -50,17 +56,13 @@ def compare(old: Sequence[Entry], new: Sequence[Entry], doubt: Doubt = _NO_DOUBT
     before, now = _by_name(old), _by_name(new)
     removed, added = _only_in(before, now), _only_in(now, before)
     kept = [found for key, items in before.items() if key in now for found in _same_name(items, now[key])]
-    for one, other in _of_another_full_name(removed, added):
+    for one, other in of_another_full_name(removed, added):
         removed.remove(one)
         added.remove(other)
         kept += changes_of(one, other)
     foreign = [*_foreign([item for item in removed if item.foreign], [item for item in added if item.foreign])]
-    unpaired = _unpaired(
-        [item for item in removed if not item.foreign],
-        [item for item in added if not item.foreign],
-        _nameless(old, new),
-        doubt,
-    )
+    removed, added = ([item for item in side if not item.foreign] for side in (removed, added))
+    unpaired = _unpaired(removed, added, _nameless(old, new), doubt)
     for found in (*kept, *foreign, *unpaired):
         if isinstance(found, Unclear):
             unclear.append(found)
@@ -113,13 +115,16 @@ def _by_name(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
 
 
 def _unpaired(
-    removed: Sequence[Entry], added: Sequence[Entry], nameless: Sequence[Entry], doubt: Doubt
+    removed: Sequence[Entry],
+    added: Sequence[Entry],
+    nameless: Sequence[Entry],
+    doubt: Doubt,
 ) -> Iterator[Change | Unclear]:
     """Operators that one side alone has: renamed, removed, or added."""
-    renamed = _renamed(removed, added)
+    names = renamed(removed, added)
     for item in removed:
-        other = renamed.get(item.name)
-        is_moved = other is not None and _is_moved_to_namespace(item, other)
+        other = names.get(item.name)
+        is_moved = other is not None and is_moved_to_namespace(item, other)
         reason = "" if is_moved else doubt.still_there(item) or _may_be_nameless(item, nameless)
         if reason:
             yield Unclear(item.name, f"`{item.name}` is not found on the new side, but {reason}", item.place)
@@ -127,7 +132,7 @@ def _unpaired(
             yield _rename(item, other)
         else:
             yield _removed(item, doubt.still_defined(item))
-    taken = {other.name for other in renamed.values()}
+    taken = {other.name for other in names.values()}
     for item in added:
         if item.name not in taken:
             yield Change("operator-added", item.name, f"`{item.name}` was added", None, item.place, pack=item.pack)
@@ -143,39 +148,6 @@ def _breaks_callers(old: Entry, new: Entry) -> bool:
     if any(part in new.unknown for part in _SCHEMA_PARTS if part != "name"):
         return False
     return any(isinstance(change, Change) and change.breaks("callers") for change in _signature_changes(old, new))
-
-
-def _of_another_full_name(removed: Sequence[Entry], added: Sequence[Entry]) -> list[tuple[Entry, Entry]]:
-    """Operators whose names alone are not unique: a name with a file differs if the file moves, or another operator of the short
-    name comes or goes. They correspond if they share a short name that no other has, in their file, their folder
-    or the tree.
-    """
-    left, free = [item for item in removed if item.aliases], [item for item in added if item.aliases]
-    found: list[tuple[Entry, Entry]] = []
-    for names in (_names_in_file, _names_in_folder, _short_names):
-        before, now = (Counter(name for item in side for name in names(item)) for side in (left, free))
-        owners = {name: item for item in free for name in names(item) if now[name] == 1}
-        for item in [*left]:
-            others = [owners[name] for name in names(item) if before[name] == 1 and name in owners]
-            if others and all(other is others[0] for other in others) and others[0] in free:
-                left.remove(item)
-                free.remove(others[0])
-                found.append((item, others[0]))
-    return found
-
-
-def _names_in_file(item: Entry) -> set[tuple[str, ...]]:
-    path = item.place.path if item.place is not None else ""
-    return {(*name, path) for name in _short_names(item)}
-
-
-def _names_in_folder(item: Entry) -> set[tuple[str, ...]]:
-    return {(*name[:-1], name[-1].rpartition("/")[0], "") for name in _names_in_file(item)}
-
-
-def _short_names(item: Entry) -> set[tuple[str, ...]]:
-    """The aliases without those that are but a number."""
-    return {(item.pack, name) for name in item.aliases if not name.isdigit()}
 
 
 def _removed(item: Entry, defined: str) -> Change:
@@ -206,44 +178,6 @@ def _rename(old: Entry, new: Entry) -> Change:
     return Change("operator-renamed", old.name, message, old.place, new.place, hits, old.pack)
 
 
-def _renamed(removed: Sequence[Entry], added: Sequence[Entry]) -> dict[str, Entry]:
-    """The new operator for each earlier one: the one with its contract that differs in the namespace alone, else the only one with
-    its contract that is in the same file or has the same code.
-    """
-    found: dict[str, Entry] = {}
-    for is_renamed in (_is_moved_to_namespace, _is_renamed):
-        taken = {id(other) for other in found.values()}
-        left = [item for item in removed if item.name not in found]
-        free = [other for other in added if id(other) not in taken]
-        fitting = {id(item): [other for other in free if is_renamed(item, other)] for item in left}
-        claims = Counter(id(other) for others in fitting.values() for other in others)
-        for item in left:
-            others = fitting[id(item)]
-            if len(others) == 1 and claims[id(others[0])] == 1:
-                found[item.name] = others[0]
-    return found
-
-
-def _is_moved_to_namespace(old: Entry, new: Entry) -> bool:
-    own, other = old.name.rpartition("::")[2], new.name.rpartition("::")[2]
-    return old.pack == new.pack and "::" in old.name and own == other and _shape_of(old) == _shape_of(new)
-
-
-def _is_renamed(old: Entry, new: Entry) -> bool:
-    if old.pack != new.pack or not (old.schema or old.arguments or old.calls):
-        return False
-    is_near = old.place is not None and new.place is not None and old.place.path == new.place.path
-    is_same_code = bool(old.symbol) and old.symbol == new.symbol
-    return (is_near or is_same_code) and _shape_of(old) == _shape_of(new)
-
-
-def _shape_of(item: Entry) -> object:
-    """The contract without names and places of operators."""
-    arguments = [(one.name, one.type, one.kind, one.role, one.default) for one in item.arguments]
-    calls = [[(one.name, one.kind, one.default) for one in call.parameters] for call in item.calls]
-    return item.schema, arguments, calls, [(one.name, one.type) for one in item.returns]
-
-
 # -- operators of both sides ---------------------------------------------------------------------------------------------
 
 
@@ -251,7 +185,7 @@ def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | 
     """The changes of operators that share a name on each side: of those with the same contract, then of the one that is left."""
     left, free = [*old], [*new]
     for item in old:
-        other = next((other for other in free if _shape_of(other) == _shape_of(item)), None)
+        other = next((other for other in free if contract_of(other) == contract_of(item)), None)
         if other is not None:
             left.remove(item)
             free.remove(other)
@@ -293,7 +227,7 @@ def _all_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
 
 def _is_untouched(old: Entry, new: Entry) -> bool:
     """Whether nothing that is known of an operator differs: a part that is known on neither side is likely the same."""
-    return _shape_of(old) == _shape_of(new) and old.unknown == new.unknown
+    return contract_of(old) == contract_of(new) and old.unknown == new.unknown
 
 
 def _signature_changes(old: Entry, new: Entry) -> Iterator[Change | Unclear]:
