@@ -93,7 +93,7 @@ def _of_removed(change: Change, sides: Sides) -> Place | None:
 def _advice(change: Change, sides: Sides) -> str:
     """The command that renames an operator for its users, where a migration of its pack does."""
     names = change.message.split("`")[1::2]
-    if change.kind != "operator-renamed" or change.pack not in sides.renaming or len(names) != 2:
+    if change.kind != "operator-renamed" or change.pack not in sides.renaming or "callers" not in change.hits:
         return ""
     return f"; rename it in code that uses it: `opschema migrate rename-op -o old={names[0]} -o new={names[1]}`"
 

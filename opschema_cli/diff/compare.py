@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from opschema_cli.diff.constraint_diff import constraint_changes
 from opschema_cli.diff.correspondence import (
     contract_of,
+    is_declared_for,
     is_moved_to_namespace,
     of_another_full_name,
     renamed,
@@ -175,6 +176,8 @@ def _users(item: Entry) -> tuple[Audience, ...]:
 def _rename(old: Entry, new: Entry) -> Change:
     message = f"`{old.name}` is now called `{new.name}`"
     hits: tuple[Audience, ...] = ("semantics",) if old.planned else _users(old)
+    if "graphs" not in hits and is_declared_for(old, new):
+        message, hits = f"{message}; its class is still `{new.symbol}`", ("semantics",)
     return Change("operator-renamed", old.name, message, old.place, new.place, hits, old.pack)
 
 

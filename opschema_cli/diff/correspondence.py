@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from opschema_cli.diff.entries import Entry
+from opschema_cli.file_kinds import is_yaml
 
 Pair: TypeAlias = tuple[Entry, Entry]
 
@@ -76,6 +77,11 @@ def renamed(removed: Iterable[Entry], added: Iterable[Entry]) -> dict[str, Entry
             if len(others) == 1 and claims[id(others[0])] == 1:
                 found[item.name] = others[0]
     return found
+
+
+def is_declared_for(old: Entry, new: Entry) -> bool:
+    """Whether both are entries of a manifest for the same class, which callers use by its own name."""
+    return old.symbol == new.symbol and old.symbol.isidentifier() and is_yaml(_path(old)) and is_yaml(_path(new))
 
 
 def _is_renamed(old: Entry, new: Entry) -> bool:

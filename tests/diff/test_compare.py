@@ -255,6 +255,10 @@ def test_an_operator_of_another_name_is_renamed_if_nothing_else_fits() -> None:
         ("operator-renamed", "`top::a` is now called `top::c`"),
         ("operator-renamed", "`top::b` is now called `kit::b`"),
     ]
+    keys = [entry("", name, "ops.yaml", symbol="AddOp", arguments=(Parameter("x"),)) for name in ("add", "AddOp")]
+    assert [(item.message, item.hits) for item in compare(keys[:1], keys[1:]).changes] == [
+        ("`add` is now called `AddOp`; its class is still `AddOp`", ("semantics",))
+    ]
     result = compare([entry(one, "top::a")], [entry(one, "top::c"), entry(one, "top::d")])
     assert {item.kind for item in result.changes} == {"operator-removed", "operator-added"}
 
