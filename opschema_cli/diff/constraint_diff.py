@@ -7,10 +7,12 @@ adds narrows calls, unless an earlier one implies it; one that reads a returned 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.diff.entries import Condition, Entry, Output, Parameter
 from opschema_cli.diff.model import Audience, Change
@@ -33,12 +35,28 @@ class _Rule(msgspec.Struct, frozen=True):
 def constraint_changes(old: Entry, new: Entry) -> Iterator[Change]:
     """The changes of the conditions of an operator, and of the combinations of dtypes that it takes."""
     if _texts(old.constraints) != _texts(new.constraints):
-        yield from _of_rules(old, new)
+        yield from _of_rules(_with_new_names(old, new), new)
     yield from _of_combinations(old, new)
 
 
 def _texts(items: Sequence[Condition]) -> list[str]:
     return [item.text for item in items]
+
+
+def _with_new_names(old: Entry, new: Entry) -> Entry:
+    """The earlier side with the new names of its returned values, which are reported as such: `out.ndim == 2` is now stated of
+    `y`.
+    """
+    if len(old.returns) != len(new.returns):
+        return old
+    pairs = zip(old.returns, new.returns, strict=True)
+    before, now = ({item.name for item in (*side.arguments, *side.returns)} for side in (old, new))
+    names = {one.name: other.name for one, other in pairs if one.name not in now and other.name not in before}
+    if not names:
+        return old
+    constraints = tuple(replace(item, text=_renamed(item.text, names)) for item in old.constraints)
+    returns = tuple(replace(item, name=names.get(item.name, item.name)) for item in old.returns)
+    return replace(old, constraints=constraints, returns=returns)
 
 
 def _of_rules(old: Entry, new: Entry) -> Iterator[Change]:
@@ -166,7 +184,11 @@ def _pattern(item: _Rule, fixed: set[str]) -> str:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    tree = ast.parse(text, mode="eval")
+    """A rule with other names; one that cannot be parsed is returned unchanged."""
+    tree = _expression(text)
+    if tree is None:
+        return text
+    tree = copy.deepcopy(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             node.id = names.get(node.id, node.id)

@@ -166,11 +166,11 @@ def test_dtypes_shapes_and_workloads_of_a_declaration() -> None:
     assert changes(declared("float16"), declared("float16", shape="[N]"))[0][2] == "semantics"
 
 
-def ruled(*rules: str, shape: str = "", combinations: tuple[str, ...] = ()) -> Entry:
+def ruled(*rules: str, shape: str = "", combinations: tuple[str, ...] = (), result: str = "y") -> Entry:
     arguments = (Parameter("x", role="input", shape=shape), Parameter("n", role="param"), Parameter("w", role="input"))
     conditions, dtypes = ([Condition(rule) for rule in items] for items in (rules, combinations))
     return entry(
-        "", arguments=arguments, returns=(Output("y"),), constraints=tuple(conditions), combinations=tuple(dtypes)
+        "", arguments=arguments, returns=(Output(result),), constraints=tuple(conditions), combinations=tuple(dtypes)
     )
 
 
@@ -222,6 +222,13 @@ def ruled(*rules: str, shape: str = "", combinations: tuple[str, ...] = ()) -> E
         (
             ruled("y.shape == x.shape"), ruled(),
             [("the declaration does not state `y.shape == x.shape` any more", "semantics")],
+        ),
+        (
+            ruled("y.shape == x.shape", "n > 0"), ruled("n > 1", "x.shape == out.shape", result="out"),
+            [
+                ("calls must now satisfy `n > 1`; it was `n > 0`", "callers"),
+                ("the return `y` is now called `out`", "semantics"),
+            ],
         ),
         (
             ruled(combinations=("`w: int8`, `x: float16`", "`w: int8`, `x: float32`")),
