@@ -50,7 +50,7 @@ def _with_new_names(old: Entry, new: Entry) -> Entry:
     if len(old.returns) != len(new.returns):
         return old
     pairs = zip(old.returns, new.returns, strict=True)
-    before, now = ({item.name for item in (*side.arguments, *side.returns)} for side in (old, new))
+    before, now = _fixed(old, old), _fixed(new, new)
     names = {one.name: other.name for one, other in pairs if one.name not in now and other.name not in before}
     if not names:
         return old
