@@ -26,10 +26,11 @@ LAST = 200
 
 @dataclass(frozen=True)
 class History:
-    """A repository, and the pathspecs of the files that have its operators."""
+    """A repository, the pathspecs of the files that have its operators, and the configuration with which it is compared."""
 
     name: str
-    paths: tuple[str, ...] = ("*.py", "*.cpp")
+    paths: tuple[str, ...]
+    config: str = ""
 
 
 HISTORIES = (
@@ -46,7 +47,9 @@ HISTORIES = (
         "pytorch+FBGEMM",
         ("fbgemm_gpu/*.py", "fbgemm_gpu/*.cpp", "fbgemm_gpu/*.cu", "fbgemm_gpu/*.h", "fbgemm_gpu/*.cuh"),
     ),
-    History("hw-native-sys+simpler"),
+    History(
+        "hw-native-sys+simpler", ("*.py", "*.cpp"), "[diff]\nprivate = []\n"
+    ),  # its kernels are those of tests and examples
     History("pytorch+xla", ("codegen/xla_native_functions.yaml", "xla_native_functions.yaml")),
     History("SandAI-org+MagiCompiler", (".",)),
     History("cennn+MagiCompiler", (".",)),
@@ -85,6 +88,7 @@ def counted(repositories: Path, results: Path, history: History) -> None:
     if not tree.is_dir():
         # A tree without files, beside the objects of the repository: both sides are commits.
         subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", repository, tree], check=True)
+    (tree / "opschema.toml").write_text(history.config)
     known = {line["commit"] for line in read(output)}
     todo = [pair for pair in commits(repository, history.paths) if pair[0] not in known]
     with output.open("a") as stream:

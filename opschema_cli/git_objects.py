@@ -42,8 +42,8 @@ class TreeEntry(msgspec.Struct, frozen=True):
         return self.mode == "160000"
 
 
-def find_commit(root: Path, revision: str) -> str:
-    """The full name of a commit.
+def find_commit(root: Path, revision: str, noun: str = "commit") -> str:
+    """The full name of a commit; ``noun`` says what else ``revision`` may have been.
 
     Raises:
         OpschemaError: there is no such commit here.
@@ -52,7 +52,7 @@ def find_commit(root: Path, revision: str) -> str:
     with suppress(OpschemaError):
         return commit_of(root, revision)
     hint = "; this clone is shallow, so older commits are missing: `git fetch --unshallow`" if is_shallow(root) else ""
-    raise OpschemaError(f"`{revision}` is no commit of the repository of {root}{hint}")
+    raise OpschemaError(f"`{revision}` is not a {noun} in {root}{hint}")
 
 
 def merge_base(root: Path, main: str = "") -> tuple[str, str]:
@@ -64,16 +64,25 @@ def merge_base(root: Path, main: str = "") -> tuple[str, str]:
     _check_repository(root)
     branch = main or _main_branch(root)
     if not branch:
+        hint = ", or fetch the main branch: this clone is shallow" if is_shallow(root) else ""
         raise OpschemaError(
-            f"no main branch is found in {root} ({', '.join(MAIN_BRANCHES)}); name a revision, as in `opschema diff HEAD~1`"
+            f"no main branch is found in {root} ({', '.join(MAIN_BRANCHES)}); name a revision, as in `opschema diff HEAD~1`{hint}"
         )
-    commit = find_commit(root, branch)
-    find_commit(root, "HEAD")
-    found = os.fsdecode(git_answer(root, "merge-base", "HEAD", commit, trouble=_TROUBLE, nothing_is=(1,))).split()
+    return common_commit(root, "HEAD", branch), branch
+
+
+def common_commit(root: Path, one: str, other: str) -> str:
+    """The last common commit of two revisions.
+
+    Raises:
+        OpschemaError: there is none, or no such revision.
+    """
+    commits = find_commit(root, other), find_commit(root, one)
+    found = os.fsdecode(git_answer(root, "merge-base", *commits, trouble=_TROUBLE, nothing_is=(1,))).split()
     if not found:
         hint = "; this clone is shallow: fetch more of its history, or name a revision" if is_shallow(root) else ""
-        raise OpschemaError(f"HEAD and `{branch}` have no common commit in {root}{hint}")
-    return found[0], branch
+        raise OpschemaError(f"`{one}` and `{other}` have no common commit in {root}{hint}")
+    return found[0]
 
 
 def history(root: Path, number: int, since: str = "") -> list[tuple[str, int]]:

@@ -26,7 +26,7 @@ from opschema_cli.diff.entries import Entry
 from opschema_cli.diff.lock import LOCK_NAME, render_lock
 from opschema_cli.diff.model import Level
 from opschema_cli.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_USAGE, OpschemaError
-from opschema_cli.git_objects import find_commit, merge_base
+from opschema_cli.git_objects import common_commit, find_commit, merge_base
 from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.phrases import count
@@ -83,7 +83,8 @@ class DiffOptions(msgspec.Struct, frozen=True):
 def diff(**options: object) -> int:
     """Compare the operators of the tree with those of revision REV, and list the changes of their contracts.
 
-    REV defaults to the merge base of HEAD and the main branch; `A..B` compares two revisions. Revisions are read from git's
+    REV defaults to the merge base of HEAD and the main branch; `A..B` compares two revisions, `A...B` the merge base of both with
+    B. Revisions are read from git's
     objects; nothing is checked out. Exits with 1 for breaking changes, with 2 if a file of one side could not be read.
     """
     chosen = DiffOptions(**options)  # type: ignore[arg-type]
@@ -119,7 +120,10 @@ def _sides(session: Session, options: DiffOptions) -> tuple[TableSide, TableSide
         session.helpers.callback(other.close)
         return read_tree(other, options.against, quiet=quiet), read_tree(session, quiet=quiet)
     first, dots, second = wanted.partition("..")
-    commit, label = _old_revision(session, first)
+    if second.startswith("."):
+        second = second[1:]
+        first = common_commit(session.root, first or "HEAD", second or "HEAD")
+    commit, label = _old_revision(session, first, "file, folder or commit" if options.against else "commit")
     wait = read_ahead(session, commit, label)
     if not dots:
         new = read_tree(session, quiet=quiet)
@@ -129,12 +133,12 @@ def _sides(session: Session, options: DiffOptions) -> tuple[TableSide, TableSide
     return read_revision(session, commit, label, quiet=quiet), new
 
 
-def _old_revision(session: Session, revision: str) -> tuple[str, str]:
+def _old_revision(session: Session, revision: str, noun: str) -> tuple[str, str]:
     """A commit and its label; by default the merge base with the main branch."""
     if not revision:
         commit, branch = merge_base(session.root, session.config.diff.main_branch)
         return commit, f"{branch} {commit[:10]}"
-    commit = find_commit(session.root, revision)
+    commit = find_commit(session.root, revision, noun)
     return commit, revision if commit.startswith(revision) else f"{revision} {commit[:10]}"
 
 

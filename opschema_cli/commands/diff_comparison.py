@@ -32,7 +32,7 @@ def comparison(
     stored = decoded(session.cache.get(_KIND, [key]).get(key), _Stored) if key else None
     if stored is not None and workspace.ask_again(stored.asked) == []:
         return stored.result
-    result = compare(before, now, doubt_of(new))
+    result = compare(before, now, doubt_of(old, new))
     if key and not new.problems and not old.problems:
         session.cache.put(_KIND, {key: msgspec.msgpack.encode(_Stored(asked_of(workspace), result))})
     return result

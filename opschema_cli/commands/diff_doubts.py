@@ -19,10 +19,14 @@ _AROUND = 80
 """Characters beside a name that are looked at."""
 
 
-def doubt_of(side: TableSide) -> Doubt:
-    """The questions, asked of the files of a side."""
-    unread = {item.place.path for item in side.problems}
+def doubt_of(old: TableSide, side: TableSide) -> Doubt:
+    """The questions, asked of the files of the old side, and of the new ``side``."""
+    unread, unread_before = ({item.place.path for item in one.problems} for one in (side, old))
     code = _Code(side.project.workspace)
+
+    def was_there(entry: Entry) -> str:
+        path = entry.place.path if entry.place is not None else ""
+        return f"{path} cannot be read there" if path in unread_before else ""
 
     def still_there(entry: Entry) -> str:
         path = entry.place.path if entry.place is not None else ""
@@ -42,7 +46,7 @@ def doubt_of(side: TableSide) -> Doubt:
         pattern = re.compile(rf"(?m)^class[ \t]+{entry.symbol}\b")
         return next(code.places(entry.symbol, pattern), "")
 
-    return Doubt(still_there, still_defined)
+    return Doubt(still_there, was_there, still_defined)
 
 
 class _Code:

@@ -29,7 +29,7 @@ def without_allowed(
     """Take the accepted changes out; only those that are breaking need an entry.
 
     Raises:
-        OpschemaError: an entry names no kind of change, or no day.
+        OpschemaError: an entry names no kind of change, or no date.
     """
     expired = [item for item in allowed if _day(item) <= today]
     current = [item for item in allowed if item not in expired]
@@ -57,4 +57,4 @@ def _day(item: Allowance) -> datetime.date:
     try:
         return datetime.date.fromisoformat(item.expires)
     except ValueError:
-        raise OpschemaError(f"{where}: `{item.expires}` is no day; write 2027-01-31") from None
+        raise OpschemaError(f"{where}: `{item.expires}` is not a date; write it as 2027-01-31") from None

@@ -30,12 +30,14 @@ _SCHEMA_PARTS = ("declaration", "name", "mutates", "lowering")
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """Questions to the new side about an operator that is not found there; each answer is empty if there is no such reason.
+    """Questions to a side about an operator that is not found there; each answer is empty if there is no such reason.
 
-    ``still_there`` returns why it may still exist, ``still_defined`` where the code of a declared operator still is.
+    ``still_there`` returns why it may still exist on the new side, ``was_there`` why it may have been on the old one, and
+    ``still_defined`` where the code of a declared operator still is.
     """
 
     still_there: Callable[[Entry], str] = lambda _: ""
+    was_there: Callable[[Entry], str] = lambda _: ""
     still_defined: Callable[[Entry], str] = lambda _: ""
 
 
@@ -135,7 +137,10 @@ def _unpaired(
             yield _removed(item, doubt.still_defined(item))
     taken = {other.name for other in names.values()}
     for item in added:
-        if item.name not in taken:
+        reason = doubt.was_there(item)
+        if item.name not in taken and reason:
+            yield Unclear(item.name, f"`{item.name}` is not found on the old side, but {reason}", item.place, True)
+        elif item.name not in taken:
             yield Change("operator-added", item.name, f"`{item.name}` was added", None, item.place, pack=item.pack)
 
 
@@ -185,7 +190,9 @@ def _rename(old: Entry, new: Entry) -> Change:
 
 
 def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | Unclear]:
-    """The changes of operators that share a name on each side: of those with the same contract, then of the one that is left."""
+    """The changes of operators that share a name on each side: of those with the same contract, then of the one that is left. One
+    that is declared twice, as in a linked file, may be declared once.
+    """
     left, free = [*old], [*new]
     for item in old:
         other = next((other for other in free if contract_of(other) == contract_of(item)), None)
@@ -193,10 +200,12 @@ def _same_name(old: Sequence[Entry], new: Sequence[Entry]) -> Iterator[Change | 
             left.remove(item)
             free.remove(other)
             yield from changes_of(item, other)
+    left = [item for item in left if all(contract_of(item) != contract_of(other) for other in new)]
     if len(left) == len(free) == 1:
         yield from changes_of(left[0], free[0])
     elif left:
-        reason = f"{len(old)} operators were called `{old[0].name}`, and {len(new)} are now"
+        verb = "have" if len(new) > 1 else "has"
+        reason = f"{count(len(old), 'operator')} had the name `{old[0].name}`, and {len(new)} {verb} it now"
         yield Unclear(old[0].name, reason, new[0].place, True)
 
 

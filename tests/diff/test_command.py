@@ -120,6 +120,10 @@ def test_two_revisions_a_folder_and_levels(root: Path, opschema: Here, tmp_path:
     assert found(opschema(*json_of, "HEAD~1..HEAD")) == [("argument-renamed", "error")]
     assert found(opschema(*json_of, "HEAD~2..HEAD~1", "--level", "serialised")) == [("required", "error")]
     assert found(opschema(*json_of, "HEAD~1..", "--all"))[0] == ("operator-added", "info")
+    git(root, "branch", "topic", "HEAD~1")
+    assert found(opschema(*json_of, "HEAD...topic")) == []
+    assert found(opschema(*json_of, "topic...HEAD")) == [("argument-renamed", "error")]
+    assert "`nowhere` is not a file, folder or commit in" in opschema("diff", "--against", "nowhere").err
     copy = tmp_path / "copy"
     (copy / "kit").mkdir(parents=True)
     (copy / "kit/ops.py").write_text(OLD)
@@ -178,8 +182,8 @@ def test_a_damaged_or_hostile_history_gets_a_clear_answer(root: Path, opschema: 
     assert (opschema("diff", first).code, opschema("diff", first).out[:9]) == (0, "All clean")
     done = opschema("diff", broken)
     assert (done.code, f"<{broken}>/kit/ops.py:7:" in done.out, "OPS102" in done.out) == (2, True, True)
-    assert "`nowhere` is no commit" in opschema("diff", "nowhere").err
-    assert "`--upload-pack=x` is no commit" in opschema("diff", "--against=--upload-pack=x").err
+    assert "`nowhere` is not a commit" in opschema("diff", "nowhere").err
+    assert "`--upload-pack=x` is not a file, folder or commit" in opschema("diff", "--against=--upload-pack=x").err
     commit(root, {"kit/ops.py": NEW})
     third = head(root)
     blob = git(root, "rev-parse", f"{third}:kit/ops.py")
@@ -207,6 +211,14 @@ def test_the_workflow_of_the_page_comments_on_a_pull_request(root: Path, opschem
             "pr comment 17 --body-file - --edit-last --create-if-none\n# Changes of operators since"
         )
         assert section in shown
+
+
+def test_operators_of_a_file_that_the_old_side_cannot_read_are_not_added(root: Path, opschema: Here) -> None:
+    commit(root, {"kit/ops.py": OLD + "def f(:\n"})
+    commit(root, {"kit/ops.py": OLD})
+    done = opschema("diff", "HEAD~1", "--all", "--show-unresolved", "--output-format", "concise")
+    assert (done.code, " added" in done.out) == (2, False)
+    assert "`kit::scale` is not found on the old side, but kit/ops.py cannot be read there" in done.out
 
 
 def test_histories_that_are_not_all_here(

@@ -315,7 +315,8 @@ def test_operators_that_share_a_name_correspond_by_their_contract() -> None:
     one, two, three = (entry(f"(Tensor x{rest}) -> Tensor") for rest in ("", ", int n", ", float n"))
     assert compare([one, two], [two, one]).changes == ()
     assert [item.kind for item in compare([one, two], [three, one]).changes] == ["type"]
-    assert compare([one, two], [one]).unclear[0].reason == "2 operators were called `kit::op`, and 1 are now"
+    assert compare([one, two], [one]).unclear[0].reason == "2 operators had the name `kit::op`, and 1 has it now"
+    assert compare([one, one], [one]) == compare([one], [one])  # it was declared twice, as in a linked file
 
 
 def test_a_planned_operator_promises_nothing() -> None:
