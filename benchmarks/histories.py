@@ -47,9 +47,8 @@ HISTORIES = (
         "pytorch+FBGEMM",
         ("fbgemm_gpu/*.py", "fbgemm_gpu/*.cpp", "fbgemm_gpu/*.cu", "fbgemm_gpu/*.h", "fbgemm_gpu/*.cuh"),
     ),
-    History(
-        "hw-native-sys+simpler", ("*.py", "*.cpp"), "[diff]\nprivate = []\n"
-    ),  # its kernels are those of tests and examples
+    # The kernels of simpler are those of its tests and examples.
+    History("hw-native-sys+simpler", ("*.py", "*.cpp"), "[diff]\nprivate = []\n"),
     History("pytorch+xla", ("codegen/xla_native_functions.yaml", "xla_native_functions.yaml")),
     History("SandAI-org+MagiCompiler", (".",)),
     History("cennn+MagiCompiler", (".",)),

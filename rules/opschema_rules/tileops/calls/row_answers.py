@@ -1,7 +1,9 @@
 """Answers of an op's class to workloads, of this tree or another: its constructor, `_infer_output_shapes()` and
 `_validate_dtypes()` are interpreted with the values of each. Nothing is executed.
 
-`forward()` is not: in TileOPs it ends in an operator that is registered at run time, so that nothing is known to be accepted.
+`forward()` is not. With the fakes of its operators (:mod:`opschema_rules.tileops.calls.fakes`) 628 of 1,048 calls of TileOPs
+return, but some refusals depend on attributes that `dispatch_kernel()` sets at run time, and all rows take three times as long
+as reading a side.
 """
 
 from __future__ import annotations
