@@ -10,6 +10,7 @@ import msgspec
 from opschema_cli.diff.entries import LOWERED, Output, Parameter
 from opschema_cli.diff.model import Audience, Change
 from opschema_cli.phrases import listed
+from opschema_cli.schema.dtypes import canonical, is_dtype
 
 _LONGEST = 200
 """Characters of a default that is evaluated."""
@@ -185,9 +186,13 @@ def _default(item: Parameter) -> str:
 
 
 def _differ(old: str, new: str) -> bool | None:
-    """Whether two defaults differ; None if one of them is no literal."""
+    """Whether two defaults differ; None if one of them is neither a literal nor a dtype of torch."""
     values: list[object] = []
     for text in (old, new):
+        dtype = text.removeprefix("torch.")
+        if dtype != text and is_dtype(dtype):
+            values.append(f"torch.{canonical(dtype)}")
+            continue
         try:
             values.append(ast.literal_eval(text) if len(text) <= _LONGEST else text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):

@@ -151,6 +151,11 @@ def test_a_call_of_a_class_must_stay_valid() -> None:
     assert changes(old, called(x, Parameter("dim", default="LAST"), eps)) == [
         ("default", "`forward()`: `dim` now has the default `LAST`; it had the default `-1`", "")  # LAST may be -1
     ]
+    half = called(Parameter("dtype", default="torch.half"))
+    assert changes(half, called(Parameter("dtype", default="torch.float16"))) == []
+    for default in ("None", "torch.bfloat16"):
+        found = changes(half, called(Parameter("dtype", default=default)))
+        assert [(kind, hits) for kind, _, hits in found] == [("default", "callers")]
 
 
 def test_dtypes_shapes_and_workloads_of_a_declaration() -> None:
