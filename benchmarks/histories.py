@@ -26,11 +26,14 @@ LAST = 200
 
 @dataclass(frozen=True)
 class History:
-    """A repository, the pathspecs of the files that have its operators, and the configuration with which it is compared."""
+    """A repository, the pathspecs of the files that have its operators, and the configuration with which it is compared. With
+    ``words``, an extended regular expression, only files count that match it at HEAD.
+    """
 
     name: str
     paths: tuple[str, ...]
     config: str = ""
+    words: str = ""
 
 
 HISTORIES = (
@@ -45,7 +48,8 @@ HISTORIES = (
     ),
     History(
         "pytorch+FBGEMM",
-        ("fbgemm_gpu/*.py", "fbgemm_gpu/*.cpp", "fbgemm_gpu/*.cu", "fbgemm_gpu/*.h", "fbgemm_gpu/*.cuh"),
+        ("fbgemm_gpu", ":!*/test/*", ":!*/bench/*"),
+        words=r"m\.def\(|TORCH_LIBRARY|library\.(custom_op|define|Library)|lib\.define\(",
     ),
     # The kernels of simpler are those of its tests and examples.
     History("hw-native-sys+simpler", ("*.py", "*.cpp"), "[diff]\nprivate = []\n"),
@@ -58,12 +62,23 @@ HISTORIES = (
 Line = dict[str, object]
 
 
-def commits(repository: Path, paths: Sequence[str]) -> list[tuple[str, str]]:
-    """The last commits that change some files, newest first, each with its subject; not a first commit, which has no parent."""
-    query = ["log", f"--max-count={LAST}", "--min-parents=1", "--format=%h%x09%s", "HEAD", "--", *paths]
-    answer = subprocess.run(["git", "-C", str(repository), *query], check=True, capture_output=True, text=True)
-    found = [line.partition("\t") for line in answer.stdout.splitlines()]
+def commits(repository: Path, history: History) -> list[tuple[str, str]]:
+    """The last commits that change files of operators, newest first, each with its subject; not a first one, without parent."""
+    paths: Sequence[str] = history.paths
+    if history.words:
+        lines = asked(repository, "grep", "-lE", history.words, "HEAD", "--", *paths)
+        paths = [line.removeprefix("HEAD:") for line in lines]
+    lines = asked(
+        repository, "log", f"--max-count={LAST}", "--min-parents=1", "--format=%h%x09%s", "HEAD", "--", *paths
+    )
+    found = [line.partition("\t") for line in lines]
     return [(commit, subject) for commit, _, subject in found]
+
+
+def asked(repository: Path, *query: str) -> list[str]:
+    """The lines of an answer of git."""
+    answer = subprocess.run(["git", "-C", str(repository), *query], check=True, capture_output=True, text=True)
+    return answer.stdout.splitlines()
 
 
 def compared(tree: Path, commit: str, subject: str) -> Line:
@@ -89,7 +104,7 @@ def counted(repositories: Path, results: Path, history: History) -> None:
         subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", repository, tree], check=True)
     (tree / "opschema.toml").write_text(history.config)
     known = {line["commit"] for line in read(output)}
-    todo = [pair for pair in commits(repository, history.paths) if pair[0] not in known]
+    todo = [pair for pair in commits(repository, history) if pair[0] not in known]
     with output.open("a") as stream:
         for number, (commit, subject) in enumerate(reversed(todo), 1):
             line = compared(tree, commit, subject)
