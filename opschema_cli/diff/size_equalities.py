@@ -1,16 +1,19 @@
 """Sizes that rules equate, so that rules which state the same in other words can be compared.
 
 `x.shape == (M, N)` and `w.shape == (N,)` say that `w.shape[0]` is `x.shape[1]`; a name of a size stands for the sizes that it is
-equal to.
+equal to. They give the rank of `x`, too, with which `x.shape[-1]` is `x.shape[1]`, and `y.shape == x.shape` is three equations.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from opschema_cli.schema.canonical_rule import canonical_rules
+
+_HIGHEST = 64
+"""The highest rank that torch has."""
 
 
 class Sizes:
@@ -21,9 +24,11 @@ class Sizes:
         self._same: dict[str, str] = {}
         self._definitions: dict[str, str] = {}
         self._rewritten: dict[str, tuple[str, ...]] = {}
-        for text in rules:
-            for part in expanded(text):
-                self._equate(part)
+        parts = [part for text in rules for part in expanded(text)]
+        self._ranks = dict(found for part in parts if (found := _rank_of(part)) is not None)
+        for part in parts:
+            for equation in self._by_rank(part):
+                self._equate(equation)
 
     def rewritten(self, text: str) -> tuple[str, ...]:
         """The conditions of a rule in canonical form, each size as the first one that it is equal to; without those that say
@@ -39,7 +44,7 @@ class Sizes:
 
     def _replaced(self, text: str, replacement: Callable[[str], str]) -> tuple[str, ...]:
         found: list[str] = []
-        for part in expanded(text):
+        for part in (found for whole in expanded(text) for found in self._by_rank(whole)):
             tree = _parsed(part)
             if tree is None:
                 found.append(part)
@@ -47,6 +52,22 @@ class Sizes:
             texts = canonical_rules(ast.unparse(_Renamer(self, replacement).visit(tree)))
             found += [item for item in texts if not _is_trivial(item)]
         return tuple(found)
+
+    def _by_rank(self, text: str) -> Iterator[str]:
+        """A condition with the places that the known ranks give: sizes counted from the end, and equal shapes size by size."""
+        tree = _parsed(text)
+        if tree is None or ".shape" not in text:
+            yield text
+            return
+        owners = [_owner(side) for side in _equation(tree) or ()]
+        rank = next((self._ranks[owner] for owner in owners if owner in self._ranks), None)
+        if len(owners) == 2 and all(owners) and rank is not None:
+            one, other = owners
+            yield from canonical_rules(f"{one}.ndim == {other}.ndim")
+            for place in range(rank):
+                yield from canonical_rules(f"{one}.shape[{place}] == {other}.shape[{place}]")
+        else:
+            yield from canonical_rules(ast.unparse(_FromEnd(self._ranks).visit(tree))) if "[-" in text else (text,)
 
     def first(self, size: str) -> str:
         """The size that stands for all that are equal to one: one of an argument, if there is any."""
@@ -100,6 +121,38 @@ def _expanded(text: str) -> Iterator[str]:
         yield from canonical_rules(f"{owner}.ndim == {len(shape[1].elts)}")
         for place, size in enumerate(shape[1].elts):
             yield from canonical_rules(f"{owner}.shape[{place}] == {ast.unparse(size)}")
+
+
+def _rank_of(text: str) -> tuple[str, int] | None:
+    """The tensor and its rank that a condition like `x.ndim == 2` gives."""
+    sides = _equation(_parsed(text))
+    for one, other in (sides, sides[::-1]) if sides is not None else ():
+        is_rank = isinstance(one, ast.Attribute) and one.attr == "ndim" and isinstance(one.value, ast.Name)
+        if is_rank and isinstance(other, ast.Constant) and type(other.value) is int and 0 <= other.value <= _HIGHEST:
+            return ast.unparse(one).removesuffix(".ndim"), other.value
+    return None
+
+
+def _owner(node: ast.expr) -> str:
+    """The name of the tensor whose shape an expression is; empty if it is anything else."""
+    is_shape = isinstance(node, ast.Attribute) and node.attr == "shape" and isinstance(node.value, ast.Name)
+    return ast.unparse(node).removesuffix(".shape") if is_shape else ""
+
+
+class _FromEnd(ast.NodeTransformer):
+    """Writes `x.shape[-1]` as `x.shape[1]` where the rank is known."""
+
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self._ranks = ranks
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        rank, place = self._ranks.get(_owner(node.value)), node.slice
+        is_negative = isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub)
+        number = place.operand if is_negative and isinstance(place, ast.UnaryOp) else None
+        back = number.value if isinstance(number, ast.Constant) and type(number.value) is int else 0
+        if rank is None or not 0 < back <= rank:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        return ast.Subscript(node.value, ast.Constant(rank - back), node.ctx)
 
 
 class _Renamer(ast.NodeTransformer):

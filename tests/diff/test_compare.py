@@ -246,6 +246,19 @@ def test_conditions_are_compared_by_their_meaning(old: Entry, new: Entry, found:
     assert sorted(item[1:] for item in changes(old, new)) == sorted(found)
 
 
+def test_known_ranks_relate_equal_shapes_and_places_counted_from_the_end() -> None:
+    def hits(old: Entry, new: Entry) -> set[str]:
+        return {found for _, _, found in changes(old, new)}
+
+    old = ruled("x.shape == (M, N)", "w.shape == (N,)", "z.shape == (N,)", "N % 2 == 0")
+    new = ruled("x.ndim == 2", "w.ndim == 1", "z.shape == w.shape", "w.shape[0] == x.shape[-1]", "x.shape[-1] % 2 == 0")
+    assert hits(old, new) == {""}
+    assert hits(new, ruled("x.ndim == 2", "z.ndim == 1", "x.shape[1] % 2 == 0", "x.shape[-1] == z.shape[0]")) == {""}
+    assert hits(ruled("w.ndim == 1"), ruled("w.ndim == 1", "x.shape == w.shape")) == {"callers"}
+    assert hits(ruled("x.ndim == 3", "x.shape[1] % 2 == 0"), ruled("x.ndim == 3", "x.shape[-1] % 2 == 0")) != {""}
+    assert hits(ruled("n > 0"), ruled("n > 0", "x.shape[-1] % 2 == 0")) == {"callers"}  # its rank is not known
+
+
 def test_removed_workloads_and_those_that_were_only_renamed() -> None:
     def rows(*items: Workload) -> Entry:
         return entry("", workloads=items)
