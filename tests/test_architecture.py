@@ -47,7 +47,7 @@ ROOMS = {
         *("errors", "file_kinds", "lint", "migrate", "operators", "project", "reporters", "root", "schema", "session"),
         *("source", "workspace"),
     },
-    "diff": {"config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
+    "diff": {"file_kinds", "config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
     "verify": {
         *("session", "lint", "operators", "project", "evaluation", "schema", "source", "workspace", "git", "cache"),
         *("errors", "phrases", "suggestions"),
