@@ -1,0 +1,361 @@
+"""Expressions in a kernel: to which arguments they lead, and the memory that they read."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.kernel_facts import UseKind
+from opschema_rules.pypto.kernel_operations import (
+    CONTEXT,
+    FIRST_IS_WRITTEN,
+    HANDLE,
+    MAKES_GLOBAL,
+    MEMORY,
+    NO_EFFECT,
+    SHAPES,
+    TENSOR,
+)
+from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
+from opschema_rules.pypto.kernel_walk import NOTHING, Frame, KernelWalk, Refs
+
+_CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
+_UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
+_COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "%", "/", "|", "^", "<<", "*", "&"))
+_WIDE = re.compile(r"\b(?:u?int64_t|uintptr_t|intptr_t|size_t|auto|long|union)\b")
+
+
+class Result(msgspec.Struct, frozen=True):
+    """Where an expression leads. ``place`` is the memory that it stands for (``x[3]``), which is read if its value is."""
+
+    refs: Refs = NOTHING
+    place: Refs = NOTHING
+
+
+class Expressions:
+    """The expressions of one piece."""
+
+    def __init__(self, walk: KernelWalk, frame: Frame, block: int, tokens: Tokens) -> None:
+        self.walk = walk
+        self.frame = frame
+        self.block = block
+        self.tokens = tokens
+
+    # -- variables -----------------------------------------------------------------------------------------------------
+
+    def bind(self, variable: tuple[int, str], refs: Refs) -> None:
+        """Say that a variable may lead to some arguments, too."""
+        known, refs = self.frame.values.get(variable, NOTHING), self.walk.followed(refs)
+        if refs and not refs <= known:
+            self.frame.values[variable] = known | refs
+            self.frame.push(variable[1], known | refs)
+
+    def declares(self, name: str) -> bool:
+        """Whether the function declares a variable of a name."""
+        return name in self.frame.parameters or self.block_of(name) >= 0
+
+    def block_of(self, name: str) -> int:
+        """The block that declares a variable, as far as it is seen from here; -1 without."""
+        parts = self.frame.pieces
+        seen = set[int]()
+        block = self.block
+        while block >= 0:
+            seen.add(block)
+            block = parts.around[block]
+        pattern = re.compile(rf"(?:[\w>*&]\s*[\s*&>]|,\s*\**|\A\s*)\b{re.escape(name)}\s*(?:[=(,\[]|\Z)")
+        pieces = [parts.piece(at) for at in parts.naming(name)]
+        return max((piece.block for piece in pieces if piece.block in seen and pattern.search(piece.text)), default=-1)
+
+    def narrow(self, refs: Refs, words: list[str]) -> None:
+        """Note an argument that a variable of a type takes as it is."""
+        text = " ".join(words)
+        for level, index in refs:
+            if level == "slot" and "*" not in words and not _WIDE.search(text):
+                self.walk.use(index, "number", self.tokens.span(0, 1))
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def value(self, start: int, end: int) -> Refs:
+        """Where the value of an expression leads."""
+        tokens = self.tokens
+        at = tokens.find(ASSIGNING, start, end)
+        if at > start:
+            return self.assign(start, at, end)
+        question = tokens.find(frozenset("?"), start, end)
+        colon = tokens.find(frozenset(":"), question, end) if question > start else -1
+        if question > start and colon > 0:
+            self.value(start, question)
+            return self.value(question + 1, colon) | self.value(colon + 1, end)
+        return self._sum(start, end)
+
+    def assign(self, start: int, at: int, end: int) -> Refs:
+        """An assignment."""
+        raise NotImplementedError
+
+    def _sum(self, start: int, end: int) -> Refs:
+        refs, at, is_number = NOTHING, start, False
+        while at < end:
+            result, behind = self.unary(at, end)
+            refs |= self.read(result, at, behind)
+            at = max(behind, at + 1)
+            if at < end:
+                is_number = is_number or self.tokens.words[at] in _COMPARING
+                at += self.tokens.words[at] in _COMPARING or self.tokens.words[at] in ("+", "-", ",", "?", ":")
+        return NOTHING if is_number else refs
+
+    def read(self, result: Result, first: int, behind: int) -> Refs:
+        """Use the value of a result: memory that it stands for is read."""
+        if result.place:
+            self.walk.effect(result.place, "read", self.tokens.span(first, behind))
+        return result.refs
+
+    def unary(self, at: int, end: int) -> tuple[Result, int]:
+        """An operand with the signs before it, and the token behind it."""
+        word = self.tokens.word(at, end)
+        if word == "*":
+            inner, behind = self.unary(at + 1, end)
+            refs = self.read(inner, at, behind)
+            is_tensor = any(level == "tensor" for level, _ in refs)
+            return (Result(refs) if is_tensor else Result(place=_memory(refs))), behind
+        if word == "&":
+            inner, behind = self.unary(at + 1, end)
+            return Result(inner.refs | inner.place), behind
+        if word in ("!", "~", "-", "+"):
+            inner, behind = self.unary(at + 1, end)
+            self.read(inner, at, behind)
+            return Result(), behind
+        if word in ("++", "--"):
+            inner, behind = self.unary(at + 1, end)
+            self._counted(inner, at, behind)
+            return inner, behind
+        result, behind = self._primary(at, end)
+        return self._postfix(result, at, behind, end)
+
+    def _counted(self, result: Result, at: int, behind: int) -> None:
+        for kind in ("read", "written") if result.place else ():
+            self.walk.effect(result.place, kind, self.tokens.span(at, behind))
+
+    def _primary(self, at: int, end: int) -> tuple[Result, int]:
+        tokens = self.tokens
+        word = tokens.word(at, end)
+        if word == "(" and at in tokens.partner:
+            return self._bracket(at, end)
+        if word == "[" and at in tokens.partner:  # a lambda: its body is seen as statements of the function
+            behind = tokens.partner[at] + 1
+            return Result(), tokens.partner.get(behind, behind - 1) + 1
+        if word in _CASTS:
+            angle = tokens.behind_angle(at + 1, end)
+            close = tokens.partner.get(angle)
+            if angle > at + 1 and close is not None:
+                kind = " ".join(tokens.words[at + 2 : angle - 1])
+                return Result(self._cast(kind, self._argument(angle + 1, close), at, close + 1)), close + 1
+            return Result(), at + 1
+        if word in _UNREAD:
+            return Result(), tokens.partner.get(at + 1, at) + 1
+        if word and is_name(word):
+            return self._named(at, end)
+        return Result(), at + 1
+
+    def _bracket(self, at: int, end: int) -> tuple[Result, int]:
+        tokens, close = self.tokens, self.tokens.partner[at]
+        following = tokens.word(close + 1, end)
+        is_cast = tokens.is_type(at + 1, close) and (is_name(following) or following in ("(", "*", "&") or following.isdigit())
+        if is_cast:
+            if tokens.words[at + 1 : close] == ["void"]:
+                return Result(), end
+            inner, behind = self.unary(close + 1, end)
+            refs = self.read(inner, at, behind)
+            return Result(self._cast(" ".join(tokens.words[at + 1 : close]), refs, at, behind)), behind
+        first, behind = self.unary(at + 1, close) if tokens.word(at + 1, close) else (Result(), close)
+        if behind == close:
+            return first, close + 1
+        self.read(first, at, behind)
+        return Result(self.value(at + 1, close)), close + 1
+
+    def _cast(self, kind: str, refs: Refs, at: int, behind: int) -> Refs:
+        """A value as another type."""
+        found = set(refs)
+        for ref in refs:
+            level, index = ref
+            if level == "slot":
+                use = _use_of(kind)
+                self.walk.use(index, use, self.tokens.span(at, behind))
+                found.discard(ref)
+                if use == "tensor":
+                    found.add(("tensor", index))
+                elif use == "pointer":
+                    found.add(("memory", index))
+                elif _WIDE.search(kind):
+                    found.add(ref)
+            elif level == "tensor" and "*" in kind and not TENSOR.search(kind):
+                found.discard(ref)
+                found.add(("memory", index))
+        return frozenset(found)
+
+    def _argument(self, start: int, end: int) -> Refs:
+        return self.value(start, end)
+
+    def _named(self, at: int, end: int) -> tuple[Result, int]:
+        tokens = self.tokens
+        name, behind = tokens.behind_name(at, end)
+        if tokens.word(behind, end) == "(" and behind in tokens.partner:
+            return Result(self._call(name, at, behind)), tokens.partner[behind] + 1
+        if behind > at + 1:
+            return Result(), behind
+        variable = self.frame.find(name, self.block)
+        return Result(self.frame.values[variable] if variable is not None else NOTHING), behind
+
+    # -- what follows an operand ---------------------------------------------------------------------------------------
+
+    def _postfix(self, result: Result, first: int, at: int, end: int) -> tuple[Result, int]:
+        tokens = self.tokens
+        while at < end:
+            word = tokens.words[at]
+            if word == "[" and at in tokens.partner:
+                result = self._item(result, first, at)
+                at = tokens.partner[at] + 1
+            elif word in (".", "->") and at + 1 < end:
+                result, at = self._member(result, first, at, end)
+            elif word == "(" and at in tokens.partner:
+                self._unfollowed(self._values(at) | result.refs, "what is called is not followed", first, at)
+                result, at = Result(), tokens.partner[at] + 1
+            elif word in ("++", "--"):
+                self._counted(result, first, at + 1)
+                at += 1
+            else:
+                break
+        return result, at
+
+    def _item(self, result: Result, first: int, at: int) -> Result:
+        close = self.tokens.partner[at]
+        self.value(at + 1, close)
+        if any(level == "args" for level, _ in result.refs):
+            index = self._index(at + 1, close)
+            if index is None:
+                self.walk.lose_all("an index into its arguments is not known")
+                return Result()
+            self.walk.use(index, "other", self.tokens.span(first, close + 1))
+            return Result(frozenset({("slot", index)}))
+        if any(level == "tensor" for level, _ in result.refs):
+            return result
+        memory = _memory(result.refs)
+        return Result(place=memory | result.place)
+
+    def _index(self, start: int, end: int) -> int | None:
+        """A number: literal, constant, or a sum of such."""
+        total, sign = 0, 1
+        for word in self.tokens.words[start:end]:
+            if word in ("+", "-"):
+                sign = 1 if word == "+" else -1
+                continue
+            digits = word.rstrip("uUlL")
+            known = self.frame.numbers.get(word)
+            number = int(digits) if digits.isdigit() else known if known is not None else None
+            if number is None and is_name(word) and word not in self.frame.parameters:
+                number = self.walk.file.constant(word)
+            if number is None:
+                return None
+            total, sign = total + sign * number, 1
+        return total if start < end else None
+
+    def _member(self, result: Result, first: int, at: int, end: int) -> tuple[Result, int]:
+        tokens = self.tokens
+        member = tokens.words[at + 1]
+        behind = tokens.behind_name(at + 1, end)[1] if is_name(member) else at + 2
+        called = tokens.word(behind, end) == "(" and behind in tokens.partner
+        values = self._values(behind) if called else NOTHING
+        after = tokens.partner[behind] + 1 if called else behind
+        if values:
+            self.walk.lose(values, f"`{member}()` takes it", tokens.span(first, after))
+        if any(level in ("tensor", "memory") for level, _ in result.refs):
+            is_memory = all(level == "memory" for level, _ in result.refs)
+            if MEMORY.match(member):
+                return Result(_memory(result.refs)), after
+            if member in HANDLE and not called:
+                return result, after
+            if SHAPES.match(member) or (not is_memory and not called):
+                return Result(), after
+            if called:
+                self.walk.lose(result.refs, f"`{member}()` is not followed", tokens.span(first, after))
+                return Result(), after
+            return Result(place=_memory(result.refs)), after
+        if called and result.place:
+            self.walk.lose(result.place, f"`{member}()` is not followed", tokens.span(first, after))
+            return Result(), after
+        return Result(frozenset(ref for ref in result.refs if ref[0] == "slot"), result.place), after
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def _values(self, bracket: int) -> Refs:
+        refs: Refs = NOTHING
+        for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
+            refs |= self.value(first, last)
+        return refs
+
+    def _call(self, name: str, at: int, bracket: int) -> Refs:
+        tokens = self.tokens
+        pairs = list(tokens.split(bracket + 1, tokens.partner[bracket]))
+        values = [self.value(first, last) for first, last in pairs]
+        refs = frozenset(ref for value in values for ref in value)
+        if not refs or NO_EFFECT.match(name):
+            return NOTHING
+        span = tokens.span(at, tokens.partner[bracket] + 1)
+        if FIRST_IS_WRITTEN.match(name):
+            self._instruction(values, span)
+            return NOTHING
+        if name == "TASSIGN" and values[0] <= refs and len(pairs) > 1:
+            target = tokens.words[pairs[0][0]]
+            if pairs[0][1] == pairs[0][0] + 1 and is_name(target):
+                self.bind(self.frame.find(target, self.block) or (self.block_of(target), target), values[1])
+                return NOTHING
+        if name == MAKES_GLOBAL or self._is_global(name):
+            return refs
+        functions = self.walk.file.functions(name)
+        if functions and self.frame.find(name, self.block) is None:
+            return self._enter(name, pairs, values, span)
+        self._unfollowed(refs, f"`{name}()` is not in the file", at, bracket, name)
+        return NOTHING
+
+    def _is_global(self, name: str) -> bool:
+        """Whether a name is an alias of a view of memory."""
+        return MAKES_GLOBAL in self.walk.file.aliases.get(name, "")
+
+    def _instruction(self, values: list[Refs], span: Span) -> None:
+        written = values[0]
+        if written and self.walk.file.has_atomics:
+            self.walk.lose(written, "it may be stored to atomically", span)
+        elif written:
+            self.walk.effect(written, "written", span)
+        for value in values[1:]:
+            self.walk.effect(value, "read", span)
+
+    def _enter(self, name: str, pairs: list[tuple[int, int]], values: list[Refs], span: Span) -> Refs:
+        functions = self.walk.file.functions(name)
+        whole = any(("args", -1) in value for value in values)
+        numbers = {at: index for at, pair in enumerate(pairs) if whole and (index := self._index(*pair)) is not None}
+        cores = [item.core for item in functions]
+        if len(functions) > 1 and (len(set(cores)) < len(cores) or "" in cores):
+            refs = frozenset(ref for value in values for ref in value)
+            self.walk.lose(refs, f"`{name}()` has several definitions", span)
+            return NOTHING
+        found: Refs = NOTHING
+        for function in functions:
+            found |= self.walk.enter(function, tuple(values), numbers)
+        return found
+
+    def _unfollowed(self, refs: Refs, reason: str, at: int, bracket: int, name: str = "") -> None:
+        if CONTEXT.match(name):
+            refs = frozenset(ref for ref in refs if ref[0] != "args")
+        self.walk.lose(refs, reason, self.tokens.span(at, self.tokens.partner[bracket] + 1))
+
+
+def _memory(refs: Refs) -> Refs:
+    return frozenset(("memory", index) for level, index in refs if level in ("tensor", "memory"))
+
+
+def _use_of(kind: str) -> UseKind:
+    if "*" in kind:
+        return "tensor" if TENSOR.search(kind) else "pointer"
+    return "other" if _WIDE.search(kind) else "number"

@@ -1,0 +1,66 @@
+"""The use that the C++ of a kernel makes of its arguments, as stored: plain data, so that a warm run reads no kernel.
+
+Spans count characters of the file. What cannot be followed is lost with its reason, and never guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from opschema_cli.source.text import Span
+
+Core = Literal["", "aic", "aiv"]
+"""The core that some code is compiled for; empty for both."""
+
+UseKind = Literal["tensor", "pointer", "number", "other"]
+"""How ``args[i]`` is used: as a pointer to a tensor's description, to anything else, as a number, or passed on as it is."""
+
+EffectKind = Literal["read", "written", "lost"]
+
+
+class ArgumentUse(msgspec.Struct, frozen=True, array_like=True):
+    """A place that uses ``args[index]``."""
+
+    index: int
+    kind: UseKind
+    span: Span
+    core: Core = ""
+
+
+class Effect(msgspec.Struct, frozen=True, array_like=True):
+    """A place that reads or writes the memory that ``args[index]`` leads to, or where the trail ends (``lost``, with the reason)."""
+
+    index: int
+    kind: EffectKind
+    span: Span
+    core: Core = ""
+    reason: str = ""
+
+
+class KernelCode(msgspec.Struct, frozen=True, array_like=True):
+    """The arguments that a kernel uses and what it does to their memory. ``open`` says why it may use more; empty when it
+    does not.
+    """
+
+    uses: tuple[ArgumentUse, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    open: str = ""
+
+    def of_core(self, core: str) -> KernelCode:
+        """The code that is compiled for one core; all of it where the core is not known."""
+        if core not in ("aic", "aiv"):
+            return self
+        uses = tuple(item for item in self.uses if item.core in ("", core))
+        return KernelCode(uses, tuple(item for item in self.effects if item.core in ("", core)), self.open)
+
+    def effect(self, index: int, kind: EffectKind) -> Effect | None:
+        """The first place that has this effect on an argument's memory."""
+        found = [item for item in self.effects if item.index == index and item.kind == kind]
+        return min(found, key=lambda item: item.span) if found else None
+
+    def lost(self, index: int) -> str:
+        """Why it is not known what is done to an argument's memory; empty where it is."""
+        found = self.effect(index, "lost")
+        return self.open or (found.reason if found is not None else "")

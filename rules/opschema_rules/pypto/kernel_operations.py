@@ -1,0 +1,36 @@
+"""What instructions and the runtime's own functions do to the memory that they are given."""
+
+from __future__ import annotations
+
+import re
+
+FIRST_IS_WRITTEN = re.compile(
+    r"(?:T(?:LOAD|STORE)(?:_\w+)?|MGATHER|MSCATTER|(?:std::)?mem(?:cpy|move)|copy_(?:gm|ubuf|cbuf|matrix)\w*_to_\w+"
+    r"|load_gm_to_\w+|set_(?:ub|gm)_\w+)\Z"
+)
+"""Instructions that write to their first argument and read the others (pto-isa: ``TLOAD(tile, global)``)."""
+
+NO_EFFECT = re.compile(
+    r"(?:dcci|dsb|dc_preload|pipe_barrier|set_flag|wait_flag|sizeof|TPREFETCH\w*|TPRINT|printf|cce_printf|assert|likely|unlikely)\Z"
+)
+"""Functions that leave the contents of memory alone."""
+
+CONTEXT = re.compile(r"get_\w+\Z")
+"""The runtime's functions that take a kernel's ``args`` and read the context that is kept behind all arguments (``intrinsic.h``)."""
+
+ATOMIC = re.compile(r"\b(?:set_atomic_\w+|set_st_atomic_cfg|SetAtomic\w*|AtomicType|Atomic(?:Add|Max|Min)\w*)\b")
+"""A store that may add to what is there."""
+
+TENSOR = re.compile(r"\b(?!GlobalTensor\b)\w*Tensor(?:Desc\w*|Data)?\b[^<>]*\*")
+"""The type of a pointer to a tensor's description."""
+
+MEMORY = re.compile(r"(?:data|data_as|addr|data_ptr|get_ptr|ptr|GetPhyAddr)\Z")
+"""Members of a tensor that are its memory."""
+
+HANDLE = ("buffer",)
+"""Members of a tensor that hold its memory."""
+
+SHAPES = re.compile(r"(?:[GS]et(?:Shape|Stride|ValidShape|Layout)\w*|shapes?|strides?|numel|size)\Z")
+"""Members that concern a tensor's form only."""
+
+MAKES_GLOBAL = "GlobalTensor"

@@ -1,0 +1,174 @@
+"""The statements of a kernel's function: which of them name an identifier, and the block that each is in."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from opschema_rules.pypto.kernel_text import Function, both, matching, other_core
+
+_INITIALISER = re.compile(r"(?:[=,(>\]]|\b(?!else\b|do\b|try\b|const\b|noexcept\b|mutable\b)[A-Za-z_]\w*)\s*\Z")
+_DEFINES_TYPE = re.compile(r"\b(?:struct|union|class|enum|namespace|extern)\b[^()]*\Z|\)\s*->[^(){};]*\Z")
+_BRACE = re.compile(r"[{}]")
+_SEPARATOR = re.compile(r"[;{}]")
+_BLOCK = re.compile(r"[{}]|for\s*\(")
+_GUARD = re.compile(r"\bif\s*(?:constexpr\s*)?\(\s*(!?)\s*([A-Za-z_]\w*)\s*\)\s*\Z")
+
+SHORT = 5
+"""Longest name that is searched for with a pattern, which is compiled once."""
+
+
+REACH = 300
+"""Most characters before a brace that tell what it is for."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A stretch between two of ``;``, ``{`` and ``}``: a statement, or part of one. ``block`` is the block that it is in."""
+
+    start: int
+    text: str
+    block: int
+    core: str
+
+
+class Pieces:
+    """The statements of a function. ``around`` is the block around each block, -1 around the first."""
+
+    def __init__(self, function: Function) -> None:
+        self._file, self._first = function.file, function.body_at
+        self._text = _with_initialisers(function.body)
+        self._ends = [match.start() for match in _SEPARATOR.finditer(self._text)]
+        self.around = [-1]
+        self._starts, self._blocks = [0], [(0, "")]
+        self._find_blocks()
+        self._pieces: dict[int, Piece] = {}
+        self._naming: dict[str, list[int]] = {}
+
+    def piece(self, index: int) -> Piece:
+        """The piece of a number."""
+        found = self._pieces.get(index)
+        if found is None:
+            start = self._ends[index - 1] + 1 if index else 0
+            end = self._ends[index] if index < len(self._ends) else len(self._text)
+            block, core = self._blocks[bisect.bisect_right(self._starts, end - 1 if end > start else start) - 1]
+            found = Piece(
+                self._first + start, self._text[start:end], block, both(self._file.core(self._first + end), core)
+            )
+            self._pieces[index] = found
+        return found
+
+    def naming(self, name: str) -> list[int]:
+        """The numbers of the pieces that name an identifier."""
+        if name not in self._naming:
+            places = _mentions(self._text, name)
+            self._naming[name] = list(dict.fromkeys(bisect.bisect_left(self._ends, at) for at in places))
+        return self._naming[name]
+
+    def _find_blocks(self) -> None:
+        """Where each block begins and ends; the head of a loop is in the block of the loop."""
+        text, open_, braces = self._text, [(-1, 0, "")], dict[int, int]()
+        ended = ""
+        for match in _BLOCK.finditer(text):
+            at = match.start()
+            while open_[-1][0] >= 0 and open_[-1][0] < at:
+                open_.pop()
+                self._note(open_[-1][0] if open_[-1][0] >= at else at, open_[-1])
+            if match[0] == "}":
+                if len(open_) > 1:
+                    core = open_.pop()[2]
+                    ended = core if core != open_[-1][2] else ""
+                    self._note(at + 1, open_[-1])
+            elif match[0] == "{":
+                block = braces.get(at)
+                core = both(open_[-1][2], self._guard(at, ended))
+                open_.append((-1, self._inside(open_[-1][1]) if block is None else block, core))
+                self._note(at + 1, open_[-1])
+                ended = ""
+            elif at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"):
+                self._head(at, match.end(), open_, braces)
+
+    def _head(self, at: int, opened: int, open_: list[tuple[int, int, str]], braces: dict[int, int]) -> None:
+        """The head of a loop."""
+        text = self._text
+        close = matching(text, opened - 1)
+        body = close + 1
+        while 0 <= close and body < len(text) and text[body].isspace():
+            body += 1
+        block = self._inside(open_[-1][1])
+        if close >= 0 and text[body : body + 1] == "{":
+            braces[body] = block
+            self._note(at, (-1, block, open_[-1][2]))
+        elif close >= 0:
+            end = text.find(";", close)
+            open_.append((end if end >= 0 else len(text), block, open_[-1][2]))
+            self._note(at, open_[-1])
+
+    def _inside(self, block: int) -> int:
+        self.around.append(block)
+        return len(self.around) - 1
+
+    def _note(self, at: int, block: tuple[int, int, str]) -> None:
+        self._starts.append(max(at, self._starts[-1]))
+        self._blocks.append(block[1:])
+
+    def _guard(self, at: int, ended: str) -> str:
+        """The core that the condition of a block asks for."""
+        constants = self._file.core_constants
+        if not constants:
+            return ""
+        text = _before(self._text, at)
+        guard = _GUARD.search(text)
+        if guard is not None:
+            core = constants.get(guard[2], "")
+            return other_core(core) if guard[1] else core
+        return other_core(ended) if text.strip() == "else" else ""
+
+
+def _mentions(text: str, name: str) -> Iterator[int]:
+    """The places of an identifier."""
+    if len(name) <= SHORT:
+        for match in _short(name).finditer(text):
+            before = text[match.start() - 1 : match.start()]
+            if not before.isalnum() and before != "_":
+                yield match.start()
+        return
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        sides = text[at - 1 : at] + text[end : end + 1]
+        if not any(side.isalnum() or side == "_" for side in sides):
+            yield at
+        at = text.find(name, end)
+
+
+@lru_cache(maxsize=4096)
+def _short(name: str) -> re.Pattern[str]:
+    return re.compile(rf"{re.escape(name)}(?!\w)")
+
+
+def _before(text: str, at: int) -> str:
+    """The end of the piece before a brace."""
+    first = max(text.rfind(sign, at - REACH if at > REACH else 0, at) for sign in ";{}")
+    return text[first + 1 if first >= 0 else max(0, at - REACH) : at]
+
+
+def _with_initialisers(text: str) -> str:
+    """A body in which the braces of initialisers are round, so that those that are left are of blocks."""
+    found: list[str] = []
+    at = 0
+    open_: list[bool] = []
+    for match in _BRACE.finditer(text):
+        if match[0] == "{":
+            piece = _before(text, match.start())
+            is_value = bool(piece.strip()) and bool(_INITIALISER.search(piece)) and not _DEFINES_TYPE.search(piece)
+            open_.append(is_value)
+            sign = "(" if is_value else "{"
+        else:
+            sign = ")" if open_ and open_.pop() else "}"
+        found += [text[at : match.start()], sign]
+        at = match.end()
+    return "".join([*found, text[at:]])

@@ -1,0 +1,147 @@
+"""One statement of a kernel: the variables that it makes lead to arguments, and the memory that it reads or writes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from opschema_rules.pypto.kernel_expressions import Expressions, Result
+from opschema_rules.pypto.kernel_text import Function
+from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
+from opschema_rules.pypto.kernel_walk import NOTHING, Refs
+
+_SKIPPED = frozenset(("using", "typedef", "template", "goto", "break", "continue", "public", "private", "static_assert"))
+_HEADS = frozenset(("if", "while", "for", "switch"))
+_LEADING = frozenset(("else", "do", "constexpr"))
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a function; ``is_pack`` for ``Ts... rest`` and ``...``."""
+
+    name: str
+    is_reference: bool
+    is_pack: bool
+
+
+def parameters_of(function: Function) -> list[Parameter]:
+    """The parameters of a function, in order; one without a name has an empty one."""
+    tokens = Tokens(function.parameters, function.parameters_at)
+    found: list[Parameter] = []
+    for first, last in tokens.split(0, len(tokens)):
+        words = tokens.words[first:last]
+        declared = tokens.declared(first, last)
+        found.append(Parameter(declared[0] if declared else "", "&" in words or "&&" in words, "..." in words))
+    return [] if len(found) == 1 and not found[0].name and tokens.words == ["void"] else found
+
+
+class Statement(Expressions):
+    """Follows one piece of a function."""
+
+    def follow(self) -> None:
+        """Apply it."""
+        end = len(self.tokens)
+        while end and self.tokens.words[end - 1] == ")" and end - 1 not in self.tokens.partner.values():
+            end -= 1
+        self._statement(0, end)
+
+    def _statement(self, start: int, end: int) -> None:
+        words = self.tokens.words
+        while start < end and words[start] in _LEADING:
+            start += 1
+        if start >= end or words[start] in _SKIPPED:
+            return
+        word = words[start]
+        if word in _HEADS:
+            at = start + 1 + (self.tokens.word(start + 1, end) == "constexpr")
+            close = self.tokens.partner.get(at)
+            self._statement(at + 1, close if close is not None and close < end else end)
+            if close is not None and close < end:
+                self._statement(close + 1, end)
+        elif word == "return":
+            self.frame.returned |= self.value(start + 1, end)
+        elif word == "case" or word == "default":
+            at = self.tokens.find(frozenset(":"), start, end)
+            self._statement(at + 1 if at >= 0 else end, end)
+        else:
+            declares = False
+            for first, last in self.tokens.split(start, end):
+                declares = self._part(first, last, declares)
+
+    def _part(self, start: int, end: int, declares: bool) -> bool:
+        """One of the declarators or expressions between commas; whether it declares."""
+        tokens = self.tokens
+        at = tokens.find(ASSIGNING, start, end)
+        head = at if at >= 0 else end
+        declared = tokens.declared(start, head)
+        if declares:  # the next name of a declaration: ``int *a = x, *b = y``
+            names = [index for index in range(start, head) if is_name(tokens.words[index])]
+            declared = (tokens.words[names[0]], names[0] + 1) if names else None
+        if declared is None:
+            if at >= 0:
+                self.assign(start, at, end)
+            else:
+                self.value(start, end)
+            return False
+        name, behind = declared
+        self._declare(name, behind, head, at, end)
+        return True
+
+    def _declare(self, name: str, behind: int, head: int, at: int, end: int) -> None:
+        tokens = self.tokens
+        following = tokens.word(behind, head)
+        refs: Refs = NOTHING
+        if at >= 0:
+            refs = self.value(at + 1, end)
+        elif following == "(" and behind in tokens.partner:
+            refs = self._constructed(behind)
+        elif following == ":":
+            refs = self.value(behind + 1, end)
+        if following == "[" and refs:
+            self.walk.lose(refs, "an array takes it", tokens.span(behind, behind + 1))
+            return
+        self.narrow(refs, tokens.words[: behind - 1])
+        self.bind((self.block, name), refs)
+
+    def _constructed(self, bracket: int) -> Refs:
+        """What an object is made of: ``GlobalData g(pointer, shape)``."""
+        refs: Refs = NOTHING
+        for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
+            refs |= self.value(first, last)
+        if refs and not self.walk.file.types.isdisjoint(self.tokens.words[:bracket]):
+            self.walk.lose(refs, "an object takes it", self.tokens.span(bracket, bracket + 1))
+            return NOTHING
+        return refs
+
+    def assign(self, start: int, at: int, end: int) -> Refs:
+        """``a = b``, ``a[i] += b``."""
+        refs = self.value(at + 1, end)
+        target, behind = self.unary(start, at)
+        compound = self.tokens.words[at] != "="
+        if behind < at:  # not an expression that can be assigned to
+            self.read(target, start, at)
+            self.walk.lose(refs, "what it is assigned to is not followed", self.tokens.span(start, at))
+        elif target.place:
+            self.walk.effect(target.place, "written", self.tokens.span(start, at))
+            if compound:
+                self.walk.effect(target.place, "read", self.tokens.span(start, at))
+            self.walk.lose(_pointers(refs), "it is stored in memory", self.tokens.span(start, at))
+        elif refs:
+            self._store(start, at, refs, target)
+        return refs
+
+    def _store(self, start: int, at: int, refs: Refs, target: Result) -> None:
+        """A value that is kept in a variable, or in a field of one."""
+        name = self.tokens.words[start]
+        local = self.frame.find(name, self.block)
+        if at == start + 1 and is_name(name):
+            known = local is not None or self.declares(name)
+            if name in self.frame.references or not known:
+                self.walk.lose(_pointers(refs), "it outlives the function", self.tokens.span(start, at))
+            self.bind(local or (-1 if name in self.frame.parameters else self.block_of(name), name), refs)
+        elif not _pointers(refs) and is_name(name):
+            self.bind(local or (self.block_of(name), name), refs)
+        else:
+            self.walk.lose(refs, "an object takes it", self.tokens.span(start, at))
+
+
+def _pointers(refs: Refs) -> Refs:
+    return frozenset(ref for ref in refs if ref[0] != "slot")

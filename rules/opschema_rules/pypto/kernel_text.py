@@ -1,0 +1,236 @@
+"""The text of a kernel's C++ file: its functions without comments, strings and directives, and the core each part is for.
+
+Kernels are generated in thousands of lines, of which few concern their arguments. So they are not parsed as a tree: functions
+are cut out when they are asked for, and a statement is only looked at if it names what is followed.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.source.preprocessor import Condition, is_dead, read_directives
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.kernel_facts import Core
+from opschema_rules.pypto.kernel_operations import ATOMIC
+
+_BLANK = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|(?<!\w)'(?:[^'\\\n]|\\.)*'"
+_NOISE = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|/\*[\s\S]*?\*/|[^\n])*", re.MULTILINE)
+_SIGN = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|[^\n])*|[(){{}};]", re.MULTILINE)
+_DIRECTIVE = re.compile(r"\n[ \t]*\#[ \t]*(?:if|el|endif)(?:\\\r?\n|[^\n])*")
+_CORE_CONSTANT = re.compile(r"constexpr\s+bool\s+(\w+)\s*=\s*(true|false)\b")
+_NAMES_CUBE, _NAMES_VECTOR = re.compile(r"defined\(\w*CUBE\w*\)"), re.compile(r"defined\(\w*VEC\w*\)")
+_IS_NUMBER = re.compile(r"\s*=\s*(\d+)\s*[;,}]")
+_CHANGES = re.compile(r"\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)")
+_TYPE = re.compile(r"(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]")
+_USING = re.compile(r"using\s+(\w+)\s*=([^;]*);")
+_QUALIFIERS = re.compile(r"\s*(?:(?:const|noexcept)\b\s*|__attribute__\s*|->[^;{}]*)*\Z")
+
+DEAD = "dead"
+"""In place of a core: code that is never compiled."""
+
+
+class Function(msgspec.Struct, frozen=True):
+    """A function with a body. Both texts have spaces in place of what is no code; the numbers are where they begin in the file."""
+
+    file: KernelText
+    name: str
+    parameters: str
+    parameters_at: int
+    body: str
+    body_at: int
+
+    @property
+    def core(self) -> str:
+        """The core for which it is compiled."""
+        return self.file.core(self.body_at)
+
+
+class KernelText(msgspec.Struct, frozen=True, dict=True):
+    """A file's text."""
+
+    text: str
+
+    def core(self, offset: int) -> str:
+        """The core for which a character is compiled."""
+        starts, cores = self._cores
+        return cores[bisect.bisect_right(starts, offset) - 1]
+
+    @cached_property
+    def _cores(self) -> tuple[list[int], list[str]]:
+        """From which character on code is for which core."""
+        ends: dict[int, int] = {}
+        lines: list[str] = []
+        at = 0
+        for match in _DIRECTIVE.finditer("\n" + self.text):
+            lines.append(match[0].lstrip("\n"))
+            at += len(lines[-1])
+            ends[at] = match.end() - 1
+            at += 1
+        directives = read_directives("\n".join(lines))
+        starts, cores = [0], [""]
+        for start in directives.starts[1:]:
+            conditions = directives.conditions(start)
+            starts.append(ends.get(start, starts[-1]))
+            cores.append(DEAD if is_dead(conditions) else _core(conditions))
+        return starts, cores
+
+    @cached_property
+    def core_constants(self) -> dict[str, Core]:
+        """Constants that are true on one core only."""
+        found: dict[str, Core] = {}
+        for match in _CORE_CONSTANT.finditer(self.text) if "constexpr bool" in self.text else ():
+            core = self.core(match.start())
+            if core in ("aic", "aiv"):
+                found[match[1]] = one_core(core if match[2] == "true" else other_core(core))
+        return found
+
+    def functions(self, name: str) -> list[Function]:
+        """The definitions of a function, those that are never compiled left out."""
+        known: dict[str, list[Function]] = self._functions
+        if name not in known:
+            found = (self._function(name, at) for at in self.mentions(name))
+            known[name] = [function for function in found if function is not None]
+        return known[name]
+
+    @cached_property
+    def _functions(self) -> dict[str, list[Function]]:
+        return {}
+
+    def _function(self, name: str, at: int) -> Function | None:
+        """The definition whose name is at a place; None where it is another mention."""
+        first = at + len(name)
+        opened = first + len(self.text[first : first + 40]) - len(self.text[first : first + 40].lstrip())
+        if self.text[opened : opened + 1] != "(" or self.core(at) == DEAD:
+            return None
+        close = body = -1
+        depth = 0
+        for match in _SIGN.finditer(self.text, opened):
+            sign = match[0]
+            if sign in ("(", "{"):
+                depth += 1
+                if sign == "{" and depth == 1:
+                    if body < 0 and not self._leads_to_body(close + 1, match.start()):
+                        return None
+                    body = match.end() if body < 0 else body
+            elif sign in (")", "}"):
+                depth -= 1
+                if depth == 0 and close < 0:
+                    close = match.start()
+                elif depth == 0 and sign == "}":
+                    inner = blank(self.text[body : match.start()])
+                    return Function(self, name, blank(self.text[opened + 1 : close]), opened + 1, inner, body)
+                elif depth < 0:
+                    return None
+            elif sign == ";" and depth == 0:
+                return None
+        return None
+
+    def _leads_to_body(self, start: int, end: int) -> bool:
+        text = re.sub(r"\(\(.*?\)\)|\([^()]*\)", " ", blank(self.text[start:end]))
+        return _QUALIFIERS.match(text) is not None
+
+    def mentions(self, name: str) -> Iterator[int]:
+        """The places of an identifier in code."""
+        at = self.text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            sides = self.text[max(0, at - 1) : at] + self.text[end : end + 1]
+            if not any(side.isalnum() or side == "_" for side in sides) and not self._is_comment(at):
+                yield at
+            at = self.text.find(name, end)
+
+    def _is_comment(self, at: int) -> bool:
+        line = self.text.rfind("\n", 0, at) + 1
+        if "//" in self.text[line:at]:
+            return True
+        opened = self.text.rfind("/*", 0, at)
+        return opened >= 0 and self.text.find("*/", opened + 2, at) < 0
+
+    def constant(self, name: str) -> int | None:
+        """The number that a name stands for everywhere; None when it is not known."""
+        if name not in self._constants:
+            self._constants[name] = self._constant(name)
+        return self._constants[name]
+
+    def _constant(self, name: str) -> int | None:
+        values = set[int]()
+        for at in self.mentions(name):
+            match = _IS_NUMBER.match(self.text, at + len(name))
+            if match is not None:
+                values.add(int(match[1]))
+            elif _CHANGES.match(self.text, at + len(name)) or self.text[max(0, at - 20) : at].rstrip()[-2:] in ("++", "--"):
+                return None
+        return values.pop() if len(values) == 1 else None
+
+    @cached_property
+    def _constants(self) -> dict[str, int | None]:
+        return {}
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The classes that the file defines."""
+        return frozenset(_TYPE.findall(self.text))
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Names that ``using`` gives to types, with these."""
+        return {match[1]: match[2] for match in _USING.finditer(self.text)}
+
+    @cached_property
+    def has_atomics(self) -> bool:
+        """Whether stores may be atomic, and so read what they add to."""
+        found = ATOMIC.finditer(self.text) if "tomic" in self.text else ()
+        return any(not self._is_comment(match.start()) for match in found)
+
+
+def blank(text: str) -> str:
+    """A text with spaces in place of comments and directives, and 0 for strings."""
+    return _NOISE.sub(_blanked, text)
+
+
+def _blanked(match: re.Match[str]) -> str:
+    found = match[0]
+    if found[0] in "\"'":
+        return "0".ljust(len(found))
+    return " " * len(found) if "\n" not in found else re.sub(r"[^\n]", " ", found)
+
+
+def matching(text: str, start: int) -> int:
+    """The round bracket that closes the one at ``start`` of a text without comments; -1 when there is none."""
+    depth = 0
+    for match in re.finditer(r"[()]", text[start:]):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return start + match.start()
+    return -1
+
+
+def other_core(core: str) -> str:
+    """The other of the two cores."""
+    return {"aic": "aiv", "aiv": "aic"}.get(core, core)
+
+
+def one_core(core: str) -> Core:
+    """A core, or none."""
+    return "aic" if core == "aic" else "aiv" if core == "aiv" else ""
+
+
+def both(one: str, other: str) -> str:
+    """The core for which code is compiled under two demands."""
+    if not one or not other or one == other:
+        return one or other
+    return DEAD
+
+
+def _core(conditions: tuple[Condition, ...]) -> str:
+    core = ""
+    for condition in conditions:
+        for pattern, named in ((_NAMES_CUBE, "aic"), (_NAMES_VECTOR, "aiv")):
+            if pattern.fullmatch(condition.text):
+                core = both(core, named if condition.holds else other_core(named))
+    return core

@@ -1,0 +1,204 @@
+"""Follows a kernel's arguments through casts, pointers, views and the functions of its file, to what reads or writes memory.
+
+Order does not matter: a variable may lead to all that is ever assigned to it. An access through one that may lead to several
+arguments says nothing of any of them (``lost``), and neither does a call of what is not in the file.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.kernel_facts import ArgumentUse, Effect, EffectKind, KernelCode, UseKind
+from opschema_rules.pypto.kernel_pieces import Pieces
+from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, one_core
+from opschema_rules.pypto.kernel_tokens import Tokens
+
+Level = Literal["args", "slot", "tensor", "memory"]
+"""What a value is: the list of arguments, one of them as a number, a pointer to a tensor's description, or into its memory."""
+
+Ref: TypeAlias = "tuple[Level, int]"
+Refs: TypeAlias = "frozenset[Ref]"
+
+NOTHING: Refs = frozenset()
+ARGS: Refs = frozenset({("args", -1)})
+ENTRY = "kernel_entry"
+"""The function that the runtime calls (simpler, ``kernel.h``)."""
+
+MAX_STEPS = 30_000
+"""Most statements of one file that are followed; the largest kernel of simpler takes 2,600."""
+
+MAX_CALLS = 400
+"""Most calls with different arguments that are followed in one file."""
+
+MAX_NESTING = 30
+"""Deepest nesting of calls that is followed."""
+
+_POINTER_CAST = re.compile(r"\*\s*(?:__\w+__\s*)?[>)]")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A function with what is passed: where each parameter leads, the numbers among the arguments, and for which core."""
+
+    function: tuple[str, int]
+    arguments: tuple[Refs, ...]
+    numbers: tuple[tuple[str, int], ...]
+    core: str
+
+
+class Frame(msgspec.Struct):
+    """A function that is followed. ``values`` are where variables lead, by the block that declares them; ``queue`` the
+    pieces to look at.
+    """
+
+    function: Function
+    pieces: Pieces
+    core: str
+    numbers: Mapping[str, int]
+    values: dict[tuple[int, str], Refs] = msgspec.field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
+    references: frozenset[str] = frozenset()
+    queue: list[int] = msgspec.field(default_factory=list)
+    waiting: set[int] = msgspec.field(default_factory=set)
+    returned: Refs = NOTHING
+
+    def push(self, name: str, refs: Refs) -> None:
+        """Look at the statements that name a variable; where that is only a number, at those that make a pointer."""
+        numbers = all(level == "slot" for level, _ in refs)
+        for index in self.pieces.naming(name):
+            if index not in self.waiting and not (numbers and not _POINTER_CAST.search(self.pieces.piece(index).text)):
+                self.waiting.add(index)
+                heapq.heappush(self.queue, index)
+
+    def find(self, name: str, block: int) -> tuple[int, str] | None:
+        """The variable of that name which a block sees."""
+        around = self.pieces.around
+        while block >= 0:
+            if (block, name) in self.values:
+                return block, name
+            block = around[block]
+        return (-1, name) if (-1, name) in self.values else None
+
+
+class KernelWalk:
+    """One file, followed from its entry."""
+
+    def __init__(self, file: KernelText, *, follows_memory: bool = True) -> None:
+        self.file = file
+        self.follows_memory = follows_memory
+        self.uses: dict[ArgumentUse, None] = {}
+        self.effects: dict[Effect, None] = {}
+        self.open = ""
+        self.steps = 0
+        self.core = ""
+        self._known: dict[Call, Refs] = {}
+        self._pieces: dict[int, Pieces] = {}
+        self._tokens: dict[tuple[int, int], Tokens] = {}
+        self._depth = 0
+
+    def run(self) -> KernelCode:
+        """Follow the entry, in each of its definitions."""
+        entries = self.file.functions(ENTRY)
+        if not entries:
+            self.lose_all(f"`{ENTRY}()` is not in the file")
+        for function in entries:
+            self.enter(function, (ARGS,), {})
+        return KernelCode(tuple(self.uses), tuple(self.effects), self.open)
+
+    # -- notes ---------------------------------------------------------------------------------------------------------
+
+    def lose_all(self, reason: str) -> None:
+        """Say that the kernel may use any argument."""
+        self.open = self.open or reason
+
+    def use(self, index: int, kind: UseKind, span: Span) -> None:
+        """Note a use of an argument."""
+        self.uses[ArgumentUse(index, kind, span, one_core(self.core))] = None
+
+    def effect(self, refs: Refs, kind: EffectKind, span: Span, reason: str = "") -> None:
+        """Note an access to the memory of an argument."""
+        found = {index for level, index in refs if level in ("tensor", "memory")}
+        if len(found) > 1 and kind != "lost":
+            kind, reason = "lost", "a variable leads to several arguments"
+        for index in sorted(found):
+            self.effects[Effect(index, kind, span, one_core(self.core), reason)] = None
+
+    def lose(self, refs: Refs, reason: str, span: Span) -> None:
+        """Say that something that is not followed has these."""
+        if any(level == "args" for level, _ in refs):
+            self.lose_all(reason)
+        slots = frozenset(("memory", index) for level, index in refs if level == "slot")
+        self.effect(refs | slots, "lost", span, reason)  # type: ignore[arg-type]
+
+    def followed(self, refs: Refs) -> Refs:
+        """Those of some that are followed."""
+        if self.follows_memory or not refs:
+            return refs
+        return frozenset(ref for ref in refs if ref[0] in ("args", "slot"))
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def enter(self, function: Function, arguments: tuple[Refs, ...], numbers: Mapping[int, int]) -> Refs:
+        """Follow a function with its arguments; where its result leads."""
+        # Not at the top: each needs the other.
+        from opschema_rules.pypto.kernel_statements import Statement, parameters_of
+
+        parameters = parameters_of(function)
+        takes_all = any(("args", -1) in refs for refs in arguments)
+        known = {parameters[at].name: number for at, number in numbers.items() if at < len(parameters) and takes_all}
+        core = both(self.core, function.core)
+        call = Call((function.name, function.body_at), arguments, tuple(sorted(known.items())), core)
+        everything = frozenset(ref for refs in arguments for ref in refs)
+        if call in self._known:
+            return self._known[call]
+        packed = any(item.is_pack for item in parameters) or len(arguments) > len(parameters)
+        if packed or len(self._known) >= MAX_CALLS or self._depth >= MAX_NESTING:
+            self.lose(everything, f"`{function.name}()` is not followed", Span(function.parameters_at, function.body_at))
+            return NOTHING
+        self._known[call] = NOTHING
+        frame = Frame(function, self._pieces_of(function), core, known)
+        frame.parameters = frozenset(item.name for item in parameters)
+        frame.references = frozenset(item.name for item in parameters if item.is_reference)
+        for parameter, refs in zip(parameters, arguments, strict=False):
+            refs = self.followed(refs)
+            if refs and parameter.name:
+                frame.values[-1, parameter.name] = refs
+                frame.push(parameter.name, refs)
+        self._depth += 1
+        self._follow(frame, Statement)
+        self._depth -= 1
+        self._known[call] = frame.returned
+        return frame.returned
+
+    def _follow(self, frame: Frame, statement: type) -> None:
+        outer = self.core
+        while frame.queue:
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                self.lose_all(f"more than {MAX_STEPS} statements concern its arguments")
+                break
+            index = heapq.heappop(frame.queue)
+            frame.waiting.discard(index)
+            piece = frame.pieces.piece(index)
+            self.core = both(frame.core, piece.core)
+            if self.core != DEAD:
+                statement(self, frame, piece.block, self._tokens_of(frame, index)).follow()
+        self.core = outer
+
+    def _pieces_of(self, function: Function) -> Pieces:
+        key = function.body_at
+        if key not in self._pieces:
+            self._pieces[key] = Pieces(function)
+        return self._pieces[key]
+
+    def _tokens_of(self, frame: Frame, index: int) -> Tokens:
+        key = (frame.function.body_at, index)
+        if key not in self._tokens:
+            piece = frame.pieces.piece(index)
+            self._tokens[key] = Tokens(piece.text, piece.start)
+        return self._tokens[key]
