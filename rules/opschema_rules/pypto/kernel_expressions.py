@@ -64,7 +64,8 @@ class Expressions:
         while block >= 0:
             seen.add(block)
             block = parts.around[block]
-        pattern = re.compile(rf"(?:[\w>*&]\s*[\s*&>]|,\s*\**|\A\s*)\b{re.escape(name)}\s*(?:[=(,\[]|\Z)")
+        word = re.escape(name)
+        pattern = re.compile(rf"(?:[\w>*&]\s*[\s*&>]|,\s*\**)\b{word}\s*(?:[=(,\[]|\Z)|\A\s*{word}\s*\Z")
         pieces = [parts.piece(at) for at in parts.naming(name)]
         return max((piece.block for piece in pieces if piece.block in seen and pattern.search(piece.text)), default=-1)
 

@@ -41,19 +41,24 @@ class Effect(msgspec.Struct, frozen=True, array_like=True):
 
 class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     """The arguments that a kernel uses and what it does to their memory. ``open`` says why it may use more; empty when it
-    does not.
+    does not. ``absent`` says that it shows nothing: it has no entry and includes no code that may have one, or
+    uses no argument at all; ``brief`` that memory was
+    not followed.
     """
 
     uses: tuple[ArgumentUse, ...] = ()
     effects: tuple[Effect, ...] = ()
     open: str = ""
+    absent: bool = False
+    brief: bool = False
 
     def of_core(self, core: str) -> KernelCode:
         """The code that is compiled for one core; all of it where the core is not known."""
         if core not in ("aic", "aiv"):
             return self
         uses = tuple(item for item in self.uses if item.core in ("", core))
-        return KernelCode(uses, tuple(item for item in self.effects if item.core in ("", core)), self.open)
+        effects = tuple(item for item in self.effects if item.core in ("", core))
+        return KernelCode(uses, effects, self.open, self.absent, self.brief)
 
     def effect(self, index: int, kind: EffectKind) -> Effect | None:
         """The first place that has this effect on an argument's memory."""

@@ -38,10 +38,13 @@ class Statement(Expressions):
 
     def follow(self) -> None:
         """Apply it."""
-        end = len(self.tokens)
-        while end and self.tokens.words[end - 1] == ")" and end - 1 not in self.tokens.partner.values():
-            end -= 1
-        self._statement(0, end)
+        start = 0
+        closed = set(self.tokens.partner.values())
+        for at, word in enumerate(self.tokens.words):
+            if word == ")" and at not in closed:  # the end of a loop's head, which begins in another piece
+                self._statement(start, at)
+                start = at + 1
+        self._statement(start, len(self.tokens))
 
     def _statement(self, start: int, end: int) -> None:
         words = self.tokens.words

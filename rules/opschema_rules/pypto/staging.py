@@ -29,7 +29,8 @@ class TensorUse(msgspec.Struct, frozen=True):
 
     ``sure`` says that it happens on every path before it. ``told`` says that the kernels are told by scalars, in
     each turn of a loop, what to do; they may be told to write what they need not have read. ``first`` says that nothing has
-    used the tensor before on any way that leads here, ``fresh`` that nothing may have written it.
+    used the tensor before on any way that leads here, ``fresh`` that nothing may have written it. ``positions`` are its places
+    among the tensors of the task.
     """
 
     order: int
@@ -40,6 +41,7 @@ class TensorUse(msgspec.Struct, frozen=True):
     told: bool = False
     first: bool = False
     fresh: bool = False
+    positions: tuple[int, ...] = ()
 
     @property
     def kernels(self) -> tuple[KernelId, ...]:
@@ -74,10 +76,17 @@ def _of_submit(submit: Submit, argument: int) -> Iterator[TensorUse]:
     for effect in dict.fromkeys(effects):
         if effect is not None:
             payloads = [payload for payload, found in zip(submit.payloads, effects, strict=True) if found == effect]
-            slots = [slot for payload in payloads for slot in payload.tensors if slot.argument == argument]
+            placed = [
+                (at, slot)
+                for payload in payloads
+                for at, slot in enumerate(payload.tensors)
+                if slot.argument == argument
+            ]
+            slots = [slot for _, slot in placed]
+            positions = tuple(sorted({at for at, _ in placed}))
             reading = [slot for slot in slots if slot.kind in ("in", "inout")]
             span = (reading if effect != "out" and reading else slots)[0].span
-            yield TensorUse(submit.order, effect, span, submit, sure, told, first, fresh)
+            yield TensorUse(submit.order, effect, span, submit, sure, told, first, fresh, positions)
 
 
 def _effect(payload: Payload, argument: int) -> Effect | None:

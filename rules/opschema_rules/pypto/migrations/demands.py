@@ -9,6 +9,7 @@ import msgspec
 
 from opschema_rules.pypto.claims import Reading, arg_index, entries, misplaced, readings, width
 from opschema_rules.pypto.facts import Payload
+from opschema_rules.pypto.kernel_code import access
 from opschema_rules.pypto.model import Direction, Kernel, Program
 from opschema_rules.pypto.task_matching import WORDS, Task, entry_of, tasks
 
@@ -88,7 +89,7 @@ def _told(program: Program, kernel: Kernel, wish: _Wish) -> Iterator[Demand | Do
     limit = program.contract.core_tensors
     before = tuple(entry.direction for entry in entries(kernel))
     named = wish.indexes is None or [*wish.indexes] == (arg_index(kernel) or [])
-    if directions == before and named:
+    if named and (directions == before or _is_shown(wish.reading, before, directions)):
         return
     if limit and sum(item is not Direction.SCALAR for item in directions) > limit:
         yield Doubt(kernel, wish.reading.task, f"its task has more tensors than the {limit} that a kernel may have")
@@ -96,6 +97,14 @@ def _told(program: Program, kernel: Kernel, wish: _Wish) -> Iterator[Demand | Do
         yield Doubt(kernel, wish.reading.task, "its signature has scalars, and their `arg_index` is not known")
     else:
         yield Demand(kernel, directions, wish.indexes)
+
+
+def _is_shown(reading: Reading, before: Sequence[Direction], after: Sequence[Direction]) -> bool:
+    """Whether the code of the kernels does what is declared where the orchestration differs, so that the dump is right."""
+    if len(before) != len(after) or Direction.SCALAR in before or reading.task.program.contract.rule == "arg_index":
+        return False
+    differing = [index for index, pair in enumerate(zip(before, after, strict=True)) if pair[0] is not pair[1]]
+    return all(access(reading.kernels, [index]).direction is before[index] for index in differing)
 
 
 def _written(program: Program, kernel: Kernel, wish: _Wish) -> tuple[Direction, ...]:

@@ -13,6 +13,7 @@ from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import Claim, Reading, misplaced, readings, width
 from opschema_rules.pypto.dict_edits import fix_of
 from opschema_rules.pypto.facts import Payload, Slot
+from opschema_rules.pypto.kernel_code import access
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program
 from opschema_rules.pypto.task_matching import WORDS, fits
 
@@ -24,7 +25,9 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     The dump copies an `IN` tensor before the kernel runs, an `OUT` tensor afterwards and an `INOUT` tensor both times. It
     follows the signature, not the orchestration: with a wrong direction the dump does not show the values that the kernel
     read or wrote. `add_no_dep` does not define how a tensor is used, so any direction is right for it. A tensor that is
-    added with `add_inout` only to order tasks is also `INOUT` to the runtime.
+    added with `add_inout` only to order tasks is also `INOUT` to the runtime. Nothing is reported for a direction which the
+    C++ of the task's kernels shows to be right, as the dump is then right, too; see `kernel-direction` for an orchestration
+    that their code contradicts.
 
     Which tensor an entry is for depends on the runtime; see `signature-short`, which alone reports a list that leaves
     tensors out. An entry is reported if it is wrong for all tasks of the kernel, on every path through the branches before
@@ -95,12 +98,17 @@ def signature_direction(program: Program) -> Iterator[Diagnostic]:
     wrong: dict[int, list[_Wrong]] = {}
     for claims in _by_entry(program).values():
         claim = claims[0][0]
-        if not any(_accepts(item, reading, slot) for item, reading, slot in claims):
+        if not any(_accepts(item, reading, slot) for item, reading, slot in claims) and not _is_shown(claims):
             found = _Wrong(claim, [(reading, slot) for _, reading, slot in claims])
             wrong.setdefault(id(claim.kernel), []).append(found)
     for items in wrong.values():
         yield _misdirected(program, items)
     yield from _parts(program)
+
+
+def _is_shown(claims: Sequence[tuple[Claim, Reading, Slot]]) -> bool:
+    """Whether the code of the kernels does what an entry declares: then the dump is right, whatever the orchestration says."""
+    return all(access(reading.kernels, [item.slot]).direction is item.entry.direction for item, reading, _ in claims)
 
 
 class _Wrong(NamedTuple):

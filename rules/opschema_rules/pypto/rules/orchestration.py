@@ -8,6 +8,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, 
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
+from opschema_rules.pypto.kernel_code import access, kernels_of
 from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
 from opschema_rules.pypto.staging import TensorUse, uses_of
 from opschema_rules.pypto.task_matching import WORDS
@@ -21,6 +22,10 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     tensor is only allocated there, and contains what was left in that memory (runtimes before simpler `affb46123` filled it
     with zeros): an accumulator then starts with the values of an earlier run, and the result is wrong now and then. Declare
     it `INOUT`; or, if the kernel writes the tensor before it reads it, add it with `add_output`.
+
+    `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
+    for a tensor that they only write, or write before they read it. Nothing is reported either for an `add_inout` whose kernel
+    passes the tensor to code that is not in its file.
 
     The first use counts, in the order in which tasks are submitted, and on each branch; views and aliases of a tensor are
     followed. Nothing is reported if the tensor was passed to something that cannot be followed, if it may be written on
@@ -107,7 +112,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     for part, index, declared, uses in _declared(program, Direction.OUT):
-        reading = _read_first(uses)
+        reading = [use for use in _read_first(uses) if _may_read(program, use)]
         if reading:
             first, *others = reading
             advice = "declare `INOUT`" if first.effect == "in" else "declare `INOUT`, or add it with `add_output`"
@@ -127,7 +132,8 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
     `IN` tensor stay on the device, and the host continues with the old data. Declare it `INOUT`.
 
     If the same task or a later one reads the tensor, it may be intended as scratch memory, which the host does not need:
-    that is only an info. Nothing is reported if the orchestration cannot be followed, or if it is one of several
+    that is only an info. Nothing is reported for a task whose kernels only read the tensor, nor for an `add_inout` whose
+    kernel passes it to code that is not in its file. Nothing is reported if the orchestration cannot be followed, or if it is one of several
     `callables`: its tensors may be memory that chips share.
 
     Bad:
@@ -167,7 +173,7 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     for part, index, declared, uses in _declared(program, Direction.IN):
-        writing = [use for use in uses if use.effect in ("out", "inout")]
+        writing = [use for use in uses if use.effect in ("out", "inout") and _writes(program, use)]
         if writing and all(use.effect != "unknown" for use in uses):
             is_scratch = "inout" in _last(writing) or "in" in _last(uses)
             advice = "declare `INOUT`, unless it is scratch memory" if is_scratch else "declare `OUT` or `INOUT`"
@@ -231,6 +237,28 @@ def _last(uses: Sequence[TensorUse]) -> set[str]:
 def _may_write(use: TensorUse) -> bool:
     """Whether a use may write a tensor without having read it."""
     return use.effect in ("out", "unknown") or (use.told and use.effect == "inout")
+
+
+def _may_read(program: Program, use: TensorUse) -> bool:
+    """Whether a use that the orchestration calls a read is one, as far as the code of the kernels shows: it may be called so
+    only to order tasks.
+    """
+    if use.submit is None:
+        return True
+    shown = access(kernels_of(program, use.submit), use.positions)
+    if shown.absent or shown.unresolved:
+        return shown.absent or use.effect == "in"
+    return shown.read is not None and not shown.writes_first
+
+
+def _writes(program: Program, use: TensorUse) -> bool:
+    """Likewise for a write."""
+    if use.submit is None:
+        return True
+    shown = access(kernels_of(program, use.submit), use.positions)
+    if shown.absent or shown.unresolved:
+        return shown.absent or use.effect == "out"
+    return shown.written is not None
 
 
 def _finding(

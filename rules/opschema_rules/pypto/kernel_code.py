@@ -1,0 +1,83 @@
+"""The code of a program's kernels beside its tasks: what a task does to each of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place, Related
+from opschema_rules.pypto.facts import Submit
+from opschema_rules.pypto.kernel_facts import Effect, KernelCode
+from opschema_rules.pypto.kernel_reading import KERNEL, KERNEL_ARGUMENTS
+from opschema_rules.pypto.model import Direction, Kernel, Program
+
+
+class Access(msgspec.Struct, frozen=True):
+    """What the kernels of a task do to one of its tensors: where they read and write it, and why more is not known.
+
+    ``absent`` says that no kernel of the task has any code to read.
+    """
+
+    read: Related | None = None
+    written: Related | None = None
+    unresolved: str = ""
+    absent: bool = False
+    writes_first: bool = False
+
+    @property
+    def direction(self) -> Direction | None:
+        """The direction that the code shows; None when it is not known or there is no access."""
+        if self.unresolved or not (self.read or self.written):
+            return None
+        return Direction.INOUT if self.read and self.written else Direction.IN if self.read else Direction.OUT
+
+
+def arguments_of(kernel: Kernel) -> KernelCode | None:
+    """The arguments that a kernel uses on its core; None without a source."""
+    if kernel.source is None:
+        return None
+    found = kernel.program.project.readings(KERNEL_ARGUMENTS, [kernel.source]).get(kernel.source)
+    return found.of_core(kernel.text("core_type") or "") if found is not None else None
+
+
+def code_of(kernel: Kernel) -> KernelCode | None:
+    """The same with what it does to their memory."""
+    found = arguments_of(kernel)
+    if found is None or not found.brief or kernel.source is None:
+        return found
+    whole = kernel.program.project.readings(KERNEL, [kernel.source]).get(kernel.source)
+    return whole.of_core(kernel.text("core_type") or "") if whole is not None else None
+
+
+def kernels_of(program: Program, submit: Submit) -> tuple[Kernel, ...] | None:
+    """The kernels of a task; None when one of them is not known."""
+    found = [program.kernel(item.value) for item in submit.kernels]
+    known = tuple(dict.fromkeys(kernel for kernel in found if kernel is not None))
+    return known if known and all(found) else None
+
+
+def access(kernels: Sequence[Kernel] | None, positions: Iterable[int]) -> Access:
+    """What some kernels do to the tensors at these positions of their payload."""
+    if kernels is None:
+        return Access(unresolved="its kernels are not known")
+    codes = [(kernel, code_of(kernel)) for kernel in kernels]
+    if all(code is None or code.absent for _, code in codes):
+        return Access(unresolved="there is no code", absent=True)
+    places = list(positions)
+    lost = [code.lost(at) if code is not None else "there is no code" for _, code in codes for at in places]
+    read = [(kernel, found) for kernel, code in codes for at in places if code and (found := code.effect(at, "read"))]
+    written = [
+        (kernel, found) for kernel, code in codes for at in places if code and (found := code.effect(at, "written"))
+    ]
+    first = bool(read and written) and written[0][0].source == read[0][0].source and written[0][1].span < read[0][1].span
+    return Access(
+        _related(read, "reads"), _related(written, "writes"), next((item for item in lost if item), ""), False, first
+    )
+
+
+def _related(found: Sequence[tuple[Kernel, Effect]], verb: str) -> Related | None:
+    if not found:
+        return None
+    kernel, effect = found[0]
+    return Related(Place(kernel.source or "", effect.span), f"{kernel.title} {verb} it here")

@@ -1,0 +1,266 @@
+"""The arguments that a kernel's C++ uses, against those that its tasks pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
+from opschema_cli.lint.rule import rule
+from opschema_rules.pypto.facts import Payload, Slot
+from opschema_rules.pypto.kernel_code import access, arguments_of
+from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode
+from opschema_rules.pypto.model import Kernel, Program
+from opschema_rules.pypto.task_matching import WORDS, Task, tasks
+
+
+@rule("PTO116", "kernel-argument", needs=(CPP,))
+def kernel_argument(program: Program) -> Iterator[Diagnostic]:
+    """A kernel that uses an argument which its task does not pass, or passes as something else.
+
+    A kernel gets the tensors of its task first, as pointers to their descriptions, and then the scalars: with three tensors,
+    `args[3]` is the first scalar. Nothing checks that. Beyond the last argument a kernel reads what an earlier task left
+    there; a scalar that is used as a pointer to a tensor, or a tensor that is used as a number, is arbitrary memory or a
+    wrong number.
+
+    The C++ of a kernel is followed through its helpers; nothing is reported where an index is not known, where the task's
+    payload is not, or where some path to the task passes the argument.
+
+    Bad:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        __gm__ ChipTensor *a = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+        __gm__ ChipTensor *c = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
+        float scale = static_cast<float>(args[3]);
+        use(a, c, scale);
+    }
+    ```
+
+    Bad, the second tensor is used as a number:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        __gm__ ChipTensor *a = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+        int n = static_cast<int>(args[1]);
+        use(a, n);
+    }
+    ```
+
+    Good:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        __gm__ ChipTensor *a = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+        __gm__ ChipTensor *b = reinterpret_cast<__gm__ ChipTensor *>(args[1]);
+        __gm__ ChipTensor *c = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
+        use(a, b, c);
+    }
+    ```
+    """
+    found: set[tuple[str, int]] = set()
+    for task in tasks(program):
+        for kernel in dict.fromkeys(task.kernels if task.payloads else ()):
+            code = arguments_of(kernel)
+            for use in _first_uses(code) if code is not None else ():
+                wrong = _wrong(task, use)
+                if wrong and (kernel.source or "", use.index) not in found:
+                    found.add((kernel.source or "", use.index))
+                    place = Place(kernel.source or "", use.span)
+                    related = task.related(task.submit.span, _passes(task.payloads[0]))
+                    yield Diagnostic(f"{kernel.title} {wrong}", place, (related,), ops=(kernel.title,))
+
+
+def _first_uses(code: KernelCode) -> list[ArgumentUse]:
+    """The first use of each kind of each argument."""
+    found: dict[tuple[int, str], ArgumentUse] = {}
+    for use in sorted(code.uses, key=lambda item: item.span):
+        found.setdefault((use.index, use.kind), use)
+    kinds = {index: {kind for at, kind in found if at == index} for index, _ in found}
+    return [use for (index, kind), use in found.items() if kind != "other" or kinds[index] == {"other"}]
+
+
+def _wrong(task: Task, use: ArgumentUse) -> str:
+    """What is wrong with a use on every path to a task; empty if nothing is."""
+    contract = task.program.contract
+    if use.index >= contract.core_tensors + contract.core_scalars > 0:
+        return ""  # the runtime's own, behind all arguments
+    counts = [(len(payload.tensors), _scalars(payload)) for payload in task.payloads]
+    if all(use.index >= tensors + scalars for tensors, scalars in counts):
+        return f"uses `args[{use.index}]`, and this task passes {_count(max(sum(pair) for pair in counts))}: it reads what an earlier task left"
+    if use.kind == "tensor" and all(use.index >= tensors for tensors, _ in counts):
+        return f"takes `args[{use.index}]` as a tensor, and this task passes a scalar there"
+    if use.kind == "number" and all(use.index < tensors for tensors, _ in counts):
+        return f"takes `args[{use.index}]` as a number, and this task passes a tensor there"
+    return ""
+
+
+def _scalars(payload: Payload) -> int:
+    """The number of scalars; very many where it is not known."""
+    counts = [slot.count for slot in payload.slots if slot.kind == "scalar"]
+    return 1_000_000 if any(count < 0 for count in counts) else sum(counts)
+
+
+def _count(number: int) -> str:
+    return "no arguments" if not number else "one argument" if number == 1 else f"{number} arguments"
+
+
+def _passes(payload: Payload) -> str:
+    kinds = ", ".join(WORDS[slot.kind] for slot in payload.tensors)
+    scalars = _scalars(payload)
+    return f"submitted here with the tensors [{kinds}]" + (f" and {scalars} scalars" if scalars else "")
+
+
+@rule("PTO117", "kernel-direction", severity="warning", needs=(CPP,))
+def kernel_direction(program: Program) -> Iterator[Diagnostic]:
+    """A kernel that writes a tensor which its task adds as an input, or only reads one that it adds as an output.
+
+    The runtime orders tasks by the directions in which the orchestration adds their tensors. It does not let a task wait for
+    one that writes an `add_input` tensor, so that it may read old data; memory of an `add_output` tensor that no kernel of
+    the task writes stays undefined. Signatures do not show this, if they repeat the same mistake.
+
+    The C++ of all kernels of the task is followed from `args[i]` through casts, pointers and helpers to what loads, stores,
+    reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, or for
+    `add_inout` and `add_no_dep`, which also serve to order tasks. The memory of kernels that pypto's compiler wrote is not
+    followed here.
+
+    Bad:
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref(), orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, p);
+    ```
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        __gm__ ChipTensor *x = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+        __gm__ ChipTensor *y = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
+        GlobalTensor<float, Shape, Stride> from(reinterpret_cast<__gm__ float *>(x->buffer.addr));
+        GlobalTensor<float, Shape, Stride> to(reinterpret_cast<__gm__ float *>(y->buffer.addr));
+        TLOAD(tile, from);
+        TSTORE(to, tile);
+    }
+    ```
+
+    Good:
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, p);
+    ```
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        __gm__ ChipTensor *x = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+        __gm__ ChipTensor *y = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
+        GlobalTensor<float, Shape, Stride> from(reinterpret_cast<__gm__ float *>(x->buffer.addr));
+        GlobalTensor<float, Shape, Stride> to(reinterpret_cast<__gm__ float *>(y->buffer.addr));
+        TLOAD(tile, from);
+        TSTORE(to, tile);
+    }
+    ```
+    """
+    seen: set[tuple[tuple[Kernel, ...], int, str]] = set()
+    for task in tasks(program):
+        codes = [arguments_of(kernel) for kernel in task.kernels]
+        if not task.whole or not task.payloads or any(code is None or code.brief for code in codes):
+            continue
+        kernels = tuple(dict.fromkeys(task.kernels))
+        for at in range(task.widest):
+            kinds = {slot.kind for slot in task.slots(at)}
+            key = (kernels, at, min(kinds))
+            if len(kinds) == 1 and min(kinds) in ("in", "out") and key not in seen:
+                seen.add(key)
+                yield from _contradicted(task, kernels, at, min(kinds))
+
+
+def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -> Iterator[Diagnostic]:
+    shown = access(kernels, [at])
+    titles = " and ".join(kernel.title for kernel in kernels)
+    slot = task.slots(at)[0]
+    if kind == "in" and shown.written is not None and not shown.unresolved:
+        word = "`add_inout`" if shown.read is not None else "`add_output`"
+        message = f"tensor {at} of the task is added as `IN`, and {titles} writes it, for which no task waits: use {word}"
+        yield Diagnostic(message, task.at(slot.span), (shown.written,), ops=tuple(kernel.title for kernel in kernels))
+    elif kind == "out" and shown.read is not None and shown.written is None and not shown.unresolved:
+        message = f"tensor {at} of the task is added as `OUT`, and {titles} only reads it: use `add_input`"
+        yield Diagnostic(message, task.at(slot.span), (shown.read,), ops=tuple(kernel.title for kernel in kernels))
+
+
+@rule("PTO118", "argument-unused", severity="info", needs=(CPP,))
+def argument_unused(program: Program) -> Iterator[Diagnostic]:
+    """An argument that a task passes and none of its kernels uses.
+
+    It takes one of the few slots of the task, and is often left from an earlier version of the kernel, whose other arguments
+    may have moved as well. The runtime allows it, so this is an info. A tensor may be added only to order tasks; it is
+    reported if it is an input of the orchestration that no task writes.
+
+    Nothing is reported for a kernel that uses no argument at all, as in tests of the runtime, nor where a kernel or the
+    payload cannot be followed.
+
+    Bad, `b` is not used:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        __gm__ ChipTensor *a = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
+        __gm__ ChipTensor *c = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
+        use(a, c);
+    }
+    ```
+
+    Good:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        for (int i = 0; i < 3; i++) {
+            use(reinterpret_cast<__gm__ ChipTensor *>(args[i]));
+        }
+    }
+    ```
+    """
+    found: dict[tuple[tuple[Kernel, ...], int], tuple[Task, Slot]] = {}
+    used: set[tuple[tuple[Kernel, ...], int]] = set()
+    for task in tasks(program):
+        codes = [arguments_of(kernel) for kernel in task.kernels]
+        if not task.whole or any(code is None or code.open or not code.uses for code in codes):
+            continue
+        kernels = tuple(dict.fromkeys(task.kernels))
+        taken = {use.index for code in codes if code is not None for use in code.uses}
+        for payload in task.payloads:
+            for index, slot in enumerate(_flat(payload)):
+                if index in taken or not _is_spare(task, slot):
+                    used.add((kernels, index))
+                else:
+                    found.setdefault((kernels, index), (task, slot))
+    for (kernels, index), (task, slot) in found.items():
+        if (kernels, index) not in used:
+            titles = " and ".join(kernel.title for kernel in kernels)
+            what = "a scalar" if slot.kind == "scalar" else f"a tensor (`{WORDS[slot.kind]}`)"
+            message = f"`args[{index}]` of {titles} is {what} that no code uses: drop it, or use it"
+            ops = tuple(kernel.title for kernel in kernels)
+            yield Diagnostic(message, task.at(slot.span), ops=ops, severity=Severity.INFO)
+
+
+def _is_spare(task: Task, slot: Slot) -> bool:
+    """Whether an argument that is not used serves no other purpose: a scalar, or an input that no task writes."""
+    if slot.kind == "scalar":
+        return True
+    entry = task.orchestration.entry
+    if slot.kind != "in" or slot.argument < 0 or entry is None or entry.unresolved:
+        return False
+    payloads = [payload for submit in entry.submits for payload in submit.payloads]
+    written = any(item.argument == slot.argument and item.kind != "in" for payload in payloads for item in payload.tensors)
+    return not written and not any(payload.unresolved for payload in payloads)
+
+
+def _flat(payload: Payload) -> list[Slot]:
+    """The slot of each argument, as far as their numbers are known."""
+    found = list(payload.tensors)
+    for slot in payload.slots:
+        if slot.kind == "scalar":
+            if slot.count < 0:
+                break
+            found += [slot] * slot.count
+    return found
