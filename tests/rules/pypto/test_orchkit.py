@@ -217,6 +217,21 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {"[_D.IN, _D.IN, _D.IN, _D.IN, _D.OUT]": "[_D.IN, _D.IN, _D.IN, _D.IN]"},
         "attention/kernel_config.py:15:15: orchestration-arguments",
     ),
+    "an argument that no task passes": (
+        "pool/kernels/aiv/publish.cpp",
+        {"memory_of(args, 1)": "memory_of(args, 2)"},
+        "pool/kernels/aiv/publish.cpp:19:33: kernel-argument",
+    ),
+    "a scalar that is not used": (
+        "mlp/kernels/aiv/row_max.cpp",
+        {"    const uint32_t count = static_cast<uint32_t>(args[3]);\n": ""},
+        "mlp/kernels/orchestration/mlp_orch.cpp:89:30: argument-unused",
+    ),
+    "an input that is written": (
+        "attention/kernels/aic/scores.cpp",
+        {"TSTORE(scores, scoresTile);": "TSTORE(scores, scoresTile);\nTSTORE(keys, scoresTile);"},
+        "attention/orchestration/attention.cpp:60:42: kernel-direction",
+    ),
     "a kernel that is submitted in two ways": (
         MLP_CPP,
         {

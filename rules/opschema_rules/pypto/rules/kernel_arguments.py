@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_rules.pypto.facts import Payload, Slot
 from opschema_rules.pypto.kernel_code import access, arguments_of
 from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode
@@ -229,18 +230,34 @@ def argument_unused(program: Program) -> Iterator[Diagnostic]:
         kernels = tuple(dict.fromkeys(task.kernels))
         taken = {use.index for code in codes if code is not None for use in code.uses}
         for payload in task.payloads:
-            for index, slot in enumerate(_flat(payload)):
+            for index, slot in enumerate(_flat(payload) if _fits(program, payload) else ()):
                 if index in taken or not _is_spare(task, slot):
                     used.add((kernels, index))
                 else:
                     found.setdefault((kernels, index), (task, slot))
+    spare: dict[tuple[Kernel, ...], list[tuple[int, Task, Slot]]] = {}
     for (kernels, index), (task, slot) in found.items():
         if (kernels, index) not in used:
-            titles = " and ".join(kernel.title for kernel in kernels)
-            what = "a scalar" if slot.kind == "scalar" else f"a tensor (`{WORDS[slot.kind]}`)"
-            message = f"`args[{index}]` of {titles} is {what} that no code uses: drop it, or use it"
-            ops = tuple(kernel.title for kernel in kernels)
-            yield Diagnostic(message, task.at(slot.span), ops=ops, severity=Severity.INFO)
+            spare.setdefault(kernels, []).append((index, task, slot))
+    for kernels, items in spare.items():
+        yield _unused(kernels, sorted(items, key=lambda item: item[0]))
+
+
+def _unused(kernels: tuple[Kernel, ...], items: list[tuple[int, Task, Slot]]) -> Diagnostic:
+    """One finding for all arguments that no code of some kernels uses."""
+    index, task, slot = items[0]
+    titles = " and ".join(kernel.title for kernel in kernels)
+    what = "a scalar" if slot.kind == "scalar" else f"a tensor (`{WORDS[slot.kind]}`)"
+    message = f"`args[{index}]` of {titles} is {what} that no code uses: drop it, or use it"
+    if len(items) > 1:
+        message = f"{len(items)} arguments of {titles} are not used by any code: {quoted(f'args[{at}]' for at, _, _ in items)}"
+    return Diagnostic(message, task.at(slot.span), ops=tuple(kernel.title for kernel in kernels), severity=Severity.INFO)
+
+
+def _fits(program: Program, payload: Payload) -> bool:
+    """Whether the runtime takes a payload; one that is too long is another rule's finding."""
+    contract = program.contract
+    return len(payload.tensors) <= (contract.core_tensors or 1_000) and _scalars(payload) <= (contract.core_scalars or 1_000)
 
 
 def _is_spare(task: Task, slot: Slot) -> bool:
