@@ -21,8 +21,8 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
     A task names its kernels by number, and the runtime looks these numbers up. Three mistakes cause no error message:
 
     * two kernels of one program have the same `func_id`: the later one takes the place of the earlier;
-    * a task names a number that no kernel has. In a branch or loop, where it may never be submitted, that is a warning; it is
-      none where several programs share the orchestration, as each registers what its cases need;
+    * a task names a number that no kernel has. In a branch or loop, where it may never be submitted, that is a warning, and
+      an info where several programs share the orchestration, as each registers what its cases need;
     * a task runs a kernel on the cube core (`rt_submit_aic_task`, the first field of `MixedKernels`) that is built for vector
       cores, or the other way round.
 
@@ -82,8 +82,9 @@ def func_id(program: Program) -> Iterator[Diagnostic]:
     named = [(submit, item) for submit in entry.submits for item in submit.kernels]
     for submit, item in named:
         sure = not submit.conditional and not submit.looped
-        if item.value is not None and _is_nowhere(program, item.value) and (sure or not part.shared):
+        if item.value is not None and _is_nowhere(program, item.value):
             severity = Severity.ERROR if sure and not entry.unresolved else Severity.WARNING
+            severity = Severity.INFO if part.shared and not sure else severity
             yield _unknown(program, item, Place(part.source, item.span), severity)
     runs: dict[Kernel, list[KernelId]] = {}
     for _, item in named:
@@ -142,6 +143,62 @@ def _cores(kernel: Kernel, named: list[KernelId], source: str) -> Iterator[Diagn
     for item in wrong:
         message = f"{kernel.title} is built for `{core}`, and this task runs it on `{item.core}`"
         yield Diagnostic(message, Place(source, item.span), (kernel.related(declared, "its `core_type`"),))
+
+
+@rule("PTO119", "kernel-unused", severity="info", needs=(CPP,))
+def kernel_unused(program: Program) -> Iterator[Diagnostic]:
+    """A kernel that no task of its program submits.
+
+    It is compiled and loaded for nothing, or a task that should submit it names another number. The runtime allows it, so
+    this is an info. Nothing is reported if something that the orchestration submits is not known, or if the program is one of
+    several `callables`.
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {
+            "func_id": 0,
+            "name": "add",
+            "source": "kernels/aiv/add.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.IN, D.OUT],
+        },
+        {
+            "func_id": 1,
+            "name": "mul",
+            "source": "kernels/aiv/mul.cpp",
+            "core_type": "aiv",
+            "signature": [D.IN, D.IN, D.OUT],
+        },
+    ]
+    ```
+
+    Good:
+
+    ```cpp
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(orch_args.tensor(2).ref());
+    rt_submit_aiv_task(0, p);
+    ```
+    """
+    part = program.orchestration
+    entry = part.entry if part is not None else None
+    if part is None or part.source is None or entry is None or entry.unresolved or program.listed or not entry.submits:
+        return
+    named = {item.value for submit in entry.submits for item in submit.kernels}
+    if None in named or any(not submit.kernels for submit in entry.submits if "dummy" not in submit.api):
+        return
+    for kernel in program.kernels:
+        if kernel.func_id is not None and kernel.func_id not in named and kernel.written:
+            yield Diagnostic(
+                f"no task submits {kernel.title}",
+                kernel.at(kernel.fields["func_id"][1]),
+                (Related(Place(part.source, entry.span), "what is submitted"),),
+                ops=(kernel.title,),
+                severity=Severity.INFO,
+            )
 
 
 @rule("PTO109", "name-source", severity="warning", fixable="safe", proof=proofs.SAME)
