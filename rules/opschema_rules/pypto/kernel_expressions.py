@@ -23,7 +23,8 @@ from opschema_rules.pypto.kernel_walk import NOTHING, Frame, KernelWalk, Refs
 
 _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
-_COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "%", "/", "|", "^", "<<", "*", "&"))
+_MULTIPLYING = frozenset(("*", "/", "%"))
+_COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "|", "^", "<<", "&"))
 _WIDE = re.compile(r"\b(?:u?int64_t|uintptr_t|intptr_t|size_t|auto|long|union)\b")
 
 
@@ -96,14 +97,21 @@ class Expressions:
         raise NotImplementedError
 
     def _sum(self, start: int, end: int) -> Refs:
-        refs, at, is_number = NOTHING, start, False
+        """Operands with operators between them: an address and numbers that are added to it."""
+        refs, term, at, is_number, is_product = NOTHING, NOTHING, start, False, False
         while at < end:
             result, behind = self.unary(at, end)
-            refs |= self.read(result, at, behind)
+            term |= self.read(result, at, behind)
             at = max(behind, at + 1)
-            if at < end:
-                is_number = is_number or self.tokens.words[at] in _COMPARING
-                at += self.tokens.words[at] in _COMPARING or self.tokens.words[at] in ("+", "-", ",", "?", ":")
+            word = self.tokens.word(at, end)
+            if word in _MULTIPLYING:
+                is_product = True
+            elif word:
+                refs |= NOTHING if is_product else term
+                term, is_product = NOTHING, False
+                is_number = is_number or word in _COMPARING
+            at += word in _MULTIPLYING or word in _COMPARING or word in ("+", "-", ",", "?", ":")
+        refs |= NOTHING if is_product else term
         return NOTHING if is_number else refs
 
     def read(self, result: Result, first: int, behind: int) -> Refs:

@@ -62,6 +62,8 @@ A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
         (f"{A} float *p; p = a; p[0] = 1;", {0: "written"}),
         (f"{A} View g{{a}}; TSTORE(g, tile);", {0: "written"}),
         (f"{A} auto g = GlobalTensor<float, Shape<1, 16>, Stride<1, 1>>(a + (x + y), s, t); TLOAD(tile, g);", {0: "read"}),
+        (f"{A} auto *p = a + static_cast<size_t>(n) * 4 * M; p[0] = 1;", {0: "written"}),
+        (f"{A} auto *p = n * 4 + a; p[0] = 1;", {0: "written"}),
         (f"{A} View g; TASSIGN(g, a); TLOAD(tile, g);", {0: "read"}),
         (f"{A} View g(a); auto *p = memory_of(g); p[0] = 1;", {0: "written"}),
         (f"{A} View g(a); float x = memory_of(g)[0];", {0: "read"}),
