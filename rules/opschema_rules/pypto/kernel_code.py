@@ -70,7 +70,9 @@ def access(kernels: Sequence[Kernel] | None, positions: Iterable[int]) -> Access
     written = [
         (kernel, found) for kernel, code in codes for at in places if code and (found := code.effect(at, "written"))
     ]
-    first = bool(read and written) and written[0][0].source == read[0][0].source and written[0][1].span < read[0][1].span
+    first = (
+        bool(read and written) and written[0][0].source == read[0][0].source and written[0][1].span < read[0][1].span
+    )
     return Access(
         _related(read, "reads"), _related(written, "writes"), next((item for item in lost if item), ""), False, first
     )

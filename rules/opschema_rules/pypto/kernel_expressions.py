@@ -170,7 +170,9 @@ class Expressions:
     def _bracket(self, at: int, end: int) -> tuple[Result, int]:
         tokens, close = self.tokens, self.tokens.partner[at]
         following = tokens.word(close + 1, end)
-        is_cast = tokens.is_type(at + 1, close) and (is_name(following) or following in ("(", "*", "&") or following.isdigit())
+        is_cast = tokens.is_type(at + 1, close) and (
+            is_name(following) or following in ("(", "*", "&") or following.isdigit()
+        )
         if is_cast:
             if tokens.words[at + 1 : close] == ["void"]:
                 return Result(), end

@@ -30,7 +30,7 @@ class ArgumentUse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Effect(msgspec.Struct, frozen=True, array_like=True):
-    """A place that reads or writes the memory that ``args[index]`` leads to, or where the trail ends (``lost``, with the reason)."""
+    """A place that reads or writes the memory that ``args[index]`` leads to, or where the trail ends: ``lost``, with the reason."""
 
     index: int
     kind: EffectKind

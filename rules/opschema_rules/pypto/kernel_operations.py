@@ -16,7 +16,7 @@ NO_EFFECT = re.compile(
 """Functions that leave the contents of memory alone."""
 
 CONTEXT = re.compile(r"get_\w+\Z")
-"""The runtime's functions that take a kernel's ``args`` and read the context that is kept behind all arguments (``intrinsic.h``)."""
+"""The runtime's functions that take a kernel's ``args`` and read the context behind all arguments (``intrinsic.h``)."""
 
 ATOMIC = re.compile(r"\b(?:set_atomic_\w+|set_st_atomic_cfg|SetAtomic\w*|AtomicType|Atomic(?:Add|Max|Min)\w*)\b")
 """A store that may add to what is there."""

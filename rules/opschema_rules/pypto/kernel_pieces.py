@@ -96,7 +96,7 @@ class Pieces:
         text = self._text
         close = matching(text, opened - 1)
         body = close + 1
-        while 0 <= close and body < len(text) and text[body].isspace():
+        while close >= 0 and body < len(text) and text[body].isspace():
             body += 1
         block = self._inside(open_[-1][1])
         if close >= 0 and text[body : body + 1] == "{":

@@ -9,7 +9,9 @@ from opschema_rules.pypto.kernel_text import Function
 from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
 from opschema_rules.pypto.kernel_walk import NOTHING, Refs
 
-_SKIPPED = frozenset(("using", "typedef", "template", "goto", "break", "continue", "public", "private", "static_assert"))
+_SKIPPED = frozenset(
+    ("using", "typedef", "template", "goto", "break", "continue", "public", "private", "static_assert")
+)
 _HEADS = frozenset(("if", "while", "for", "switch"))
 _LEADING = frozenset(("else", "do", "constexpr"))
 

@@ -14,7 +14,6 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.source.preprocessor import Condition, is_dead, read_directives
-from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import Core
 from opschema_rules.pypto.kernel_operations import ATOMIC
 
@@ -28,6 +27,7 @@ _IS_NUMBER = re.compile(r"\s*=\s*(\d+)\s*[;,}]")
 _CHANGES = re.compile(r"\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)")
 _TYPE = re.compile(r"(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]")
 _USING = re.compile(r"using\s+(\w+)\s*=([^;]*);")
+_OPENS = re.compile(r"\s{0,40}\(")
 _QUALIFIERS = re.compile(r"\s*(?:(?:const|noexcept)\b\s*|__attribute__\s*|->[^;{}]*)*\Z")
 
 DEAD = "dead"
@@ -103,32 +103,42 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     def _function(self, name: str, at: int) -> Function | None:
         """The definition whose name is at a place; None where it is another mention."""
-        first = at + len(name)
-        opened = first + len(self.text[first : first + 40]) - len(self.text[first : first + 40].lstrip())
-        if self.text[opened : opened + 1] != "(" or self.core(at) == DEAD:
+        opened = _OPENS.match(self.text, at + len(name))
+        if opened is None or self.core(at) == DEAD:
             return None
-        close = body = -1
+        first = opened.end() - 1
+        close = self._closing(first)
+        body = self._next(close, "{") if close >= 0 else -1
+        end = self._closing(body) if body >= 0 and self._leads_to_body(close + 1, body) else -1
+        if end < 0:
+            return None
+        parameters, inner = blank(self.text[first + 1 : close]), blank(self.text[body + 1 : end])
+        return Function(self, name, parameters, first + 1, inner, body + 1)
+
+    def _closing(self, opened: int) -> int:
+        """The bracket that closes another, comments and directives left out; -1 when there is none."""
         depth = 0
         for match in _SIGN.finditer(self.text, opened):
-            sign = match[0]
-            if sign in ("(", "{"):
+            if match[0] in ("(", "{"):
                 depth += 1
-                if sign == "{" and depth == 1:
-                    if body < 0 and not self._leads_to_body(close + 1, match.start()):
-                        return None
-                    body = match.end() if body < 0 else body
-            elif sign in (")", "}"):
+            elif match[0] in (")", "}"):
                 depth -= 1
-                if depth == 0 and close < 0:
-                    close = match.start()
-                elif depth == 0 and sign == "}":
-                    inner = blank(self.text[body : match.start()])
-                    return Function(self, name, blank(self.text[opened + 1 : close]), opened + 1, inner, body)
-                elif depth < 0:
-                    return None
-            elif sign == ";" and depth == 0:
-                return None
-        return None
+                if depth <= 0:
+                    return match.start()
+        return -1
+
+    def _next(self, start: int, wanted: str) -> int:
+        """The next bracket outside of any other, if it is a certain one; -1 where a statement ends before it."""
+        depth = 0
+        for match in _SIGN.finditer(self.text, start + 1):
+            if match[0] == wanted and depth == 0:
+                return match.start()
+            if match[0] in (";", "{", "}") and depth == 0:
+                return -1
+            depth += (match[0] == "(") - (match[0] == ")")
+            if depth < 0:
+                return -1
+        return -1
 
     def _leads_to_body(self, start: int, end: int) -> bool:
         text = re.sub(r"\(\(.*?\)\)|\([^()]*\)", " ", blank(self.text[start:end]))
@@ -163,7 +173,10 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
             match = _IS_NUMBER.match(self.text, at + len(name))
             if match is not None:
                 values.add(int(match[1]))
-            elif _CHANGES.match(self.text, at + len(name)) or self.text[max(0, at - 20) : at].rstrip()[-2:] in ("++", "--"):
+            elif _CHANGES.match(self.text, at + len(name)) or self.text[max(0, at - 20) : at].rstrip()[-2:] in (
+                "++",
+                "--",
+            ):
                 return None
         return values.pop() if len(values) == 1 else None
 

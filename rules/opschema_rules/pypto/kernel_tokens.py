@@ -8,9 +8,7 @@ from functools import cached_property
 
 from opschema_cli.source.text import Span
 
-_TOKEN = re.compile(
-    r"[A-Za-z_]\w*|\d[\w.']*|->|::|<<=?|[-+*/%&|^=!<>]=|&&|\|\||\+\+|--|\.\.\.|[^\s\w]"
-)
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*|->|::|<<=?|[-+*/%&|^=!<>]=|&&|\|\||\+\+|--|\.\.\.|[^\s\w]")
 _ARGUMENTS = re.compile(r"(?<=\w)(?<!_cast)<[\w\s:,.*&+-]*>(?=\s*(?:[({,>)*&;]|::|[A-Za-z_]|\Z))")
 _ROUNDS = 4
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
@@ -18,7 +16,9 @@ ASSIGNING = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=
 _QUALIFIER = re.compile(
     r"(?:const|constexpr|static|volatile|inline|typename|struct|register|mutable|extern|thread_local|__\w+__)\Z"
 )
-_PLAIN_TYPE = re.compile(r"(?:auto|unsigned|signed|long|short|int|char|float|double|bool|half|void|u?int(?:ptr|\d+)_t|size_t)\Z")
+_PLAIN_TYPE = re.compile(
+    r"(?:auto|unsigned|signed|long|short|int|char|float|double|bool|half|void|u?int(?:ptr|\d+)_t|size_t)\Z"
+)
 _IN_TYPE = re.compile(r"[A-Za-z_]\w*\Z|\d[\w.']*\Z|(?:::|,|\*|&|\+|-|/|%|\.\.\.)\Z")
 
 

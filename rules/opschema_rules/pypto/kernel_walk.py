@@ -101,13 +101,9 @@ class KernelWalk:
         self._tokens: dict[tuple[int, int], Tokens] = {}
         self._depth = 0
 
-    def run(self) -> KernelCode:
-        """Follow the entry, in each of its definitions."""
-        entries = self.file.functions(ENTRY)
-        if not entries:
-            self.lose_all(f"`{ENTRY}()` is not in the file")
-        for function in entries:
-            self.enter(function, (ARGS,), {})
+    def run(self, entry: Function) -> KernelCode:
+        """Follow one definition of the entry."""
+        self.enter(entry, (ARGS,), {})
         return KernelCode(tuple(self.uses), tuple(self.effects), self.open)
 
     # -- notes ---------------------------------------------------------------------------------------------------------
@@ -132,8 +128,8 @@ class KernelWalk:
         """Say that something that is not followed has these."""
         if any(level == "args" for level, _ in refs):
             self.lose_all(reason)
-        slots = frozenset(("memory", index) for level, index in refs if level == "slot")
-        self.effect(refs | slots, "lost", span, reason)  # type: ignore[arg-type]
+        slots: set[Ref] = {("memory", index) for level, index in refs if level == "slot"}
+        self.effect(refs | slots, "lost", span, reason)
 
     def followed(self, refs: Refs) -> Refs:
         """Those of some that are followed."""
@@ -158,7 +154,9 @@ class KernelWalk:
             return self._known[call]
         packed = any(item.is_pack for item in parameters) or len(arguments) > len(parameters)
         if packed or len(self._known) >= MAX_CALLS or self._depth >= MAX_NESTING:
-            self.lose(everything, f"`{function.name}()` is not followed", Span(function.parameters_at, function.body_at))
+            self.lose(
+                everything, f"`{function.name}()` is not followed", Span(function.parameters_at, function.body_at)
+            )
             return NOTHING
         self._known[call] = NOTHING
         frame = Frame(function, self._pieces_of(function), core, known)
@@ -202,3 +200,21 @@ class KernelWalk:
             piece = frame.pieces.piece(index)
             self._tokens[key] = Tokens(piece.text, piece.start)
         return self._tokens[key]
+
+
+def follow(file: KernelText, *, follows_memory: bool) -> KernelCode:
+    """Follow the entry of a file. It may be defined once for the device and once for a simulator; what it uses has to be the
+    same then.
+    """
+    found = [KernelWalk(file, follows_memory=follows_memory).run(entry) for entry in file.functions(ENTRY)]
+    using = [code for code in found if code.uses or code.open] or found
+    if not using:
+        return KernelCode(open=f"`{ENTRY}()` is not in the file")
+    if any(_summary(code) != _summary(using[0]) for code in using):
+        return KernelCode(open=f"`{ENTRY}()` has several definitions")
+    return using[0]
+
+
+def _summary(code: KernelCode) -> tuple[set[str], str]:
+    uses = {f"{item.index} {item.kind}" for item in code.uses}
+    return uses | {f"{item.index} {item.kind} {item.core}" for item in code.effects}, code.open

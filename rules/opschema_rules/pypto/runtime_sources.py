@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from opschema_rules.pypto.model import Contract, SignatureRule
+from opschema_rules.pypto.model import Contract, Program, SignatureRule
 
 TELLING = re.compile(r"(?:arg_direction\.h|aicpu_executor\.cpp|dump_aicpu\.h)\Z")
 """Ends of paths of files that may show the contract."""
@@ -56,6 +56,18 @@ def contract_of(texts: Mapping[str, str]) -> Contract:
         return replace(found, dumps=found.dumps or bool(rules))
     (rule, path), *_ = rules.items()
     return replace(found, rule=rule, source=path, certain=True, dumps=True)
+
+
+_ADDS = re.compile(r"^[ \t]*void[ \t]+add_output\s*\(([^)]*)\)(?!\s*=\s*delete)", re.MULTILINE)
+
+
+def takes_tensors(program: Program) -> bool:
+    """Whether ``add_output`` of a program's runtime takes tensors that exist, as far as the tree shows."""
+    own = re.compile(rf"/{re.escape(program.runtime) or '[^/]+'}/(?:.*/)?pto_types\.h\Z")
+    paths = [path for path in program.project.workspace.files if own.search(path)]
+    sources = [source for path in paths if (source := program.project.source(path)) is not None]
+    taken = [match[1] for source in sources for match in _ADDS.finditer(source.text)]
+    return not taken or any("TensorCreateInfo" not in item for item in taken)
 
 
 def _of_dump(text: str) -> SignatureRule | None:

@@ -31,7 +31,7 @@ constexpr bool CUBE = false;
 
 
 def read(body: str, helpers: str = HELPERS) -> KernelCode:
-    return read_kernel(f"{helpers}extern \"C\" __aicore__ void kernel_entry(__gm__ int64_t *args) {{\n{body}\n}}\n")
+    return read_kernel(f'{helpers}extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {{\n{body}\n}}\n')
 
 
 def effects(body: str, core: str = "") -> dict[int, str]:
@@ -128,14 +128,18 @@ def test_a_union_takes_a_scalar() -> None:
 
 
 def test_the_core_decides_what_is_compiled() -> None:
-    body = f"{A} {B} if constexpr (CUBE) {{ a[0] = 1; }} else {{ b[0] = 1; }}\n#ifdef __DAV_VEC__\nfloat x = a[0];\n#endif"
+    body = (
+        f"{A} {B} if constexpr (CUBE) {{ a[0] = 1; }} else {{ b[0] = 1; }}\n#ifdef __DAV_VEC__\nfloat x = a[0];\n#endif"
+    )
     assert effects(body, "aic") == {0: "written"}
     assert effects(body, "aiv") == {0: "read", 1: "written"}
     assert effects(body) == {0: "read+written", 1: "written"}
 
 
 def test_a_helper_is_compiled_where_it_is_called() -> None:
-    helpers = HELPERS.replace("template <int N>", "#ifdef __DAV_VEC__\ntemplate <int N>").replace("#if def", "#endif\n#if def")
+    helpers = HELPERS.replace("template <int N>", "#ifdef __DAV_VEC__\ntemplate <int N>").replace(
+        "#if def", "#endif\n#if def"
+    )
     code = read("if constexpr (CUBE) { } copy<4>(data(args, 1), data(args, 0));", helpers)
     assert {item.core for item in code.effects} == {"aiv"}
 
@@ -174,7 +178,13 @@ def test_a_file_that_shows_nothing(text: str, absent: bool) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["void kernel_entry(", "void kernel_entry(int64_t *args) {", "kernel_entry(args) }{", "void kernel_entry(x) { args[", "}}}} kernel_entry((((" ],
+    [
+        "void kernel_entry(",
+        "void kernel_entry(int64_t *args) {",
+        "kernel_entry(args) }{",
+        "void kernel_entry(x) { args[",
+        "}}}} kernel_entry((((",
+    ],
 )
 def test_text_that_is_cut_off(text: str) -> None:
     assert read_kernel(text).effects == ()

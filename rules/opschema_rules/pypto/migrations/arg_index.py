@@ -14,6 +14,7 @@ from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, Site, migration
 from opschema_rules.pypto import proofs
+from opschema_rules.pypto.claims import arg_index as numbers_of
 from opschema_rules.pypto.claims import in_order, misplaced, width
 from opschema_rules.pypto.migrations.layout import declare, line_width
 from opschema_rules.pypto.migrations.scopes import PROGRAMS
@@ -77,14 +78,20 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
     A kernel is left unchanged, with a note, if its signature is computed, if its orchestration is not known, or if its
     tasks do not determine its place or disagree on it. Signatures stay unchanged; `derive-signatures` corrects them.
 
-    With `action=drop` the field is removed from every kernel, with its comments. Other mentions of it in these files are
-    reported as notes.
+    With `action=drop` the field is removed from every kernel, with its comments. Entry *i* then stands for tensor *i*: a note
+    names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` writes such signatures
+    anew. Other mentions of the field in these files are reported as notes, too.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply
     """
     if options.action == "drop":
-        _drop(draft, [site.subject for site in sites if isinstance(site.subject, Kernel)])
+        kernels = [site.subject for site in sites if isinstance(site.subject, Kernel)]
+        lost = [(kernel, _lost(kernel)) for kernel in kernels]
+        _drop(draft, kernels)
+        for kernel, words in lost:
+            if words:
+                yield Note(kernel.at(kernel.fields[_FIELD][1]), f"`{_FIELD}` of {kernel.title} {words}")
         for left in mentions(draft.settle(), [_FIELD], sorted({site.place.path for site in sites})):
             yield Note(left.place, f"`{_FIELD}` is still mentioned here")
         return
@@ -99,6 +106,19 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
         if not edits:
             yield Note(site.place, f"{site.title} by hand: its dict takes no more fields", leaves_site=True)
         draft.edit(site.place.path, edits)
+
+
+def _lost(kernel: Kernel) -> str:
+    """What is lost with the list of a kernel; empty if it only counts."""
+    numbers = numbers_of(kernel)
+    if numbers is None:
+        return "is computed: check that its entries are in the order of the tensors"
+    if numbers == list(range(len(numbers))):
+        return ""
+    last = len(numbers) - 1
+    return (
+        f"was {numbers}: its entries stand for tensors 0 to {last} now; `derive-signatures` writes the entire signature"
+    )
 
 
 def _drop(draft: Draft, kernels: Sequence[Kernel]) -> None:

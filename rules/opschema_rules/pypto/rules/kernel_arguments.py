@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_rules.pypto.facts import Payload, Slot
-from opschema_rules.pypto.kernel_code import access, arguments_of
+from opschema_rules.pypto.kernel_code import arguments_of
 from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.task_matching import WORDS, Task, tasks
@@ -87,7 +87,8 @@ def _wrong(task: Task, use: ArgumentUse) -> str:
         return ""  # the runtime's own, behind all arguments
     counts = [(len(payload.tensors), _scalars(payload)) for payload in task.payloads]
     if all(use.index >= tensors + scalars for tensors, scalars in counts):
-        return f"uses `args[{use.index}]`, and this task passes {_count(max(sum(pair) for pair in counts))}: it reads what an earlier task left"
+        passed = _count(max(sum(pair) for pair in counts))
+        return f"uses `args[{use.index}]`, and this task passes {passed}: it reads what an earlier task left"
     if use.kind == "tensor" and all(use.index >= tensors for tensors, _ in counts):
         return f"takes `args[{use.index}]` as a tensor, and this task passes a scalar there"
     if use.kind == "number" and all(use.index < tensors for tensors, _ in counts):
@@ -109,85 +110,6 @@ def _passes(payload: Payload) -> str:
     kinds = ", ".join(WORDS[slot.kind] for slot in payload.tensors)
     scalars = _scalars(payload)
     return f"submitted here with the tensors [{kinds}]" + (f" and {scalars} scalars" if scalars else "")
-
-
-@rule("PTO117", "kernel-direction", severity="warning", needs=(CPP,))
-def kernel_direction(program: Program) -> Iterator[Diagnostic]:
-    """A kernel that writes a tensor which its task adds as an input, or only reads one that it adds as an output.
-
-    The runtime orders tasks by the directions in which the orchestration adds their tensors. It does not let a task wait for
-    one that writes an `add_input` tensor, so that it may read old data; memory of an `add_output` tensor that no kernel of
-    the task writes stays undefined. Signatures do not show this, if they repeat the same mistake.
-
-    The C++ of all kernels of the task is followed from `args[i]` through casts, pointers and helpers to what loads, stores,
-    reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, or for
-    `add_inout` and `add_no_dep`, which also serve to order tasks. The memory of kernels that pypto's compiler wrote is not
-    followed here.
-
-    Bad:
-
-    ```cpp
-    CoreTaskArgs p;
-    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref(), orch_args.tensor(2).ref());
-    rt_submit_aiv_task(0, p);
-    ```
-
-    ```cpp program/kernels/aiv/add.cpp
-    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
-        __gm__ ChipTensor *x = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
-        __gm__ ChipTensor *y = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
-        GlobalTensor<float, Shape, Stride> from(reinterpret_cast<__gm__ float *>(x->buffer.addr));
-        GlobalTensor<float, Shape, Stride> to(reinterpret_cast<__gm__ float *>(y->buffer.addr));
-        TLOAD(tile, from);
-        TSTORE(to, tile);
-    }
-    ```
-
-    Good:
-
-    ```cpp
-    CoreTaskArgs p;
-    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
-    p.add_output(orch_args.tensor(2).ref());
-    rt_submit_aiv_task(0, p);
-    ```
-
-    ```cpp program/kernels/aiv/add.cpp
-    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
-        __gm__ ChipTensor *x = reinterpret_cast<__gm__ ChipTensor *>(args[0]);
-        __gm__ ChipTensor *y = reinterpret_cast<__gm__ ChipTensor *>(args[2]);
-        GlobalTensor<float, Shape, Stride> from(reinterpret_cast<__gm__ float *>(x->buffer.addr));
-        GlobalTensor<float, Shape, Stride> to(reinterpret_cast<__gm__ float *>(y->buffer.addr));
-        TLOAD(tile, from);
-        TSTORE(to, tile);
-    }
-    ```
-    """
-    seen: set[tuple[tuple[Kernel, ...], int, str]] = set()
-    for task in tasks(program):
-        codes = [arguments_of(kernel) for kernel in task.kernels]
-        if not task.whole or not task.payloads or any(code is None or code.brief for code in codes):
-            continue
-        kernels = tuple(dict.fromkeys(task.kernels))
-        for at in range(task.widest):
-            kinds = {slot.kind for slot in task.slots(at)}
-            key = (kernels, at, min(kinds))
-            if len(kinds) == 1 and min(kinds) in ("in", "out") and key not in seen:
-                seen.add(key)
-                yield from _contradicted(task, kernels, at, min(kinds))
-
-
-def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -> Iterator[Diagnostic]:
-    shown = access(kernels, [at])
-    titles = " and ".join(kernel.title for kernel in kernels)
-    slot = task.slots(at)[0]
-    if kind == "in" and shown.written is not None and not shown.unresolved:
-        word = "`add_inout`" if shown.read is not None else "`add_output`"
-        message = f"tensor {at} of the task is added as `IN`, and {titles} writes it, for which no task waits: use {word}"
-        yield Diagnostic(message, task.at(slot.span), (shown.written,), ops=tuple(kernel.title for kernel in kernels))
-    elif kind == "out" and shown.read is not None and shown.written is None and not shown.unresolved:
-        message = f"tensor {at} of the task is added as `OUT`, and {titles} only reads it: use `add_input`"
-        yield Diagnostic(message, task.at(slot.span), (shown.read,), ops=tuple(kernel.title for kernel in kernels))
 
 
 @rule("PTO118", "argument-unused", severity="info", needs=(CPP,))
@@ -251,13 +173,17 @@ def _unused(kernels: tuple[Kernel, ...], items: list[tuple[int, Task, Slot]]) ->
     message = f"`args[{index}]` of {titles} is {what} that no code uses: drop it, or use it"
     if len(items) > 1:
         message = f"{len(items)} arguments of {titles} are not used by any code: {quoted(f'args[{at}]' for at, _, _ in items)}"
-    return Diagnostic(message, task.at(slot.span), ops=tuple(kernel.title for kernel in kernels), severity=Severity.INFO)
+    return Diagnostic(
+        message, task.at(slot.span), ops=tuple(kernel.title for kernel in kernels), severity=Severity.INFO
+    )
 
 
 def _fits(program: Program, payload: Payload) -> bool:
     """Whether the runtime takes a payload; one that is too long is another rule's finding."""
     contract = program.contract
-    return len(payload.tensors) <= (contract.core_tensors or 1_000) and _scalars(payload) <= (contract.core_scalars or 1_000)
+    return len(payload.tensors) <= (contract.core_tensors or 1_000) and _scalars(payload) <= (
+        contract.core_scalars or 1_000
+    )
 
 
 def _is_spare(task: Task, slot: Slot) -> bool:
@@ -268,7 +194,9 @@ def _is_spare(task: Task, slot: Slot) -> bool:
     if slot.kind != "in" or slot.argument < 0 or entry is None or entry.unresolved:
         return False
     payloads = [payload for submit in entry.submits for payload in submit.payloads]
-    written = any(item.argument == slot.argument and item.kind != "in" for payload in payloads for item in payload.tensors)
+    written = any(
+        item.argument == slot.argument and item.kind != "in" for payload in payloads for item in payload.tensors
+    )
     return not written and not any(payload.unresolved for payload in payloads)
 
 

@@ -10,6 +10,7 @@ from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.kernel_code import access, kernels_of
 from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
+from opschema_rules.pypto.runtime_sources import takes_tensors
 from opschema_rules.pypto.staging import TensorUse, uses_of
 from opschema_rules.pypto.task_matching import WORDS
 
@@ -21,7 +22,8 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     The runtime copies a tensor to the device if its entry in the orchestration's signature is `IN` or `INOUT`. An `OUT`
     tensor is only allocated there, and contains what was left in that memory (runtimes before simpler `affb46123` filled it
     with zeros): an accumulator then starts with the values of an earlier run, and the result is wrong now and then. Declare
-    it `INOUT`; or, if the kernel writes the tensor before it reads it, add it with `add_output`.
+    it `INOUT`; or, if the kernel writes the tensor before it reads it, add it with `add_output`, where the runtime's
+    `add_output` takes tensors (in older ones it takes only a `TensorCreateInfo`).
 
     `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
     for a tensor that they only write, or write before they read it. Nothing is reported either for an `add_inout` whose kernel
@@ -115,12 +117,14 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
         reading = [use for use in _read_first(uses) if _may_read(program, use)]
         if reading:
             first, *others = reading
-            advice = "declare `INOUT`" if first.effect == "in" else "declare `INOUT`, or add it with `add_output`"
+            takes = first.effect == "inout" and takes_tensors(program)
+            advice = "declare `INOUT`, or add it with `add_output`" if takes else "declare `INOUT`"
             message = (
                 f"tensor {index} of the orchestration is declared `OUT`, so that it is not copied to the device, and"
                 f" {_who(program, first)} first{'' if first.sure else ', in a branch'}: {advice}"
             )
-            reason = "it costs a copy to the device; if the kernel writes the tensor before it reads it, `add_output` is right"
+            reason = "it costs a copy to the device"
+            reason += "; if the kernel writes the tensor before it reads it, `add_output` is right" if takes else ""
             yield _finding(part, declared, (first, *others), message, reason)
 
 
@@ -133,8 +137,8 @@ def orch_in_written(program: Program) -> Iterator[Diagnostic]:
 
     If the same task or a later one reads the tensor, it may be intended as scratch memory, which the host does not need:
     that is only an info. Nothing is reported for a task whose kernels only read the tensor, nor for an `add_inout` whose
-    kernel passes it to code that is not in its file. Nothing is reported if the orchestration cannot be followed, or if it is one of several
-    `callables`: its tensors may be memory that chips share.
+    kernel passes it to code that is not in its file. Nothing is reported if the orchestration cannot be followed, or if it
+    is one of several `callables`: its tensors may be memory that chips share.
 
     Bad:
 

@@ -49,8 +49,10 @@ def signature_wide(program: Program) -> Iterator[Diagnostic]:
     every = list(tasks(program))
     for kernel in program.kernels:
         own = [task for task in every if any(item.value == kernel.func_id for item in task.submit.kernels)]
-        known = own and all(id(task.submit) in judged for task in own) and all(
-            item.value is not None for task in every for item in task.submit.kernels
+        known = (
+            own
+            and all(id(task.submit) in judged for task in own)
+            and all(item.value is not None for task in every for item in task.submit.kernels)
         )
         declared = kernel.signature.tensors if kernel.signature is not None else ()
         most = max(own, key=lambda task: task.widest, default=None)
