@@ -19,7 +19,7 @@ from opschema_rules.pypto.kernel_operations import (
     TENSOR,
 )
 from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
-from opschema_rules.pypto.kernel_walk import NOTHING, Frame, KernelWalk, Refs
+from opschema_rules.pypto.kernel_walk import MAX_DEPTH, NOTHING, Frame, KernelWalk, Refs
 
 _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
@@ -43,6 +43,18 @@ class Expressions:
         self.frame = frame
         self.block = block
         self.tokens = tokens
+        self._depth = 0
+
+    def sinks(self) -> bool:
+        """Go one level deeper; whether that is too deep to follow."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            self.walk.lose_all("its statements nest too deeply")
+        return self._depth > MAX_DEPTH
+
+    def rises(self) -> None:
+        """Go back one level."""
+        self._depth -= 1
 
     # -- variables -----------------------------------------------------------------------------------------------------
 
@@ -81,6 +93,11 @@ class Expressions:
 
     def value(self, start: int, end: int) -> Refs:
         """Where the value of an expression leads."""
+        found = NOTHING if self.sinks() else self._value(start, end)
+        self.rises()
+        return found
+
+    def _value(self, start: int, end: int) -> Refs:
         tokens = self.tokens
         at = tokens.find(ASSIGNING, start, end)
         if at > start:
@@ -122,6 +139,11 @@ class Expressions:
 
     def unary(self, at: int, end: int) -> tuple[Result, int]:
         """An operand with the signs before it, and the token behind it."""
+        found = (Result(), end) if self.sinks() else self._unary(at, end)
+        self.rises()
+        return found
+
+    def _unary(self, at: int, end: int) -> tuple[Result, int]:
         word = self.tokens.word(at, end)
         if word == "*":
             inner, behind = self.unary(at + 1, end)

@@ -48,6 +48,11 @@ class Pieces:
         self._pieces: dict[int, Piece] = {}
         self._naming: dict[str, list[int]] = {}
 
+    @property
+    def length(self) -> int:
+        """The length of the function's body."""
+        return len(self._text)
+
     def piece(self, index: int) -> Piece:
         """The piece of a number."""
         found = self._pieces.get(index)

@@ -49,6 +49,11 @@ class Statement(Expressions):
         self._statement(start, len(self.tokens))
 
     def _statement(self, start: int, end: int) -> None:
+        if not self.sinks():
+            self._one(start, end)
+        self.rises()
+
+    def _one(self, start: int, end: int) -> None:
         words = self.tokens.words
         while start < end and words[start] in _LEADING:
             start += 1

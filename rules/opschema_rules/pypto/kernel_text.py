@@ -10,6 +10,7 @@ import bisect
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 
@@ -29,6 +30,20 @@ _TYPE = re.compile(r"(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]")
 _USING = re.compile(r"using\s+(\w+)\s*=([^;]*);")
 _OPENS = re.compile(r"\s{0,40}\(")
 _QUALIFIERS = re.compile(r"\s*(?:(?:const|noexcept)\b\s*|__attribute__\s*|->[^;{}]*)*\Z")
+
+_ROUND = re.compile(r"[()]")
+
+MAX_HEAD = 5_000
+"""Most characters of the head of a loop."""
+
+MAX_MENTIONS = 200
+"""Most mentions of a function among which its definition is searched for."""
+
+MAX_PLACES = 2_000
+"""Most places of a name that are looked at."""
+
+MAX_SEARCHES = 1_000
+"""Most functions of a file that are searched for."""
 
 DEAD = "dead"
 """In place of a core: code that is never compiled."""
@@ -93,9 +108,15 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         """The definitions of a function, those that are never compiled left out."""
         known: dict[str, list[Function]] = self._functions
         if name not in known:
-            found = (self._function(name, at) for at in self.mentions(name))
+            mentions = islice(self.mentions(name) if len(known) < MAX_SEARCHES else (), MAX_MENTIONS)
+            found = [self._function(name, at) for at in mentions]
             known[name] = [function for function in found if function is not None]
         return known[name]
+
+    @cached_property
+    def _scanned(self) -> list[int]:
+        """The characters that were searched for brackets so far; a text is searched some twenty times at most."""
+        return [0]
 
     @cached_property
     def _functions(self) -> dict[str, list[Function]]:
@@ -117,15 +138,19 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     def _closing(self, opened: int) -> int:
         """The bracket that closes another, comments and directives left out; -1 when there is none."""
-        depth = 0
+        depth, end = 0, len(self.text)
+        if self._scanned[0] > 20 * end + 1_000_000:
+            return -1
         for match in _SIGN.finditer(self.text, opened):
             if match[0] in ("(", "{"):
                 depth += 1
             elif match[0] in (")", "}"):
                 depth -= 1
                 if depth <= 0:
-                    return match.start()
-        return -1
+                    end = match.start()
+                    break
+        self._scanned[0] += end - opened
+        return end if end < len(self.text) else -1
 
     def _next(self, start: int, wanted: str) -> int:
         """The next bracket outside of any other, if it is a certain one; -1 where a statement ends before it."""
@@ -146,9 +171,9 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     def mentions(self, name: str) -> Iterator[int]:
         """The places of an identifier in code."""
-        at = self.text.find(name)
-        while at >= 0:
-            end = at + len(name)
+        at, left = self.text.find(name), MAX_PLACES
+        while at >= 0 and left:
+            end, left = at + len(name), left - 1
             sides = self.text[max(0, at - 1) : at] + self.text[end : end + 1]
             if not any(side.isalnum() or side == "_" for side in sides) and not self._is_comment(at):
                 yield at
@@ -156,7 +181,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     def _is_comment(self, at: int) -> bool:
         line = self.text.rfind("\n", 0, at) + 1
-        if "//" in self.text[line:at]:
+        if self.text.find("//", line, at) >= 0:
             return True
         opened = self.text.rfind("/*", 0, at)
         return opened >= 0 and self.text.find("*/", opened + 2, at) < 0
@@ -216,10 +241,10 @@ def _blanked(match: re.Match[str]) -> str:
 def matching(text: str, start: int) -> int:
     """The round bracket that closes the one at ``start`` of a text without comments; -1 when there is none."""
     depth = 0
-    for match in re.finditer(r"[()]", text[start:]):
+    for match in _ROUND.finditer(text, start, start + MAX_HEAD):
         depth += 1 if match[0] == "(" else -1
         if depth == 0:
-            return start + match.start()
+            return match.start()
     return -1
 
 

@@ -11,6 +11,9 @@ from opschema_cli.source.text import Span
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*|->|::|<<=?|[-+*/%&|^=!<>]=|&&|\|\||\+\+|--|\.\.\.|[^\s\w]")
 _ARGUMENTS = re.compile(r"(?<=\w)(?<!_cast)<[\w\s:,.*&+-]*>(?=\s*(?:[({,>)*&;]|::|[A-Za-z_]|\Z))")
 _ROUNDS = 4
+MAX_ANGLE = 500
+"""Most tokens of a list of template arguments."""
+
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 ASSIGNING = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="))
 _QUALIFIER = re.compile(
@@ -78,8 +81,8 @@ class Tokens:
         """The token behind a list of template arguments that begins at ``index``; that one itself when there is none."""
         if self.word(index, end) != "<":
             return index
-        depth, at = 0, index
-        while at < end:
+        depth, at, last = 0, index, min(end, index + MAX_ANGLE)
+        while at < last:
             word = self.words[at]
             if word == "<":
                 depth += 1

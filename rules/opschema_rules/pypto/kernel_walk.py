@@ -31,7 +31,15 @@ ENTRY = "kernel_entry"
 """The function that the runtime calls (simpler, ``kernel.h``)."""
 
 MAX_STEPS = 30_000
-"""Most statements of one file that are followed; the largest kernel of simpler takes 2,600."""
+"""Most steps that are followed in one file: statements, twenty tokens of a long one, or a search in 20,000 characters. The
+largest kernel of simpler takes 3,200.
+"""
+
+MAX_TEXT = 1_000_000
+"""Longest text that is read."""
+
+MAX_DEPTH = 60
+"""Deepest nesting of expressions and statements that is followed."""
 
 MAX_CALLS = 400
 """Most calls with different arguments that are followed in one file."""
@@ -64,12 +72,14 @@ class Frame(msgspec.Struct):
     parameters: frozenset[str] = frozenset()
     references: frozenset[str] = frozenset()
     queue: list[int] = msgspec.field(default_factory=list)
+    searched: int = 0
     waiting: set[int] = msgspec.field(default_factory=set)
     returned: Refs = NOTHING
 
     def push(self, name: str, refs: Refs) -> None:
         """Look at the statements that name a variable; where that is only a number, at those that make a pointer."""
         numbers = all(level == "slot" for level, _ in refs)
+        self.searched += self.pieces.length
         for index in self.pieces.naming(name):
             if index not in self.waiting and not (numbers and not _POINTER_CAST.search(self.pieces.piece(index).text)):
                 self.waiting.add(index)
@@ -176,16 +186,18 @@ class KernelWalk:
     def _follow(self, frame: Frame, statement: type) -> None:
         outer = self.core
         while frame.queue:
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                self.lose_all(f"more than {MAX_STEPS} statements concern its arguments")
-                break
             index = heapq.heappop(frame.queue)
             frame.waiting.discard(index)
+            tokens = self._tokens_of(frame, index)
+            self.steps += 1 + len(tokens) // 20 + frame.searched // 20_000
+            frame.searched = 0
+            if self.steps > MAX_STEPS:
+                self.lose_all("too many statements concern its arguments")
+                break
             piece = frame.pieces.piece(index)
             self.core = both(frame.core, piece.core)
             if self.core != DEAD:
-                statement(self, frame, piece.block, self._tokens_of(frame, index)).follow()
+                statement(self, frame, piece.block, tokens).follow()
         self.core = outer
 
     def _pieces_of(self, function: Function) -> Pieces:
@@ -206,6 +218,8 @@ def follow(file: KernelText, *, follows_memory: bool) -> KernelCode:
     """Follow the entry of a file. It may be defined once for the device and once for a simulator; what it uses has to be the
     same then.
     """
+    if len(file.text) > MAX_TEXT:
+        return KernelCode(open=f"the file has more than {MAX_TEXT:,} characters")
     found = [KernelWalk(file, follows_memory=follows_memory).run(entry) for entry in file.functions(ENTRY)]
     using = [code for code in found if code.uses or code.open] or found
     if not using:

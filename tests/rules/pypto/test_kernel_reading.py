@@ -188,3 +188,20 @@ def test_a_file_that_shows_nothing(text: str, absent: bool) -> None:
 )
 def test_text_that_is_cut_off(text: str) -> None:
     assert read_kernel(text).effects == ()
+
+
+MANY = 3_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"x = {'(' * MANY}args[0]{')' * MANY};",
+        f"x = {'*' * MANY}args[0];",
+        f"{'x = ' * MANY}args[0];",
+        f"{'if (a) ' * MANY}use(args[0]);",
+        "".join(f"float *v{at} = (float *)args[{at}]; p = v{at};" for at in range(MANY)),
+    ],
+)
+def test_what_would_take_too_long_is_not_followed(body: str) -> None:
+    assert read(body).open

@@ -140,3 +140,24 @@ def test_kernels_that_declare_nothing_need_no_list() -> None:
     whole = ', "signature": [D.IN, D.IN, D.OUT], "arg_index": [0, 1, 2]'
     assert lint(program(kernels("", whole, ', "signature": []'), MIXED, "arg-index")).codes() == []
     assert lint(program(kernels(whole), ALONE, "arg-index")).codes() == []
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "[D.IN] * 14 + [D.SCALAR] * 5",
+        "[D.IN for _ in range(19)]",
+        "make(19)",
+        "[*[D.IN] * 18, D.OUT]",
+        "[D.IN, *REST]",
+        "list((D.IN,) * COUNT)",
+        "[(D.IN if i < 18 else D.OUT) for i in range(COUNT)]",
+        "[getattr(D, name) for name in NAMES]",
+        "[WORDS[letter] for letter in 'i' * 19]",
+    ],
+)
+def test_a_computed_signature_beyond_the_limit(signature: str) -> None:
+    names = 'COUNT = 19\nREST = [D.OUT] * 18\nNAMES = ["IN"] * 19\nWORDS = {"i": D.IN}\n\n\n'
+    config = f"{names}def make(n):\n    return [D.IN] * n\n\n\n" + kernels(f', "signature": {signature}')
+    (finding,) = found(program(config, options="max-tensors = 16"), "PTO105")
+    assert "the signature of kernel 0 has 19 entries, and the runtime takes 16" in finding

@@ -114,3 +114,12 @@ def test_a_kernel_that_comes_first_in_a_mix_may_run_alone() -> None:
     body = MIXED + "CoreTaskArgs q;\nq.add_input(orch_args.tensor(2).ref());\nrt_submit_aiv_task(0, q);\n"
     done = migrate(program(signed("IN", "IN", "OUT"), body), "add")
     assert done.files[CONFIG].startswith(HEAD + indexed(("IN", "0"), ("IN", "1"), ("OUT", "2")))
+
+
+def test_a_list_that_says_something_else_is_told() -> None:
+    done = migrate(program(indexed(("IN, IN", "3, 4"), ("OUT", "0")), MIXED), "drop")
+    (note,) = done.notes()
+    assert note.endswith(
+        "`arg_index` of kernel 0 was [3, 4]: its entries stand for tensors 0 to 1 now; `derive-signatures` writes the entire "
+        "signature"
+    )

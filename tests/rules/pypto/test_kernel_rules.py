@@ -1,0 +1,243 @@
+"""Rules that compare tasks with the code of their kernels: what is found, and what looks wrong and is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.pypto.examples import SOURCE, example_files
+from opschema_rules.pypto.pack import PACK
+
+ADD = "program/kernels/aiv/add.cpp"
+NAMES = ("a", "b", "c", "d")
+
+
+def tensor(index: int) -> str:
+    name = NAMES[index]
+    return (
+        f"auto *{name}_t = reinterpret_cast<__gm__ ChipTensor *>(args[{index}]);"
+        f"GlobalTensor<float, S, S> {name}(reinterpret_cast<__gm__ float *>({name}_t->buffer.addr));"
+    )
+
+
+LOADS = "".join(f"{tensor(index)} TLOAD(tile, {NAMES[index]});" for index in (0, 1))
+SOUND = f"{LOADS} {tensor(2)} TSTORE(c, tile);"
+
+
+def kernel(body: str) -> str:
+    return f'extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {{\n{body}\n}}\n'
+
+
+def found(
+    body: str, *codes: str, cpp: str = "", config: str = "", others: dict[str, str] | None = None
+) -> list[tuple[str, str, str]]:
+    """Code, severity and message of each finding of the program ``add``, whose kernel has this body."""
+    fences = [("cpp", cpp)] if cpp else []
+    fences += [("python", config)] if config else []
+    files = {**example_files(fences), ADD: kernel(body), **(others or {})}
+    linted = lint_files([PACK], files, codes or ("PTO116", "PTO117", "PTO118", "PTO119", "PTO120"))
+    return [(item.code, item.severity.value, item.message) for item in linted.diagnostics]
+
+
+def payload(*lines: str) -> str:
+    arguments = "".join(f"const ChipTensor &{name} = orch_args.tensor({at}).ref();\n" for at, name in enumerate("abc"))
+    return f"{arguments}CoreTaskArgs p;\n" + "".join(f"{line}\n" for line in lines) + "rt_submit_aiv_task(0, p);\n"
+
+
+IN, OUT = "p.add_input(a, b);", "p.add_output(c);"
+
+
+LEFT, PASSED = "arguments: it reads what an earlier task left", "and this task passes a tensor there"
+
+
+def test_a_kernel_that_does_what_its_task_says() -> None:
+    assert found(SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "lines", "message"),
+    [
+        (f"{SOUND} use(args[3]);", (IN, OUT), f"uses `args[3]`, and this task passes 3 {LEFT}"),
+        (SOUND, (IN,), f"uses `args[2]`, and this task passes 2 {LEFT}"),
+        (SOUND, (IN, "p.add_scalar(1);"), "takes `args[2]` as a tensor, and this task passes a scalar there"),
+        (f"{LOADS} int n = static_cast<int>(args[2]);", (IN, OUT), f"takes `args[2]` as a number, {PASSED}"),
+        (f"{LOADS} float x = args[2];", (IN, OUT), f"takes `args[2]` as a number, {PASSED}"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_not_passed(body: str, lines: tuple[str, ...], message: str) -> None:
+    assert found(body, "PTO116", cpp=payload(*lines)) == [("PTO116", "error", f"kernel 0 (`add`) {message}")]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (f"{SOUND} use(args[3]);", (IN, OUT, "if (x) p.add_scalar(1);")),
+        (f"{SOUND} use(args[3]);", (IN, OUT, "for (int i = 0; i < n; i++) p.add_scalar(i);")),
+        (f"{SOUND} use(args[3]);", (IN, OUT, "fill(p);")),
+        (f"{SOUND} auto *c = reinterpret_cast<__gm__ CommContext *>(args[3]);", (IN, OUT, "p.add_scalar(1);")),
+        (f"{LOADS} uint64_t at = static_cast<uint64_t>(args[2]);", (IN, OUT)),
+        (f"{SOUND} auto *context = reinterpret_cast<__gm__ LocalContext *>(args[48]);", (IN, OUT)),
+        (f"{SOUND} // args[7]", (IN, OUT)),
+        ("for (int i = 0; i < 9; i++) use(args[i]);", (IN, OUT)),
+    ],
+)
+def test_an_argument_that_may_be_passed(body: str, lines: tuple[str, ...]) -> None:
+    assert found(body, "PTO116", cpp=payload(*lines)) == []
+
+
+def test_a_kernel_that_writes_an_input() -> None:
+    written = found(f"{SOUND} TSTORE(b, tile);", "PTO117")
+    assert written == [
+        (
+            "PTO117",
+            "warning",
+            "tensor 1 of the task is added as `IN`, and kernel 0 (`add`) writes it, for which no task waits: use `add_inout`",
+        )
+    ]
+
+
+def test_an_output_that_is_only_read() -> None:
+    read = found(f"{LOADS} {tensor(2)} TLOAD(tile, c);", "PTO117")
+    assert [message for _, _, message in read] == [
+        "tensor 2 of the task is added as `OUT`, and kernel 0 (`add`) only reads it: use `add_input`"
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{SOUND} elsewhere(b);",
+        f"{SOUND} GlobalTensor<float, S, S> x = n ? b : c; TSTORE(x, tile);",
+        f"#ifdef __DAV_CUBE__\nTSTORE(b, tile);\n#endif\n{SOUND}",
+        f"{SOUND} {{ GlobalTensor<float, S, S> b(ub); TLOAD(tile, b); }}",
+        f"{LOADS} {tensor(2)} elsewhere(c);",
+    ],
+)
+def test_what_a_kernel_does_is_not_known_or_right(body: str) -> None:
+    assert found(body, "PTO117") == []
+
+
+def test_an_input_that_is_added_with_inout_is_not_wrong() -> None:
+    assert found(f"{LOADS} {tensor(2)} TLOAD(tile, c);", cpp=payload(IN, "p.add_inout(c);")) == []
+
+
+def test_the_cores_of_a_task_are_judged_together() -> None:
+    config = """\
+KERNELS = [
+    {"func_id": 0, "source": str(_ROOT_DIR / "kernels" / "aiv" / "add.cpp"), "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+    {"func_id": 1, "source": str(_ROOT_DIR / "kernels" / "aic" / "cube.cpp"), "core_type": "aic", "signature": [D.IN, D.IN, D.OUT]},
+]
+"""
+    cpp = payload(IN, OUT).replace("rt_submit_aiv_task(0, p);", "MixedKernels m = {1, 0, 0};\nrt_submit_task(m, p);")
+    cube = "program/kernels/aic/cube.cpp"
+    reads = f"{LOADS} {tensor(2)} TLOAD(tile, c);"
+    assert found(reads, cpp=cpp, config=config, others={cube: kernel(SOUND)}) == []
+    both = found(reads, "PTO117", cpp=cpp, config=config, others={cube: kernel(reads)})
+    assert len(both) == 1
+    assert "only read it" in both[0][2]
+
+
+def test_a_scalar_that_no_code_uses() -> None:
+    assert found(SOUND, cpp=payload(IN, OUT, "p.add_scalar(1, 2);")) == [
+        ("PTO118", "info", "2 arguments of kernel 0 (`add`) are not used by any code: `args[3]`, `args[4]`")
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (IN, "p.add_output(info);"),
+        ("CoreTaskArgs q; q.add_output(b); rt_submit_aiv_task(0, q);", IN, OUT),
+        ("p.add_input(a);", "p.add_inout(b);", OUT),
+    ],
+)
+def test_a_tensor_that_may_only_order_tasks(lines: tuple[str, ...]) -> None:
+    body = f"{tensor(0)} TLOAD(tile, a); {tensor(2)} TSTORE(c, tile);"
+    assert [code for code, _, _ in found(body, "PTO118", cpp=payload(*lines))] == ["PTO118"] * (lines[0] == IN)
+
+
+def test_a_stub_shows_nothing() -> None:
+    assert found("(void)args;", cpp=payload(IN, OUT, "p.add_scalar(1);")) == []
+
+
+# The orchestration's own tensors
+
+
+OUTPUTS = 'ORCHESTRATION = {"source": str(_ROOT_DIR / "orchestration" / "main.cpp"), "signature": [D.IN, D.IN, D.OUT], "function_name": "aicpu_orchestration_entry"}\n'  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        (f"{LOADS} {tensor(2)} TLOAD(tile, c); TSTORE(c, tile);", 1),
+        (SOUND, 0),
+        (f"{LOADS} {tensor(2)} TSTORE(c, tile); TLOAD(tile, c);", 0),
+        (f"{LOADS} {tensor(2)} elsewhere(c);", 0),
+        ("(void)args;", 1),
+    ],
+)
+def test_an_output_is_read_if_its_kernel_reads_it(body: str, count: int) -> None:
+    cpp = payload(IN, "p.add_inout(c);")
+    assert len(found(body, "PTO106", cpp=cpp, config=OUTPUTS)) == count
+
+
+@pytest.mark.parametrize(
+    ("declaration", "advised"),
+    [
+        ("void add_output(const TensorCreateInfo &ci) {}", False),
+        ("void add_output(const TensorCreateInfo &ci) {}\n    void add_output(const Tensor &t) {}", True),
+        ("void add_output(Args &&...args) {}", True),
+        ("", True),
+    ],
+)
+def test_an_output_is_advised_where_the_runtime_takes_tensors(declaration: str, advised: bool) -> None:
+    types = {"src/runtime/tensormap_and_ringbuffer/runtime/pto_types.h": f"struct Arg {{\n    {declaration}\n}};\n"}
+    (finding,) = found("(void)args;", "PTO106", cpp=payload(IN, "p.add_inout(c);"), config=OUTPUTS, others=types)
+    assert ("`add_output`" in finding[2]) is advised
+
+
+@pytest.mark.parametrize(("body", "count"), [(SOUND, 0), (f"{LOADS} {tensor(2)} TLOAD(tile, c); TSTORE(c, tile);", 1)])
+def test_a_direction_that_the_kernel_shows_is_right(body: str, count: int) -> None:
+    assert len(found(body, "PTO103", cpp=payload(IN, "p.add_inout(c);"))) == count
+
+
+# Ids and counts
+
+
+def test_a_kernel_that_no_task_submits() -> None:
+    config = """\
+KERNELS = [
+    {"func_id": 0, "name": "add", "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+    {"func_id": 1, "name": "mul", "source": "mul.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+]
+"""
+    unused = ("PTO119", "info", "no task submits kernel 1 (`mul`)")
+    assert found(SOUND, "PTO119", config=config) == [unused]
+    assert found(SOUND, "PTO119", config=config, cpp=payload(IN, OUT) + "rt_submit_aiv_task(n, p);\n") == []
+    assert found(SOUND, "PTO119", config=config, cpp=payload(IN, OUT) + "elsewhere::rt_submit_it(p);\n") == []
+
+
+def test_a_number_in_a_shared_orchestration() -> None:
+    other = "other/kernel_config.py"
+    files = example_files([("cpp", "if (x) {\n" + payload(IN, OUT).replace("(0, p)", "(7, p)") + "}\n")])
+    shared = files["program/kernel_config.py"].replace(
+        '_ROOT_DIR / "orchestration"', '_ROOT_DIR.parent / "program" / "orchestration"'
+    )
+    alone = [item.severity.value for item in lint_files([PACK], files, ("PTO108",)).diagnostics]
+    both = lint_files([PACK], {**files, other: shared}, ("PTO108",)).diagnostics
+    assert alone == ["warning"]
+    assert [(item.place.path, item.severity.value) for item in both] == [(SOURCE, "info")]
+
+
+@pytest.mark.parametrize(
+    ("cpp", "count"),
+    [
+        (payload(IN), 1),
+        (payload(IN, OUT), 0),
+        (payload(IN, "if (x) p.add_output(c);"), 0),
+        (payload(IN, "fill(p);"), 0),
+        (payload(IN) + "rt_submit_aiv_task(n, p);\n", 0),
+    ],
+)
+def test_a_signature_that_is_wider_than_any_task(cpp: str, count: int) -> None:
+    assert [code for code, _, _ in found("(void)args;", "PTO120", cpp=cpp)] == ["PTO120"] * count
