@@ -18,6 +18,7 @@ from opschema_rules.pypto.kernel_operations import (
     SHAPES,
     TENSOR,
 )
+from opschema_rules.pypto.kernel_pieces import mentions
 from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
 from opschema_rules.pypto.kernel_walk import MAX_DEPTH, NOTHING, Frame, KernelWalk, Refs
 
@@ -25,6 +26,8 @@ _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_ca
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
 _MULTIPLYING = frozenset(("*", "/", "%"))
 _COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "|", "^", "<<", "&"))
+_BEFORE_NAME = re.compile(r"[\w>*&]\s*[\s*&>]\Z|,\s*\**\Z")
+_BEHIND_NAME = re.compile(r"\s*(?:[=(,\[]|\Z)")
 _WIDE = re.compile(r"\b(?:u?int64_t|uintptr_t|intptr_t|size_t|auto|long|union)\b")
 
 
@@ -77,10 +80,8 @@ class Expressions:
         while block >= 0:
             seen.add(block)
             block = parts.around[block]
-        word = re.escape(name)
-        pattern = re.compile(rf"(?:[\w>*&]\s*[\s*&>]|,\s*\**)\b{word}\s*(?:[=(,\[]|\Z)|\A\s*{word}\s*\Z")
         pieces = [parts.piece(at) for at in parts.naming(name)]
-        return max((piece.block for piece in pieces if piece.block in seen and pattern.search(piece.text)), default=-1)
+        return max((piece.block for piece in pieces if piece.block in seen and _declares(piece.text, name)), default=-1)
 
     def narrow(self, refs: Refs, words: list[str]) -> None:
         """Note an argument that a variable of a type takes as it is."""
@@ -382,6 +383,17 @@ class Expressions:
         if CONTEXT.match(name):
             refs = frozenset(ref for ref in refs if ref[0] != "args")
         self.walk.lose(refs, reason, self.tokens.span(at, self.tokens.partner[bracket] + 1))
+
+
+def _declares(text: str, name: str) -> bool:
+    """Whether a piece declares a variable."""
+    if text.strip() == name:
+        return True
+    return any(
+        _BEFORE_NAME.search(text, max(0, at - 40), at) is not None
+        and _BEHIND_NAME.match(text, at + len(name)) is not None
+        for at in mentions(text, name)
+    )
 
 
 def _memory(refs: Refs) -> Refs:

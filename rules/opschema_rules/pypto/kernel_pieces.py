@@ -69,7 +69,7 @@ class Pieces:
     def naming(self, name: str) -> list[int]:
         """The numbers of the pieces that name an identifier."""
         if name not in self._naming:
-            places = _mentions(self._text, name)
+            places = mentions(self._text, name)
             self._naming[name] = list(dict.fromkeys(bisect.bisect_left(self._ends, at) for at in places))
         return self._naming[name]
 
@@ -133,7 +133,7 @@ class Pieces:
         return other_core(ended) if text.strip() == "else" else ""
 
 
-def _mentions(text: str, name: str) -> Iterator[int]:
+def mentions(text: str, name: str) -> Iterator[int]:
     """The places of an identifier."""
     if len(name) <= SHORT:
         for match in _short(name).finditer(text):

@@ -22,6 +22,7 @@ _BLANK = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|(?<!\w)'(?:[^'
 _NOISE = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|/\*[\s\S]*?\*/|[^\n])*", re.MULTILINE)
 _SIGN = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|[^\n])*|[(){{}};]", re.MULTILINE)
 _DIRECTIVE = re.compile(r"\n[ \t]*\#[ \t]*(?:if|el|endif)(?:\\\r?\n|[^\n])*")
+_CONSTANT = re.compile(r"\n[ \t]*\#[ \t]*(?:el)?if[ \t]+(?:[01]|true|false)\b")
 _CORE_CONSTANT = re.compile(r"constexpr\s+bool\s+(\w+)\s*=\s*(true|false)\b")
 _NAMES_CUBE, _NAMES_VECTOR = re.compile(r"defined\(\w*CUBE\w*\)"), re.compile(r"defined\(\w*VEC\w*\)")
 _IS_NUMBER = re.compile(r"\s*=\s*(\d+)\s*[;,}]")
@@ -78,6 +79,8 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _cores(self) -> tuple[list[int], list[str]]:
         """From which character on code is for which core."""
+        if "CUBE" not in self.text and "VEC" not in self.text and _CONSTANT.search(self.text) is None:
+            return [0], [""]
         ends: dict[int, int] = {}
         lines: list[str] = []
         at = 0
