@@ -81,11 +81,15 @@ class CppNode:
     @property
     def span(self) -> Span:
         """Its span."""
+        if self.tree.is_plain:
+            return Span(self._node.start_byte, self._node.end_byte)
         return Span(self.tree.offset(self._node.start_byte), self.tree.offset(self._node.end_byte))
 
     @property
     def text(self) -> str:
         """Its text."""
+        if self.tree.is_plain:
+            return self.tree.text[self._node.start_byte : self._node.end_byte]
         start, end = self.span
         return self.tree.text[start:end]
 
@@ -142,6 +146,8 @@ class CppTree:
     def __init__(self, text: str, tree: tree_sitter.Tree) -> None:
         self.text = text
         self._wide = [] if text.isascii() else _wide_characters(text)
+        self.is_plain = not self._wide
+        """Whether each character is one byte."""
         self._tree = tree
         self.root = CppNode(self, tree.root_node, None)
 

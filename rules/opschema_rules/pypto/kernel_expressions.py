@@ -24,6 +24,7 @@ from opschema_rules.pypto.kernel_walk import MAX_DEPTH, NOTHING, Frame, KernelWa
 
 _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
+_QUESTION, _COLON = frozenset("?"), frozenset(":")
 _MULTIPLYING = frozenset(("*", "/", "%"))
 _COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "|", "^", "<<", "&"))
 _BEFORE_NAME = re.compile(r"[\w>*&]\s*[\s*&>]\Z|,\s*\**\Z")
@@ -94,6 +95,9 @@ class Expressions:
 
     def value(self, start: int, end: int) -> Refs:
         """Where the value of an expression leads."""
+        if end - start == 1:
+            variable = self.frame.find(self.tokens.words[start], self.block)
+            return self.frame.values[variable] if variable is not None else NOTHING
         found = NOTHING if self.sinks() else self._value(start, end)
         self.rises()
         return found
@@ -103,8 +107,8 @@ class Expressions:
         at = tokens.find(ASSIGNING, start, end)
         if at > start:
             return self.assign(start, at, end)
-        question = tokens.find(frozenset("?"), start, end)
-        colon = tokens.find(frozenset(":"), question, end) if question > start else -1
+        question = tokens.find(_QUESTION, start, end)
+        colon = tokens.find(_COLON, question, end) if question > start else -1
         if question > start and colon > 0:
             self.value(start, question)
             return self.value(question + 1, colon) | self.value(colon + 1, end)

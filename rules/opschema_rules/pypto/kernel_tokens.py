@@ -53,6 +53,7 @@ class Tokens:
         self._text = without_arguments(text)
         self._start = start
         self.words: list[str] = _TOKEN.findall(self._text)
+        self._kinds = frozenset(self.words)
         self.partner: dict[int, int] = {}
         waiting: list[int] = []
         for index, word in enumerate(self.words):
@@ -152,6 +153,8 @@ class Tokens:
     def split(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """The stretches between commas that stand in no bracket, nor in a list of template arguments."""
         first = at = start
+        if "," not in self._kinds:
+            at = end
         while at < end:
             word = self.words[at]
             if word in ("(", "[") and at in self.partner:
@@ -169,7 +172,7 @@ class Tokens:
 
     def find(self, words: frozenset[str], start: int, end: int) -> int:
         """The first of some tokens that stands in no bracket; -1 without."""
-        at = start
+        at = end if words.isdisjoint(self._kinds) else start
         while at < end:
             word = self.words[at]
             if word in words:

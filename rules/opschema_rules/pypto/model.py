@@ -127,7 +127,8 @@ class Program:
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
     not told. ``whole`` says that every kernel of it is known, so that an id that is not here is nowhere;
-    ``listed`` that it is one of several callables, of which a case may run none.
+    ``listed`` that it is one of several callables, of which a case may run none. ``joined`` holds its tasks, once a rule has
+    asked for them.
     """
 
     project: Project = field(repr=False)
@@ -142,6 +143,7 @@ class Program:
     orchestration: OrchestrationPart | None = None
     whole: bool = True
     listed: bool = False
+    joined: dict[str, tuple[object, ...]] = field(default_factory=dict, repr=False)
 
     def kernel(self, func_id: int | None) -> Kernel | None:
         """The one kernel of that id; None when there is none or are several."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import cast
 
 import msgspec
 
@@ -48,8 +49,14 @@ class Task(msgspec.Struct, frozen=True):
         return list(found.values())
 
 
-def tasks(program: Program) -> Iterator[Task]:
+def tasks(program: Program) -> Sequence[Task]:
     """The tasks that a program's orchestration submits, where it can be read."""
+    if "tasks" not in program.joined:
+        program.joined["tasks"] = tuple(_tasks(program))
+    return cast("tuple[Task, ...]", program.joined["tasks"])
+
+
+def _tasks(program: Program) -> Iterator[Task]:
     part = program.orchestration
     entry = part.entry if part is not None else None
     for submit in entry.submits if entry is not None else ():
