@@ -2,96 +2,23 @@
 
 from __future__ import annotations
 
-import re
+from abc import ABC, abstractmethod
 
-import msgspec
-
-from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import UseKind
-from opschema_rules.pypto.kernel_operations import (
-    CONTEXT,
-    FIRST_IS_WRITTEN,
-    HANDLE,
-    MAKES_GLOBAL,
-    MEMORY,
-    NO_EFFECT,
-    SHAPES,
-    TENSOR,
-)
-from opschema_rules.pypto.kernel_pieces import mentions
-from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
-from opschema_rules.pypto.kernel_walk import MAX_DEPTH, NOTHING, Frame, KernelWalk, Refs
+from opschema_rules.pypto.kernel_operations import HANDLE, MEMORY, SHAPES, TENSOR
+from opschema_rules.pypto.kernel_tokens import ASSIGNING, is_name
+from opschema_rules.pypto.kernel_variables import WIDE, Result, Variables
+from opschema_rules.pypto.kernel_walk import NOTHING, Refs
 
 _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
 _QUESTION, _COLON = frozenset("?"), frozenset(":")
 _MULTIPLYING = frozenset(("*", "/", "%"))
 _COMPARING = frozenset(("==", "!=", "<=", ">=", "&&", "||", "<", ">", "|", "^", "<<", "&"))
-_BEFORE_NAME = re.compile(r"[\w>*&]\s*[\s*&>]\Z|,\s*\**\Z")
-_BEHIND_NAME = re.compile(r"\s*(?:[=(,\[]|\Z)")
-_WIDE = re.compile(r"\b(?:u?int64_t|uintptr_t|intptr_t|size_t|auto|long|union)\b")
 
 
-class Result(msgspec.Struct, frozen=True):
-    """Where an expression leads. ``place`` is the memory that it stands for (``x[3]``), which is read if its value is."""
-
-    refs: Refs = NOTHING
-    place: Refs = NOTHING
-
-
-class Expressions:
+class Expressions(Variables, ABC):
     """The expressions of one piece."""
-
-    def __init__(self, walk: KernelWalk, frame: Frame, block: int, tokens: Tokens) -> None:
-        self.walk = walk
-        self.frame = frame
-        self.block = block
-        self.tokens = tokens
-        self._depth = 0
-
-    def sinks(self) -> bool:
-        """Go one level deeper; whether that is too deep to follow."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            self.walk.lose_all("its statements nest too deeply")
-        return self._depth > MAX_DEPTH
-
-    def rises(self) -> None:
-        """Go back one level."""
-        self._depth -= 1
-
-    # -- variables -----------------------------------------------------------------------------------------------------
-
-    def bind(self, variable: tuple[int, str], refs: Refs) -> None:
-        """Say that a variable may lead to some arguments, too."""
-        known, refs = self.frame.values.get(variable, NOTHING), self.walk.followed(refs)
-        if refs and not refs <= known:
-            self.frame.values[variable] = known | refs
-            self.frame.push(variable[1], known | refs)
-
-    def declares(self, name: str) -> bool:
-        """Whether the function declares a variable of a name."""
-        return name in self.frame.parameters or self.block_of(name) >= 0
-
-    def block_of(self, name: str) -> int:
-        """The block that declares a variable, as far as it is seen from here; -1 without."""
-        parts = self.frame.pieces
-        seen = set[int]()
-        block = self.block
-        while block >= 0:
-            seen.add(block)
-            block = parts.around[block]
-        pieces = [parts.piece(at) for at in parts.naming(name)]
-        return max((piece.block for piece in pieces if piece.block in seen and _declares(piece.text, name)), default=-1)
-
-    def narrow(self, refs: Refs, words: list[str]) -> None:
-        """Note an argument that a variable of a type takes as it is."""
-        text = " ".join(words)
-        for level, index in refs:
-            if level == "slot" and "*" not in words and not _WIDE.search(text):
-                self.walk.use(index, "number", self.tokens.span(0, 1))
-
-    # -- values --------------------------------------------------------------------------------------------------------
 
     def value(self, start: int, end: int) -> Refs:
         """Where the value of an expression leads."""
@@ -114,9 +41,17 @@ class Expressions:
             return self.value(question + 1, colon) | self.value(colon + 1, end)
         return self._sum(start, end)
 
+    @abstractmethod
     def assign(self, start: int, at: int, end: int) -> Refs:
-        """An assignment."""
-        raise NotImplementedError
+        """Follow an assignment."""
+
+    @abstractmethod
+    def call(self, name: str, at: int, bracket: int) -> Refs:
+        """Follow a call; where its result leads."""
+
+    @abstractmethod
+    def unfollowed(self, refs: Refs, reason: str, at: int, bracket: int, name: str = "") -> None:
+        """Note that a call which is not followed takes these."""
 
     def _sum(self, start: int, end: int) -> Refs:
         """Operands with operators between them: an address and numbers that are added to it."""
@@ -225,7 +160,7 @@ class Expressions:
                     found.add(("tensor", index))
                 elif use == "pointer":
                     found.add(("memory", index))
-                elif _WIDE.search(kind):
+                elif WIDE.search(kind):
                     found.add(ref)
             elif level == "tensor" and "*" in kind and not TENSOR.search(kind):
                 found.discard(ref)
@@ -239,7 +174,7 @@ class Expressions:
         tokens = self.tokens
         name, behind = tokens.behind_name(at, end)
         if tokens.word(behind, end) == "(" and behind in tokens.partner:
-            return Result(self._call(name, at, behind)), tokens.partner[behind] + 1
+            return Result(self.call(name, at, behind)), tokens.partner[behind] + 1
         if behind > at + 1:
             return Result(), behind
         variable = self.frame.find(name, self.block)
@@ -257,7 +192,7 @@ class Expressions:
             elif word in (".", "->") and at + 1 < end:
                 result, at = self._member(result, first, at, end)
             elif word == "(" and at in tokens.partner:
-                self._unfollowed(self._values(at) | result.refs, "what is called is not followed", first, at)
+                self.unfollowed(self._values(at) | result.refs, "what is called is not followed", first, at)
                 result, at = Result(), tokens.partner[at] + 1
             elif word in ("++", "--"):
                 self._counted(result, first, at + 1)
@@ -324,80 +259,11 @@ class Expressions:
             return Result(), after
         return Result(frozenset(ref for ref in result.refs if ref[0] == "slot"), result.place), after
 
-    # -- calls ---------------------------------------------------------------------------------------------------------
-
     def _values(self, bracket: int) -> Refs:
         refs: Refs = NOTHING
         for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
             refs |= self.value(first, last)
         return refs
-
-    def _call(self, name: str, at: int, bracket: int) -> Refs:
-        tokens = self.tokens
-        pairs = list(tokens.split(bracket + 1, tokens.partner[bracket]))
-        values = [self.value(first, last) for first, last in pairs]
-        refs = frozenset(ref for value in values for ref in value)
-        if not refs or NO_EFFECT.match(name):
-            return NOTHING
-        span = tokens.span(at, tokens.partner[bracket] + 1)
-        if FIRST_IS_WRITTEN.match(name):
-            self._instruction(values, span)
-            return NOTHING
-        if name == "TASSIGN" and values[0] <= refs and len(pairs) > 1:
-            target = tokens.words[pairs[0][0]]
-            if pairs[0][1] == pairs[0][0] + 1 and is_name(target):
-                self.bind(self.frame.find(target, self.block) or (self.block_of(target), target), values[1])
-                return NOTHING
-        if name == MAKES_GLOBAL or self._is_global(name):
-            return refs
-        functions = self.walk.file.functions(name)
-        if functions and self.frame.find(name, self.block) is None:
-            return self._enter(name, pairs, values, span)
-        self._unfollowed(refs, f"`{name}()` is not in the file", at, bracket, name)
-        return NOTHING
-
-    def _is_global(self, name: str) -> bool:
-        """Whether a name is an alias of a view of memory."""
-        return MAKES_GLOBAL in self.walk.file.aliases.get(name, "")
-
-    def _instruction(self, values: list[Refs], span: Span) -> None:
-        written = values[0]
-        if written and self.walk.file.has_atomics:
-            self.walk.lose(written, "it may be stored to atomically", span)
-        elif written:
-            self.walk.effect(written, "written", span)
-        for value in values[1:]:
-            self.walk.effect(value, "read", span)
-
-    def _enter(self, name: str, pairs: list[tuple[int, int]], values: list[Refs], span: Span) -> Refs:
-        functions = self.walk.file.functions(name)
-        whole = any(("args", -1) in value for value in values)
-        numbers = {at: index for at, pair in enumerate(pairs) if whole and (index := self._index(*pair)) is not None}
-        cores = [item.core for item in functions]
-        if len(functions) > 1 and (len(set(cores)) < len(cores) or "" in cores):
-            refs = frozenset(ref for value in values for ref in value)
-            self.walk.lose(refs, f"`{name}()` has several definitions", span)
-            return NOTHING
-        found: Refs = NOTHING
-        for function in functions:
-            found |= self.walk.enter(function, tuple(values), numbers)
-        return found
-
-    def _unfollowed(self, refs: Refs, reason: str, at: int, bracket: int, name: str = "") -> None:
-        if CONTEXT.match(name):
-            refs = frozenset(ref for ref in refs if ref[0] != "args")
-        self.walk.lose(refs, reason, self.tokens.span(at, self.tokens.partner[bracket] + 1))
-
-
-def _declares(text: str, name: str) -> bool:
-    """Whether a piece declares a variable."""
-    if text.strip() == name:
-        return True
-    return any(
-        _BEFORE_NAME.search(text, max(0, at - 40), at) is not None
-        and _BEHIND_NAME.match(text, at + len(name)) is not None
-        for at in mentions(text, name)
-    )
 
 
 def _memory(refs: Refs) -> Refs:
@@ -407,4 +273,4 @@ def _memory(refs: Refs) -> Refs:
 def _use_of(kind: str) -> UseKind:
     if "*" in kind:
         return "tensor" if TENSOR.search(kind) else "pointer"
-    return "other" if _WIDE.search(kind) else "number"
+    return "other" if WIDE.search(kind) else "number"

@@ -10,6 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from opschema_rules.pypto.kernel_text import Function, both, matching, other_core
+from opschema_rules.pypto.kernel_tokens import Tokens
 
 _INITIALISER = re.compile(r"(?:[=,(>\]]|\b(?!else\b|do\b|try\b|const\b|noexcept\b|mutable\b)[A-Za-z_]\w*)\s*\Z")
 _DEFINES_TYPE = re.compile(r"\b(?:struct|union|class|enum|namespace|extern)\b[^()]*\Z|\)\s*->[^(){};]*\Z")
@@ -131,6 +132,25 @@ class Pieces:
             core = constants.get(guard[2], "")
             return other_core(core) if guard[1] else core
         return other_core(ended) if text.strip() == "else" else ""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a function; ``is_pack`` for ``Ts... rest`` and ``...``."""
+
+    name: str
+    is_reference: bool
+    is_pack: bool
+
+
+def parameters_of(function: Function) -> list[Parameter]:
+    """The parameters of a function, in order; one without a name has an empty one."""
+    tokens = Tokens(function.parameters, function.parameters_at)
+    found: list[Parameter] = []
+    for first, last in tokens.split(0, len(tokens)):
+        words = tokens.words[first:last]
+        declared = tokens.declared(first, last)
+        found.append(Parameter(declared[0] if declared else "", "&" in words or "&&" in words, "..." in words))
+    return [] if len(found) == 1 and not found[0].name and tokens.words == ["void"] else found
 
 
 def mentions(text: str, name: str) -> Iterator[int]:

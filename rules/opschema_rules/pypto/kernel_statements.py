@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from opschema_rules.pypto.kernel_expressions import Expressions, Result
-from opschema_rules.pypto.kernel_text import Function
+from opschema_rules.pypto.kernel_calls import Calls
 from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
-from opschema_rules.pypto.kernel_walk import NOTHING, Refs
+from opschema_rules.pypto.kernel_variables import Result
+from opschema_rules.pypto.kernel_walk import NOTHING, Frame, KernelWalk, Refs
 
 _SKIPPED = frozenset(
     ("using", "typedef", "template", "goto", "break", "continue", "public", "private", "static_assert")
@@ -16,26 +14,7 @@ _HEADS = frozenset(("if", "while", "for", "switch"))
 _LEADING = frozenset(("else", "do", "constexpr"))
 
 
-class Parameter(msgspec.Struct, frozen=True):
-    """A parameter of a function; ``is_pack`` for ``Ts... rest`` and ``...``."""
-
-    name: str
-    is_reference: bool
-    is_pack: bool
-
-
-def parameters_of(function: Function) -> list[Parameter]:
-    """The parameters of a function, in order; one without a name has an empty one."""
-    tokens = Tokens(function.parameters, function.parameters_at)
-    found: list[Parameter] = []
-    for first, last in tokens.split(0, len(tokens)):
-        words = tokens.words[first:last]
-        declared = tokens.declared(first, last)
-        found.append(Parameter(declared[0] if declared else "", "&" in words or "&&" in words, "..." in words))
-    return [] if len(found) == 1 and not found[0].name and tokens.words == ["void"] else found
-
-
-class Statement(Expressions):
+class Statement(Calls):
     """Follows one piece of a function."""
 
     def follow(self) -> None:
@@ -155,3 +134,8 @@ class Statement(Expressions):
 
 def _pointers(refs: Refs) -> Refs:
     return frozenset(ref for ref in refs if ref[0] != "slot")
+
+
+def apply_statement(walk: KernelWalk, frame: Frame, block: int, tokens: Tokens) -> None:
+    """Follow one piece of a function."""
+    Statement(walk, frame, block, tokens).follow()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import ArgumentUse, Effect, EffectKind, KernelCode, UseKind
-from opschema_rules.pypto.kernel_pieces import Pieces
+from opschema_rules.pypto.kernel_pieces import Pieces, parameters_of
 from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, one_core
 from opschema_rules.pypto.kernel_tokens import Tokens
 
@@ -34,9 +34,6 @@ MAX_STEPS = 30_000
 """Most steps that are followed in one file: statements, twenty tokens of a long one, or a search in 20,000 characters. The
 largest kernel of simpler takes 3,200.
 """
-
-MAX_TEXT = 1_000_000
-"""Longest text that is read."""
 
 MAX_DEPTH = 60
 """Deepest nesting of expressions and statements that is followed."""
@@ -95,11 +92,16 @@ class Frame(msgspec.Struct):
         return (-1, name) if (-1, name) in self.values else None
 
 
+Apply: TypeAlias = "Callable[[KernelWalk, Frame, int, Tokens], None]"
+"""Follows one statement, of a block; see :mod:`opschema_rules.pypto.kernel_statements`."""
+
+
 class KernelWalk:
     """One file, followed from its entry."""
 
-    def __init__(self, file: KernelText, *, follows_memory: bool = True) -> None:
+    def __init__(self, file: KernelText, apply: Apply, *, follows_memory: bool) -> None:
         self.file = file
+        self._apply = apply
         self.follows_memory = follows_memory
         self.uses: dict[ArgumentUse, None] = {}
         self.effects: dict[Effect, None] = {}
@@ -151,9 +153,6 @@ class KernelWalk:
 
     def enter(self, function: Function, arguments: tuple[Refs, ...], numbers: Mapping[int, int]) -> Refs:
         """Follow a function with its arguments; where its result leads."""
-        # Not at the top: each needs the other.
-        from opschema_rules.pypto.kernel_statements import Statement, parameters_of
-
         parameters = parameters_of(function)
         takes_all = any(("args", -1) in refs for refs in arguments)
         known = {parameters[at].name: number for at, number in numbers.items() if at < len(parameters) and takes_all}
@@ -178,12 +177,12 @@ class KernelWalk:
                 frame.values[-1, parameter.name] = refs
                 frame.push(parameter.name, refs)
         self._depth += 1
-        self._follow(frame, Statement)
+        self._follow(frame)
         self._depth -= 1
         self._known[call] = frame.returned
         return frame.returned
 
-    def _follow(self, frame: Frame, statement: type) -> None:
+    def _follow(self, frame: Frame) -> None:
         outer = self.core
         while frame.queue:
             index = heapq.heappop(frame.queue)
@@ -197,7 +196,7 @@ class KernelWalk:
             piece = frame.pieces.piece(index)
             self.core = both(frame.core, piece.core)
             if self.core != DEAD:
-                statement(self, frame, piece.block, tokens).follow()
+                self._apply(self, frame, piece.block, tokens)
         self.core = outer
 
     def _pieces_of(self, function: Function) -> Pieces:
@@ -212,23 +211,3 @@ class KernelWalk:
             piece = frame.pieces.piece(index)
             self._tokens[key] = Tokens(piece.text, piece.start)
         return self._tokens[key]
-
-
-def follow(file: KernelText, *, follows_memory: bool) -> KernelCode:
-    """Follow the entry of a file. It may be defined once for the device and once for a simulator; what it uses has to be the
-    same then.
-    """
-    if len(file.text) > MAX_TEXT:
-        return KernelCode(open=f"the file has more than {MAX_TEXT:,} characters")
-    found = [KernelWalk(file, follows_memory=follows_memory).run(entry) for entry in file.functions(ENTRY)]
-    using = [code for code in found if code.uses or code.open] or found
-    if not using:
-        return KernelCode(open=f"`{ENTRY}()` is not in the file")
-    if any(_summary(code) != _summary(using[0]) for code in using):
-        return KernelCode(open=f"`{ENTRY}()` has several definitions")
-    return using[0]
-
-
-def _summary(code: KernelCode) -> tuple[set[str], str]:
-    uses = {f"{item.index} {item.kind}" for item in code.uses}
-    return uses | {f"{item.index} {item.kind} {item.core}" for item in code.effects}, code.open

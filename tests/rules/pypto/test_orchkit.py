@@ -126,6 +126,8 @@ def test_lint_finds_nothing() -> None:
     assert found_in(files()) == []
 
 
+MEAN = 'mean.cpp", "core_type": "aiv", "signature": '
+
 FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
     "a kernel without a signature": (
         ATTENTION,
@@ -226,6 +228,18 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         "mlp/kernels/aiv/row_max.cpp",
         {"    const uint32_t count = static_cast<uint32_t>(args[3]);\n": ""},
         "mlp/kernels/orchestration/mlp_orch.cpp:89:30: argument-unused",
+    ),
+    "a kernel that no task submits": (
+        POOL,
+        {'"incores": [': '"incores": [{"func_id": 9, "source": "kernels/aiv/mean.cpp", "core_type": "aiv"},'},
+        "pool/test_pool.py:19:33: kernel-unused",
+    ),
+    "a signature that is wider than its tasks": (
+        POOL,
+        {
+            'mean.cpp", "core_type": "aiv", "signature": [D.IN': 'mean.cpp", "core_type": "aiv", "signature": [D.IN, D.IN'
+        },
+        "pool/test_pool.py:20:95: signature-wide",
     ),
     "an input that is written": (
         "attention/kernels/aic/scores.cpp",

@@ -150,8 +150,8 @@ def kernel_unused(program: Program) -> Iterator[Diagnostic]:
     """A kernel that no task of its program submits.
 
     It is compiled and loaded for nothing, or a task that should submit it names another number. The runtime allows it, so
-    this is an info. Nothing is reported if something that the orchestration submits is not known, or if the program is one of
-    several `callables`.
+    this is an info. Nothing is reported if something that the orchestration submits is not known, if a task names a number that
+    no kernel has (see `func-id`), or if the program is one of several `callables`.
 
     Bad:
 
@@ -188,7 +188,12 @@ def kernel_unused(program: Program) -> Iterator[Diagnostic]:
     if part is None or part.source is None or entry is None or entry.unresolved or program.listed or not entry.submits:
         return
     named = {item.value for submit in entry.submits for item in submit.kernels}
-    if None in named or any(not submit.kernels for submit in entry.submits if "dummy" not in submit.api):
+    known = {kernel.func_id for kernel in program.kernels}
+    if (
+        not named <= known
+        or None in named
+        or any(not submit.kernels for submit in entry.submits if "dummy" not in submit.api)
+    ):
         return
     for kernel in program.kernels:
         if kernel.func_id is not None and kernel.func_id not in named and kernel.written:

@@ -1,0 +1,71 @@
+"""Calls in a kernel: functions of its file, instructions, and what is not known."""
+
+from __future__ import annotations
+
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.kernel_expressions import Expressions
+from opschema_rules.pypto.kernel_operations import CONTEXT, FIRST_IS_WRITTEN, MAKES_GLOBAL, NO_EFFECT
+from opschema_rules.pypto.kernel_tokens import is_name
+from opschema_rules.pypto.kernel_walk import NOTHING, Refs
+
+
+class Calls(Expressions):
+    """The expressions of one piece, with their calls."""
+
+    def call(self, name: str, at: int, bracket: int) -> Refs:
+        """Follow a call; where its result leads."""
+        tokens = self.tokens
+        pairs = list(tokens.split(bracket + 1, tokens.partner[bracket]))
+        values = [self.value(first, last) for first, last in pairs]
+        refs = frozenset(ref for value in values for ref in value)
+        if not refs or NO_EFFECT.match(name):
+            return NOTHING
+        span = tokens.span(at, tokens.partner[bracket] + 1)
+        if FIRST_IS_WRITTEN.match(name):
+            self._instruction(values, span)
+            return NOTHING
+        if name == "TASSIGN" and values[0] <= refs and len(pairs) > 1:
+            target = tokens.words[pairs[0][0]]
+            if pairs[0][1] == pairs[0][0] + 1 and is_name(target):
+                self.bind(self.frame.find(target, self.block) or (self.block_of(target), target), values[1])
+                return NOTHING
+        if name == MAKES_GLOBAL or self._is_global(name):
+            return refs
+        functions = self.walk.file.functions(name)
+        if functions and self.frame.find(name, self.block) is None:
+            return self._enter(name, pairs, values, span)
+        self.unfollowed(refs, f"`{name}()` is not in the file", at, bracket, name)
+        return NOTHING
+
+    def _is_global(self, name: str) -> bool:
+        """Whether a name is an alias of a view of memory."""
+        return MAKES_GLOBAL in self.walk.file.aliases.get(name, "")
+
+    def _instruction(self, values: list[Refs], span: Span) -> None:
+        written = values[0]
+        if written and self.walk.file.has_atomics:
+            self.walk.lose(written, "it may be stored to atomically", span)
+        elif written:
+            self.walk.effect(written, "written", span)
+        for value in values[1:]:
+            self.walk.effect(value, "read", span)
+
+    def _enter(self, name: str, pairs: list[tuple[int, int]], values: list[Refs], span: Span) -> Refs:
+        functions = self.walk.file.functions(name)
+        whole = any(("args", -1) in value for value in values)
+        numbers = {at: index for at, pair in enumerate(pairs) if whole and (index := self._index(*pair)) is not None}
+        cores = [item.core for item in functions]
+        if len(functions) > 1 and (len(set(cores)) < len(cores) or "" in cores):
+            refs = frozenset(ref for value in values for ref in value)
+            self.walk.lose(refs, f"`{name}()` has several definitions", span)
+            return NOTHING
+        found: Refs = NOTHING
+        for function in functions:
+            found |= self.walk.enter(function, tuple(values), numbers)
+        return found
+
+    def unfollowed(self, refs: Refs, reason: str, at: int, bracket: int, name: str = "") -> None:
+        """Note that a call which is not followed takes these."""
+        if CONTEXT.match(name):
+            refs = frozenset(ref for ref in refs if ref[0] != "args")
+        self.walk.lose(refs, reason, self.tokens.span(at, self.tokens.partner[bracket] + 1))
