@@ -236,9 +236,7 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
     ),
     "a signature that is wider than its tasks": (
         POOL,
-        {
-            'mean.cpp", "core_type": "aiv", "signature": [D.IN': 'mean.cpp", "core_type": "aiv", "signature": [D.IN, D.IN'
-        },
+        {f"{MEAN}[D.IN, D.INOUT": f"{MEAN}[D.IN, D.INOUT, D.IN"},
         "pool/test_pool.py:20:95: signature-wide",
     ),
     "an input that is written": (
