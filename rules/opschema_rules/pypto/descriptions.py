@@ -20,6 +20,7 @@ from opschema_cli.source.program import Program as Modules
 from opschema_cli.source.python import Expr
 from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
 from opschema_rules.pypto.records import Record, bound, fields_of, record_of, records_of
+from opschema_rules.pypto.templates import ENDING, template_of
 
 _ENUM = "ArgDirection"
 _ADDED = re.compile(r"""\b(?:KERNELS|incores["']\])\s*(?:\.\s*(?:append|extend|insert|update)\b|\+=)""")
@@ -146,6 +147,8 @@ class _Reader(msgspec.Struct, frozen=True):
             return None, ""
         if self.project.workspace.is_file(full):
             return full, ""
+        if body.file.path.endswith(ENDING):
+            return template_of(self.project.workspace, body.file.path, full), ""
         anchored = path.startswith("./") and expr.kind != "const" and "__file__" in body.file.source.text
         return None, full if anchored or _is_scene(body) else ""
 

@@ -43,8 +43,23 @@ def detect(project: Project, options: PyptoOptions) -> bool:
 
 
 def describing(project: Project) -> Iterator[str]:
-    """The Python files that may describe a program: they speak of ``func_id``, and assign a list of kernels."""
-    return _python(project, _DESCRIBES)
+    """The Python files that may describe a program: they speak of ``func_id``, and assign a list of kernels. Templates of such
+    files are among them.
+    """
+    yield from _python(project, _DESCRIBES)
+    templates = (path for path in project.workspace.files if path.endswith(".py.in"))
+    yield from (path for path, found in project.scan(_IS_TEMPLATE, templates) if found)
+
+
+def _is_template(data: bytes) -> bool:
+    """Whether a template is Python as it is: its placeholders stand in strings."""
+    # Not at the top: few trees have templates.
+    import ast
+
+    try:
+        return _describes(data) and bool(ast.parse(data))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
 
 
 def _describes(data: bytes) -> bool:
@@ -66,6 +81,7 @@ def _specifies(data: bytes) -> bool:
 
 
 _DESCRIBES = Reading("pypto describes", _describes, bool)
+_IS_TEMPLATE = Reading("pypto template", _is_template, bool)
 _SPECIFIES_ENTRY = Reading("pypto specifies", _specifies, bool)
 
 
@@ -82,6 +98,8 @@ def reads(project: Project, options: PyptoOptions) -> Iterator[str]:
 def claims(project: Project, options: PyptoOptions, path: str) -> bool:
     """Whether a Python file describes kernels, or specs of an entry."""
     data = project.workspace.peek(path)
+    if path.endswith(".py.in"):
+        return _is_template(data)
     return path.endswith(".py") and (_describes(data) or _specifies(data))
 
 

@@ -15,6 +15,7 @@ from opschema_rules.pypto.detection import PyptoOptions, describing, specifying
 from opschema_rules.pypto.model import Program
 from opschema_rules.pypto.orchestration import ORCHESTRATION
 from opschema_rules.pypto.specs import read_entries
+from opschema_rules.pypto.templates import ENDING, ORCHESTRATION_TEMPLATE
 
 
 def load(project: Project, options: PyptoOptions) -> Loaded:
@@ -45,7 +46,9 @@ def _join(project: Project, programs: Iterable[Program]) -> None:
     parts = [program.orchestration for program in programs if program.orchestration is not None]
     sources = sorted({part.source for part in parts if part.source is not None})
     project.claim(sources)
-    found = project.cpp_readings(ORCHESTRATION, sources)
+    templates = [source for source in sources if source.endswith(ENDING)]
+    found = project.cpp_readings(ORCHESTRATION, [source for source in sources if not source.endswith(ENDING)])
+    found.update(project.readings(ORCHESTRATION_TEMPLATE, templates))
     users = Counter(part.source for part in parts)
     for part in parts:
         part.shared = users[part.source] > 1
