@@ -119,7 +119,8 @@ class DeviceValues:
 
     def _value(self, body: Body, bound: _Bound, at: int) -> DeviceValue:
         if isinstance(bound, Statement):
-            return "raw" if bound.blocks[0][0].start <= at < bound.end and is_loop(bound) else ""
+            inside = bound.blocks[0][0].start <= at < bound.end
+            return "raw" if inside and is_loop(bound) and not stays_python(self.traced.body, body, bound.start) else ""
         return self.of(body, bound) if bound is not None else ""
 
     def _parameter(self, body: Body, name: str) -> DeviceValue:
@@ -170,6 +171,23 @@ def is_loop(loop: Statement) -> bool:
     """Whether FlyDSL makes a loop of the GPU of a ``for``: over ``range``, called by any name that ends in it."""
     target, call = loop.exprs
     return is_variable(target) and call.callee.rpartition(".")[2] == "range" and not any(call.keywords)
+
+
+def stays_python(traced: Body, body: Body, at: int) -> bool:
+    """Whether a place in a traced function is in a `for` over something else, as a list, whose loops FlyDSL leaves as they are."""
+    for item in body.outward():
+        if any(loop.body.start <= at < loop.body.end and is_pythons(item, loop.iterable) for loop in item.scope.loops):
+            return True
+        if item is traced or item.function is None:
+            return False
+        at = item.function.span.start
+    return False
+
+
+def is_pythons(body: Body, iterable: Expr) -> bool:
+    """Whether FlyDSL leaves a `for` over an expression as it is; it looks for ``for_`` in any word of it."""
+    known = iterable.callee.rpartition(".")[2] in ("range", "range_constexpr")
+    return not known and "for_" not in body.file.text(iterable)
 
 
 def is_plain_number(expr: Expr) -> bool:

@@ -1,4 +1,6 @@
-"""Contents of the cache key of a compiled function by release, or by commit where FlyDSL itself is linted."""
+"""Contents of the cache key of a compiled function, and the blocks that are rewritten, by release, or by commit where FlyDSL itself
+is linted.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ GLOBALS_SINCE = Version("0.2.0")
 ENUMERATIONS_SINCE = Version("0.3.2")
 """The first release whose key has captured members of enumerations."""
 
+BLOCKS_SINCE = Version("0.1.8")
+"""The first release that makes functions of the blocks of every `if` and of loops over ``range``."""
+
 _FILE = "jit_function.py"
+_REWRITER = "ast_rewriter.py"
 
 
 def sees_globals(tree: FlyTree) -> bool | None:
@@ -26,13 +32,27 @@ def sees_enumerations(tree: FlyTree) -> bool | None:
     return _sees(tree, ENUMERATIONS_SINCE, b"enum.Enum")
 
 
+def rewrites_blocks(tree: FlyTree) -> bool:
+    """Whether FlyDSL surely makes functions of the blocks of every `if` and of loops over ``range``."""
+    if tree.contract.own:
+        text = _own(tree, _REWRITER) or b""
+        return b"def scf_for_dispatch(" in text and b"_could_be_dynamic" not in text
+    releases = tree.contract.releases
+    return bool(releases) and all(release >= BLOCKS_SINCE for release in releases)
+
+
+def _own(tree: FlyTree, name: str) -> bytes | None:
+    """A file of the compiler of the FlyDSL in the workspace."""
+    try:
+        return tree.project.workspace.data(f"{tree.contract.source.rpartition('/')[0]}/{name}")
+    except ReadError:
+        return None
+
+
 def _sees(tree: FlyTree, since: Version, mark: bytes) -> bool | None:
     contract = tree.contract
     if contract.own:
-        path = f"{contract.source.rpartition('/')[0]}/{_FILE}"
-        try:
-            return mark in tree.project.workspace.data(path)
-        except ReadError:
-            return None
+        text = _own(tree, _FILE)
+        return None if text is None else mark in text
     answers = {release >= since for release in contract.releases}
     return answers.pop() if len(answers) == 1 else None

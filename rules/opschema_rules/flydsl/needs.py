@@ -13,7 +13,7 @@ from opschema_cli.evaluation.statements import all_statements, is_variable, name
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.candidates import displays, may_need
-from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues
+from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues, stays_python
 from opschema_rules.flydsl.model import Kind
 
 Use: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_expr"]
@@ -52,7 +52,8 @@ class _Needs:
         self.values = values
         self.body = body
         self.statements = statements
-        self.loops = {item.exprs[1].span for item in statements if item.kind == "for"}
+        loops = (item for item in statements if item.kind == "for")
+        self.loops = {item.exprs[1].span for item in loops if not stays_python(values.traced.body, body, item.start)}
 
     def of(self, item: Statement) -> Iterator[Need]:
         if item.kind in ("if", "while") and is_const_expr(item.exprs[0]):

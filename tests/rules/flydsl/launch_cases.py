@@ -217,3 +217,149 @@ HELPERS = [
     ),
 ]
 """Functions that the kernel calls and nothing traces."""
+
+_JIT = "@flyc.jit\ndef h(n, f=None):\n    {}\n    return n\n"
+_AFTER = "raise ValueError('after')"
+
+
+def _told(code: str, *bodies: str, refused: bool = True) -> list[Case]:
+    return [Case(body, (code,), refused=refused) for body in bodies]
+
+
+EXITS = [
+    *_told(
+        "FLY221",
+        "for i in range(4):\n    break\nx = n",
+        "for i in range(4):\n    if i > 2:\n        break\n    x = n",
+        "for i in range(4):\n    if fx.const_expr(True):\n        continue\n    x = n",
+        "for i in fx.range_constexpr(4):\n    if i > 2:\n        break\n    x = n",
+        "for i in XS:\n    if n > i:\n        continue\n    x = n",
+        "while n > 2:\n    break\nx = n",
+        "def f():\n    for i in range(4):\n        break\nx = n",
+        f"if n > 2:\n    return\n{_AFTER}",
+        f"if n > 2:\n    x = n\nelse:\n    return\n{_AFTER}",
+        f"if XS:\n    return\n{_AFTER}",
+        f"for i in range(4):\n    return\n{_AFTER}",
+        f"for i in XS:\n    if n > i:\n        return\n    {_AFTER}",
+        f"def f(v):\n    if v is None:\n        return n\n    {_AFTER}\nx = f(None)",
+    ),
+    Case(
+        "x = h(n)",
+        ("FLY221",),
+        helper=_JIT.format("if f is None:\n        return n\n    raise ValueError"),
+        refused=True,
+    ),
+    Case("x = h(n)", helper="def h(n):\n    for i in range(4):\n        break\n    return n\n"),
+    *_fine(
+        "for i in fx.range_constexpr(4):\n    if fx.const_expr(i > 2):\n        break\n    x = n",
+        "for i in XS:\n    break\nx = n",
+        "while fx.const_expr(True):\n    break\nx = n",
+        f"if fx.const_expr(True):\n    return\n{_AFTER}",
+        f"for i in fx.range_constexpr(4):\n    return\n{_AFTER}",
+        "if n > 2:\n    x = n\n    return",
+        "if n > 2:\n    return\nelse:\n    x = n",
+    ),
+]
+"""Exits from blocks: all of those that are told raise, or run what follows them."""
+
+SCOPES = [
+    *_told(
+        "FLY222",
+        "for i in range(4):\n    x = n + 1\ny = x + 1",
+        "for i in range(4):\n    x = n + 1\ny = n + i",
+        "for i in range(4):\n    p, q = n, n\ny = q",
+        "for i in range(4):\n    for j in fx.range_constexpr(2):\n        x = n + j\ny = x + 1",
+        "for i in range(4):\n    x = n + 1\nfor i in range(4):\n    y = x",
+        "if n > 2:\n    x = n + 1\ny = x + 1",
+        "if n > 2:\n    x = n + 1\nelse:\n    x = n\ny = x + 1",
+        "if XS:\n    x = n + 1\ny = x + 1",
+        "if n > 2:\n    x = n\nif n > 2:\n    y = x",
+        "def f():\n    for i in range(4):\n        x = n + 1\n    return x\ny = f()",
+        "for i in range(4):\n    z = (x := n + 1)\ny = x + 1",
+    ),
+    Case(takes="A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)", codes=("FLY222",),
+         call="for i in range(4):\n        z = n + 1\n    k(A, z)"),
+    *_fine(
+        "x = n\nfor i in range(4):\n    x = x + 1\ny = x + 1",
+        "for i in fx.range_constexpr(4):\n    x = n + i\ny = x + i",
+        "if fx.const_expr(XS):\n    x = n + 1\ny = x + 1",
+        "if fx.const_expr(True):\n    x = n\nfor i in range(4):\n    x = n + 1\ny = x",
+        "for i in range(4):\n    x = n + i\n    if x > 2:\n        y = x",
+        "for i in range(4):\n    x = n\ny = [x for x in XS]",
+        "for i, s in range(0, 4, 1, init=[n]):\n    z = n\n    r = yield [s[0] + 1]\nx = z + 1",
+        "try:\n    x = n\nexcept Exception:\n    pass\ny = x",
+        "for XS in range(4):\n    y = XS\nx = n",
+    ),
+]  # fmt: skip
+"""Variables that are assigned in blocks and read outside."""
+
+CARRIED = [
+    *_told(
+        "FLY223",
+        "x = None\nfor i in range(4):\n    x = n + 1",
+        "x, y = None, n\nfor i in range(4):\n    x = n + 1",
+        "x = None\nfor i in range(4):\n    if n > 1:\n        x = n",
+        "for j in range(2):\n    x = None\n    for i in range(4):\n        x = n",
+        "xs = []\nfor i in range(4):\n    xs.append(n)",
+        "xs = []\nfor i in range(4):\n    xs += [n]",
+        "xs = [n]\nfor i in range(4):\n    for j in fx.range_constexpr(2):\n        xs.append(n)",
+        "xs = set()\nfor i in range(4):\n    xs.add(1)",
+        "x = 0\nfor i in range(4):\n    x = 0.5",
+        "x = 0\nfor i in range(4):\n    x += fx.Float32(1.0)",
+        "x = 0\nfor i in range(4):\n    x = fx.Int64(n)",
+        "x = 0.5\nfor i in range(4):\n    x = n + 1",
+    ),
+    *_fine(
+        "x = None\nfor i in fx.range_constexpr(4):\n    x = n + 1",
+        "x = None\nx = n\nfor i in range(4):\n    x = n + 1",
+        "xs = []\nfor i in fx.range_constexpr(4):\n    xs.append(n)",
+        "for i in range(4):\n    xs = []\n    xs.append(n)",
+        "x = 0\nfor i in range(4):\n    x = x + n",
+        "x = fx.Float32(0.0)\nfor i in range(4):\n    x += 1",
+    ),
+]
+"""Variables that a loop of the GPU carries."""
+
+BOUNDS = [
+    *_told(
+        "FLY224",
+        "m = fx.Int64(n)\nfor i in range(m):\n    x = n",
+        "for i in range(n * fx.Int64(2)):\n    x = n",
+        "for i in range(0, 4, fx.Int64(1)):\n    x = n",
+        "for i in range(fx.Int16(n)):\n    x = n",
+        "for i in range(fx.Float32(n)):\n    x = n",
+        "for i in range(n / 2):\n    x = n",
+        "for i in range(2.0):\n    x = n",
+        "for i in range(5000000000):\n    x = n",
+        "for i, s in fx.range_constexpr(0, 4, 1, init=[n]):\n    x = n",
+        "for i in fx.range_constexpr(4, unroll=2):\n    x = n",
+    ),
+    *_fine(
+        "for i in range(fx.Int32(fx.Int64(n))):\n    x = n",
+        "for i in range(fx.Uint32(n)):\n    x = n",
+        "for i in range(n // 2):\n    x = n",
+        "for i in range(4, 0, -1):\n    x = n",
+        "for i in fx.range_constexpr(8 // 2):\n    x = n",
+    ),
+]
+"""Bounds and keywords of loops."""
+
+PLAIN = [
+    *_late(
+        "for v in XS:\n    for i in range(n):\n        x = n",
+        "for v in XS:\n    for i in fx.range_constexpr(n):\n        x = n",
+    ),
+    *_fine(
+        "for v in XS:\n    for i in range(4):\n        x = XS[i] + n",
+        "for v in XS:\n    for i in range(4):\n        x = n + i\n    y = x",
+        "for v, w in enumerate(XS):\n    for i in range(4):\n        break\nx = n",
+        "xs = []\nfor v in XS:\n    for i in range(4):\n        xs.append(n)",
+        "for v in XS:\n    if n > 1:\n        for i in range(4):\n            x = XS[i] + n",
+        "for v in XS:\n    for j in fx.range_constexpr(2):\n        for i in range(4):\n            x = XS[i] + n",
+        "for v in XS:\n    def f():\n        for i in range(4):\n            x = XS[i] + n\n    f()",
+        "for v in XS:\n    for i in range(n.value if False else 4 // 2):\n        x = n",
+    ),
+]
+"""Loops in loops over lists, which remain Python's."""
+
+BLOCKS = [*PLAIN, *EXITS, *SCOPES, *CARRIED, *BOUNDS]

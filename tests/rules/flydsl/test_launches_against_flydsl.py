@@ -10,11 +10,11 @@ from opschema_cli.testing import lint_files
 from opschema_rules.flydsl.examples import BASE_FILES, KERNELS_PATH
 from opschema_rules.flydsl.pack import PACK
 from tests.rules.flydsl.key_oracle import RELEASES
-from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, CALLS, FINE, HELPERS, KINDS, LATE, Case
+from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HELPERS, KINDS, LATE, Case
 from tests.rules.flydsl.trace_oracle import errors
 
-CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS]
-RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219)]
+CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS]
+RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224)]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])

@@ -1,0 +1,117 @@
+"""GPU blocks: the blocks of a traced function that FlyDSL makes functions of, so that Python does not run them as written.
+
+These are the bodies of a `for` over ``range``, of a `while` and of an `if`, whether its condition is a value of the GPU or one of
+Python. Blocks under ``const_expr``, other loops with the loops in them, and loops over ``range(..., init=...)`` stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Scope, Statement
+from opschema_rules.flydsl.device_values import stays_python
+from opschema_rules.flydsl.key import rewrites_blocks
+from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.needs import is_const_expr
+from opschema_rules.flydsl.usage import is_meant_to_fail
+
+
+class Step(msgspec.Struct, frozen=True, eq=False):
+    """A block of ``statement`` that is entered: ``gpu`` if FlyDSL makes a function of it, ``loop`` if it repeats."""
+
+    statement: Statement
+    block: int
+    gpu: bool
+    loop: bool
+
+    def same(self, other: Step) -> bool:
+        """Whether both enter the same block."""
+        return self.statement is other.statement and self.block == other.block
+
+
+class Stop(msgspec.Struct, frozen=True, eq=False):
+    """A statement of a function and the way to it; ``followed`` if other statements of the function may run after it."""
+
+    statement: Statement
+    steps: tuple[Step, ...] = ()
+    followed: bool = False
+
+    @property
+    def blocks(self) -> list[Step]:
+        """The GPU blocks around it, the outermost first."""
+        return [item for item in self.steps if item.gpu]
+
+
+def rewritten(tree: FlyTree) -> Iterator[tuple[Traced, Body]]:
+    """The functions that FlyDSL rewrites so, with those inside them, if the tree's release does that."""
+    if rewrites_blocks(tree):
+        for traced in tree.traced:
+            if not is_meant_to_fail(tree, traced.body):
+                for body in tree.within(traced):
+                    if body.function is not None and tree.around(body) is traced:
+                        yield traced, body
+
+
+def stops(traced: Traced, body: Body) -> Iterator[Stop]:
+    """The statements of a function, those in blocks too."""
+    yield from _Stops(traced, body).of(body.function.statements if body.function is not None else (), (), False)
+
+
+class _Stops(msgspec.Struct, frozen=True):
+    traced: Traced
+    body: Body
+
+    def of(self, statements: Sequence[Statement], steps: tuple[Step, ...], followed: bool) -> Iterator[Stop]:
+        last = max((at for at, item in enumerate(statements) if not _does_nothing(item)), default=-1)
+        for at, item in enumerate(statements):
+            here = followed or at < last
+            yield Stop(item, steps, here)
+            for block, inner in enumerate(item.blocks):
+                step = self._step(item, block)
+                yield from self.of(inner, (*steps, step) if step else steps, here or bool(step and step.loop))
+
+    def _step(self, item: Statement, block: int) -> Step | None:
+        match item.kind:
+            case "if":
+                return None if is_const_expr(item.exprs[0]) else Step(item, block, gpu=True, loop=False)
+            case "while" if block == 0:
+                return Step(item, block, gpu=not is_const_expr(item.exprs[0]), loop=True)
+            case "for" if block == 0:
+                gpu = is_gpu_loop(item.exprs[1]) and not stays_python(self.traced.body, self.body, item.start)
+                return Step(item, block, gpu=gpu, loop=True)
+        return None
+
+
+def is_gpu_loop(iterable: Expr) -> bool:
+    """Whether a `for` over an expression is a loop of the GPU whose body becomes a function."""
+    return iterable.callee.rpartition(".")[2] == "range" and "init" not in iterable.keywords
+
+
+def has_blocks(scope: Scope) -> bool:
+    """Whether a function may have a GPU block; for a check that decodes no statements."""
+    loops = any(is_gpu_loop(item.iterable) for item in scope.loops)
+    branches = any(item.kind == "if" and not is_const_expr(item.expr) for item in scope.conditions)
+    return loops or branches or len(scope.guarded) > len(scope.conditions)
+
+
+def head(body: Body, item: Statement) -> str:
+    """The first line of a block's statement as it is written, in one line."""
+    text = body.file.text(item.exprs[-1])
+    written = " ".join(text.split())
+    if item.kind == "for":
+        return f"for {body.file.text(item.exprs[0])} in {written}"
+    return f"{item.kind} {written}"
+
+
+def _does_nothing(item: Statement) -> bool:
+    bare = item.kind == "return" and not returns_value(item)
+    return bare or item.kind in ("pass", "def") or (item.kind == "expr" and item.exprs[0].kind in ("const", "fstring"))
+
+
+def returns_value(item: Statement) -> bool:
+    """Whether a `return` has a value other than None."""
+    value = item.exprs[0] if item.exprs else None
+    return value is not None and not (value.kind == "const" and value.value is None)

@@ -1,0 +1,123 @@
+"""Types of numbers in traced functions: those of FlyDSL (``Int32``, ``Int64``, ``Float32``) and Python's ``int`` and ``float``."""
+
+from __future__ import annotations
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import Expr
+from opschema_rules.flydsl.annotations import is_number
+from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, launches
+from opschema_rules.flydsl.model import Kind
+
+INT = "int"
+FLOAT = "float"
+I32 = "Int32"
+I64 = "Int64"
+I32_MAX = 2**31 - 1
+
+_INDEXES = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
+_INTEGRAL = frozenset({"+", "-", "*", "//", "%"})
+
+
+class NumberTypes:
+    """The types of the numbers of one traced function, as far as they are sure."""
+
+    def __init__(self, values: DeviceValues) -> None:
+        self.values = values
+        self.tree = values.tree
+        self._asked: set[tuple[Body, str]] = set()
+        self._depth = 0
+
+    def of(self, body: Body, expr: Expr) -> str:
+        """The type of an expression that stands in a body; empty if it is not sure, as of a very deep one."""
+        self._depth += 1
+        try:
+            return self._of(body, expr) if self._depth <= DEEPEST else ""
+        finally:
+            self._depth -= 1
+
+    def _of(self, body: Body, expr: Expr) -> str:
+        match expr.kind:
+            case "const" if isinstance(expr.value, int | float) and not isinstance(expr.value, bool):
+                return INT if isinstance(expr.value, int) else FLOAT
+            case "name":
+                return self._attribute(body, expr.text) if "." in expr.text else self._name(body, expr.text)
+            case "unary" if expr.text in ("-", "+"):
+                return self.of(body, expr.items[0])
+            case "binary":
+                return self._binary(body, expr)
+            case "call":
+                last = expr.callee.rpartition(".")[2]
+                cast = is_number(last) and expr.keywords == ("",)
+                return last if cast and self.tree.names.full(body, expr.callee) else ""
+        return ""
+
+    def _attribute(self, body: Body, name: str) -> str:
+        parts = self.tree.names.full(body, name).split(".") if not _INDEXES.isdisjoint(name.split(".")) else []
+        return I32 if len(parts) > 2 and parts[-2] in _INDEXES and parts[-1] in ("x", "y", "z") else ""
+
+    def _binary(self, body: Body, expr: Expr) -> str:
+        first, second = (self.of(body, item) for item in expr.items)
+        if expr.text == "/":
+            kinds = [kind or self.values.of(body, item) for kind, item in zip((first, second), expr.items, strict=True)]
+            return FLOAT if all(kinds) and "raw" not in kinds else ""
+        if not first or not second:
+            return ""
+        return joined(first, second) if expr.text in _INTEGRAL and self._fit(body, expr) else ""
+
+    def _fit(self, body: Body, expr: Expr) -> bool:
+        """Whether plain numbers among the operands fit in 32 bits: a greater one makes a number of 64 bits of the other."""
+        plain = [item for item in expr.items if self.of(body, item) == INT]
+        if len(plain) == len(expr.items):
+            return True
+        found = [self.tree.evaluator.fold(body, item) for item in plain]
+        values = [item.value for item in found if isinstance(item, Folded) and not item.symbol]
+        return len(values) == len(plain) and all(isinstance(item, int) and abs(item) <= I32_MAX for item in values)
+
+    def _name(self, body: Body, name: str) -> str:
+        bound = self.values.bindings(body, name)
+        if bound is None:
+            found = self.tree.evaluator.fold(body, Expr("name", 0, 0, name))
+            value = found.value if isinstance(found, Folded) and not found.symbol else None
+            return "" if isinstance(value, bool) else INT if isinstance(value, int) else ""
+        if (body, name) in self._asked or not bound:
+            return ""
+        if bound == [None]:
+            return self._parameter(name)
+        self._asked.add((body, name))
+        found_types = {self.of(body, item) if isinstance(item, Expr) else "" for item in bound}
+        self._asked.discard((body, name))
+        return found_types.pop() if len(found_types) == 1 else ""
+
+    def _parameter(self, name: str) -> str:
+        """The type of a launcher's parameter: before 0.2.0 the argument alone decides it, and in a kernel it always does."""
+        traced = self.values.traced
+        found = traced.parameter(name)
+        if found is None or found.kind is not Kind.NUMBER or not self.tree.contract.surely(Era.SPLIT, Era.CURRENT):
+            return ""
+        if traced.kind == "jit":
+            return found.dsl if launches(self.tree, traced) else ""
+        return self._of_launches(name)
+
+    def _of_launches(self, name: str) -> str:
+        """The type that every launch passes a kernel's parameter."""
+        found = set[str]()
+        for call in self.values.traced.calls:
+            argument, around = call.argument(name), self.tree.around(call.body)
+            if argument is None or around is None or around is self.values.traced:
+                return ""
+            found.add(NumberTypes(DeviceValues(self.tree, around)).of(call.body, argument))
+        return found.pop() if len(found) == 1 else ""
+
+
+def joined(first: str, second: str) -> str:
+    """The type of a sum or product."""
+    types = {first, second}
+    if len(types) == 1:
+        return first
+    if types == {INT, FLOAT}:
+        return FLOAT
+    if INT in types and types & {I32, I64}:
+        return (types - {INT}).pop()
+    return I64 if types == {I32, I64} else ""

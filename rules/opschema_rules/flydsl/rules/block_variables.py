@@ -1,0 +1,179 @@
+"""Variables that exist in a GPU block only."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.evaluation.statements import bound_by, is_variable, own_expressions, targets
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import Span
+from opschema_rules.flydsl.device_values import stays_python
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, has_blocks, head, is_gpu_loop, rewritten, stops
+from opschema_rules.flydsl.model import FlyTree, Traced
+
+
+@rule("FLY222", "block-variable")
+def block_variable(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A variable that is first assigned in a block of the GPU and read outside it.
+
+    FlyDSL makes a function of each block of an `if`, of a `while` and of a `for` over `range`. A variable that exists before
+    the block is passed in and out, but one that is first assigned in the block is a local variable of that function: a read
+    behind the block raises `NameError` while the function is traced, even if both branches of the `if` assign it. The same
+    holds for the variable of the loop itself.
+
+    Assign a value of the same type before the block, or use `range_constexpr` and `const_expr`, which leave the block to
+    Python, if the bounds and the condition are known while tracing. Not reported are names that a function or module around
+    has, too, and the releases before 0.1.8, which do this only with some blocks.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        if n > 4:
+            value = n
+        else:
+            value = n + 1
+        A[0] = value
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        for i in range(4):
+            last = n + i
+        A[0] = last
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32, wide: fx.Constexpr[bool]):
+        value = n
+        if n > 4:
+            value = n + 1
+        for i in fx.range_constexpr(4):
+            last = n + i
+        if fx.const_expr(wide):
+            step = 4
+        else:
+            step = 2
+        for i in range(4):
+            inner = n + i
+            A[i] = inner
+        for inner in fx.range_constexpr(2):
+            A[inner] = value + last + step
+    ```
+    """
+    for traced, body in rewritten(tree):
+        if has_blocks(body.scope) and any(not item.sure for item in body.scope.assigns):
+            yield from _read_outside(tree, traced, body)
+
+
+class _Named(msgspec.Struct, frozen=True, eq=False):
+    """A name that is bound or read at a place, in these GPU blocks."""
+
+    span: Span
+    blocks: tuple[Step, ...]
+
+    def sees(self, binding: _Named) -> bool:
+        """Whether a read may see a binding: its blocks are around the read, too."""
+        pairs = zip(binding.blocks, self.blocks, strict=False)
+        return len(binding.blocks) <= len(self.blocks) and all(one.same(other) for one, other in pairs)
+
+
+def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    bound: dict[str, list[_Named]] = {}
+    read: list[tuple[str, _Named]] = []
+    hidden: set[str] = set()
+    for stop in stops(traced, body):
+        blocks = tuple(stop.blocks)
+        for name, span in _bound(stop):
+            inner = _entered(traced, body, stop)
+            bound.setdefault(name, []).append(_Named(span, (*blocks, inner) if inner else blocks))
+        read += [(item.text.partition(".")[0], _Named(item.span, blocks)) for item in _read(stop.statement)]
+        hidden |= _hidden(stop.statement)
+    reported: set[str] = set()
+    for name, use in read:
+        before = [item for item in bound.get(name, ()) if item.span.start < use.span.start]
+        if name in reported or name in hidden or not before or any(map(use.sees, bound[name])):
+            continue
+        if not _is_known_around(tree, body, name):
+            reported.add(name)
+            yield _unseen(traced, body, name, use, before)
+
+
+def _unseen(traced: Traced, body: Body, name: str, use: _Named, before: list[_Named]) -> Diagnostic:
+    first = before[0]
+    block = next(item for at, item in enumerate(first.blocks) if at >= len(use.blocks) or not item.same(use.blocks[at]))
+    message = (
+        f"`{name}` is first assigned in the block of `{head(body, block.statement)}`, which FlyDSL makes a function of, and "
+        f"read outside it: tracing raises `NameError`; assign `{name}` before the block, or use "
+        f"`{'range_constexpr' if block.loop else 'const_expr'}` if it is known while tracing"
+    )
+    return Diagnostic(message, body.at(use.span), (Related(body.at(first.span), "assigned"),), ops=(traced.title,))
+
+
+def _entered(traced: Traced, body: Body, stop: Stop) -> Step | None:
+    """The block of the GPU loop of whose variable a statement is."""
+    item = stop.statement
+    step = Step(item, 0, gpu=True, loop=True)
+    gpu = item.kind == "for" and is_gpu_loop(item.exprs[1]) and not stays_python(traced.body, body, item.start)
+    return step if gpu else None
+
+
+def _bound(stop: Stop) -> Iterator[tuple[str, Span]]:
+    """The names that a statement binds, and where."""
+    item = stop.statement
+    for target in targets(item):
+        yield from (
+            (part.text, part.span) for part in target.walk() if is_variable(part) and part.text in bound_by(target)
+        )
+    if item.kind in ("def", "class", "import", "case", "except"):
+        yield from ((name, item.span) for name in item.names)
+    for expr in own_expressions(item):
+        if expr.kind == "walrus":
+            yield expr.items[0].text, expr.items[0].span
+
+
+def _read(item: Statement) -> Iterator[Expr]:
+    """The names that a statement reads itself."""
+    written = {part.span for target in targets(item) for part in target.walk() if is_variable(part)}
+    stored = written if item.kind != "delete" else set()
+    for expr in own_expressions(item):
+        if expr.kind == "name" and (expr.span not in stored or _is_inside(item, expr)):
+            yield expr
+
+
+def _is_inside(item: Statement, expr: Expr) -> bool:
+    """Whether a name in a target is an item's owner or index, and so is read."""
+    return not any(expr.text in bound_by(target) for target in targets(item))
+
+
+def _hidden(item: Statement) -> set[str]:
+    """The names that comprehensions and lambdas bind, or that belong to other functions."""
+    found = set(item.names) if item.kind in ("global", "nonlocal", "delete") else set[str]()
+    for expr in own_expressions(item):
+        if expr.kind == "for":
+            found.update(bound_by(expr.items[0]))
+        elif expr.kind == "lambda":
+            found.update(part.text for part in expr.walk() if part.kind == "name")
+    return found
+
+
+def _is_known_around(tree: FlyTree, body: Body, name: str) -> bool:
+    """Whether a name may mean something else there: a parameter, a variable around, of the module, or of Python's."""
+    if any(param.name == name for item in body.outward() for param in item.params) or hasattr(builtins, name):
+        return True
+    scope = tree.bodies.module(body.file).scope
+    around = body.parent is not None and name in body.parent.visible
+    return around or name in scope.named or any(item.attr == "*" for item in scope.imports)

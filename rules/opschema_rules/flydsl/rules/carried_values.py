@@ -1,0 +1,199 @@
+"""Values that a block of the GPU cannot carry from one run to the next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.evaluation.statements import is_variable, own_expressions
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.device_values import device_values
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, has_blocks, head, rewritten, stops
+from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
+
+_NONE = re.compile(r"=\s*None\b")
+_GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+_SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
+_STARTS = re.compile(r"=\s*(?:-?[\d.]|None\b|\[|\{|set\(|list\(|dict\()")
+_CONTAINERS = {"list": "list", "listcomp": "list", "dict": "dict", "dictcomp": "dict", "set": "set", "setcomp": "set"}
+
+
+@rule("FLY223", "carried-value")
+def carried_value(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A variable that a loop of the GPU assigns, and whose value the loop cannot carry.
+
+    The body of a `for` over `range` is traced once, as a function that gets the variables it assigns and returns them. So their
+    values before the loop and behind its body have to be values of the GPU, of one type: `None` before the loop, a list that
+    the body appends to, a dict that gets a new key, and a number of another type raise `TypeError` when the function is traced.
+
+    Begin with a value of the right type (`fx.Float32(0.0)`), or use `range_constexpr`, which leaves the loop to Python, if the
+    bounds are known while tracing. Only variables are checked that the function assigns once before the loop.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        last = None
+        for i in range(4):
+            last = n + i
+        A[0] = last
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        parts = []
+        for i in range(4):
+            parts.append(n + i)
+        A[0] = parts[0]
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        total = 0
+        for i in range(n):
+            total += 0.5
+        A[0] = total
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        last, total = None, fx.Float32(0.0)
+        parts = []
+        for i in fx.range_constexpr(4):
+            last = n + i
+            parts.append(last)
+        for i in range(n):
+            inner = []
+            inner.append(n + i)
+            total = total + 1
+        A[0] = total
+    ```
+    """
+    for traced, body in rewritten(tree):
+        if has_blocks(body.scope) and body.scope.loops and _STARTS.search(_text(body)):
+            yield from _carried(tree, traced, body)
+
+
+def _text(body: Body) -> str:
+    return body.file.text(body.function.outer) if body.function is not None else ""
+
+
+def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    """The variables that are assigned once outside all blocks of the loop, and are changed in it."""
+    types = NumberTypes(device_values(tree, traced))
+    before: dict[str, list[tuple[Expr | None, Stop]]] = {}
+    reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
+    for stop in stops(traced, body):
+        for name, change, value in _changes(stop.statement):
+            loop = _loop_within(stop, before.get(name))
+            first = before[name][0][0] if loop is not None else None
+            why = _why(types, body, first, change, value) if first is not None and name not in reported else ""
+            if loop is not None and first is not None and why:
+                reported.add(name)
+                message = (
+                    f"`{name}` {why}, and the loop of the GPU `{head(body, loop.statement)}` carries it from one run to the "
+                    "next: tracing raises `TypeError`; begin with a value of its type, or use `range_constexpr`"
+                )
+                related = (Related(body.at(first), "the value before the loop"),)
+                yield Diagnostic(message, body.at(stop.statement.span), related, ops=(traced.title,))
+        for name, value in _assigned(stop.statement):
+            before.setdefault(name, []).append((value, stop))
+
+
+def _loop_within(stop: Stop, before: list[tuple[Expr | None, Stop]] | None) -> Step | None:
+    """The GPU loop that a statement is in, and the only assignment before it is not."""
+    if before is None or len(before) != 1:
+        return None
+    around = before[0][1].steps
+    if len(around) > len(stop.steps) or not all(
+        one.same(other) for one, other in zip(around, stop.steps, strict=False)
+    ):
+        return None
+    inner = stop.steps[len(around) :]
+    return next((item for item in inner if item.loop and item.gpu), None)
+
+
+def _assigned(item: Statement) -> Iterator[tuple[str, Expr | None]]:
+    """The variables that a statement assigns, with their values where these are known."""
+    if item.kind == "assign":
+        for target in item.exprs[:-1]:
+            yield from _pairs(target, item.exprs[-1])
+    elif item.kind == "annassign":
+        yield item.exprs[0].text, item.exprs[2] if len(item.exprs) == 3 else None
+    elif item.kind in ("augassign", "for"):
+        yield from ((part.text, None) for part in item.exprs[0].walk() if is_variable(part))
+    for expr in own_expressions(item):
+        if expr.kind == "walrus":
+            yield expr.items[0].text, expr.items[1]
+
+
+def _pairs(target: Expr, value: Expr) -> Iterator[tuple[str, Expr | None]]:
+    if is_variable(target):
+        yield target.text, value
+        return
+    left, right = target.elements or (), value.elements if value.kind == "tuple" else None
+    same = right is not None and len(left) == len(right)
+    for at, part in enumerate(left):
+        yield from _pairs(part, right[at]) if right is not None and same else ((part.text, None),)
+
+
+def _changes(item: Statement) -> Iterator[tuple[str, str, Expr | None]]:
+    """The variables that a statement changes: ``assign`` and ``+=`` with the value, a method that makes a container grow."""
+    if item.kind == "augassign" and is_variable(item.exprs[0]):
+        yield item.exprs[0].text, f"{item.text}=", item.exprs[1]
+    elif item.kind in ("assign", "annassign"):
+        yield from ((name, "assign", value) for name, value in _assigned(item))
+    elif item.kind == "expr" and item.exprs[0].kind == "call":
+        name, _, method = item.exprs[0].callee.partition(".")
+        if method in _GROWING:
+            yield name, method, item.exprs[0]
+
+
+def _why(types: NumberTypes, body: Body, first: Expr, change: str, value: Expr | None) -> str:
+    """The reason why a loop does not carry a value; empty if it does, or that is not sure."""
+    if first.kind == "const" and body.file.text(first) == "None":
+        return "is `None` before" if change == "assign" else ""
+    kind = _CONTAINERS.get(first.kind) or ({"list", "dict", "set"} & {first.callee} or {""}).pop()
+    if change in _GROWING:
+        return _grows(kind, first, change)
+    if change == "+=" and kind == "list":
+        return "is a list that `+=` makes longer" if value is not None and value.kind == "list" and value.items else ""
+    start, other = types.of(body, first), types.of(body, value) if value is not None else ""
+    if change in ("+=", "-=", "*=") and start in (INT, "Int32"):
+        return f"begins as {_written(start)} and becomes a float" if _is_float(other) else ""
+    if change == "assign" and start in (INT, "Int32", FLOAT) and other:
+        differs = _is_float(start) != _is_float(other) or (start in (INT, "Int32") and other == "Int64")
+        return f"begins as {_written(start)} and becomes {_written(other)}" if differs else ""
+    return ""
+
+
+def _grows(kind: str, first: Expr, change: str) -> str:
+    """Lists grow by each call; sets and dicts are refused where they are empty before, as they get a first element."""
+    if kind == "list" and change in ("append", "extend", "insert"):
+        return f"is a list that `{change}()` makes longer"
+    if kind == "set" and change in ("add", "update"):
+        return "is a set"
+    empty = first.kind == "dict" and not first.items
+    return f"is a dict that gets keys by `{change}()`" if kind == "dict" and empty and change != "add" else ""
+
+
+def _is_float(kind: str) -> bool:
+    return kind == FLOAT or "Float" in kind
+
+
+def _written(kind: str) -> str:
+    return {INT: "an `int`", FLOAT: "a `float`"}.get(kind, f"`fx.{kind}`")

@@ -1,0 +1,110 @@
+"""Bounds and keywords of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import Expr, Loop
+from opschema_rules.flydsl.device_values import device_values, stays_python
+from opschema_rules.flydsl.gpu_blocks import is_gpu_loop, rewritten
+from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.number_types import I32_MAX, INT, NumberTypes
+
+_WIDE = frozenset({"Int8", "Int16", "Int64", "Uint8", "Uint16", "Uint64", "float"})
+
+
+@rule("FLY224", "loop-bounds")
+def loop_bounds(tree: FlyTree) -> Iterator[Diagnostic]:
+    """A bound or a keyword that a loop does not take.
+
+    The bounds of a `for` over `range`, a loop of the GPU, are numbers of 32 bits. An `fx.Int64`, a number of 8 or 16 bits, a
+    `float`, as `/` gives one, and a Python number beyond 32 bits raise `TypeError` when the function is traced.
+
+    `range_constexpr` is a loop of Python, so it has neither values that the loop carries (`init=`) nor hints for unrolling:
+    its keywords raise `TypeError`.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        total = fx.Int64(n) * 64
+        for i in range(total):
+            A[i] = 0
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        for i in range(n / 4):
+            A[i] = 0
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        for i, state in fx.range_constexpr(0, 4, 1, init=[n]):
+            A[i] = state[0]
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        for i in range(fx.Int32(fx.Int64(n) * 64 // 64)):
+            A[i] = 0
+        for i in range(n // 4):
+            A[i] = 0
+        for i in fx.range_constexpr(8 // 2):
+            A[i] = 0
+    ```
+    """
+    for traced, body in rewritten(tree):
+        for loop in body.scope.loops:
+            if is_gpu_loop(loop.iterable) and not stays_python(traced.body, body, loop.iterable.start):
+                yield from _bounds(tree, traced, body, loop)
+            elif loop.iterable.callee.rpartition(".")[2] == "range_constexpr":
+                yield from _keywords(tree, traced, body, loop.iterable)
+
+
+def _bounds(tree: FlyTree, traced: Traced, body: Body, loop: Loop) -> Iterator[Diagnostic]:
+    types = NumberTypes(device_values(tree, traced))
+    for bound in loop.iterable.positional():
+        if bound.kind == "const" and isinstance(bound.value, int) and abs(bound.value) <= I32_MAX:
+            continue
+        found = types.of(body, bound)
+        written = body.file.text(bound)
+        if found in _WIDE or "Float" in found:
+            what = f"a `{'' if found == 'float' else 'fx.'}{found}`"
+        elif found == INT and _is_beyond(tree, body, bound):
+            what = "beyond 32 bits"
+        else:
+            continue
+        message = (
+            f"`{written}` is {what}, and the bounds of a loop over `range` have 32 bits: tracing raises `TypeError`"
+        )
+        yield Diagnostic(f"{message}; make it an `fx.Int32`", body.at(bound), ops=(traced.title,))
+
+
+def _is_beyond(tree: FlyTree, body: Body, bound: Expr) -> bool:
+    found = tree.evaluator.fold(body, bound)
+    return isinstance(found, Folded) and isinstance(found.value, int) and abs(found.value) > I32_MAX
+
+
+def _keywords(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator[Diagnostic]:
+    for word, value in call.args:
+        if word and word not in ("*", "**") and tree.names.called(body, call) == "range_constexpr":
+            message = (
+                f"`range_constexpr` is a loop of Python, which takes no `{word}`: tracing raises `TypeError`; use `range`, or "
+                "drop the keyword"
+            )
+            yield Diagnostic(message, body.at(value), ops=(traced.title,))
