@@ -344,6 +344,37 @@ BOUNDS = [
 ]
 """Bounds and keywords of loops."""
 
+_TILED = """\
+atom = fx.make_copy_atom(fx.UniversalCopy128b(), fx.Float32)
+    tc = fx.make_tiled_copy_tv(atom, fx.make_ordered_layout((4, 16), (1, 0)), fx.make_ordered_layout((1, 4), (1, 0)))
+    mm = fx.make_tiled_mma(fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 4, fx.Float32)), fx.make_layout((1, 1, 1), (1, 1, 1)))
+    """
+_SLICE = "part = tc.get_slice(fx.thread_idx.x).partition_S(A)"
+_PLAN = "@flyc.jit\ndef plan(A: fx.Tensor, tc: fx.TiledCopy):\n    x = tc.tile_mn\n"
+
+
+def _copy(call: str, *codes: str, body: str = _SLICE, kind: str = "TiledCopy", refused: bool | None = None) -> Case:
+    params = f"A: fx.Tensor, tc: fx.{kind}"
+    return Case(body, codes, params, call=f"{_TILED}k({call})", host="launch(torch.zeros(64, 64), 3)", refused=refused)
+
+
+TILED = [
+    _copy("A, tc"),
+    _copy("tc, A", "FLY218", "FLY218"),
+    _copy("tc, A", "FLY218", "FLY218", body="x = tc.tile_mn"),
+    _copy("tc, A", "FLY218", "FLY218", body="x = A.shape"),
+    _copy("tc, A", "FLY218", "FLY218", body="x = 1", refused=False),
+    _copy("A, atom", "FLY218"),
+    _copy("A, n", "FLY218"),
+    _copy("A, mm", "FLY218"),
+    _copy("A, tc", "FLY218", body="x = tc.thr_slice(fx.thread_idx.x).make_fragment_A(A)", kind="TiledMma"),
+    _copy("A, tc", "FLY218", body="x = tc + 1", kind="Int32"),
+    _copy("A, tc", body="x = tc.tile_mn", kind="Constexpr"),
+    Case(helper=_PLAN, call=f"{_TILED}plan(A, tc)\n    k(A, n)", host="launch(torch.zeros(64, 64), 3)"),
+    Case(helper=_PLAN, call=f"{_TILED}plan(tc, A)\n    k(A, n)", host="launch(torch.zeros(64, 64), 3)", codes=("FLY218", "FLY218")),
+]  # fmt: skip
+"""Tensors, tiled copies and numbers in each other's places."""
+
 PLAIN = [
     *_late(
         "for v in XS:\n    for i in range(n):\n        x = n",
@@ -362,4 +393,4 @@ PLAIN = [
 ]
 """Loops in loops over lists, which remain Python's."""
 
-BLOCKS = [*PLAIN, *EXITS, *SCOPES, *CARRIED, *BOUNDS]
+BLOCKS = [*TILED, *PLAIN, *EXITS, *SCOPES, *CARRIED, *BOUNDS]

@@ -11,6 +11,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place
 from opschema_rules.flydsl.arguments import ON_DEVICE, Argument, call_arguments, fits, is_read
 from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -139,9 +140,10 @@ def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
     A launcher's arguments come from the host, which may pass Python numbers, but not `None` for a tensor or a number, also
     not by default; the fraction of a `float` for an `fx.Int32` is lost silently.
 
-    A tensor that is passed where a number is declared, or the reverse, causes an error only when the body uses it, or not
-    at all: annotations are not enforced, and the argument decides. The same holds for an `fx.Int32` that is passed where
-    the kernel declares `fx.Int64`: the kernel computes in 32 bits. These are warnings.
+    A tensor that is passed where a number or an `fx.TiledCopy` is declared, or the reverse, causes an error only when the
+    body reads an attribute of it that the argument does not have: annotations are not enforced, and the argument decides. An
+    `fx.Int32` that is passed where the kernel declares `fx.Int64` makes the kernel compute in 32 bits. Where no such
+    attribute is read, these are warnings.
 
     Bad:
 
@@ -167,6 +169,21 @@ def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
     @flyc.jit
     def launch(A: fx.Tensor, n: fx.Int32, stream: fx.Stream = fx.Stream(None)):
         fill(n, A).launch(grid=(1,), block=(64,), stream=stream)
+    ```
+
+    Bad, the tensor and the copy have changed places:
+
+    ```python
+    @flyc.kernel
+    def move(A: fx.Tensor, copy: fx.TiledCopy):
+        part = copy.get_slice(fx.thread_idx.x).partition_S(A)
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, stream: fx.Stream = fx.Stream(None)):
+        atom = fx.make_copy_atom(fx.UniversalCopy128b(), fx.Float32)
+        copy = fx.make_tiled_copy_tv(atom, fx.make_layout((4, 16), (16, 1)), fx.make_layout((1, 4), (4, 1)))
+        move(copy, A).launch(grid=(1,), block=(64,), stream=stream)
     ```
 
     Bad, a default that a call relies on:
@@ -266,25 +283,30 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
             (target.title,),
         )
         return
-    words = _clash(item)
-    if words and item.around is not None and item.own is not None:
-        yield Diagnostic(
-            f"`{item.text}` is {words[0]}, and `{target.name}` takes `{parameter.name}` as {words[1]}; annotations are not "
-            f"enforced, so the kernel works with {words[0]}",
-            item.place,
-            (*_declared(item), Related(_at(item.around, item.own), f"{words[0]}")),
-            ops=(target.title,),
-            severity=Severity.WARNING,
-        )
+    yield from _other_type(tree, item)
 
 
-def _clash(item: Argument) -> tuple[str, str] | None:
-    """The kinds of argument and parameter, in words, if they are surely different."""
-    own, parameter = item.own, item.parameter
-    if own is None or own.kind not in ON_DEVICE or parameter.kind not in ON_DEVICE:
-        return None
-    differs = own.kind is not parameter.kind or (own.kind is Kind.NUMBER and own.dsl != parameter.dsl)
-    return (f"`fx.{own.dsl}`", f"`fx.{parameter.dsl}`") if differs else None
+def _other_type(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
+    """An argument of another of FlyDSL's types, which raises if the body reads what it does not have."""
+    types, target, parameter = clash(item), item.call.target, item.parameter
+    if types is None:
+        return
+    given, declared = types
+    attribute = lacking(tree, target, parameter, given)
+    raises = f"`{parameter.name}.{attribute}` raises `AttributeError`" if attribute else ""
+    own = (
+        (Related(_at(item.around, item.own), f"`fx.{given}`"),)
+        if item.around is not None and item.own is not None
+        else ()
+    )
+    yield Diagnostic(
+        f"`{item.text}` is `fx.{given}`, and `{target.name}` takes `{parameter.name}` as `fx.{declared}`; annotations are not "
+        f"enforced, so {raises or f'the function works with `fx.{given}`'}",
+        item.place,
+        (*_declared(item), *own),
+        ops=(target.title,),
+        severity=Severity.ERROR if raises else Severity.WARNING,
+    )
 
 
 def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, expr: Expr) -> Fix | None:
@@ -305,6 +327,8 @@ def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, exp
 
 def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     parameter, target = item.parameter, item.call.target
+    if item.around is not None and Kind.NUMBER not in (parameter.kind, item.own.kind if item.own else None):
+        yield from _other_type(tree, item)
     if item.expr.kind != "const" or parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
         return
     if item.text == "None":
