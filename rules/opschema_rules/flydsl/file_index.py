@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 import msgspec
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.python import Expr, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
 from opschema_rules.flydsl.names import ROOT
+
+_DISPLAYS = frozenset({"list", "dict", "set"})
 
 
 class FileIndex(msgspec.Struct):
@@ -34,7 +38,10 @@ def index_file(file: PythonFile) -> FileIndex:
     own = [item for item in imports if not item.level and item.module.partition(".")[0] == ROOT]
     names = {item.name for item in own}
     inner = {name for scope in scopes[1:] for name in scope.named} if names else set[str]()
-    calls = [call for scope in scopes for call in scope.calls if any(map(_may_be_missed, call.items[1:]))]
+    held = {name for scope in scopes for name in _holding(scope)}
+    calls = [
+        call for scope in scopes for call in scope.calls if any(_may_be_missed(item, held) for item in call.items[1:])
+    ]
     return FileIndex(
         index_words(found),
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
@@ -50,8 +57,28 @@ def _uses(scopes: list[Scope], names: set[str]) -> set[str]:
     return {name for name in used if "." in name and name.partition(".")[0] in names}
 
 
-def _may_be_missed(expr: Expr) -> bool:
-    return expr.kind in ("list", "dict", "set") or expr.text.startswith("torch.")
+def _holding(scope: Scope) -> Iterator[str]:
+    """The names that hold lists, dicts and sets, or what is taken of some in a loop or by a test."""
+    tests = (item for item in scope.functions if any(name.endswith("parametrize") for name in item.decorator_names))
+    yield from (param.name for item in tests for param in item.params)
+    yield from (item.target for item in scope.assigns if item.value is not None and item.value.kind in _DISPLAYS)
+    yield from (
+        name
+        for item in scope.loops
+        if item.iterable.kind != "call" or _is_of_items(item.iterable)
+        for name in item.targets
+    )
+
+
+def _is_of_items(call: Expr) -> bool:
+    return call.items[0].text.rpartition(".")[2] in ("items", "values", "enumerate")
+
+
+def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
+    if expr.kind in _DISPLAYS or expr.text.startswith("torch."):
+        return True
+    name = expr.items[0] if expr.kind == "subscript" else expr
+    return name.kind == "name" and name.text in held
 
 
 FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index", index_file, FileIndex)

@@ -11,6 +11,7 @@ from opschema_cli.evaluation.data_flow import comes_from, names_in, roots, varia
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Use
+from opschema_rules.flydsl.alternatives import alternatives
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.uncached_captures import Captures, UncachedCapture
@@ -156,14 +157,23 @@ def _named(body: Body, exprs: Iterable[Expr | None]) -> list[Cell]:
 def _is_constant(tree: FlyTree, root: Cell) -> bool:
     """Whether every caller in the workspace passes the same constant, or none passes anything."""
     calls = tree.bodies.calls_of(root.binder)
+    if any(item.name == root.name and not item.by_name for item in root.binder.params):
+        texts = {body.file.text(call) for body, call in calls}
+        return len(texts) < 2 and all(item.kind == "const" for _, call in calls for item in call.items[1:])
     arguments = [argument_for(call, root.binder.params, root.name) for _, call in calls]
     if not calls or any(word in ("*", "**") for _, call in calls for word in call.keywords):
         return False
     folded = [
-        tree.evaluator.fold(body, item) if item is not None else None
+        _folded(tree, body, item) if item is not None else None
         for (body, _), item in zip(calls, arguments, strict=True)
     ]
     return all(item == folded[0] and (item is None or isinstance(item, Folded)) for item in folded)
+
+
+def _folded(tree: FlyTree, body: Body, expr: Expr) -> object:
+    """The value of an argument: of a variable of a loop, the one text that all its values have."""
+    texts = {at.file.text(item) for at, item in alternatives(tree, body, expr)}
+    return Folded(texts.pop()) if len(texts) == 1 else tree.evaluator.fold(body, expr)
 
 
 def _may_vary(root: Cell, kind: UncachedCapture) -> bool:

@@ -18,6 +18,7 @@ from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, Unresolved
 from opschema_cli.source.python import Expr
+from opschema_rules.flydsl.alternatives import alternatives
 from opschema_rules.flydsl.key import sees_enumerations
 from opschema_rules.flydsl.model import FlyTree
 
@@ -97,9 +98,11 @@ class Captures:
         values = [item.value for item in written if item.value is not None]
         if cell.is_parameter:
             return None if written else self.parameter(cell, depth)
+        if written and not values:
+            return self._alternative(cell.binder, Expr("name", 0, 0, cell.name), depth - 1)
         if not written or len(values) < len([item for item in written if item.annotation is None or item.value]):
             return None
-        if any(item.kind in _SEEN for item in values):
+        if any(item.kind in _SEEN and not alternatives(self.tree, cell.binder, item) for item in values):
             return None
         found = [self.value(cell.binder, item, depth - 1) for item in values]
         return found[0] if found and all(item is not None for item in found) else None
@@ -127,7 +130,12 @@ class Captures:
             return _BYTES if _is_bytes(expr) else None
         if is_variable(expr) and (binder := body.binder(expr.text)) is not None:
             return self.cell(Cell(binder, expr.text), depth - 1)
-        return self._named(body, expr)
+        return self._named(body, expr) or self._alternative(body, expr, depth - 1)
+
+    def _alternative(self, body: Body, expr: Expr, depth: int) -> UncachedCapture | None:
+        """The kind of a variable of a loop, or of an item of a display, if all its values are of one."""
+        found = [self.value(at, item, depth) for at, item in alternatives(self.tree, body, expr)]
+        return found[0] if found and all(item is not None for item in found) else None
 
     def _named(self, body: Body, expr: Expr) -> UncachedCapture | None:
         if expr.callee:
@@ -143,7 +151,7 @@ class Captures:
         known = function is not None and function.name in self._taking and depth > 1
         calls = self.tree.bodies.calls_of(cell.binder) if known else []
         if not calls:
-            return None
+            return self._alternative(cell.binder, Expr("name", 0, 0, cell.name), depth - 1)
         arguments = [(body, argument_for(call, cell.binder.params, cell.name)) for body, call in calls]
         found = [self.value(body, item, depth - 2) if item is not None else None for body, item in arguments]
         return found[0] if all(item is not None for item in found) else None

@@ -1,4 +1,4 @@
-"""How many artifacts FlyDSL keeps for several sizes and captured values, and that FLY204, FLY208 and FLY210 say the same."""
+"""How many artifacts FlyDSL keeps for several sizes and captured values, and that the rules say the same."""
 
 from __future__ import annotations
 
@@ -64,6 +64,37 @@ def use():
         launch(a)
 """
 
+CHANGED = """\
+def build():
+    value = {}
+
+    @flyc.kernel
+    def scale(A: fx.Tensor):
+        pass
+
+    @flyc.jit
+    def launch({}):
+        scale(A).launch(grid=(1, 1, 1), block=({}, 1, 1))
+
+    def run(a, size):
+        {}
+
+    return run
+
+
+def use():
+    a = torch.empty(64, 64)
+    run = build()
+    for size in (64, 128):
+        run(a, size)
+"""
+
+
+def changed(value: str, read: str, run: str, takes: str = "A: fx.Tensor") -> str:
+    """A program that changes what a launcher captures before each of two launches."""
+    return CHANGED.format(value, takes, read, run)
+
+
 COUNT = """\
 def run():
     import os, pathlib, tempfile
@@ -105,6 +136,17 @@ PROGRAMS = {
     "lists": Program(CAPTURES.format("sizes: list", "sizes[0]", "[64], [128]"), 1, "FLY204"),  # the second one is stale
     "tuples": Program(CAPTURES.format("sizes: tuple", "sizes[0]", "(64,), (128,)"), 2),
     "two leading dimensions": Program(TWICE, "RuntimeError: Leading dimension must have stride 1", "FLY210"),
+    "lists in a loop": Program(CAPTURES.format("sizes", "sizes[0]", "[64, 2], [128, 4]"), 1, "FLY204"),
+    "items of a table": Program(CAPTURES.format("sizes", "sizes['a']", "{'a': 64}, {'a': 128}"), 1, "FLY204"),
+    "tuples in a loop": Program(CAPTURES.format("sizes", "sizes[0]", "(64, 2), (128, 4)"), 2),
+    "a changed list": Program(changed("[32]", "value[0]", "value[0] = size; launch(a)"), 1, "FLY225"),
+    "a longer list": Program(changed("[]", "value[-1]", "value.append(size); launch(a)"), 1, "FLY225"),
+    "a changed dict": Program(changed("{'a': 32}", "value['a']", "value['a'] = size; launch(a)"), 1, "FLY225"),
+    "a changed number": Program(changed("32", "value", "nonlocal value; value = size; launch(a)"), 1, "FLY225"),
+    "a changed list with a constant": Program(
+        changed("[32]", "max(value[0], n)", "value[0] = size; launch(a, size)", "A: fx.Tensor, n: fx.Constexpr[int]"), 2
+    ),
+    "a changed list that none captures": Program(changed("[32]", "64", "value[0] = size; launch(a)"), 1),
     "numbers": Program(CAPTURES.format("size: int", "size", "64, 128"), 2),
 }
 
@@ -113,7 +155,9 @@ PROGRAMS = {
 def test_what_the_rules_say(name: str) -> None:
     program = PROGRAMS[name]
     files = {**BASE_FILES, KERNELS_PATH: HEAD + program.text}
-    assert lint_files([PACK], files, ["FLY204", "FLY208", "FLY210"]).codes() == [program.code] * bool(program.code)
+    assert lint_files([PACK], files, ["FLY204", "FLY208", "FLY210", "FLY225"]).codes() == [program.code] * bool(
+        program.code
+    )
 
 
 @pytest.mark.parametrize("folder", RELEASES)
