@@ -28,6 +28,11 @@ def alternatives(tree: FlyTree, body: Body, expr: Expr) -> list[Written]:
 
 
 def _of_name(tree: FlyTree, body: Body, name: str) -> list[Written]:
+    return [row[name] for row in rows(tree, body, name)]
+
+
+def rows(tree: FlyTree, body: Body, name: str) -> list[dict[str, Written]]:
+    """The values of a name and of all names that change with it: the rows of a loop or of a test; empty if not all are known."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     written = [item for item in binder.scope.assigns if item.target == name]
     loops = [item for item in binder.scope.loops if name in item.targets]
@@ -35,22 +40,21 @@ def _of_name(tree: FlyTree, body: Body, name: str) -> list[Written]:
         return _of_test(binder, name) if not written else []
     if len(written) != 1 or len(loops) != 1:
         return []
-    loop = loops[0]
-    whole = len(loop.targets) == 1
-    found = [
-        (at, value if whole else _part(value, loop.targets.index(name), len(loop.targets)))
-        for at, value in _run_over(tree, binder, loop.iterable, whole)
-    ]
-    return [(at, value) for at, value in found if value is not None] if all(value for _, value in found) else []
+    names = list(loops[0].targets)
+    return _rows(names, _run_over(tree, binder, loops[0].iterable, len(names) == 1))
 
 
-def _part(value: Expr, at: int, size: int) -> Expr | None:
-    elements = value.elements if value.kind == "tuple" else None
-    return elements[at] if elements is not None and len(elements) == size else None
+def _rows(names: list[str], values: list[Written]) -> list[dict[str, Written]]:
+    if len(names) == 1:
+        return [{names[0]: item} for item in values]
+    found = [(at, value.elements if value.kind in ("tuple", "list") else None) for at, value in values]
+    if any(parts is None or len(parts) != len(names) for _, parts in found):
+        return []
+    return [{name: (at, part) for name, part in zip(names, parts or (), strict=True)} for at, parts in found]
 
 
 def _run_over(tree: FlyTree, body: Body, iterable: Expr, whole: bool) -> list[Written]:
-    """The values that a loop runs over; of ``items()`` tuples, of ``enumerate`` too."""
+    """The values that a loop runs over; of ``items()`` tuples."""
     method = iterable.callee.rpartition(".")[2] if iterable.kind == "call" else ""
     if method in ("values", "items") and len(iterable.items) == 1:
         name = iterable.callee.removesuffix(f".{method}")
@@ -84,14 +88,12 @@ def _of_dict(expr: Expr, pairs: bool) -> Iterator[Expr]:
         yield Expr("tuple", key.start, value.end, items=(key, value)) if pairs else value
 
 
-def _of_test(body: Body, name: str) -> list[Written]:
-    """The values that ``pytest.mark.parametrize`` lists for a parameter."""
+def _of_test(body: Body, name: str) -> list[dict[str, Written]]:
+    """The rows of the ``pytest.mark.parametrize`` that lists values for a parameter."""
     for call in body.function.decorators if body.function is not None else ():
         given = call.positional() if call.kind == "call" and call.items[0].text.endswith("parametrize") else []
         if len(given) == 2 and isinstance(given[0].value, str) and given[1].kind in ("list", "tuple"):
             names = [item.strip() for item in given[0].value.split(",")]
-            values = list(given[1].elements or ())
-            if name in names and values:
-                parts = values if len(names) == 1 else [_part(item, names.index(name), len(names)) for item in values]
-                return [(body.parent or body, item) for item in parts if item] if all(parts) else []
+            if name in names:
+                return _rows(names, [(body.parent or body, item) for item in (given[1].elements or ())[:_MOST]])
     return []

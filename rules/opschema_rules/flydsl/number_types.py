@@ -17,7 +17,7 @@ I64 = "Int64"
 I32_MAX = 2**31 - 1
 
 _INDEXES = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
-_INTEGRAL = frozenset({"+", "-", "*", "//", "%"})
+_INTEGRAL = frozenset({"+", "-", "*", "//", "%", "<<"})
 
 
 class NumberTypes:

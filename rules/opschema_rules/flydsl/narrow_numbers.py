@@ -1,0 +1,192 @@
+"""Numbers of 32 bits in launchers and kernels, and what they become with the sizes of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from opschema_cli.evaluation.statements import is_variable, own_expressions, targets
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values
+from opschema_rules.flydsl.gpu_blocks import stops
+from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.number_types import I32, I32_MAX, I64, NumberTypes
+from opschema_rules.flydsl.tensors import number
+from opschema_rules.flydsl.workloads import Workload, computed, workloads
+
+U32_MAX = 2**32 - 1
+_AXES = ("x", "y", "z")
+_GROWING = frozenset({"+", "*", "<<"})
+
+
+class Overflow(msgspec.Struct, frozen=True):
+    """An expression of 32 bits whose value with a workload, or the greatest that it has there, needs more."""
+
+    traced: Traced
+    body: Body
+    expr: Expr
+    value: int
+    workload: Workload
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """A traced function with the numbers of its parameters, and the greatest values of block and thread indices."""
+
+    traced: Traced
+    numbers: Mapping[str, int]
+    sizes: frozenset[str]
+    indices: Mapping[str, int]
+
+
+def overflows(tree: FlyTree) -> Iterator[Overflow]:
+    """The expressions that overflow, each with the first workload that shows it."""
+    seen: set[tuple[str, int]] = set()
+    for traced in tree.traced:
+        for call in traced.calls if traced.kind == "jit" else ():
+            if tree.around(call.body) is None and not call.compiles:
+                for workload in workloads(tree, call):
+                    for item in _of(tree, traced, workload):
+                        key = (item.body.file.path, item.expr.start)
+                        if key not in seen:
+                            seen.add(key)
+                            yield item
+
+
+def _of(tree: FlyTree, traced: Traced, workload: Workload) -> Iterator[Overflow]:
+    if not any(value > 1 for name, value in workload.numbers.items() if name in workload.sizes):
+        return
+    launcher = _Frame(traced, workload.numbers, workload.sizes, {})
+    for frame in (launcher, *_kernels(tree, launcher)):
+        reader = _Reader(tree, frame)
+        yield from (Overflow(frame.traced, body, expr, value, workload) for body, expr, value in reader.overflows())
+
+
+def _kernels(tree: FlyTree, launcher: _Frame) -> Iterator[_Frame]:
+    """The kernels that a launcher launches, with what it passes them."""
+    reader = _Reader(tree, launcher)
+    for kernel in tree.traced:
+        for call in kernel.calls if kernel.kind == "kernel" else ():
+            if call.body is launcher.traced.body and len(call.launches) == 1 and not call.unpacks:
+                arguments = {item.name: call.argument(item.name) for item in kernel.call_parameters}
+                given = {name: expr for name, expr in arguments.items() if expr is not None}
+                numbers = {
+                    name: value for name, expr in given.items() if (value := reader.top(call.body, expr)) is not None
+                }
+                sizes = frozenset(name for name in numbers if reader.is_size(call.body, given[name]))
+                yield _Frame(kernel, numbers, sizes, dict(_indices(reader, call.body, call.launches[0])))
+
+
+def _indices(reader: _Reader, body: Body, launch: Expr) -> Iterator[tuple[str, int]]:
+    for word, name in (("grid", "block_idx"), ("block", "thread_idx")):
+        given = launch.keyword(word)
+        for axis, expr in zip(_AXES, given.elements or () if given is not None else (), strict=False):
+            count = reader.top(body, expr)
+            if count is not None and count > 0:
+                yield f"{name}.{axis}", count - 1
+
+
+class _Reader:
+    """Reads the numbers of one traced function."""
+
+    def __init__(self, tree: FlyTree, frame: _Frame) -> None:
+        self.tree = tree
+        self.frame = frame
+        self.values: DeviceValues = device_values(tree, frame.traced)
+        self.types = NumberTypes(self.values)
+
+    def overflows(self) -> Iterator[tuple[Body, Expr, int]]:
+        """The innermost expressions of 32 bits that overflow, in statements that run for every thread."""
+        body = self.frame.traced.body
+        text = body.file.text(body.function.outer) if body.function is not None else ""
+        if "*" not in text and "<<" not in text:
+            return
+        for stop in stops(self.frame.traced, body):
+            if not stop.blocks:
+                wide = {
+                    expr.items[1].span
+                    for expr in own_expressions(stop.statement)
+                    if self.types.of(body, expr) == I64 and expr.kind == "call"
+                }
+                for expr in own_expressions(stop.statement):
+                    value = self._overflow(body, expr, I32_MAX if expr.span in wide else U32_MAX)
+                    if value is not None and expr.span not in {item.span for item in targets(stop.statement)}:
+                        yield body, expr, value
+
+    def _overflow(self, body: Body, expr: Expr, most: int) -> int | None:
+        if expr.kind != "binary" or expr.text not in _GROWING or self.types.of(body, expr) != I32:
+            return None
+        value = self.top(body, expr)
+        inner = (self.top(body, item) for item in expr.items)
+        if value is None or value <= most or any(item is None or not 0 <= item <= most for item in inner):
+            return None
+        return value if self.is_size(body, expr) else None
+
+    def top(self, body: Body, expr: Expr, depth: int = DEEPEST) -> int | None:
+        """The value of an expression, or the greatest that it has in a launch; None if that is not sure."""
+        if depth <= 0:
+            return None
+        match expr.kind:
+            case "name":
+                return self._name(body, expr, depth)
+            case "binary":
+                return self._binary(body, expr, depth)
+            case "call" if self.types.of(body, expr) in (I32, I64):
+                return self.top(body, expr.items[1], depth - 1)
+        return number(self.tree, body, expr)
+
+    def _binary(self, body: Body, expr: Expr, depth: int) -> int | None:
+        left, right = (self.top(body, item, depth - 1) for item in expr.items)
+        if left is None or right is None or left < 0 or right < 0:
+            return None
+        free = [bool(self._varying(body, item, depth)) for item in expr.items]
+        if expr.text not in _GROWING and (free[1] or (free[0] and expr.text not in ("//", "-"))):
+            return None
+        names = [self._varying(body, item, depth) for item in expr.items]
+        return computed(expr.text, left, right) if not names[0] & names[1] else None
+
+    def _name(self, body: Body, expr: Expr, depth: int) -> int | None:
+        index = self._index(body, expr.text)
+        if index:
+            return self.frame.indices.get(index)
+        if not is_variable(expr):
+            return None
+        bound = self.values.bindings(body, expr.text)
+        if bound is None:
+            return number(self.tree, body, expr)
+        if bound == [None]:
+            return self.frame.numbers.get(expr.text)
+        one = bound[0] if len(bound) == 1 and isinstance(bound[0], Expr) else None
+        return self.top(body, one, depth - 1) if one is not None else None
+
+    def _index(self, body: Body, name: str) -> str:
+        parts = self.tree.names.full(body, name).split(".") if "_idx." in name else []
+        return ".".join(parts[-2:]) if len(parts) > 2 else ""
+
+    def _varying(self, body: Body, expr: Expr, depth: int) -> set[str]:
+        """The indices that an expression depends on."""
+        return {item for item in self._leaves(body, expr, depth) if "." in item}
+
+    def is_size(self, body: Body, expr: Expr) -> bool:
+        """Whether all that an expression depends on are sizes of tensors and indices."""
+        leaves = self._leaves(body, expr, DEEPEST)
+        return bool(leaves) and all("." in item or item in self.frame.sizes for item in leaves)
+
+    def _leaves(self, body: Body, expr: Expr, depth: int) -> set[str]:
+        """The parameters and indices that an expression depends on."""
+        if depth <= 0:
+            return {""}
+        found: set[str] = set()
+        for part in expr.walk():
+            index = self._index(body, part.text) if part.kind == "name" else ""
+            if index:
+                found.add(index)
+            elif is_variable(part):
+                bound = self.values.bindings(body, part.text)
+                if bound == [None]:
+                    found.add(part.text)
+                else:
+                    inner = [item for item in bound or () if isinstance(item, Expr)]
+                    found |= {leaf for item in inner for leaf in self._leaves(body, item, depth - 1)}
+        return found

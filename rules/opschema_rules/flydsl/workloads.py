@@ -1,0 +1,188 @@
+"""Workloads: the numbers that the code of a tree passes to launchers, in loops, in parametrized tests and by callers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, product
+
+import msgspec
+
+from opschema_cli.evaluation.statements import is_variable, names_read
+from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.python import Expr
+from opschema_rules.flydsl.alternatives import rows
+from opschema_rules.flydsl.model import Call, FlyTree
+from opschema_rules.flydsl.tensors import number, shape_of, value_of
+
+_MOST = 64
+_DEEPEST = 12
+_HOPS = 2
+_BITS = 200
+"""Most bits of a number."""
+
+Numbers = Mapping[str, int]
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """The numbers that one call passes to parameters of a launcher, and those among them that are sizes of tensors."""
+
+    call: Call
+    numbers: Mapping[str, int]
+    sizes: frozenset[str]
+
+
+def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
+    """The workloads of a call of a launcher, each once."""
+    reader = _Reader(tree, call.body)
+    arguments = {item.name: call.argument(item.name) for item in call.target.call_parameters}
+    given = {name: expr for name, expr in arguments.items() if expr is not None and _is_countable(expr)}
+    if not given or call.unpacks:
+        return
+    sizes = frozenset(name for name, expr in given.items() if reader.is_size(expr))
+    seen: list[dict[str, int]] = []
+    for known in reader.rows(given.values()):
+        values = {name: reader.value(expr, known) for name, expr in given.items()}
+        numbers = {name: value for name, value in values.items() if value is not None}
+        if numbers and numbers not in seen:
+            seen.append(numbers)
+            yield Workload(call, numbers, sizes)
+
+
+def _is_countable(expr: Expr) -> bool:
+    return expr.kind in ("const", "name", "unary", "binary", "call", "subscript")
+
+
+class _Reader:
+    """Reads the numbers of one body."""
+
+    def __init__(self, tree: FlyTree, body: Body, hops: int = _HOPS) -> None:
+        self.tree = tree
+        self.body = body
+        self.hops = hops
+
+    def rows(self, exprs: Iterable[Expr]) -> Iterator[Numbers]:
+        """The values that the names in expressions may have together."""
+        groups: dict[tuple[str, ...], list[Numbers]] = {}
+        for name in sorted(self._free(exprs)):
+            if not any(name in group for group in groups):
+                found = self._rows_of(name)
+                groups[tuple(found[0]) if found else (name,)] = found
+        known = [group for group in groups.values() if group]
+        for parts in islice(product(*known), _MOST):
+            yield {name: value for part in parts for name, value in part.items()}
+
+    def _free(self, exprs: Iterable[Expr]) -> set[str]:
+        """The names that expressions depend on, behind the variables that are assigned once."""
+        found: set[str] = set()
+        waiting, left = list(names_read(exprs)), _MOST
+        while waiting and left:
+            name, left = waiting.pop(), left - 1
+            if name in found:
+                continue
+            found.add(name)
+            value = value_of(self.tree, self.body, name)
+            waiting += names_read([value]) if value is not None else []
+        return found
+
+    def _rows_of(self, name: str) -> list[Numbers]:
+        written = rows(self.tree, self.body, name)
+        if written:
+            return [
+                {each: value for each, (at, expr) in row.items() if (value := number(self.tree, at, expr)) is not None}
+                for row in written
+            ]
+        return self._of_callers() if any(item.name == name for item in self.body.params) and self.hops else []
+
+    def _of_callers(self) -> list[Numbers]:
+        """The numbers that the callers of the function pass."""
+        found: list[Numbers] = []
+        for body, call in self.tree.bodies.calls_of(self.body)[:_MOST]:
+            reader = _Reader(self.tree, body, self.hops - 1)
+            arguments = {item.name: argument_for(call, self.body.params, item.name) for item in self.body.params}
+            given = {name: expr for name, expr in arguments.items() if expr is not None}
+            for known in reader.rows(given.values()):
+                values = {name: reader.value(expr, known) for name, expr in given.items()}
+                found.append({name: value for name, value in values.items() if value is not None})
+        return [item for item in found if item][:_MOST]
+
+    def value(self, expr: Expr, known: Numbers, depth: int = _DEEPEST) -> int | None:
+        """The integer that an expression is where names have these values."""
+        if depth <= 0:
+            return None
+        if is_variable(expr) and expr.text in known:
+            return known[expr.text]
+        if expr.kind == "binary":
+            left, right = (self.value(item, known, depth - 1) for item in expr.items)
+            return computed(expr.text, left, right) if left is not None and right is not None else None
+        if is_variable(expr):
+            value = value_of(self.tree, self.body, expr.text)
+            local = value is not None and (self.body.binder(expr.text) is self.body or self.body.function is None)
+            return (
+                self.value(value, known, depth - 1)
+                if value is not None and local
+                else number(self.tree, self.body, expr)
+            )
+        extent = self._extent(expr, known, depth)
+        return extent if extent is not None else number(self.tree, self.body, expr)
+
+    def _extent(self, expr: Expr, known: Numbers, depth: int) -> int | None:
+        """A size or the number of elements of a tensor whose shape is known."""
+        owner = _owner(expr)
+        shape = shape_of(self.tree, self.body, owner) if owner is not None else None
+        if shape is None or shape[0] is not self.body:
+            return None
+        sizes = [self.value(item, known, depth - 1) for item in shape[1]]
+        dims = [
+            number(self.tree, self.body, item)
+            for item in (expr.items[1:] if expr.kind in ("subscript", "call") else ())
+        ]
+        if dims and dims[0] is not None and -len(sizes) <= dims[0] < len(sizes):
+            return sizes[dims[0]]
+        total = 1
+        for size in sizes if not dims else [None]:
+            if size is None:
+                return None
+            total *= size
+        return total
+
+    def is_size(self, expr: Expr) -> bool:
+        """Whether an expression is a size of a tensor, or computed from names by which tensors of the body are made."""
+        if _owner(expr) is not None:
+            return True
+        names = set(names_read([expr]))
+        creators = [
+            call
+            for call in self.body.scope.calls
+            if self.tree.bodies.external(self.body, call.callee).startswith("torch.")
+        ]
+        return bool(names) and names <= {name for call in creators for name in self._free(call.items[1:])}
+
+
+def _owner(expr: Expr) -> Expr | None:
+    """The tensor in ``t.shape[0]``, ``t.size(0)`` and ``t.numel()``."""
+    head = expr.items[0] if expr.kind in ("subscript", "call") else None
+    if head is None or head.kind != "name":
+        return None
+    name, _, method = head.text.rpartition(".")
+    sized = (method == "shape" and expr.kind == "subscript") or (method in ("size", "numel") and expr.kind == "call")
+    return Expr("name", head.start, head.start + len(name), name) if sized and name and "." not in name else None
+
+
+def computed(operator: str, left: int, right: int) -> int | None:
+    """The result of integer arithmetic; None if it is not defined, or too large to look at."""
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right if left.bit_length() + right.bit_length() < _BITS else None
+        case "//":
+            return left // right if right else None
+        case "%":
+            return left % right if right else None
+        case "**":
+            return left**right if 0 <= right * left.bit_length() < _BITS and right < _BITS else None
+        case "<<":
+            return left << right if 0 <= right < _BITS else None
+    return None

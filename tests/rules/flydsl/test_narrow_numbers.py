@@ -1,0 +1,123 @@
+"""FLY226 on sizes in loops, tests, callers and tensors, and that FlyDSL's numbers have these types and wrap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.flydsl.examples import BASE_FILES, HEAD, KERNELS_PATH
+from opschema_rules.flydsl.pack import PACK
+from tests.rules.flydsl.key_oracle import RELEASES
+from tests.rules.flydsl.launch_cases import Case
+from tests.rules.flydsl.trace_oracle import errors
+
+KERNEL = """\
+@flyc.kernel
+def k(A: fx.Tensor, M: fx.Int32, K: fx.Int32, N: fx.Int64):
+    {}
+
+
+@flyc.jit
+def launch(A: fx.Tensor, M: fx.Int32, K: fx.Int32):
+    k(A, M, K, fx.Int64(K)).launch(grid=({}, 1, 1), block=(256, 1, 1))
+
+
+"""
+
+RUN = "def run():\n    M, K = 65536, 131072\n    launch(torch.empty(M, K), M, K)\n"
+TWICE = "def run():\n    for M, K in {}:\n        launch(torch.empty(M, K), M, K)\n"
+TEST = "import pytest\n\n\n@pytest.mark.parametrize('M, K', {})\ndef test_launch(M, K):\n    launch(torch.empty(M, K), M, K)\n"
+CALLED = "def run(rows, width):\n    launch(torch.empty(rows, width), rows, width)\n\n\nrun(64, 64)\nrun({}, {})\n"
+SHAPE = "def run():\n    a = torch.empty(65536, 131072)\n    launch(a, a.shape[0], a.size(-1))\n"
+
+
+def _lint(body: str, host: str = RUN, grid: str = "1") -> list[str]:
+    files = {**BASE_FILES, KERNELS_PATH: HEAD + KERNEL.format(body, grid) + host}
+    return [item.message for item in lint_files([PACK], files, ["FLY226"]).diagnostics]
+
+
+FOUND = {
+    "a product": ("x = M * K", RUN, "1"),
+    "a product of products": ("x = (M * 4) * (K * 8)", CALLED.format(8192, 65536), "1"),
+    "a name between": ("rows = M\n    x = rows * K + 4", RUN, "1"),
+    "a cast of the product": ("x = fx.Int64(M * K)", CALLED.format(65536, 49152), "1"),
+    "the last block": ("x = fx.block_idx.x * K", RUN, "M"),
+    "blocks and threads": ("x = (fx.block_idx.x * 256 + fx.thread_idx.x) * K", RUN, "M // 256"),
+    "the second row of a loop": ("x = M * K", TWICE.format("[(64, 64), (65536, 131072)]"), "1"),
+    "the last test": ("x = M * K", TEST.format("[(64, 64), (65536, 131072)]"), "1"),
+    "a caller": ("x = M * K", CALLED.format(65536, 131072), "1"),
+    "shapes": ("x = M * K", SHAPE, "1"),
+    "a shift": ("x = M << 17", RUN, "1"),
+}  # fmt: skip
+
+SILENT = {
+    "64 bits from the start": ("x = fx.Int64(M) * K", RUN, "1"),
+    "a parameter of 64 bits": ("x = M * N", RUN, "1"),
+    "a small product": ("x = M * K", CALLED.format(4096, 4096), "1"),
+    "an offset that may be unsigned": ("x = M * K", CALLED.format(65536, 49152), "1"),
+    "numbers that are no sizes": ("x = M * K", "def run(a):\n    launch(a, 65536, 131072)\n", "1"),
+    "unknown sizes": ("x = M * K", "def run(a, rows):\n    launch(a, rows, 131072)\n", "1"),
+    "below a condition": ("if M < 4096:\n        x = M * K", RUN, "1"),
+    "a part of the block": ("x = (fx.block_idx.x % 4) * K", RUN, "M"),
+    "blocks that cancel out": ("x = (fx.block_idx.x * K) - (fx.block_idx.x * K) + K", SHAPE, "4"),
+    "a sum that is reduced": ("x = M // 4 * K // 8", CALLED.format(4096, 4096), "1"),
+    "another variable": ("for M in fx.range_constexpr(4):\n        x = M * K", RUN, "1"),
+    "a product of Python numbers": ("x = 65536 * 131072", RUN, "1"),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_an_overflow_is_found(name: str) -> None:
+    body, host, grid = FOUND[name]
+    messages = _lint(body, host, grid)
+    assert len(messages) == 1
+    assert "wraps" in messages[0]
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_nothing_is_found(name: str) -> None:
+    body, host, grid = SILENT[name]
+    assert _lint(body, host, grid) == []
+
+
+def test_the_message_has_the_value_and_the_sizes() -> None:
+    (message,) = _lint("x = M * K", TWICE.format("[(64, 64), (65536, 131072)]"))
+    assert "`M * K` has 32 bits, and is up to 8,589,934,592 where `M` is 65,536, `K` is 131,072" in message
+
+
+@pytest.mark.parametrize(
+    ("argument", "found"),
+    [
+        ("5_000_000_000", 1),
+        ("a.numel()", 1),
+        ("2**31 - 1", 0),
+        ("0xFFFFFFFF", 0),
+        ("-1", 0),
+        ("-5_000_000_000", 1),
+        ("n", 0),
+    ],
+)
+def test_arguments(argument: str, found: int) -> None:
+    host = f"def run(n):\n    a = torch.empty(65536, 65536)\n    launch(a, {argument}, 4)\n"
+    assert len(_lint("pass", host)) == found
+
+
+TYPES = {
+    "(n * n).ir_value().type": "i32",
+    "(fx.block_idx.x * n + fx.thread_idx.x).ir_value().type": "i32",
+    "(n * 4096 * 4096).ir_value().type": "i32",
+    "(n << 20).ir_value().type": "i32",
+    "(n * (4096 * 4096 * 4096)).ir_value().type": "i64",
+    "(fx.Int64(n) * n).ir_value().type": "i64",
+    "fx.Int32(5_000_000_000).value": "705032704",
+}
+
+
+@pytest.mark.parametrize("folder", RELEASES)
+def test_flydsl_computes_in_these_types(folder: Path) -> None:
+    programs = [Case(f"raise ValueError(str({expr}))").text() for expr in TYPES]
+    assert dict(zip(TYPES, errors(folder, programs), strict=True)) == {
+        expr: f"ValueError: {kind}" for expr, kind in TYPES.items()
+    }
