@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
+from opschema_cli.source.text import Span
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.key import rewrites_blocks
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -90,11 +91,22 @@ def is_gpu_loop(iterable: Expr) -> bool:
     return iterable.callee.rpartition(".")[2] == "range" and "init" not in iterable.keywords
 
 
-def has_blocks(scope: Scope) -> bool:
-    """Whether a function may have a GPU block; for a check that decodes no statements."""
-    loops = any(is_gpu_loop(item.iterable) for item in scope.loops)
-    branches = any(item.kind == "if" and not is_const_expr(item.expr) for item in scope.conditions)
-    return loops or branches or len(scope.guarded) > len(scope.conditions)
+def block_spans(scope: Scope) -> Iterator[Span]:
+    """The spans of what may be GPU blocks of a function, of a loop with its variable; for checks that decode no statements.
+
+    Bodies of `while` are among them, and blocks of `try` and `match`, which facts do not tell from those.
+    """
+    decided = {span for item in scope.conditions for span in (item.body, item.orelse) if span is not None}
+    for loop in scope.loops:
+        if is_gpu_loop(loop.iterable):
+            named = (item.start for item in scope.assigns if item.target in loop.targets)
+            yield Span(max((at for at in named if at < loop.iterable.start), default=loop.body.start), loop.body.end)
+    for item in scope.conditions:
+        if item.kind == "if" and not is_const_expr(item.expr):
+            yield item.body
+            if item.orelse is not None:
+                yield item.orelse
+    yield from (span for span in scope.guarded if span not in decided)
 
 
 def head(body: Body, item: Statement) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 
 import msgspec
 
@@ -14,9 +15,11 @@ from opschema_rules.flydsl.gpu_blocks import stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import I32, I32_MAX, I64, NumberTypes
 from opschema_rules.flydsl.tensors import number
-from opschema_rules.flydsl.workloads import Workload, computed, workloads
+from opschema_rules.flydsl.workloads import Workload, computed
 
 U32_MAX = 2**32 - 1
+_SMALL = 2**16
+"""Product of all sizes up to which nothing is expected to overflow, with constants and indices too."""
 _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
 
@@ -40,23 +43,21 @@ class _Frame(msgspec.Struct, frozen=True):
     indices: Mapping[str, int]
 
 
-def overflows(tree: FlyTree) -> Iterator[Overflow]:
-    """The expressions that overflow, each with the first workload that shows it."""
+def overflows(tree: FlyTree, found: Iterable[Workload]) -> Iterator[Overflow]:
+    """The expressions that overflow with these workloads, each with the first that shows it."""
     seen: set[tuple[str, int]] = set()
-    for traced in tree.traced:
-        for call in traced.calls if traced.kind == "jit" else ():
-            if tree.around(call.body) is None and not call.compiles:
-                for workload in workloads(tree, call):
-                    for item in _of(tree, traced, workload):
-                        key = (item.body.file.path, item.expr.start)
-                        if key not in seen:
-                            seen.add(key)
-                            yield item
+    for workload in found:
+        for item in _of(tree, workload):
+            key = (item.body.file.path, item.expr.start)
+            if key not in seen:
+                seen.add(key)
+                yield item
 
 
-def _of(tree: FlyTree, traced: Traced, workload: Workload) -> Iterator[Overflow]:
-    if not any(value > 1 for name, value in workload.numbers.items() if name in workload.sizes):
+def _of(tree: FlyTree, workload: Workload) -> Iterator[Overflow]:
+    if prod(abs(workload.numbers[name]) + 1 for name in workload.sizes if name in workload.numbers) <= _SMALL:
         return
+    traced = workload.call.target
     launcher = _Frame(traced, workload.numbers, workload.sizes, {})
     for frame in (launcher, *_kernels(tree, launcher)):
         reader = _Reader(tree, frame)

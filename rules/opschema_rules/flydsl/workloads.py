@@ -8,10 +8,10 @@ from itertools import islice, product
 import msgspec
 
 from opschema_cli.evaluation.statements import is_variable, names_read
-from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.bodies import Body, arguments_for
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.alternatives import rows
-from opschema_rules.flydsl.model import Call, FlyTree
+from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.tensors import number, shape_of, value_of
 
 _MOST = 64
@@ -34,18 +34,19 @@ class Workload(msgspec.Struct, frozen=True):
 def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
     """The workloads of a call of a launcher, each once."""
     reader = _Reader(tree, call.body)
-    arguments = {item.name: call.argument(item.name) for item in call.target.call_parameters}
-    given = {name: expr for name, expr in arguments.items() if expr is not None and _is_countable(expr)}
-    if not given or call.unpacks:
+    numbers = {item.name for item in call.target.call_parameters if item.kind is Kind.NUMBER}
+    if not numbers or call.unpacks:
         return
+    bound = arguments_for(call.expr, [item.param for item in call.target.call_parameters])
+    given = {name: expr for name, expr in bound.items() if name in numbers and _is_countable(expr)}
     sizes = frozenset(name for name, expr in given.items() if reader.is_size(expr))
     seen: list[dict[str, int]] = []
     for known in reader.rows(given.values()):
         values = {name: reader.value(expr, known) for name, expr in given.items()}
-        numbers = {name: value for name, value in values.items() if value is not None}
-        if numbers and numbers not in seen:
-            seen.append(numbers)
-            yield Workload(call, numbers, sizes)
+        passed = {name: value for name, value in values.items() if value is not None}
+        if passed and passed not in seen:
+            seen.append(passed)
+            yield Workload(call, passed, sizes)
 
 
 def _is_countable(expr: Expr) -> bool:
@@ -63,9 +64,10 @@ class _Reader:
     def rows(self, exprs: Iterable[Expr]) -> Iterator[Numbers]:
         """The values that the names in expressions may have together."""
         groups: dict[tuple[str, ...], list[Numbers]] = {}
-        for name in sorted(self._free(exprs)):
+        free = self._free(exprs)
+        for name in sorted(free):
             if not any(name in group for group in groups):
-                found = self._rows_of(name)
+                found = self._rows_of(name, free)
                 groups[tuple(found[0]) if found else (name,)] = found
         known = [group for group in groups.values() if group]
         for parts in islice(product(*known), _MOST):
@@ -84,22 +86,22 @@ class _Reader:
             waiting += names_read([value]) if value is not None else []
         return found
 
-    def _rows_of(self, name: str) -> list[Numbers]:
+    def _rows_of(self, name: str, free: set[str]) -> list[Numbers]:
         written = rows(self.tree, self.body, name)
         if written:
             return [
                 {each: value for each, (at, expr) in row.items() if (value := number(self.tree, at, expr)) is not None}
                 for row in written
             ]
-        return self._of_callers() if any(item.name == name for item in self.body.params) and self.hops else []
+        return self._of_callers(free) if any(item.name == name for item in self.body.params) and self.hops else []
 
-    def _of_callers(self) -> list[Numbers]:
-        """The numbers that the callers of the function pass."""
+    def _of_callers(self, names: set[str]) -> list[Numbers]:
+        """The numbers that the callers of the function pass for some of its parameters."""
         found: list[Numbers] = []
         for body, call in self.tree.bodies.calls_of(self.body)[:_MOST]:
             reader = _Reader(self.tree, body, self.hops - 1)
-            arguments = {item.name: argument_for(call, self.body.params, item.name) for item in self.body.params}
-            given = {name: expr for name, expr in arguments.items() if expr is not None}
+            bound = arguments_for(call, self.body.params)
+            given = {name: expr for name, expr in bound.items() if name in names and _is_countable(expr)}
             for known in reader.rows(given.values()):
                 values = {name: reader.value(expr, known) for name, expr in given.items()}
                 found.append({name: value for name, value in values.items() if value is not None})

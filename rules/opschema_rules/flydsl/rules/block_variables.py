@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -11,11 +12,13 @@ from opschema_cli.evaluation.statements import bound_by, is_variable, own_expres
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span
 from opschema_rules.flydsl.device_values import stays_python
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, has_blocks, head, is_gpu_loop, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @rule("FLY222", "block-variable")
@@ -75,8 +78,39 @@ def block_variable(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     for traced, body in rewritten(tree):
-        if has_blocks(body.scope) and any(not item.sure for item in body.scope.assigns):
+        if _may_read_outside(body):
             yield from _read_outside(tree, traced, body)
+
+
+def _may_read_outside(body: Body) -> bool:
+    """Whether the text behind a block names a variable that is assigned in such blocks only, by facts alone."""
+    scope, function = body.scope, body.function
+    spans = list(block_spans(scope)) if function is not None else []
+    if not spans or function is None:
+        return False
+    around: dict[str, list[Span | None]] = {}
+    for name, span in _bindings(scope):
+        around.setdefault(name, []).append(_innermost(spans, span))
+    inner = {name: [span for span in found if span] for name, found in around.items() if all(found)}
+    first = min((span.end for found in inner.values() for span in found), default=function.outer.end)
+    words = _WORD.finditer(body.file.source.text, first, function.outer.end) if inner else ()
+    return any(_is_outside(match.start(), inner[match[0]]) for match in words if match[0] in inner)
+
+
+def _is_outside(at: int, spans: list[Span]) -> bool:
+    return at >= min(span.end for span in spans) and not any(span.start <= at < span.end for span in spans)
+
+
+def _bindings(scope: Scope) -> Iterator[tuple[str, Span]]:
+    yield from ((item.target, item.span) for item in scope.assigns)
+    yield from ((item.name, item.outer) for item in scope.functions)
+    yield from ((item.name, item.span) for item in scope.imports)
+
+
+def _innermost(spans: list[Span], at: Span) -> Span | None:
+    """The smallest block around a place, or, for the variable of a loop, right behind it."""
+    found = [span for span in spans if span.start <= at.start < span.end]
+    return min(found, key=lambda span: span.end - span.start, default=None)
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):

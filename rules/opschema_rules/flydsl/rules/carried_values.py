@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.device_values import device_values
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, has_blocks, head, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
 
@@ -84,7 +84,7 @@ def carried_value(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     for traced, body in rewritten(tree):
-        if has_blocks(body.scope) and body.scope.loops and _STARTS.search(_text(body)):
+        if any(is_gpu_loop(item.iterable) for item in body.scope.loops) and _STARTS.search(_text(body)):
             yield from _carried(tree, traced, body)
 
 

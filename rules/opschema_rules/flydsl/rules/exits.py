@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_rules.flydsl.device_values import device_values
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, has_blocks, head, returns_value, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, returns_value, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 
-_EXIT = re.compile(r"(?m)^[ \t]*(?:[^\n#]*:[ \t]*)?(?:break|continue)\b|^([ \t]*)[^\n#]*\breturn\b")
+_EXITS = ("return", "break", "continue")
 
 
 @rule("FLY221", "block-exit")
@@ -97,19 +96,15 @@ def block_exit(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     for traced, body in rewritten(tree):
-        if has_blocks(body.scope) and _may_leave(body):
+        if _may_leave(body):
             for stop in stops(traced, body):
                 yield from _judged(tree, traced, body, stop)
 
 
 def _may_leave(body: Body) -> bool:
-    """Whether the text of a function has such a word in a block."""
-    function = body.function
-    assert function is not None
-    text = body.file.text(function.outer)
-    if "break" in text or "continue" in text:
-        return True
-    return any(len(match[1] or "") > 4 for match in _EXIT.finditer(text))
+    """Whether the text of a block of a function has such a word."""
+    text = body.file.source.text
+    return any(text.find(word, span.start, span.end) >= 0 for span in block_spans(body.scope) for word in _EXITS)
 
 
 def _judged(tree: FlyTree, traced: Traced, body: Body, stop: Stop) -> Iterator[Diagnostic]:

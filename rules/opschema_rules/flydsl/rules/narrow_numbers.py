@@ -113,15 +113,10 @@ def i32_overflow(tree: FlyTree) -> Iterator[Diagnostic]:
     launch(torch.empty(64), 123456789)
     ```
     """
-    for traced in tree.traced:
-        for call in traced.calls if traced.kind == "jit" else ():
-            if (
-                tree.around(call.body) is None
-                and not is_meant_to_fail(tree, call.body)
-                and binds_as_written(tree, call)
-            ):
-                yield from _arguments(tree, call)
-    for item in overflows(tree):
+    found = {call: list(workloads(tree, call)) for call in _of_host(tree)}
+    for call, passed in found.items():
+        yield from _arguments(call, passed)
+    for item in overflows(tree, (item for call, passed in found.items() if not call.compiles for item in passed)):
         written = item.body.file.text(item.expr)
         message = (
             f"`{written}` has 32 bits, and is up to {item.value:,} where {_words(item.workload)}: it wraps; begin with a number of "
@@ -131,11 +126,23 @@ def i32_overflow(tree: FlyTree) -> Iterator[Diagnostic]:
         yield Diagnostic(message, item.body.at(item.expr), related, ops=(item.traced.title,))
 
 
-def _arguments(tree: FlyTree, call: Call) -> Iterator[Diagnostic]:
+def _of_host(tree: FlyTree) -> Iterator[Call]:
+    """The calls of launchers by code that is not traced."""
+    for traced in tree.traced:
+        for call in traced.calls if traced.kind == "jit" else ():
+            if (
+                tree.around(call.body) is None
+                and not is_meant_to_fail(tree, call.body)
+                and binds_as_written(tree, call)
+            ):
+                yield call
+
+
+def _arguments(call: Call, passed: list[Workload]) -> Iterator[Diagnostic]:
     """Arguments beyond the range of their parameters, each once."""
     narrow = {item.name: item for item in call.target.call_parameters if item.kind is Kind.NUMBER and item.dsl in _MOST}
     reported: set[str] = set()
-    for workload in workloads(tree, call) if narrow else ():
+    for workload in passed if narrow else ():
         for name, value in workload.numbers.items():
             argument = call.argument(name)
             if name not in narrow or name in reported or argument is None:
