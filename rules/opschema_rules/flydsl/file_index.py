@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from opschema_cli.readings import Reading
-from opschema_cli.source.python import Expr, PythonFile, Scope
+from opschema_cli.source.python import Expr, Function, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
+from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.names import ROOT
 
 _DISPLAYS = frozenset({"list", "dict", "set"})
@@ -28,6 +29,8 @@ class FileIndex(msgspec.Struct):
     """The functions with a parameter ``max_size``."""
     taking: list[str]
     """The last words of the functions that are called with an argument which may be of a kind that no cache key sees."""
+    deciding: list[str]
+    """The functions without decorators that may decide by a parameter in Python."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
@@ -49,7 +52,14 @@ def index_file(file: PythonFile) -> FileIndex:
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
         sorted({call.callee.rpartition(".")[2] for call in calls}),
+        sorted(
+            {item.name for scope in scopes for item in scope.functions if not item.decorators and _decides(file, item)}
+        ),
     )
+
+
+def _decides(file: PythonFile, function: Function) -> bool:
+    return bool(function.params) and bool(deciding(file.text(function.outer), function.params))
 
 
 def _uses(scopes: list[Scope], names: set[str]) -> set[str]:

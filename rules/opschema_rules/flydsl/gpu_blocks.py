@@ -7,6 +7,7 @@ Python. Blocks under ``const_expr``, other loops with the loops in them, and loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -46,14 +47,12 @@ class Stop(msgspec.Struct, frozen=True, eq=False):
         return [item for item in self.steps if item.gpu]
 
 
-def rewritten(tree: FlyTree) -> Iterator[tuple[Traced, Body]]:
+@lru_cache(maxsize=2)
+def rewritten(tree: FlyTree) -> list[tuple[Traced, Body]]:
     """The functions that FlyDSL rewrites so, with those inside them, if the tree's release does that."""
-    if rewrites_blocks(tree):
-        for traced in tree.traced:
-            if not is_meant_to_fail(tree, traced.body):
-                for body in tree.within(traced):
-                    if body.function is not None and tree.around(body) is traced:
-                        yield traced, body
+    kept = (item for item in tree.traced if not is_meant_to_fail(tree, item.body)) if rewrites_blocks(tree) else ()
+    found = ((traced, body) for traced in kept for body in tree.within(traced))
+    return [(traced, body) for traced, body in found if body.function is not None and tree.around(body) is traced]
 
 
 def stops(traced: Traced, body: Body) -> Iterator[Stop]:

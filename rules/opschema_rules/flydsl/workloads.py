@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice, product
 
 import msgspec
@@ -39,13 +40,13 @@ def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
         return
     bound = arguments_for(call.expr, [item.param for item in call.target.call_parameters])
     given = {name: expr for name, expr in bound.items() if name in numbers and _is_countable(expr)}
-    sizes = frozenset(name for name, expr in given.items() if reader.is_size(expr))
     seen: list[dict[str, int]] = []
     for known in reader.rows(given.values()):
         values = {name: reader.value(expr, known) for name, expr in given.items()}
         passed = {name: value for name, value in values.items() if value is not None}
         if passed and passed not in seen:
             seen.append(passed)
+            sizes = frozenset(name for name in passed if reader.is_size(given[name]))
             yield Workload(call, passed, sizes)
 
 
@@ -60,6 +61,7 @@ class _Reader:
         self.tree = tree
         self.body = body
         self.hops = hops
+        self._constants: dict[str, int | None] = {}
 
     def rows(self, exprs: Iterable[Expr]) -> Iterator[Numbers]:
         """The values that the names in expressions may have together."""
@@ -119,13 +121,14 @@ class _Reader:
         if is_variable(expr):
             value = value_of(self.tree, self.body, expr.text)
             local = value is not None and (self.body.binder(expr.text) is self.body or self.body.function is None)
-            return (
-                self.value(value, known, depth - 1)
-                if value is not None and local
-                else number(self.tree, self.body, expr)
-            )
+            return self.value(value, known, depth - 1) if value is not None and local else self._constant(expr)
         extent = self._extent(expr, known, depth)
         return extent if extent is not None else number(self.tree, self.body, expr)
+
+    def _constant(self, expr: Expr) -> int | None:
+        if expr.text not in self._constants:
+            self._constants[expr.text] = number(self.tree, self.body, expr)
+        return self._constants[expr.text]
 
     def _extent(self, expr: Expr, known: Numbers, depth: int) -> int | None:
         """A size or the number of elements of a tensor whose shape is known."""
@@ -152,12 +155,14 @@ class _Reader:
         if _owner(expr) is not None:
             return True
         names = set(names_read([expr]))
-        creators = [
-            call
-            for call in self.body.scope.calls
-            if self.tree.bodies.external(self.body, call.callee).startswith("torch.")
-        ]
-        return bool(names) and names <= {name for call in creators for name in self._free(call.items[1:])}
+        return bool(names) and names <= self._making
+
+    @cached_property
+    def _making(self) -> set[str]:
+        """The names by which tensors are made."""
+        calls = [call for call in self.body.scope.calls if "." in call.callee and len(call.items) > 1]
+        made = (call for call in calls if self.tree.bodies.external(self.body, call.callee).startswith("torch."))
+        return self._free(item for call in made for item in call.items[1:])
 
 
 def _owner(expr: Expr) -> Expr | None:

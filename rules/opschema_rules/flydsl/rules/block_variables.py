@@ -89,8 +89,10 @@ def _may_read_outside(body: Body) -> bool:
     if not spans or function is None:
         return False
     around: dict[str, list[Span | None]] = {}
-    for name, span in _bindings(scope):
-        around.setdefault(name, []).append(_innermost(spans, span))
+    sure = {item.target for item in scope.assigns if item.sure}
+    for name, at in _bindings(scope):
+        if name not in sure:
+            around.setdefault(name, []).append(_innermost(spans, at))
     inner = {name: [span for span in found if span] for name, found in around.items() if all(found)}
     first = min((span.end for found in inner.values() for span in found), default=function.outer.end)
     words = _WORD.finditer(body.file.source.text, first, function.outer.end) if inner else ()
@@ -101,15 +103,15 @@ def _is_outside(at: int, spans: list[Span]) -> bool:
     return at >= min(span.end for span in spans) and not any(span.start <= at < span.end for span in spans)
 
 
-def _bindings(scope: Scope) -> Iterator[tuple[str, Span]]:
-    yield from ((item.target, item.span) for item in scope.assigns)
-    yield from ((item.name, item.outer) for item in scope.functions)
-    yield from ((item.name, item.span) for item in scope.imports)
+def _bindings(scope: Scope) -> Iterator[tuple[str, int]]:
+    yield from ((item.target, item.start) for item in scope.assigns)
+    yield from ((item.name, item.outer.start) for item in scope.functions)
+    yield from ((item.name, item.start) for item in scope.imports)
 
 
-def _innermost(spans: list[Span], at: Span) -> Span | None:
-    """The smallest block around a place, or, for the variable of a loop, right behind it."""
-    found = [span for span in spans if span.start <= at.start < span.end]
+def _innermost(spans: list[Span], at: int) -> Span | None:
+    """The smallest block around a place."""
+    found = [span for span in spans if span.start <= at < span.end]
     return min(found, key=lambda span: span.end - span.start, default=None)
 
 

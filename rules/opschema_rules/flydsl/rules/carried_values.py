@@ -9,16 +9,16 @@ from opschema_cli.evaluation.statements import is_variable, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
 
-_NONE = re.compile(r"=\s*None\b")
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
-_STARTS = re.compile(r"=\s*(?:-?[\d.]|None\b|\[|\{|set\(|list\(|dict\()")
+_STARTS = frozenset({"const", "unary", "list", "listcomp", "dict", "dictcomp", "set", "setcomp"})
+"""Kinds of values with which a variable may begin that a loop cannot carry."""
 _CONTAINERS = {"list": "list", "listcomp": "list", "dict": "dict", "dictcomp": "dict", "set": "set", "setcomp": "set"}
 
 
@@ -84,8 +84,30 @@ def carried_value(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     for traced, body in rewritten(tree):
-        if any(is_gpu_loop(item.iterable) for item in body.scope.loops) and _STARTS.search(_text(body)):
+        if _may_carry(body.scope):
             yield from _carried(tree, traced, body)
+
+
+def _may_carry(scope: Scope) -> bool:
+    """Whether a loop of the GPU changes a variable that begins as one of Python's values, by facts alone."""
+    loops = [item.body for item in scope.loops if is_gpu_loop(item.iterable)]
+    starts = (
+        {item.target for item in scope.assigns if item.value is not None and _is_start(item.value)} if loops else set()
+    )
+    if not starts:
+        return False
+    changed = [item.start for item in scope.assigns if item.target in starts and not item.sure]
+    grown = [call.start for call in scope.calls if _grown(call) in starts]
+    return any(span.start <= at < span.end for span in loops for at in (*changed, *grown))
+
+
+def _is_start(value: Expr) -> bool:
+    return value.kind in _STARTS or value.callee in ("list", "dict", "set")
+
+
+def _grown(call: Expr) -> str:
+    name, _, method = call.callee.rpartition(".")
+    return name if method in _GROWING else ""
 
 
 def _text(body: Body) -> str:
