@@ -11,4 +11,6 @@ ROUND = (
     " the modules and records the same launches and byte counts"
 )
 
+RESTORED = "FlyDSL's own function with a guard inserted is restored to what it was"
+
 NOTHING = "it writes nothing, as its tests assert"

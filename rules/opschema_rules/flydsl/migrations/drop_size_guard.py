@@ -1,0 +1,187 @@
+"""`drop-size-guard`: the guard of `make_buffer_tensor` against constant sizes, and the tests that expect it to raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+import msgspec
+
+from opschema_cli.migrate.codemods.folding import fold_expression
+from opschema_cli.migrate.codemods.imports import drop_imports, unused_imports
+from opschema_cli.migrate.codemods.rewrite import Rewrite
+from opschema_cli.migrate.codemods.scopes import dotted
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migration
+from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
+from opschema_cli.source.python import Function, PythonFile
+from opschema_cli.source.python_tree import PythonTree
+from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl import proofs
+from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.migrations.scopes import TREE
+from opschema_rules.flydsl.migrations.trees import tree_of
+from opschema_rules.flydsl.model import FlyTree
+
+_MAKER = "make_buffer_tensor"
+_COUNT = "num_records_bytes"
+_STATIC = frozenset({"is_static", "is_static_shape"})
+
+
+class _Guard(msgspec.Struct, frozen=True):
+    """The question whether a layout is constant, by which a function of FlyDSL's raises."""
+
+    function: str
+    question: Span
+
+
+class _Test(msgspec.Struct, frozen=True):
+    """A test that only expects the guard to raise."""
+
+    name: Span
+
+
+def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
+    """The guard in the tree's own FlyDSL, and the tests of it."""
+    tree = tree_of(draft)
+    if tree is None or not tree.contract.own or not tree.contract.surely(Era.DYNAMIC, Era.SPLIT, Era.CURRENT):
+        return
+    own = tree.names.definition(_MAKER)
+    if own is None:
+        return
+    guards = list(_guards(draft, own.file, own.function))
+    yield from guards
+    if guards or "raise" not in own.file.text(own.function.outer):
+        yield from _tests(draft, tree)
+
+
+def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[Site]:
+    tree = draft.tree(file.path)
+    for node in tree.walk(tree.function(function.name)):
+        if isinstance(node, cst.If) and (asked := _question(node.test)) is not None and _raises(node):
+            span = tree.span(asked)
+            yield Site(Place(file.path, span), f"drop the guard of `{_MAKER}`", (), (), _Guard(function.name, span))
+
+
+def _question(test: cst.BaseExpression) -> cst.Attribute | None:
+    """The attribute that says whether a layout is constant, if a test asks for it and nothing else."""
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test = test.expression
+    return test if isinstance(test, cst.Attribute) and test.attr.value in _STATIC else None
+
+
+def _raises(node: cst.If) -> bool:
+    """Whether a constant layout makes an `if` raise, and nothing else."""
+    negated, test = False, node.test
+    while isinstance(test, cst.UnaryOperation):
+        negated, test = not negated, test.expression
+    branch = node.orelse.body if negated and isinstance(node.orelse, cst.Else) else None if negated else node.body
+    return branch is not None and _only_raises(branch)
+
+
+def _only_raises(block: cst.BaseSuite) -> bool:
+    lines = [item.body if isinstance(item, cst.SimpleStatementLine) else [item] for item in block.body]
+    return len(lines) == 1 and len(lines[0]) == 1 and isinstance(lines[0][0], cst.Raise)
+
+
+def _tests(draft: Draft, tree: FlyTree) -> Iterator[Site]:
+    """The tests that only expect an error that names the byte count."""
+    for file in tree.bodies.files:
+        name = file.path.rpartition("/")[2]
+        text = file.source.text
+        if name.startswith("test_") and _MAKER in text and _COUNT in text and "raises" in text:
+            parsed = draft.tree(file.path)
+            for function in file.body.functions:
+                if function.name.startswith("test") and _only_expects(parsed, parsed.function(function.name)):
+                    title = f"drop the test `{function.name}`, which only expects the guard to raise"
+                    yield Site(Place(file.path, function.span), title, (), (), _Test(function.span))
+
+
+def _only_expects(tree: PythonTree, function: cst.FunctionDef) -> bool:
+    """Whether a test checks one thing: that what it calls raises, with the byte count in the message."""
+    expected = [node for node in tree.walk(function) if isinstance(node, cst.With) and _expects(node)]
+    checks = [node for node in tree.walk(function) if isinstance(node, cst.Assert)]
+    others = [
+        node
+        for node in tree.walk(function)
+        if isinstance(node, cst.With | cst.Raise | cst.Try) and node not in expected
+    ]
+    if len(expected) != 1 or others or function.decorators:
+        return False
+    about = [_names_count(tree, item) for item in checks]
+    return all(about) and (bool(about) or _names_count(tree, expected[0].items[0].item))
+
+
+def _expects(node: cst.With) -> bool:
+    calls = [item.item for item in node.items]
+    return len(calls) == 1 and isinstance(calls[0], cst.Call) and dotted(calls[0].func).rpartition(".")[2] == "raises"
+
+
+def _names_count(tree: PythonTree, node: cst.CSTNode) -> bool:
+    """Whether a string in a node names the byte count."""
+    return any(isinstance(part, cst.SimpleString) and _COUNT in part.value for part in tree.walk(node))
+
+
+def _drop_local_imports(rewrite: Rewrite, function: str, question: cst.Attribute) -> None:
+    """Drop the imports in a function of names that only the question used."""
+    tree = rewrite.tree
+    asked = [node for node in tree.walk(question) if isinstance(node, cst.Name)]
+    for node in tree.walk(tree.function(function)):
+        names = node.names if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar) else ()
+        if len(names) == 1 and isinstance(names[0].name, cst.Name) and names[0].asname is None:
+            word = names[0].name.value
+            uses = [
+                part for part in tree.walk(tree.function(function)) if isinstance(part, cst.Name) and part.value == word
+            ]
+            if sum(part in asked for part in uses) == len(uses) - 1 > 0 and isinstance(node, cst.ImportFrom):
+                rewrite.remove(node)
+
+
+@migration(
+    "drop-size-guard",
+    find=find,
+    scope=TREE,
+    settled="`make_buffer_tensor` takes constant layouts, and no test expects it to raise",
+    proof=proofs.RESTORED,
+)
+def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
+    """Drop the guard of `make_buffer_tensor` against constant sizes, and the tests that expect it.
+
+    While compiled code held the sizes of the first call and its cache key did not, `make_buffer_tensor(t, max_size=False)`
+    without `num_records_bytes` raised for a layout of constant size. Since commit 250c11d layouts are dynamic by default, and
+    since 801fc4e6 constant sizes are part of the key: one artifact serves all sizes, or there is one for each, and the guard is
+    needless.
+
+    This migration changes FlyDSL's own tree, if its contract says so. The `if` by which the function raises for a constant
+    layout is decided, with imports that only it used. A test is removed if all that it checks is that a call raises with
+    `num_records_bytes` in the message. Other tests of the same file remain, since they still hold.
+
+    A note says where the docstring and comments of the function may still mention the guard.
+    """
+    bench = Workbench(draft)
+    changed: dict[str, Span] = {}
+    for site in sites:
+        try:
+            with bench.on(site.place.path) as rewrite:
+                match site.subject:
+                    case _Guard(function=function, question=question):
+                        node = rewrite.tree.find(question, cst.Attribute)
+                        fold_expression(rewrite, node, False)
+                        _drop_local_imports(rewrite, function, node)
+                        changed[site.place.path] = rewrite.tree.span(rewrite.tree.function(function).name)
+                        removed: cst.CSTNode = node
+                    case _Test(name=name):
+                        test = rewrite.tree.parent(rewrite.tree.find(name, cst.Name))
+                        assert isinstance(test, cst.FunctionDef)
+                        rewrite.remove(test)
+                        removed = test
+                words = dict.fromkeys(node.value for node in rewrite.tree.walk(removed) if isinstance(node, cst.Name))
+                drop_imports(rewrite, unused_imports(rewrite, words))
+        except LeftAlone as found:
+            yield from left(site, found)
+    bench.commit()
+    since = draft.revision
+    draft.settle()
+    for path, span in changed.items():
+        place = draft.forward(Place(path, span), since)
+        yield Note(place, "its docstring and comments may still mention the guard: read them again")

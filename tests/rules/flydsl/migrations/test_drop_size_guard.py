@@ -1,0 +1,128 @@
+"""The guard of `make_buffer_tensor` against constant sizes: away with the tests that only expect it."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import Migrated, migrate_files
+from opschema_rules.flydsl.examples import HEAD
+from opschema_rules.flydsl.pack import PACK
+
+DYNAMIC = """\
+class TensorAdaptor:
+    def __init__(self, tensor):
+        self.mark_layout_dynamic()
+
+    def other(self): ...
+"""
+BAKED = "class TensorAdaptor:\n    def __init__(self, tensor): ...\n\n    def other(self): ...\n"
+MAKER = "flydsl/expr/__init__.py"
+TEST = "tests/test_guard.py"
+
+GUARDED = """\
+def make_buffer_tensor(tensor, max_size=True, *, num_records_bytes=None):
+    if num_records_bytes is None and not max_size:
+        from .types import LayoutType
+
+        if not LayoutType(tensor.layout).is_static_shape:
+            num_records_bytes = cosize(tensor) * 4
+        else:
+            raise ValueError("pass num_records_bytes")
+    return tensor, num_records_bytes
+"""
+PLAIN = """\
+def make_buffer_tensor(tensor, max_size=True, *, num_records_bytes=None):
+    if num_records_bytes is None and not max_size:
+        num_records_bytes = cosize(tensor) * 4
+    return tensor, num_records_bytes
+"""
+EARLY = """\
+def make_buffer_tensor(tensor, max_size=True, *, num_records_bytes=None):
+    if layout_of(tensor).is_static_shape:
+        raise ValueError("pass num_records_bytes")
+    return tensor, cosize(tensor) * 4
+"""
+
+TESTS = (
+    HEAD.replace("import torch", "import pytest\nimport torch")
+    + """\
+def probe(size):
+    fx.make_buffer_tensor(torch.empty(4), max_size=size)
+
+
+def test_raises():
+    with pytest.raises(ValueError) as error:
+        probe(False)
+    assert "num_records_bytes" in str(error.value)
+
+
+def test_works():
+    probe(True)
+"""
+)
+
+
+def migrate(maker: str, tests: str = TESTS, argument: str = DYNAMIC) -> Migrated:
+    files = {"flydsl/__init__.py": "", "flydsl/compiler/__init__.py": "", "flydsl/compiler/jit_argument.py": argument}
+    return migrate_files(PACK, "drop-size-guard", {**files, MAKER: maker, TEST: tests})
+
+
+def test_the_guard_and_its_test_are_dropped() -> None:
+    done = migrate(GUARDED)
+    assert done.files[MAKER] == PLAIN
+    assert "test_raises" not in done.files[TEST]
+    assert "import pytest" not in done.files[TEST]
+    assert "def test_works():\n    probe(True)\n" in done.files[TEST]
+    assert done.notes() == [f"{MAKER}:1: its docstring and comments may still mention the guard: read them again"]
+
+
+def test_an_early_guard_is_dropped() -> None:
+    done = migrate(EARLY)
+    assert "raise" not in done.files[MAKER]
+    assert "return tensor, cosize(tensor) * 4" in done.files[MAKER]
+
+
+def test_the_tests_of_a_guard_that_was_dropped_before_go_too() -> None:
+    done = migrate(PLAIN)
+    assert done.files[MAKER] == PLAIN
+    assert "test_raises" not in done.files[TEST]
+
+
+def test_nothing_is_done_where_sizes_are_compiled_in() -> None:
+    done = migrate(GUARDED, argument=BAKED)
+    assert done.files[MAKER] == GUARDED
+    assert done.files[TEST] == TESTS
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        GUARDED.replace("raise ValueError", "print('why')\n            raise ValueError"),
+        GUARDED.replace("is_static_shape", "is_row_major"),
+        GUARDED.replace(
+            "LayoutType(tensor.layout).is_static_shape", "(LayoutType(tensor.layout).is_static_shape and strict)"
+        ),
+        EARLY.replace('raise ValueError("pass num_records_bytes")', "max_size = False"),
+    ],
+)
+def test_other_conditions_remain(maker: str) -> None:
+    done = migrate(maker)
+    assert done.files[MAKER] == maker
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        TESTS.replace('assert "num', 'assert probe(True) is None\n    assert "num'),
+        TESTS.replace('assert "num_records_bytes" in', 'assert "unsupported" in'),
+        TESTS.replace("    probe(True)", "    probe(True)").replace(
+            "def test_raises", "@pytest.mark.parametrize('a', [1])\ndef test_raises"
+        ),
+        TESTS.replace(
+            "        probe(False)", "        probe(False)\n    with pytest.raises(TypeError):\n        probe()"
+        ),
+    ],
+)
+def test_tests_of_more_remain(test: str) -> None:
+    done = migrate(GUARDED, test)
+    assert done.files[TEST] == test
