@@ -16,7 +16,7 @@ from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, is_gpu_loop, rewritten, stops
-from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.model import FlyTree, Traced, nested
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -137,6 +137,7 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
             inner = _entered(traced, body, stop)
             bound.setdefault(name, []).append(_Named(span, (*blocks, inner) if inner else blocks))
         read += [(item.text.partition(".")[0], _Named(item.span, blocks)) for item in _read(stop.statement)]
+        read += [(name, _Named(span, blocks)) for name, span in _read_within(tree, body, stop.statement)]
         hidden |= _hidden(stop.statement)
     reported: set[str] = set()
     for name, use in read:
@@ -149,7 +150,7 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
 
 
 def _unseen(traced: Traced, body: Body, name: str, use: _Named, before: list[_Named]) -> Diagnostic:
-    first = before[0]
+    first = max(before, key=lambda item: item.span.start)
     block = next(item for at, item in enumerate(first.blocks) if at >= len(use.blocks) or not item.same(use.blocks[at]))
     message = (
         f"`{name}` is first assigned in the block of `{head(body, block.statement)}`, which FlyDSL makes a function of, and "
@@ -188,6 +189,16 @@ def _read(item: Statement) -> Iterator[Expr]:
     for expr in own_expressions(item):
         if expr.kind == "name" and (expr.span not in stored or _is_inside(item, expr)):
             yield expr
+
+
+def _read_within(tree: FlyTree, body: Body, item: Statement) -> Iterator[tuple[str, Span]]:
+    """The variables of a function that a function defined in it reads."""
+    if item.kind == "def":
+        for function in tree.bodies.within(body):
+            if function.function is not None and item.start <= function.function.span.start < item.end:
+                for inner in nested(tree.bodies, function):
+                    names = ((use.name.partition(".")[0], use.span) for use in inner.scope.uses)
+                    yield from ((name, span) for name, span in names if inner.binder(name) is body)
 
 
 def _is_inside(item: Statement, expr: Expr) -> bool:
