@@ -11,6 +11,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from opschema_cli.source.ast_facts import NotTakenError, collect_from_ast
@@ -38,6 +39,8 @@ def collect(text: str) -> ModuleFacts:
     Some texts kill the parsers or keep libcst's busy for hours; :mod:`opschema_cli.source.python_workers` survives that.
     """
     found = collect_plain(text)
+    if found is None and find_spec("libcst") is None:  # no WebAssembly build of it is published
+        return _error_of_python(text) or _failed("it nests too deeply to be read without libcst", 0)
     return found if found is not None else collect_with_tree(text)[0]
 
 
@@ -97,6 +100,18 @@ def _failed(reason: str, offset: int) -> ModuleFacts:
 
 def _syntax_error(text: str, error: Exception) -> ModuleFacts:
     """CPython's error for the text, since libcst's message and place are vague; libcst's where CPython accepts it."""
+    found = _error_of_python(text)
+    if found is not None:
+        return found
+    import libcst as cst
+
+    if isinstance(error, cst.ParserSyntaxError):
+        return _failed("it does not parse", _offset(text, error.raw_line, error.raw_column))
+    return _failed(str(error).partition("\n")[0] or "it does not parse", 0)
+
+
+def _error_of_python(text: str) -> ModuleFacts | None:
+    """The running Python's syntax error for a text, if it has one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -105,11 +120,7 @@ def _syntax_error(text: str, error: Exception) -> ModuleFacts:
         return _failed(found.msg, _offset(text, found.lineno or 1, (found.offset or 1) - 1))
     except (ValueError, RecursionError, MemoryError):
         pass
-    import libcst as cst
-
-    if isinstance(error, cst.ParserSyntaxError):
-        return _failed("it does not parse", _offset(text, error.raw_line, error.raw_column))
-    return _failed(str(error).partition("\n")[0] or "it does not parse", 0)
+    return None
 
 
 def _offset(text: str, line: int, column: int) -> int:

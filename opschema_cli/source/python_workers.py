@@ -2,6 +2,8 @@
 
 Parsers recurse on the native stack, and some short texts keep libcst's busy for hours. A worker has a budget of
 processor time for each text; when it dies, its text gets no facts and another worker takes its place.
+
+Where no process can be started (WebAssembly), texts are parsed in this one (:class:`_LocalWorker`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as ready
 from multiprocessing.context import BaseContext
@@ -43,6 +46,9 @@ IN_FLIGHT = 256 * 1024
 
 MAX_PIPE = 1024 * 1024
 """Bytes that a pipe is asked to hold; no system lets everyone have more."""
+
+STARTS_PROCESSES = sys.platform not in ("emscripten", "wasi")
+"""Whether the system starts processes."""
 
 
 def _with_tree(text: str) -> tuple[bytes, bytes]:
@@ -80,12 +86,14 @@ class Parsers:
 
     They live until :meth:`close`, so that what they import is imported once in each. No more than ``jobs`` are started; a second
     one only when there is enough to do for two. They are forked where that is sound, which it is not in a ``threaded`` program.
+    With ``local``, or where the system starts none, texts are parsed in this process when somebody waits for them.
     """
 
-    def __init__(self, jobs: int, *, threaded: bool = False) -> None:
-        self.jobs = jobs
-        self._context = multiprocessing.get_context("fork" if sys.platform == "linux" and not threaded else "spawn")
-        self._workers: list[_Worker] = []
+    def __init__(self, jobs: int, *, threaded: bool = False, local: bool | None = None) -> None:
+        self._local = not STARTS_PROCESSES if local is None else local
+        self.jobs = 1 if self._local else jobs
+        self._threaded = threaded
+        self._workers: list[_Worker | _LocalWorker] = []
         self._queue: list[_Task] = []
         self._asked: set[str] = set()
         self._retried: set[str] = set()
@@ -96,11 +104,15 @@ class Parsers:
         """Start workers, so that they import what they need before there is a text."""
         while len(self._workers) < min(count, self.jobs):
             try:
-                self._workers.append(_Worker(self._context, self._workers))
+                self._workers.append(_LocalWorker() if self._local else _Worker(self._context, self._workers))
             except OSError as error:
                 raise OpschemaError(
                     f"the process that parses Python does not start: {error.strerror or error}"
                 ) from None
+
+    @cached_property
+    def _context(self) -> BaseContext:
+        return multiprocessing.get_context("fork" if sys.platform == "linux" and not self._threaded else "spawn")
 
     def begin_run(self) -> None:
         """Count anew how much time slow texts take: for a program that runs on."""
@@ -131,9 +143,8 @@ class Parsers:
             if found:
                 break
             self.start(1)  # where the first could not be started, this tells why
-            busy = {worker.answers: worker for worker in self._workers if worker.tasks or worker.starting}
-            for pipe in ready(busy, None if wait else 0):
-                found += self._take(busy[cast("Connection", pipe)])
+            for worker in self._answering(wait=wait):
+                found += self._take(worker)
             self._hand_out()
             if found or not wait:
                 break
@@ -142,6 +153,15 @@ class Parsers:
                 worker.stop()
             del self._workers[1:]
         return found
+
+    def _answering(self, *, wait: bool) -> list[_Worker | _LocalWorker]:
+        """The workers that have something to say; with ``wait`` at least one, if any is busy."""
+        busy = [worker for worker in self._workers if worker.tasks or worker.starting]
+        local = [worker for worker in busy if isinstance(worker, _LocalWorker)]
+        if local:
+            return [*local] if wait else []
+        pipes = {worker.answers: worker for worker in busy if isinstance(worker, _Worker)}
+        return [pipes[cast("Connection", pipe)] for pipe in ready(pipes, None if wait else 0)]
 
     @property
     def _is_spent(self) -> bool:
@@ -157,8 +177,8 @@ class Parsers:
         self._asked.difference_update(item.key for item in refused)
         return refused
 
-    def _take(self, worker: _Worker) -> list[Parsed]:
-        if worker.starting:
+    def _take(self, worker: _Worker | _LocalWorker) -> list[Parsed]:
+        if isinstance(worker, _Worker) and worker.starting:
             worker.has_started()
             return []
         task, found = worker.result()
@@ -198,10 +218,53 @@ class Parsers:
         self._asked.clear()
 
 
+class _LocalWorker:
+    """The stand-in for a worker where no process can be started: it parses a text when its result is asked for.
+
+    There are no timers in WebAssembly, and nothing survives a parser that dies. The limits on the length and the nesting of a
+    text bound what one text costs; once texts have taken :data:`parsing.RUN_SECONDS`, the rest of the run is refused. A program
+    that must answer is to run this where it can be ended from outside, as a page does in a web worker.
+    """
+
+    starting = False
+    ran_out_of_time = False
+
+    def __init__(self) -> None:
+        self.tasks: list[_Task] = []
+
+    @property
+    def in_flight(self) -> int:
+        """Texts that wait here, none of them begun."""
+        return len(self.tasks)
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether it waits for a text. The next one stays with the caller, who may refuse it."""
+        return not self.tasks
+
+    def give(self, task: _Task, *, hurried: bool = False) -> bool:
+        """Take a text; False if it has one. There is no time that it could be ``hurried`` by."""
+        if self.tasks:
+            return False
+        self.tasks.append(task)
+        return True
+
+    def result(self) -> tuple[_Task, Parsed]:
+        """The text that it was given, parsed now."""
+        task = self.tasks.pop()
+        began = time.process_time()
+        facts, tree = _with_tree(task.text) if task.with_tree else (encoded_facts(task.text), b"")
+        return task, Parsed(task.key, facts, tree, time.process_time() - began)
+
+    def stop(self) -> None:
+        """Forget the text that has not been parsed."""
+        self.tasks.clear()
+
+
 class _Worker:
     """A process and the texts that it was sent, in the order of its answers."""
 
-    def __init__(self, context: BaseContext, others: Sequence[_Worker]) -> None:
+    def __init__(self, context: BaseContext, others: Sequence[_Worker | _LocalWorker]) -> None:
         self.tasks: list[_Task] = []
         self.in_flight = 0
         self._sizes: list[int] = []
@@ -211,7 +274,8 @@ class _Worker:
         self._room = min(_widened(self._texts), _widened(answers)) // 4
         # A forked process also holds our ends of all pipes, and would not notice that we are gone.
         forked = [self, *others] if context.get_start_method() == "fork" else []
-        ours = [pipe for worker in forked for pipe in (worker._texts, worker.answers)]
+        workers = [worker for worker in forked if isinstance(worker, _Worker)]
+        ours = [pipe for worker in workers for pipe in (worker._texts, worker.answers)]
         self.process = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=(texts, answers, ours), daemon=True
         )

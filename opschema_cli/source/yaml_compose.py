@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from opschema_cli.source.text import Source, Span
@@ -30,12 +30,15 @@ def compose(text: str) -> Document:
         YamlSyntaxError: the text is not YAML, nests deeper than :data:`MAX_DEPTH`, holds more than one
             document, more than :data:`MAX_NODES` nodes or values of aliases, an alias without anchor, or an anchor twice.
     """
-    from _ruamel_yaml import CParser
     from ruamel.yaml.error import YAMLError
 
     head = _HEAD.match(text)
     if head is not None and len(_DIRECTIVE.findall(head.group())) > MAX_DIRECTIVES:
         raise YamlSyntaxError(f"it begins with more than {MAX_DIRECTIVES} directives", Span(0, 0))
+    try:
+        from _ruamel_yaml import CParser
+    except ImportError:  # no WebAssembly build of it is published
+        return _compose_without_libyaml(text)
     try:
         return _Composer(CParser(text).get_event, text).compose()
     except YAMLError as error:
@@ -47,18 +50,45 @@ def _compose_slowly(text: str, refused: YamlSyntaxError) -> Document:
     """The tree by ruamel's own parser, some 20 times slower; ``refused`` if that refuses the text as well."""
     if len(text) > MAX_SLOW_CHARACTERS or "':'" not in refused.reason:
         raise refused
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    events = YAML(typ="safe", pure=True).parse(text)
     try:
-        document = _Composer(events.__next__, text).compose()
+        document = _Composer(_slow_events(text), text).compose()
     except (YAMLError, ValueError, OverflowError):  # the latter of an escape that is not a character
         raise refused from None
     # To YAML 1.2 `{a:}` has the key `a:`, to its readers here the key `a`: better no answer than another one.
     if document.root is not None and any(map(_read_otherwise, document.root.walk())):
         raise refused
     return document
+
+
+def _compose_without_libyaml(text: str) -> Document:
+    """The tree by ruamel's own parser, where libyaml's is not installed."""
+    from ruamel.yaml.error import YAMLError
+
+    if len(text) > MAX_SLOW_CHARACTERS:
+        reason = f"it has {len(text):,} characters; up to {MAX_SLOW_CHARACTERS:,} are parsed without ruamel.yaml.clib"
+        raise YamlSyntaxError(reason, Span(0, 0))
+    try:
+        document = _Composer(_slow_events(text), text).compose()
+    except YAMLError as error:
+        raise _syntax_error(error, text) from None
+    except YamlSyntaxError:
+        raise
+    except (ValueError, OverflowError) as error:
+        raise YamlSyntaxError(str(error).partition("\n")[0], Span(0, 0)) from None
+    for node in document.root.walk() if document.root is not None else ():
+        if _read_otherwise(node):
+            raise YamlSyntaxError("parsers of YAML read this in different ways; quote it", node.span)
+    return document
+
+
+def _slow_events(text: str) -> Callable[[], Any]:
+    """The events of ruamel's own parser, one with each call."""
+    from ruamel.yaml import YAML
+
+    events: Iterator[Any] = YAML(typ="safe", pure=True).parse(text)
+    return events.__next__
 
 
 def _read_otherwise(node: Node) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from opschema_cli.phrases import excerpt
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
-from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import ManifestFile, OpEntry
+from opschema_rules.tileops.schema_validator import Path
 
 MAX_SHOWN = 60
 """Longest value that a message quotes whole, in characters."""

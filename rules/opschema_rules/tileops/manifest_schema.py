@@ -7,19 +7,13 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from opschema_cli.source.yaml import Data
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Draft202012Validator, ValidationError
-
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
-Path: TypeAlias = "tuple[str | int, ...]"
+from opschema_rules.tileops.schema_validator import Json, Path, compiled
 
 
 class SchemaError(msgspec.Struct, frozen=True):
@@ -56,9 +50,9 @@ class SchemaError(msgspec.Struct, frozen=True):
 class EntrySchema:
     """The schema of one entry, compiled."""
 
-    def __init__(self, schema: dict[str, Json], validator: Draft202012Validator) -> None:
+    def __init__(self, schema: dict[str, Json]) -> None:
         self._schema = schema
-        self._validator = validator
+        self._validator = compiled(schema)
 
     @property
     def title(self) -> str:
@@ -67,29 +61,14 @@ class EntrySchema:
 
     def accepts(self, data: Data) -> bool:
         """Whether an entry is sound, all its keys strings included."""
-        try:
-            return self._validator.is_valid(data)
-        except ValueError:  # a key that is not a string, or text that is not Unicode
-            return False
+        return self._validator.accepts(data) and next(other_keys(data), None) is None
 
     def errors(self, data: Data) -> list[SchemaError]:
         """All violations, in the order of the schema. Keys that are not strings are left out."""
-        return [self._error(error) for error in self._validator.iter_errors(as_json(data))]
-
-    def _error(self, error: ValidationError) -> SchemaError:
-        from jsonschema_rs import ValidationErrorKind as Kind
-
-        *steps, keyword = error.schema_path
-        kind, path = error.kind, tuple(error.instance_path)
-        keys: Iterable[object] = ()
-        if isinstance(kind, Kind.PropertyNames):
-            *steps, keyword = steps
-            keys = (kind.error.instance,)
-        elif isinstance(kind, Kind.Required):
-            keys = (kind.property,)
-        elif isinstance(kind, Kind.AdditionalProperties):
-            keys = kind.unexpected
-        return SchemaError(path, str(keyword), _walk(self._schema, steps), tuple(map(str, keys)))
+        return [
+            SchemaError(found.path, found.keyword, _walk(self._schema, found.schema_path), found.keys)
+            for found in self._validator.violations(as_json(data))
+        ]
 
 
 def _walk(schema: Json, steps: Sequence[str | int]) -> Mapping[str, Json]:
@@ -105,14 +84,12 @@ def _walk(schema: Json, steps: Sequence[str | int]) -> Mapping[str, Json]:
 @lru_cache(maxsize=8)
 def entry_schema(known: frozenset[str]) -> EntrySchema:
     """The schema of one entry in a tree whose specification knows the demands ``known``."""
-    from jsonschema_rs import Draft202012Validator
-
     whole = _document()
     definitions = whole["$defs"]
     assert isinstance(definitions, dict)
     cut = _cut(definitions["entry"], definitions, known)
     assert isinstance(cut, dict)
-    return EntrySchema(cut, Draft202012Validator(cut))
+    return EntrySchema(cut)
 
 
 @lru_cache(maxsize=1)

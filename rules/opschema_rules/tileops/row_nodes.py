@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.entry_parts import Row
-from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.scalar_roles import is_misread
+from opschema_rules.tileops.schema_validator import Path
 
 MAX_MERGES = 100
 """Most mappings that are looked into for one row."""

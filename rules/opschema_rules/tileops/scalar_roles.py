@@ -6,9 +6,9 @@ import re
 from typing import Literal
 
 from opschema_cli.source.yaml import Node
-from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.scalars import misreading
+from opschema_rules.tileops.schema_validator import Path
 
 Role = Literal["text", "integer", "float", "number", "flag", "any"]
 

@@ -15,11 +15,12 @@ from opschema_cli.suggestions import near_name, nearest
 from opschema_rules.tileops.doubtful_keys import is_doubtful
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.entry_paths import first_line, key_at, kind_of_key, owner_span, path_name, shown, value_span
-from opschema_rules.tileops.manifest_schema import EntrySchema, Path, SchemaError, entry_schema, other_keys
+from opschema_rules.tileops.manifest_schema import EntrySchema, SchemaError, entry_schema, other_keys
 from opschema_rules.tileops.model import Manifest, OpEntry, entries_node, is_op_name
 from opschema_rules.tileops.proofs import VALIDATOR
 from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading
+from opschema_rules.tileops.schema_validator import Path
 from opschema_rules.tileops.spec import Spec
 
 _CLOSE = 0.8

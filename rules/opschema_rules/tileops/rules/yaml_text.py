@@ -11,11 +11,11 @@ from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile, scalar_value
 from opschema_cli.source.yaml_edit import YamlEditError, quote_scalar
 from opschema_rules.tileops.entry_paths import entry_at, mappings, path_name
-from opschema_rules.tileops.manifest_schema import Path
 from opschema_rules.tileops.model import ManifestFile, OpEntry, entries_node
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.scalar_roles import NUMBERS, Role, is_misread, role_at
 from opschema_rules.tileops.scalars import Misreading, misreading
+from opschema_rules.tileops.schema_validator import Path
 
 _NO_TEXT = re.compile(
     r"^(?:[^A-Za-z_\n]|$|(?:yes|no|on|off|true|false|null)$)", re.ASCII | re.IGNORECASE | re.MULTILINE
