@@ -89,6 +89,7 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 site: $(VENV)/.demo $(VENV)-tools/.made  ## write the documentation as a site to build/site
 	$(BIN)/python -m website
 	NO_MKDOCS_2_WARNING=1 $(VENV)-tools/bin/mkdocs build --strict --quiet --config-file website/mkdocs.yml
+	$(BIN)/python -m website.playground build/site/playground
 
 torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from the installed torch, which takes minutes
 	$(BIN)/python -m benchmarks.torch_shapes

@@ -1,0 +1,147 @@
+"""The page that lints in the browser, opened in headless Chromium with Pyodide.
+
+Needs ``OPSCHEMA_SLOW`` and what :mod:`tests.website.test_site` needs, and npm, which fetches Pyodide.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.website.test_playground import FOUND
+from tests.website.test_site import Page, address, browser, serious, site
+from website.playground.bundle import write_bundle
+
+__all__ = ["address", "browser", "site"]
+
+pytestmark = pytest.mark.skipif(not os.environ.get("OPSCHEMA_SLOW"), reason="OPSCHEMA_SLOW builds the site")
+
+CODES = ".playground-findings a"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bundle(site: Path) -> Path:
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed, which fetches Pyodide")
+    write_bundle(site / "playground")
+    return site / "playground"
+
+
+@pytest.fixture(scope="module")
+def loaded(address: str, browser: Any) -> Page:
+    """The page, after its first answer."""
+    opened = Page(browser, address)
+    page = opened.open("playground.html")
+    page.wait_for_selector(".playground-file textarea")
+    began = time.perf_counter()
+    page.click("text=Check")
+    page.wait_for_selector(CODES, timeout=170_000)
+    print(f"first answer after {time.perf_counter() - began:.1f} s")
+    return opened
+
+
+def codes(page: Any) -> list[str]:
+    return [text.split()[0] for text in page.locator(CODES).all_inner_texts()]
+
+
+def choose(page: Any, pack: str) -> None:
+    page.select_option("#playground-example", index=[*FOUND].index(pack))
+
+
+def wait_for(page: Any, expected: list[str]) -> float:
+    """Wait until exactly these findings are shown; the seconds that it took."""
+    began = time.perf_counter()
+    while codes(page) != expected or "…" in page.inner_text(".playground-status"):
+        assert time.perf_counter() - began < 60, (codes(page), page.inner_text(".playground-status"))
+        time.sleep(0.02)
+    return time.perf_counter() - began
+
+
+@pytest.mark.parametrize("pack", FOUND)
+def test_each_example_has_its_findings(pack: str, loaded: Page) -> None:
+    choose(loaded.page, pack)
+    expected = [code for code, _ in FOUND[pack]]
+    print(f"{pack}: {wait_for(loaded.page, expected):.1f} s")
+    assert all(code in loaded.page.inner_text(".playground-terminal") for code in expected)
+    assert loaded.wrong == []
+
+
+def test_editing_the_text_makes_a_finding_go_away(loaded: Page) -> None:
+    page = loaded.page
+    choose(page, "magi")
+    wait_for(page, ["MAG301"])
+    text = page.locator("textarea").nth(1)
+    text.fill(text.input_value().replace("@dataclass\n", "@dataclass(frozen=True)\n"))
+    print(f"answer after an edit: {wait_for(page, []):.1f} s, of which the page waits 0.5 s")
+    assert page.inner_text(".playground-status").startswith("0 findings")
+
+
+def test_a_finding_selects_its_place(loaded: Page) -> None:
+    page = loaded.page
+    choose(page, "tileops")
+    wait_for(page, ["WKL201", "SIG203"])
+    page.locator(".playground-findings button").nth(1).focus()
+    page.keyboard.press("Enter")
+    selected = "(e => e.value.slice(e.selectionStart, e.selectionEnd))(document.activeElement)"
+    assert page.evaluate(selected) == "1e-5"
+
+
+def test_other_texts_are_checked_and_text_that_is_no_python_is_a_finding(loaded: Page) -> None:
+    page = loaded.page
+    choose(page, "torchlib")
+    wait_for(page, [code for code, _ in FOUND["torchlib"]])
+    page.locator("textarea").first.fill("def f(:\n")
+    wait_for(page, [])
+    page.locator("textarea").first.fill("import torch\n\ntorch.library.define('a::b', '(Tensor x) -> Tensr')\n")
+    wait_for(page, ["REG101"])
+
+
+def test_nested_code_ends_neither_the_page_nor_its_engine(loaded: Page) -> None:
+    page = loaded.page
+    choose(page, "magi")
+    wait_for(page, ["MAG301"])
+    for deep in (
+        "-" * 5000 + "1",
+        " + ".join("a" * 20_000),
+        "(" * 5000,
+        "a" + ".b" * 20_000,
+        "1 if 1 else " * 9000 + "1",
+    ):
+        page.locator("textarea").nth(1).fill(f"x = {deep}\n")
+        page.click("text=Check")
+        page.wait_for_function(
+            "!document.querySelector('.playground-status').textContent.includes('…')", timeout=60_000
+        )
+        print(deep[:8], page.inner_text(".playground-status"))
+    choose(page, "flydsl")
+    page.click("text=Check")
+    wait_for(page, ["FLY211"])
+
+
+def test_colours_fit_the_scheme_and_the_page_a_narrow_screen(address: str, browser: Any) -> None:
+    for scheme, width in (("light", 1280), ("dark", 360)):
+        opened = Page(browser, address, scheme, width)
+        page = opened.open("playground.html")
+        page.wait_for_selector(".playground-file textarea")
+        page.click("text=Check")
+        page.wait_for_selector(CODES, timeout=170_000)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        colour = page.evaluate("getComputedStyle(document.querySelector('.playground-file textarea')).backgroundColor")
+        assert (sum(map(int, colour[4:-1].split(", "))) > 384) == (scheme == "light")
+        if axe := os.environ.get("OPSCHEMA_AXE"):
+            assert serious(page, axe) == []
+        if pictures := os.environ.get("OPSCHEMA_PICTURES"):
+            page.screenshot(path=f"{pictures}/playground-{scheme}-{width}.png", full_page=True)
+        assert opened.wrong == []
+
+
+def test_without_its_files_the_page_says_so(bundle: Path, address: str, browser: Any) -> None:
+    page = Page(browser, address).page
+    page.route("**/playground/*", lambda route: route.fulfill(status=404))
+    page.goto(f"{address}/playground.html")
+    page.wait_for_function("document.getElementById('playground').textContent.includes('built without it')")
