@@ -3,7 +3,7 @@ import {loadPyodide} from "./pyodide.mjs";
 
 const UNPACK = `
 import io, sys, sysconfig, zipfile
-zipfile.ZipFile(io.BytesIO(archive.to_bytes())).extractall(sysconfig.get_paths()["purelib"])
+zipfile.ZipFile(io.BytesIO(archive)).extractall(sysconfig.get_paths()["purelib"])
 `;
 
 async function start() {
