@@ -111,7 +111,7 @@ ROOMS = {
     "private": set(),
     "permissions": {"private", "errors"},
     "plugins": {"regular_files", "permissions", "workspace", "errors"},
-    "evaluation": {"source", "installed_tables"},
+    "evaluation": {"source", "installed_tables", "cached_on_argument"},
     "installed_tables": {"errors"},
     "source": {"errors"},
     "errors": set(),

@@ -19,6 +19,7 @@ from opschema_cli.main import run
 from opschema_cli.transaction import JOURNAL
 from opschema_cli.transaction.apply import recover, write_files
 from tests.command import EXECUTABLE, TILEKIT, TOYPACK, Opschema, environment
+from tests.stalling import STALLING
 from tests.test_transaction import armed, snapshot
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -190,10 +191,6 @@ def test_a_second_interrupt_while_the_first_is_undone_leaves_it_to_the_next_run(
 
 
 # While workers parse
-
-
-STALLING = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"
-"""A text that keeps the parser busy until its time is over."""
 
 
 def members(session: int) -> dict[int, float]:

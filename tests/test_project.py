@@ -18,6 +18,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source import parsing, python_workers
 from opschema_cli.workspace import Workspace
+from tests.stalling import STALLING
 
 
 def project(root: Path, **files: str) -> Project:
@@ -163,7 +164,6 @@ def test_however_many_processes_parse_the_result_is_the_same(
 # Workers
 
 DEADLY = "x = " + "1 if 1 else " * 30_000 + "1\n"  # more recursion than a stack has
-ENDLESS = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"  # 2**60 steps in libcst's grammar
 
 
 def parse(texts: Sequence[str], jobs: int) -> list[bool]:
@@ -188,13 +188,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_text_that_kills_or_stalls_the_parser_costs_only_itself(jobs: int) -> None:
-    texts = ["a = 1\n", DEADLY, "b = 1\n", ENDLESS, "c = 1\n", "class D: ...\n" * 50]
+    texts = ["a = 1\n", DEADLY, "b = 1\n", STALLING, "c = 1\n", "class D: ...\n" * 50]
     assert parse(texts, jobs) == [True, False, True, False, True, True]
 
 
 @pytest.mark.usefixtures("impatient")
 def test_such_a_file_is_a_diagnostic_and_the_others_are_parsed(tmp_path: Path) -> None:
-    (tmp_path / "bad.py").write_text(ENDLESS)
+    (tmp_path / "bad.py").write_text(STALLING)
     (tmp_path / "good.py").write_text("class A: ...\n")
     mine = Project(Workspace(tmp_path), parsers=cache(lambda: python_workers.Parsers(1)))
     mine.load_python(["bad.py", "good.py"])

@@ -25,6 +25,7 @@ from opschema_cli.source.python_workers import PATIENCE, Parsers
 from opschema_cli.workspace import ReadError, Workspace
 from tests.command import TILEKIT, Opschema
 from tests.hostile.files import PYTHON, YAML
+from tests.stalling import STALLING
 from tests.toypack import PACK
 
 SLOW = ("patterns in each other", "six thousand sums", "a hundred thousand minus signs")
@@ -80,8 +81,7 @@ def test_many_texts_that_stall_the_parser_cost_little_time_each_and_the_sound_on
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parsing, "SECONDS", 0.4)
-    pattern = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"
-    texts = {f"bad{number}": f"# {number}\n{pattern}" for number in range(3 * PATIENCE)}
+    texts = {f"bad{number}": f"# {number}\n{STALLING}" for number in range(3 * PATIENCE)}
     sound = {f"good{number}": f"x = {number}\n" for number in range(3)}
     parsers = Parsers(1)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -102,9 +102,8 @@ def test_a_run_that_has_spent_its_time_names_the_files_that_it_does_not_parse(
 ) -> None:
     monkeypatch.setattr(parsing, "SECONDS", 0.3)
     monkeypatch.setattr(parsing, "RUN_SECONDS", 1.0)
-    pattern = "match a:\n case " + "[" * 60 + "a" + "]" * 60 + ":\n  pass\n"
     for number in range(40):
-        (tmp_path / f"m{number}.py").write_text(f"# {number}\n{pattern}")
+        (tmp_path / f"m{number}.py").write_text(f"# {number}\n{STALLING}")
         (tmp_path / f"m{number}.toy.yaml").write_text(f"op: {{doc: x, impl: m{number}.py}}\n")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     found = [item for item in lint(tmp_path, jobs=2) if item.code == "OPS102"]
