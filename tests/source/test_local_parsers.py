@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -16,6 +17,7 @@ from opschema_cli.source.python_facts import collect
 from opschema_cli.source.python_workers import Parsed, Parsers
 from opschema_cli.source.yaml import YamlSyntaxError
 from opschema_cli.source.yaml_compose import compose
+from opschema_cli.user_key import user_key
 from opschema_rules.tileops.manifest_schema import entry_schema
 from tests.command import Here
 
@@ -156,3 +158,9 @@ def test_long_yaml_is_refused_where_only_the_slow_parser_is_there(monkeypatch: p
     monkeypatch.setattr(yaml_compose, "MAX_SLOW_CHARACTERS", 10)
     with pytest.raises(YamlSyntaxError, match="has 12 characters; up to 10 are parsed"):
         compose("a: 123456789")
+
+
+def test_the_cache_is_kept_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "link")
+    key = user_key(tmp_path / "user.key")
+    assert user_key(tmp_path / "user.key") == key
