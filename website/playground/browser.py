@@ -40,8 +40,10 @@ def _write(root: Path, texts: Mapping[str, str]) -> None:
     Raises:
         ValueError: a path leads out of the folder.
     """
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir(parents=True)
+    root.mkdir(parents=True, exist_ok=True)
+    os.chdir(root.parent)  # Emscripten removes no current folder
+    shutil.rmtree(root)
+    root.mkdir()
     for name, text in {"opschema.toml": "", **texts}.items():
         path = root / name
         if not path.resolve().is_relative_to(root.resolve()) or path.resolve() == root.resolve():
