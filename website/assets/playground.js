@@ -86,7 +86,7 @@
     if (!worker) launch();
     asked += 1;
     began = performance.now();
-    say(ready ? "Checking…" : "Loading opschema: some 6 MB, once…");
+    say(ready ? "Checking…" : "Loading opschema: some 10 MB, once…");
     clearTimeout(limit);
     limit = setTimeout(() => {
       end();
@@ -105,7 +105,12 @@
       if (data.failed) {
         // Python may be in any state after a failure, a stack that ran over among them.
         end();
-        say(`opschema failed; press Check to load it again. ${data.failed.trim().split("\n").pop()}`);
+        const reason = data.failed.trim().split("\n").pop();
+        const deep = /RangeError|recursion/.test(reason);
+        findings.replaceChildren();
+        terminal.hidden = true;
+        say(deep ? "The text nests too deeply for the browser. Change it, and press Check."
+          : `opschema failed; press Check to load it again. ${reason}`);
       } else {
         report(data.answer);
       }
