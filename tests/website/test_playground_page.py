@@ -111,6 +111,24 @@ def test_other_texts_are_checked_and_text_that_is_no_python_is_a_finding(loaded:
     wait_for(page, ["REG110"])
 
 
+CPP = 'TORCH_LIBRARY(kit, m) { m.def("double(Tensor x) -> Tensor", &twice); }\n'
+
+
+def test_what_needs_cpp_is_reported_as_not_checked(loaded: Page) -> None:
+    page = loaded.page
+    choose(page, "torchlib")
+    expected = [code for code, _ in FOUND["torchlib"]]
+    wait_for(page, expected)
+    page.click("text=Add a file")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("csrc/twice.cpp")
+    page.locator("textarea").last.fill(CPP)
+    page.wait_for_function(
+        "document.querySelector('.playground-terminal').textContent.includes('OPS104')", timeout=30_000
+    )
+    assert "tree_sitter" in page.inner_text(".playground-terminal")
+
+
 def test_nested_code_is_a_finding_or_ends_the_engine_alone(loaded: Page) -> None:
     page = loaded.page
     choose(page, "magi")

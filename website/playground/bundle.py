@@ -14,6 +14,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -114,11 +115,8 @@ def _own_files() -> Iterator[tuple[str, bytes]]:
         for path in sorted(package.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path.relative_to(package.parent).as_posix(), path.read_bytes()
-    # Not at the top: tomllib is of Python 3.11.
-    import tomllib
-
-    points = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
-    lines = ["[opschema.packs]", *(f"{name} = {where}" for name, where in points["opschema.packs"].items())]
+    points = (point for point in entry_points(group="opschema.packs") if point.value.startswith("opschema_rules."))
+    lines = ["[opschema.packs]", *sorted(f"{point.name} = {point.value}" for point in points)]
     info = f"opschema_cli-{__version__}.dist-info"
     yield f"{info}/entry_points.txt", "\n".join([*lines, ""]).encode()
     yield f"{info}/METADATA", f"Metadata-Version: 2.1\nName: opschema-cli\nVersion: {__version__}\n".encode()
