@@ -83,9 +83,9 @@ class DiffOptions(msgspec.Struct, frozen=True):
 def diff(**options: object) -> int:
     """Compare the operators of the tree with those of revision REV, and list the changes of their contracts.
 
-    REV defaults to the merge base of HEAD and the main branch; `A..B` compares two revisions, `A...B` the merge base of both with
-    B. Revisions are read from git's
-    objects; nothing is checked out. Exits with 1 for breaking changes, with 2 if a file of one side could not be read.
+    REV defaults to the merge base of HEAD and the main branch. `A..B` compares two revisions, `A...B` their merge base with B.
+    Revisions are read from git's objects; nothing is checked out. Exits with 1 for breaking changes, with 2 if a file of one side
+    could not be read.
     """
     chosen = DiffOptions(**options)  # type: ignore[arg-type]
     started = time.perf_counter()

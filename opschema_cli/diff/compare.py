@@ -82,7 +82,7 @@ def _only_in(
 
 
 def _foreign(removed: Iterable[Entry], added: Iterable[Entry]) -> Iterator[Change]:
-    """Operators of an installed package of which one side alone registers something: the operator stays, the kernels change."""
+    """Operators of an installed package for which only one side registers kernels: the operator stays, its kernels change."""
     for item in removed:
         yield from _registered(item, _bare(item), item.place, None)
     for item in added:

@@ -90,7 +90,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     ``schema`` is that of a dialect with schema strings; else ``arguments`` and ``returns`` are those of the declaration, and
     ``calls`` the Python signatures of its class or function. ``places`` are those of a schema's arguments, ``aliases`` further
     names. It is ``foreign`` if an installed package declares it, not the workspace. ``keys`` are the dispatch keys by role,
-    without those that are not known. ``unknown`` are the parts that are not known, of which nothing is reported.
+    without those that are not known. Nothing is reported about the ``unknown`` parts.
     """
 
     name: str

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from opschema_cli.evaluation.changes import Changes
 from opschema_cli.evaluation.frames import Frames
 from opschema_cli.evaluation.limits import MAX_HOPS, MAX_STEPS
 from opschema_cli.evaluation.strings import any_of
@@ -170,10 +169,6 @@ class Evaluator(ABC):
     @abstractmethod
     def elements(self, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
         """The elements that iterating over a value gives; None when they are not known."""
-
-    @abstractmethod
-    def changes(self, file: PythonFile) -> Changes:
-        """The containers that a file changes."""
 
     # Arguments
 

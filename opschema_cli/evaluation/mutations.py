@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Plain, Table, Value, Values
@@ -14,7 +15,7 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
     """A container that is bound to a name as a use at ``at`` may see it; ``open`` after changes that are not followed."""
     if not isinstance(value, Items | Table) or (isinstance(value, Items) and value.kind == "tuple"):
         return value
-    changes = evaluator.changes(frame.body.file)
+    changes = changes_in(frame.body.file)
     if isinstance(value, Items):
         doubtful = item.target in changes.by_methods or changes.by_items[item.target] > 0
         return Items(value.elements, value.kind, True) if doubtful else value

@@ -11,7 +11,6 @@ from opschema_cli.evaluation.attributes import attribute_of
 from opschema_cli.evaluation.binding import callers
 from opschema_cli.evaluation.builtins import NUMBERS
 from opschema_cli.evaluation.calls import applied
-from opschema_cli.evaluation.changes import Changes, changes_in
 from opschema_cli.evaluation.constants import folded
 from opschema_cli.evaluation.containers import elements
 from opschema_cli.evaluation.dialect import Dialect
@@ -118,9 +117,6 @@ class TreeEvaluator(Evaluator):
 
     def elements(self, frame: Frame, value: Value) -> tuple[BoundArgument, ...] | None:
         return elements(self, frame, value)
-
-    def changes(self, file: PythonFile) -> Changes:
-        return changes_in(file)
 
 
 def _reader(function: _SingleDispatchCallable[T], value: Value) -> Callable[..., T]:

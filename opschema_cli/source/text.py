@@ -37,7 +37,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is in no file of the workspace, but in an installed package: its path is absolute, or a made-up name."""
+        """Whether it is outside of the workspace, in an installed package: its path is then absolute, or a made-up name."""
         return self.path.startswith(("/", "<"))
 
 

@@ -150,7 +150,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits of what is planned: cells of one op, elements of one tensor, in a workload row as it stands and in what is derived
-    from it, and kinds of devices, of which a call can mix two. With ``large`` a cell of each op has a tensor of 2³¹ elements.
+    from it, and kinds of devices that a call may mix. With ``large`` each op has a cell with a tensor of more than 2³¹ elements.
     """
 
     cells: int = 40

@@ -106,8 +106,7 @@ def _closure(
     machine: Machine, function: Closure, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
     body = function.body
-    known = machine.shared.by_dialect
-    by_dialect = known[body] if body in known else _by_dialect(machine, body)
+    by_dialect = _by_dialect(machine, body)
     if by_dialect is not None:
         found = by_dialect(Call(machine, tuple(positional), keywords))
         if found is not NOT_KNOWN:

@@ -83,7 +83,4 @@ class Interpreter(Machine):
 
     def names_of(self, body: Body) -> Names:
         """The names of a function."""
-        found = self.shared.names.get(body)
-        if found is None:
-            found = self.shared.names[body] = names_in(body)
-        return found
+        return names_in(body)

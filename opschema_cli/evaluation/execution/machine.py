@@ -39,7 +39,6 @@ class FoundMember(msgspec.Struct, frozen=True):
 class Shared(msgspec.Struct):
     """State that the executions of one tree share."""
 
-    names: dict[Body, Names] = msgspec.field(default_factory=dict)
     by_dialect: dict[Body, ExternalFunction | None] = msgspec.field(default_factory=dict)
     """The functions of dialects that compute calls of functions of the tree."""
     readers: dict[str, tuple[ExternalFunction, ...]] = msgspec.field(default_factory=dict)
@@ -47,7 +46,7 @@ class Shared(msgspec.Struct):
     externals: dict[str, object] = msgspec.field(default_factory=dict)
     """Values of external names."""
     resolved: dict[tuple[str, str], Resolution] = msgspec.field(default_factory=dict)
-    """What names of modules resolve to."""
+    """Definitions of modules' names, by path and name."""
     plain_methods: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether no decorator of a method makes anything but another kind of method of it."""
     constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)

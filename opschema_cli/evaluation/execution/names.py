@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.execution.conversion import converted, external
 from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.plain import is_scalar
@@ -119,7 +120,7 @@ def is_frozen(machine: Machine, ref: ClassRef) -> bool:
 
 def _is_changed(machine: Machine, file: PythonFile, assign: Assign) -> bool:
     """Whether code changes the container that a name of a module holds."""
-    changes = machine.evaluator.changes(file)
+    changes = changes_in(file)
     several = len([item for item in file.assigns.get(assign.target, ()) if item.value is not None]) != 1
     return several or assign.target in changes.by_methods or changes.by_items[assign.target] > 0
 

@@ -100,9 +100,9 @@ class ParameterNames(msgspec.Struct, frozen=True):
     placed: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()
     rest: str = ""
-    """That of ``*rest``; empty if there is none."""
+    """The name of the ``*rest`` parameter; empty if there is none."""
     words: str = ""
-    """That of ``**words``; empty if there is none."""
+    """The name of the ``**words`` parameter; empty if there is none."""
 
 
 class Names(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ def draw_tiled(cell: Cell, device: str) -> dict[str, Tensor]:
 
 
 def tiles(cell: Cell) -> dict[str, tuple[Tensor, tuple[int, ...]]]:
-    """What is repeated in each input, and the input's shape."""
+    """The tile that each input repeats, with the input's shape."""
     found = {}
     for spec in bounded_inputs(cell.call.inputs):
         few = msgspec.structs.replace(spec, shape=(min(math.prod(spec.shape), PERIOD),))

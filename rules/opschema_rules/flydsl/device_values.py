@@ -185,7 +185,7 @@ def stays_python(traced: Body, body: Body, at: int) -> bool:
 
 
 def is_pythons(body: Body, iterable: Expr) -> bool:
-    """Whether FlyDSL leaves a `for` over an expression as it is; it looks for ``for_`` in any word of it."""
+    """Whether FlyDSL leaves a `for` over an expression unchanged: it searches the words of the expression for ``for_``."""
     known = iterable.callee.rpartition(".")[2] in ("range", "range_constexpr")
     return not known and "for_" not in body.file.text(iterable)
 

@@ -93,7 +93,7 @@ def is_gpu_loop(iterable: Expr) -> bool:
 def block_spans(scope: Scope) -> Iterator[Span]:
     """The spans of what may be GPU blocks of a function, of a loop with its variable; for checks that decode no statements.
 
-    Bodies of `while` are among them, and blocks of `try` and `match`, which facts do not tell from those.
+    Bodies of `while`, and blocks of `try` and `match`, are included: facts do not distinguish them.
     """
     decided = {span for item in scope.conditions for span in (item.body, item.orelse) if span is not None}
     for loop in scope.loops:
@@ -109,7 +109,7 @@ def block_spans(scope: Scope) -> Iterator[Span]:
 
 
 def head(body: Body, item: Statement) -> str:
-    """The first line of a block's statement as it is written, in one line."""
+    """The source text of a block's first line, without line breaks."""
     text = body.file.text(item.exprs[-1])
     written = " ".join(text.split())
     if item.kind == "for":

@@ -36,7 +36,7 @@ class Validator(Protocol):
     """A compiled schema."""
 
     def accepts(self, data: Data) -> bool:
-        """Whether the data satisfy it; keys that are not strings may make the answer false."""
+        """Whether the data satisfy it; never those with a key that is not a string."""
 
     def violations(self, data: Json) -> Iterator[Violation]:
         """All violations."""
@@ -92,8 +92,8 @@ class PythonValidator:
         self._validator: Any = jsonschema.Draft202012Validator(schema)
 
     def accepts(self, data: Data) -> bool:
-        """Whether the data satisfy the schema; keys that are not strings are not a violation of it."""
-        return bool(self._validator.is_valid(data))
+        """Whether the data satisfy the schema; never those with a key that is not a string."""
+        return _has_string_keys(data) and bool(self._validator.is_valid(data))
 
     def violations(self, data: Json) -> Iterator[Violation]:
         """All violations, in the order of the schema."""
@@ -111,3 +111,10 @@ class PythonValidator:
             known = error.schema.get("properties", {})
             keys = tuple(name for name in error.instance if name not in known)
         return Violation(tuple(error.absolute_path), str(keyword), tuple(steps), tuple(map(str, keys)))
+
+
+def _has_string_keys(data: Data) -> bool:
+    """Whether all keys are strings, those of mappings inside of others as well."""
+    if isinstance(data, dict):
+        return all(isinstance(key, str) and _has_string_keys(value) for key, value in data.items())
+    return not isinstance(data, list) or all(map(_has_string_keys, data))
