@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from opschema_cli.lint.pack import Speed as Speed
     from opschema_cli.lint.pack import collect_migrations as collect_migrations
     from opschema_cli.lint.pack import collect_rules as collect_rules
+    from opschema_cli.lint.rule import Part as Part
     from opschema_cli.lint.rule import rule as rule
     from opschema_cli.lint.unread import Sighting as Sighting
     from opschema_cli.migrate.draft import Draft as Draft
@@ -71,7 +72,7 @@ _NAMES = {
     "lint.lazy_pack": ("CATALOGUE", "LazyPack", "catalogue_text"),
     "lint.loaded": ("Entry", "Loaded"),
     "lint.pack": ("Description", "Fact", "Pack", "Speed", "collect_migrations", "collect_rules"),
-    "lint.rule": ("rule",),
+    "lint.rule": ("Part", "rule"),
     "lint.unread": ("Sighting",),
     "migrate.draft": ("Draft",),
     "migrate.mentions": ("mentions",),

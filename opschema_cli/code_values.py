@@ -87,17 +87,23 @@ class Group(Generic[T]):
         self._more: dict[str, bool] = {}
         self._asked: dict[str, msgspec.Raw] = {}
         self._changed = False
+        self._checked: Stored | None = None
+        self._valid = False
 
     @cached_property
     def program(self) -> TracedProgram:
         """The program to compute values with."""
         return TracedProgram(self._owner.main)
 
-    @cached_property
+    @property
     def _stored(self) -> Stored:
         found = self._owner.shelf.get(self._key)
-        valid = found is not None and all(self._owner.state(path) == state for path, state in found.files.items())
-        return found if found is not None and valid else Stored({}, {})
+        if found is None:
+            return Stored({}, {})
+        if found is not self._checked:  # another process may have put other values
+            self._checked = found
+            self._valid = all(self._owner.state(path) == state for path, state in found.files.items())
+        return found if self._valid else Stored({}, {})
 
     def reads(self, paths: Iterable[str]) -> None:
         """Note files of other kinds on which the values depend."""

@@ -130,6 +130,7 @@ class Project:
         """Go on in a forked process, with a cache and parsers of its own. What is parsed stays so; nothing is being parsed."""
         self.cache, self.parsers = cache, parsers
         self._readings.cache = cache
+        self._readings.forget_fresh()
         self.progress = lambda done, total: None
 
     def expect(self, text: str) -> None:
@@ -244,6 +245,14 @@ class Project:
     def shelf(self, name: str, kind: type[T]) -> Shelf[T]:
         """Values that are cached by keys of the caller's choice, under a name that is unique among all readings."""
         return self._readings.shelf(name, kind)
+
+    def fresh_readings(self) -> dict[str, dict[str, bytes]]:
+        """The values of readings and shelves that are not stored yet, encoded."""
+        return self._readings.fresh()
+
+    def take_readings(self, fresh: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Add those of another process."""
+        self._readings.take(fresh)
 
     def save_readings(self) -> None:
         """Store the values of readings for later runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
@@ -36,8 +36,8 @@ class Shelf(Generic[T]):
         self._kind = kind
         self._stored = decoded(stored, dict[str, msgspec.Raw]) or {}
         self._values: dict[str, T] = {}
-        self.fresh = False
-        """Whether a value was put that is not stored."""
+        self.fresh: set[str] = set()
+        """The digests of values that are not stored yet."""
 
     def get(self, digest: str) -> T | None:
         """The value of a content; None if there is none."""
@@ -51,7 +51,18 @@ class Shelf(Generic[T]):
     def put(self, digest: str, value: T) -> None:
         """Keep the value of a content."""
         self._values[digest] = value
-        self.fresh = True
+        self.fresh.add(digest)
+
+    def encoded(self) -> dict[str, bytes]:
+        """The values that are not stored yet."""
+        return {digest: msgspec.msgpack.encode(self._values[digest]) for digest in self.fresh}
+
+    def take(self, encoded: Mapping[str, bytes]) -> None:
+        """Put values that another process has encoded."""
+        for digest, data in encoded.items():
+            value = decoded(data, self._kind)
+            if value is not None:
+                self.put(digest, value)
 
     def content(self, stored: bytes | None) -> bytes:
         """The bytes to store in place of ``stored``, which another run may have written since."""
@@ -72,6 +83,7 @@ class Readings:
         self.cache = cache
         self._stamp = stamp
         self._shelves: dict[str, Shelf[object]] = {}
+        self._taken: dict[str, dict[str, bytes]] = {}
 
     def shelf(self, name: str, kind: type[T]) -> Shelf[T]:
         """The shelf of one reading, or of other values under a unique name."""
@@ -79,6 +91,7 @@ class Readings:
             key = f"{self._stamp}/{name}"
             stored = self.cache.get(_KIND, [key]).get(key) if self._stamp else None
             self._shelves[name] = Shelf(kind, stored)
+            self._shelves[name].take(self._taken.pop(name, {}))
         return self._shelves[name]  # type: ignore[return-value]
 
     def save(self) -> None:
@@ -87,5 +100,21 @@ class Readings:
         if self._stamp and fresh:
             stored = self.cache.get(_KIND, fresh)  # another process may have stored more since
             self.cache.put(_KIND, {key: shelf.content(stored.get(key)) for key, shelf in fresh.items()})
-            for shelf in fresh.values():
-                shelf.fresh = False
+            self.forget_fresh()
+
+    def forget_fresh(self) -> None:
+        """Take all values for stored: what is fresh from here on is that of this process."""
+        for shelf in self._shelves.values():
+            shelf.fresh = set()
+
+    def fresh(self) -> dict[str, dict[str, bytes]]:
+        """The values that are not stored yet, by the names of their shelves."""
+        return {name: shelf.encoded() for name, shelf in self._shelves.items() if shelf.fresh}
+
+    def take(self, fresh: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Put the fresh values of another process on their shelves."""
+        for name, encoded in fresh.items():
+            if name in self._shelves:
+                self._shelves[name].take(encoded)
+            else:
+                self._taken.setdefault(name, {}).update(encoded)

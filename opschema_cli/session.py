@@ -33,7 +33,7 @@ MANY_MODULES = 40
 """Files from which on a second process is likely to pay for its start."""
 
 MAX_JOBS = 8
-"""Most processes that parse Python unless more are asked for."""
+"""Most processes unless more are asked for."""
 
 Progress = Callable[[int, int], None]
 
@@ -104,7 +104,12 @@ class Session(msgspec.Struct, dict=True):
     @property
     def forks(self) -> bool:
         """Whether packs may run in two processes: there are processors for it, and the system forks processes soundly."""
-        return sys.platform == "linux" and (self.jobs or os.cpu_count() or 1) > 1 and not self.threaded
+        return sys.platform == "linux" and self.processes > 1 and not self.threaded
+
+    @property
+    def processes(self) -> int:
+        """Most processes that work at a time."""
+        return self.jobs or min(os.cpu_count() or 1, MAX_JOBS)
 
     def project(
         self, overlay: Mapping[str, str | None] | None = None, progress: Progress | None = None, stamp: str = ""
@@ -119,7 +124,7 @@ class Session(msgspec.Struct, dict=True):
         # Not at the top: a replayed run does without.
         from opschema_cli.source.python_workers import Parsers
 
-        return Parsers(self.jobs or min(os.cpu_count() or 1, MAX_JOBS), threaded=self.threaded)
+        return Parsers(self.processes, threaded=self.threaded)
 
     def close(self) -> None:
         """End the processes that run for this."""

@@ -23,6 +23,16 @@ def start_anew() -> None:
     _spent[0] = 0
 
 
+def spent() -> int:
+    """What this run has spent of its budget."""
+    return _spent[0]
+
+
+def spend(work: int) -> None:
+    """Count work that another process has done for this run."""
+    _spent[0] += work
+
+
 def exhausted() -> bool:
     """Whether the budget of the run is spent."""
     return _spent[0] > WORK

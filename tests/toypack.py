@@ -23,6 +23,7 @@ from opschema_cli.operators.model import Argument, Declaration, Implementation, 
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
+from opschema_cli.suggestions import near_names
 
 SUFFIX = ".toy.yaml"
 
@@ -196,6 +197,14 @@ def probe(op: ToyOp) -> Iterator[Diagnostic]:
     value = op.scalar("needs")
     if value is not None and not op.project.workspace.is_file(value.value):
         yield Diagnostic(f"`{value.value}` does not exist", op.at(value))
+
+
+@rule("TOY305", "near-dtype", severity="info")
+def near_dtype(op: ToyOp) -> Iterator[Diagnostic]:
+    """A name that is close to the one of a dtype, if the op asks for it."""
+    near = op.scalar("near")
+    if near is not None:
+        yield Diagnostic(f"close to `{near.value}`: {near_names(near.value, ('float16', 'float32'))}", op.at(near))
 
 
 def _paths(project: Project) -> list[str]:

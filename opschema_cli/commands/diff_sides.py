@@ -110,7 +110,7 @@ def read_ahead(session: Session, commit: str, label: str) -> Callable[[], None]:
             report_parsed()
             return PackFindings(), side.project
 
-    run = ForkedRun(read)
+    run = ForkedRun(read, PackFindings)
     session.helpers.callback(run.close)
     return run.wait_parsed
 

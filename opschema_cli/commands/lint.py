@@ -61,7 +61,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--no-cache", is_flag=True, help="Read and parse all files again.")
 @no_plugins_option
-@click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse [number of cores].")
+@click.option("--jobs", type=click.IntRange(1), help="Number of processes that parse and run rules [number of cores].")
 @click.option("--stdin-filename", type=_PATH, help="Lint the text on standard input as if it were this file.")
 @torch_option
 @click.option("--preview", is_flag=True, help="Run preview rules, too: those that a later release may still change.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from opschema_cli import suggestions
 from opschema_cli.commands.lint_options import LintOptions
 from opschema_cli.commands.lint_report import load_reporter
 from opschema_cli.commands.output import ProgressBar
@@ -20,12 +21,16 @@ from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
 from opschema_cli.lint.settings import Settings, resolve_settings
+from opschema_cli.lint.shared_work import LostForkError, Share
 from opschema_cli.project import Project
 from opschema_cli.regular_files import read_regular
 from opschema_cli.session import MANY_MODULES, Session, path_filter
 
 if TYPE_CHECKING:
     from opschema_cli.lint.forked_run import Publish, Task
+
+MAX_HELPERS = 3
+"""Most processes that help to run the rules of a pack: each of them computes once more what all runs build on."""
 
 PARSED_IN_FORK = 4
 """Most changed Python files that the forked process parses; more are parsed by workers."""
@@ -127,7 +132,8 @@ def _run_anew(
     registry = session.registry_for(project, prefetch=True)
     job = job_of(session, registry, inputs, options)
     divide = partial(_divide, session, job, project, options) if forks else None
-    return report_outcome(job, project, run_packs(job, project, divide=divide))
+    helpers = HelperProcesses(session, project) if forks else None
+    return report_outcome(job, project, run_packs(job, project, divide=divide, helpers=helpers))
 
 
 def _divide(session: Session, job: Job, project: Project, options: LintOptions, packs: Sequence[str]) -> ForkedPacks:
@@ -137,24 +143,58 @@ def _divide(session: Session, job: Job, project: Project, options: LintOptions, 
     def run_rest(report_parsed: Callable[[], None], publish: Publish) -> tuple[PackFindings, Project]:
         with closing(session.forked()) as child:
             project.continue_in_fork(child.cache, lambda: child.parsers)
-            return run_packs(rest, project, publish=publish), project
+            helpers = HelperProcesses(child, project, fewer=1)
+            return run_packs(rest, project, publish=publish, helpers=helpers), project
 
     return ForkedPacks(session, project, options, run_rest)
 
 
-class LostForkError(Exception):
-    """A forked process died, or read a file that has changed since: all packs must be run again."""
+class HelperProcesses:
+    """Processes that take a part of the runs of a pack: its :class:`~opschema_cli.lint.shared_work.Helpers`."""
+
+    def __init__(self, session: Session, project: Project, *, fewer: int = 0) -> None:
+        self._session, self._project = session, project
+        self.count = min(session.processes - 1 - fewer, MAX_HELPERS)
+
+    def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
+        """Have a helper do some work; the result waits for what it has done.
+
+        Raises:
+            OSError: no process can be started.
+        """
+        # Not at the top: an unchanged workspace does not need it.
+        from opschema_cli.lint.forked_run import ForkedRun
+
+        session, project = self._session, self._project
+
+        def help_out(report_parsed: Callable[[], None], publish: Publish) -> tuple[Share, Project]:
+            with closing(session.forked()) as child:
+                project.continue_in_fork(child.cache, lambda: child.parsers)
+                return work(), project
+
+        process = ForkedRun(help_out, Share)
+        session.helpers.callback(process.close)
+
+        def join() -> Share:
+            share = process.join(project)
+            suggestions.spend(share.spent)
+            # In one process some of the last names might have got no suggestion.
+            if suggestions.exhausted():
+                raise LostForkError
+            return share
+
+        return join
 
 
 class ForkedPacks:
     """Packs that run in a forked process: the :class:`~opschema_cli.lint.runner.Others` of those that run here."""
 
-    def __init__(self, session: Session, project: Project, options: LintOptions, task: Task) -> None:
+    def __init__(self, session: Session, project: Project, options: LintOptions, task: Task[PackFindings]) -> None:
         # Not at the top: an unchanged workspace does not need it.
         from opschema_cli.lint.forked_run import ForkedRun
 
         self._project, self._options = project, options
-        self._process = ForkedRun(task)
+        self._process = ForkedRun(task, PackFindings)
         session.helpers.callback(self._process.close)
 
     def wait_parsed(self) -> None:
@@ -174,10 +214,7 @@ class ForkedPacks:
         # While the child is still busy.
         self._project.save_readings()
         load_reporter(self._options)
-        found = self._process.join(self._project)
-        if found is None:
-            raise LostForkError
-        return found
+        return self._process.join(self._project)
 
 
 def _run_divided(
@@ -213,7 +250,8 @@ def _run_divided(
     job = job_of(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
     forked_packs.wait_parsed()
 
-    return report_outcome(job, project, run_packs(job, project, forked_packs))
+    helpers = HelperProcesses(session, project, fewer=1)
+    return report_outcome(job, project, run_packs(job, project, forked_packs, helpers=helpers))
 
 
 def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from opschema_cli import suggestions
 from opschema_cli.authoring import failure, refuse
 from opschema_cli.cache import Cache, decoded
 from opschema_cli.crash_traces import trace_of
@@ -23,8 +24,10 @@ from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.not_checked import not_checked
 from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.pack_calls import finds, loaded_by
-from opschema_cli.lint.rule import Rule
+from opschema_cli.lint.rule import Part, Rule
 from opschema_cli.lint.settings import Settings
+from opschema_cli.lint.shared_work import Helpers, Ranges, Share, divided
+from opschema_cli.lint.timing import Timing
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 
@@ -39,14 +42,6 @@ class _Look(msgspec.Struct, array_like=True):
 
     findings: list[Diagnostic]
     idle: list[str]
-
-
-class Timing(msgspec.Struct):
-    """Runs, seconds and findings of a rule."""
-
-    runs: int = 0
-    seconds: float = 0.0
-    findings: int = 0
 
 
 _NOWHERE = Place("", Span(0, 0))
@@ -72,12 +67,13 @@ class Crash(msgspec.Struct):
 class Executor(msgspec.Struct):
     """Runs the enabled rules of packs and collects what they find, in the order of subjects and codes.
 
-    ``stamp`` identifies the code of the rules; empty, nothing is cached.
+    ``stamp`` identifies the code of the rules; empty, nothing is cached. ``helpers`` take a part of what takes long.
     """
 
     settings: Settings
     cache: Cache
     stamp: str = ""
+    helpers: Helpers | None = None
     found: list[Diagnostic] = msgspec.field(default_factory=list)
     timings: dict[str, Timing] = msgspec.field(default_factory=dict)
     not_checked: list[NotChecked] = msgspec.field(default_factory=list)
@@ -85,6 +81,8 @@ class Executor(msgspec.Struct):
     crashed: bool = False
     traces: list[str] = msgspec.field(default_factory=list)
     crashes: dict[str, Crash] = msgspec.field(default_factory=dict)
+    put_off: dict[str, list[tuple[Rule, object]]] = msgspec.field(default_factory=dict)
+    """Runs of rules whose work has parts, by pack."""
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:
         """The pack's subjects; None if it finds nothing of its kind, or fails.
@@ -126,7 +124,10 @@ class Executor(msgspec.Struct):
     def run_rest(self, pack: Pack, loaded: Loaded, project: Project, rest: Rest) -> None:
         """Run the ``rest`` of the pack's rules, and all over the subjects that are made late."""
         with self._watched(pack, project, loaded):
-            self._run_made(pack, project, loaded.late, rest)
+            self._run_made(pack, project, loaded, loaded.late, rest)
+            if not loaded.joint:
+                self._run_put_off(pack, project, loaded)
+            self._tell_crashes(pack)
 
     def share(self, pack: Pack, project: Project) -> dict[str, bytes]:
         """Data that a pack shares with packs in another process, by its name."""
@@ -138,12 +139,19 @@ class Executor(msgspec.Struct):
     def run_joint(self, pack: Pack, loaded: Loaded, project: Project, shared: bytes | None) -> None:
         """Run the pack's rules over its joint subjects, made from what another pack shares."""
         with self._watched(pack, project):
-            self._run_made(pack, project, [partial(make, shared) for make in loaded.joint], [])
+            self._run_made(pack, project, loaded, [partial(make, shared) for make in loaded.joint], [])
+            self._run_put_off(pack, project, loaded)
+            self._tell_crashes(pack)
+
+    def _tell_crashes(self, pack: Pack) -> None:
+        self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]
+        self.crashes.clear()
 
     def _run_made(
         self,
         pack: Pack,
         project: Project,
+        loaded: Loaded,
         makers: Iterable[Callable[[], Iterable[object]]],
         rest: Rest,
     ) -> None:
@@ -152,13 +160,77 @@ class Executor(msgspec.Struct):
         for make in makers:
             with self._guarded(pack):
                 late += make()
-        for rules, subject in rest + self._run_cached(self._enabled(pack), late, project):
-            for rule in rules:
-                project.checkpoint()
-                self._run_rule(rule, subject, self.found)
+        rest = rest + self._run_cached(self._enabled(pack), late, project)
+        runs = [(rule, subject) for rules, subject in rest for rule in rules]
+        self._run_all([run for run in runs if run[0].parts is None], project, loaded)
+        self.put_off.setdefault(pack.name, []).extend(run for run in runs if run[0].parts is not None)
+
+    def _run_put_off(self, pack: Pack, project: Project, loaded: Loaded) -> None:
+        """Run the rules whose work has parts: first the parts, which processes share, and then the rules."""
+        runs = self.put_off.pop(pack.name, [])
+        parts: dict[str, list[tuple[Rule, Part]]] = {}
+        for rule, subject in runs:
+            with contextlib.suppress(Exception):  # foreign code; the rule fails of it again, and that is reported
+                for part in rule.parts(subject) if rule.parts is not None else ():
+                    parts.setdefault(part.key, []).append((rule, part))
+        groups = list(parts.values())
+
+        def work(number: int) -> list[Diagnostic]:
             project.pump()
-        self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]
-        self.crashes.clear()
+            for rule, part in groups[number]:
+                started = time.perf_counter()
+                with contextlib.suppress(Exception):  # see above
+                    part.work()
+                self._timing(rule).seconds += time.perf_counter() - started
+            return []
+
+        self._divide(len(groups), work, project, loaded)
+        self._run_all(runs, project, loaded)
+
+    def _run_all(self, runs: Sequence[tuple[Rule, object]], project: Project, loaded: Loaded) -> None:
+        """Run rules over subjects."""
+
+        def run(number: int) -> list[Diagnostic]:
+            project.pump()
+            found: list[Diagnostic] = []
+            self._run_rule(*runs[number], found)
+            return found
+
+        self.found += self._divide(len(runs), run, project, loaded)
+
+    def _divide(
+        self, count: int, run: Callable[[int], list[Diagnostic]], project: Project, loaded: Loaded
+    ) -> list[Diagnostic]:
+        """The findings of ``count`` runs; other processes do a part of them if it takes long."""
+        found, shares = divided(count, run, self.helpers, partial(self._share, run, project, loaded))
+        for share in shares:
+            for code, timing in share.timings.items():
+                self.timings.setdefault(code, Timing()).add(timing)
+            project.missing += share.missing
+            project.claimed |= share.claimed
+            project.take_readings(share.readings)
+            loaded.unresolved += share.unresolved
+        return found
+
+    def _share(self, run: Callable[[int], list[Diagnostic]], project: Project, loaded: Loaded, ranges: Ranges) -> Share:
+        """What this process does as a helper.
+
+        Raises:
+            AssertionError: a rule failed, which is told by who runs all again.
+        """
+        self.timings, missing, unresolved = {}, len(project.missing), len(loaded.unresolved)
+        before = suggestions.spent()
+        found = ranges.taken(run)
+        assert not self.crashes
+        return Share(
+            found,
+            self.timings,
+            project.missing[missing:],
+            project.claimed,
+            loaded.unresolved[unresolved:],
+            project.fresh_readings(),
+            suggestions.spent() - before,
+        )
 
     @contextlib.contextmanager
     def _guarded(self, pack: Pack) -> Iterator[None]:

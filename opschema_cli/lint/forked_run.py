@@ -8,7 +8,7 @@ After a small change nearly everything is cached, and most of the time is that o
    :meth:`ForkedRun.shared` reads it.
 4. The child sends one :class:`_Answer`: findings, file problems, and all it asked of the workspace.
 5. :meth:`ForkedRun.join` reads the answer and adds what the child asked to the inputs of this run. Without an answer
-   (the child died, or read a file that has changed since) it returns None, and the caller runs all packs again.
+   (the child died, or read a file that has changed since) it raises :class:`LostForkError`, and the caller runs all packs again.
 
 After many changes the files are parsed first, and the child has nothing to parse.
 """
@@ -21,17 +21,19 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import IO, NoReturn, TypeAlias
+from typing import IO, Generic, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 
 from opschema_cli.cache import decoded
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic
-from opschema_cli.lint.runner import PackFindings
+from opschema_cli.lint.shared_work import LostForkError
 from opschema_cli.project import Project
 from opschema_cli.source.interrupts import no_interrupts
 from opschema_cli.workspace import Asked
+
+T = TypeVar("T")
 
 _PARSED, _SHARED = b"1", b"2"
 
@@ -41,29 +43,32 @@ _PATIENCE = 5.0
 Publish: TypeAlias = "Callable[[Mapping[str, bytes]], None]"
 """Receives the data that packs share, by pack."""
 
-Task: TypeAlias = "Callable[[Callable[[], None], Publish], tuple[PackFindings, Project]]"
+Task: TypeAlias = "Callable[[Callable[[], None], Publish], tuple[T, Project]]"
 """The child's work. Its arguments are functions to call once the changed files are parsed, and with what packs share once they are
-loaded; it returns the findings and the project that was read, whose readings are then cached.
+loaded; it returns what it found and the project that was read, whose readings are then cached.
 """
 
 
 class _Answer(msgspec.Struct, array_like=True):
-    """Findings of the child, problems of the files it read, its inputs, and all it asked of the workspace.
+    """What the child found, encoded, problems of the files it read, its inputs, and all it asked of the workspace.
 
     ``refused`` is the message of an :class:`OpschemaError`; nothing else is set then.
     """
 
-    findings: PackFindings | None = None
+    found: bytes = b""
     problems: list[Diagnostic] = msgspec.field(default_factory=list)
     inputs: list[str] = msgspec.field(default_factory=list)
     asked: Asked | None = None
     refused: str = ""
 
 
-class ForkedRun:
-    """A forked child that runs ``task``. Linux only: elsewhere a fork of a running program is not safe."""
+class ForkedRun(Generic[T]):
+    """A forked child that runs ``task``, which finds a value of a ``kind`` that msgspec encodes. Linux only: elsewhere a fork of a
+    running program is not safe.
+    """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task[T], kind: type[T]) -> None:
+        self._kind = kind
         reader, writer = os.pipe()
         memory = os.memfd_create("opschema")  # a pipe holds too little: the child would wait for this process
         with no_interrupts():
@@ -94,12 +99,11 @@ class ForkedRun:
                 self._shared = decoded(self._memory.read(), dict[str, bytes]) or {}
         return self._shared
 
-    def join(self, project: Project) -> PackFindings | None:
-        """Wait for the child's findings, and add its inputs and file problems to ``project``.
-
-        None if the child died, or if a file that it read has changed since.
+    def join(self, project: Project) -> T:
+        """Wait for what the child finds, and add its inputs and file problems to ``project``.
 
         Raises:
+            LostForkError: the child died, or a file that it read has changed since.
             OpschemaError: a pack refuses its configuration, or cannot be loaded.
         """
         self.shared()
@@ -109,10 +113,13 @@ class ForkedRun:
             raise OpschemaError(answer.refused)
         # `ask_again` also records the child's questions as inputs of this run.
         if answer is None or answer.asked is None or project.workspace.ask_again(answer.asked) != []:
-            return None
+            raise LostForkError
+        found = decoded(answer.found, self._kind)
+        if found is None:
+            raise LostForkError
         project.inputs.update(answer.inputs)
         project.take_problems(answer.problems)
-        return answer.findings
+        return found
 
     def close(self) -> None:
         """End the child: after :data:`_PATIENCE` seconds if it has answered, at once otherwise."""
@@ -138,7 +145,7 @@ class ForkedRun:
             return True
 
 
-def _run_child(task: Task, pipe: int, memory: int) -> NoReturn:
+def _run_child(task: Task[T], pipe: int, memory: int) -> NoReturn:
     faulthandler.disable()  # the parent runs the packs again if this process dies
     try:
         with os.fdopen(pipe, "wb") as stream:
@@ -174,10 +181,10 @@ def _once(stream: IO[bytes], data: bytes) -> Callable[[], None]:
     return write
 
 
-def _answer_of(task: Callable[[], tuple[PackFindings, Project]]) -> tuple[_Answer, Project | None]:
+def _answer_of(task: Callable[[], tuple[T, Project]]) -> tuple[_Answer, Project | None]:
     try:
-        findings, project = task()
+        found, project = task()
     except OpschemaError as error:
         return _Answer(refused=str(error)), None
     problems, inputs = list(project.problems.values()), sorted(project.inputs)
-    return _Answer(findings, problems, inputs, project.workspace.asked), project
+    return _Answer(msgspec.msgpack.encode(found), problems, inputs, project.workspace.asked), project

@@ -29,6 +29,15 @@ Stage = Literal["preview", "stable", "deprecated"]
 """How settled a rule is; a preview rule runs only where previews are asked for."""
 
 
+class Part(msgspec.Struct, frozen=True):
+    """A part of what takes long for a rule. Parts with one ``key`` are done one after the other, in one process: they share what
+    they compute besides.
+    """
+
+    key: str
+    work: Callable[[], object]
+
+
 class Rule(msgspec.Struct, frozen=True, dict=True):
     """A registered rule. ``text`` is its page as the docstring holds it, ``subject`` the type of what it looks at, ``options``
     the type of its second parameter, ``proof`` the oracle that its fixes are tested with, in words.
@@ -46,6 +55,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     pure: bool = False
     by_release: bool = False
     candidates: Callable[[Any], Iterable[object]] | None = None
+    parts: Callable[[Any], Iterable[Part]] | None = None
     proof: str = ""
     needs: tuple[str, ...] = ()
     stage: Stage = "stable"
@@ -81,6 +91,7 @@ def rule(
     pure: bool = False,
     by_release: bool = False,
     candidates: Callable[[Any], Iterable[object]] | None = None,
+    parts: Callable[[Any], Iterable[Part]] | None = None,
     proof: str = "",
     needs: tuple[str, ...] = (),
     stage: Stage = "stable",
@@ -97,6 +108,8 @@ def rule(
             releases is certain to apply, they are warnings that give this reason, and their fixes are unsafe.
         candidates: what in a subject has to be looked at in the light of other files. It depends on nothing but what the
             ``content_key`` covers; where there is nothing, which is remembered, the rule does not run.
+        parts: what takes long in a subject, in parts that several processes can do. Each puts what it computes on a shelf of the
+            project, such as that of :class:`~opschema_cli.code_values.CodeValues`, where the rule finds it.
         proof: the oracle that shows its fixes to be right, as a sentence without an end ("torch registers the operators and
             calls them"); see :mod:`opschema_cli.proof`.
         needs: what it does not run without, or sees less without, such as :data:`~opschema_cli.lint.not_checked.CPP`.
@@ -121,6 +134,7 @@ def rule(
             pure=pure,
             by_release=by_release,
             candidates=candidates,
+            parts=parts,
             proof=proof,
             needs=needs,
             stage=stage,

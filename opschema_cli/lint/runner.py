@@ -13,7 +13,7 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.baseline import BaselineFile, apply_baseline, stale_findings
 from opschema_cli.lint.builtin import CRASHED, GIT_SILENT, NOT_CHECKED, UNCHECKED, UNREADABLE
 from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, NotUnderstood, Place, Unread
-from opschema_cli.lint.execute import Executor, Timing
+from opschema_cli.lint.execute import Executor
 from opschema_cli.lint.limits import within_limits
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.not_checked import joined
@@ -21,7 +21,9 @@ from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
+from opschema_cli.lint.shared_work import Helpers
 from opschema_cli.lint.suppress import apply_suppressions, find_suppressions, suppression_findings
+from opschema_cli.lint.timing import Timing
 from opschema_cli.lint.unread import find_unread
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
@@ -130,17 +132,18 @@ def run_packs(
     *,
     publish: Callable[[Mapping[str, bytes]], None] | None = None,
     divide: Callable[[Sequence[str]], Others] | None = None,
+    helpers: Helpers | None = None,
 ) -> PackFindings:
     """Run the rules of all packs in use, and join the findings of ``others``, which run in another process. ``publish`` receives
     what the packs share with those there, once all of them that share something are loaded.
 
     ``divide`` is given the names of the packs after the first, once all files are parsed that these and the first are known to
-    need; it runs them in another process.
+    need; it runs them in another process. ``helpers`` are processes that take a part of the runs.
     """
     suggestions.start_anew()
     elsewhere = [others] if others is not None else []
     findings = PackFindings()
-    executor = Executor(job.settings, project.cache, job.stamp)
+    executor = Executor(job.settings, project.cache, job.stamp, helpers)
     meant: dict[str, set[str]] = {}
     joint: list[tuple[Pack, Loaded]] = []
     shared: dict[str, bytes] = {}

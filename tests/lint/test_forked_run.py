@@ -15,6 +15,7 @@ from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.diagnostic import Diagnostic, NotUnderstood, Place, Severity
 from opschema_cli.lint.runner import PackFindings
+from opschema_cli.lint.shared_work import LostForkError
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_cli.workspace import Workspace
@@ -25,10 +26,10 @@ FOUND = Diagnostic("message", Place("a.py", Span(1, 2)), code="TOY001", severity
 UNRESOLVED = NotUnderstood(Place("a.py", Span(0, 1)), "it cannot be followed")
 
 
-def forked(task: Callable[[], tuple[PackFindings, Project]], project: Project) -> PackFindings | None:
+def forked(task: Callable[[], tuple[PackFindings, Project]], project: Project) -> PackFindings:
     from opschema_cli.lint.forked_run import ForkedRun
 
-    process = ForkedRun(lambda report_parsed, publish: task())
+    process = ForkedRun(lambda report_parsed, publish: task(), PackFindings)
     try:
         return process.join(project)
     finally:
@@ -57,7 +58,6 @@ def test_what_was_found_and_asked_there_is_known_here(tmp_path: Path, monkeypatc
 
     here = project_of(tmp_path)
     found = forked(task, here)
-    assert found is not None
     assert (found.packs, found.ops, found.unresolved, found.found, found.crashed) == (
         ["toy"],
         3,
@@ -92,7 +92,8 @@ def test_a_process_that_dies_has_found_nothing(
         raise AssertionError
 
     here = project_of(tmp_path)
-    assert forked(task, here) is None
+    with pytest.raises(LostForkError):
+        forked(task, here)
     assert not here.workspace.reads
     assert capfd.readouterr() == ("", "")
 
@@ -101,7 +102,9 @@ def test_closing_does_not_wait_for_it(tmp_path: Path) -> None:
     from opschema_cli.lint.forked_run import ForkedRun
 
     started = time.monotonic()
-    process = ForkedRun(lambda report_parsed, publish: (time.sleep(60), (PackFindings(), project_of(tmp_path)))[1])
+    process = ForkedRun(
+        lambda report_parsed, publish: (time.sleep(60), (PackFindings(), project_of(tmp_path)))[1], PackFindings
+    )
     process.close()
     process.close()
     assert time.monotonic() - started < 30
@@ -118,7 +121,8 @@ def test_a_file_that_is_no_more_as_it_was_read_there_makes_the_packs_run_here(tm
         (tmp_path / "a.txt").write_text("after")
         return PackFindings(["toy"]), there
 
-    assert forked(task, project_of(tmp_path)) is None
+    with pytest.raises(LostForkError):
+        forked(task, project_of(tmp_path))
 
 
 def test_where_nobody_waits_for_children_it_works_too(tmp_path: Path) -> None:
@@ -127,7 +131,6 @@ def test_where_nobody_waits_for_children_it_works_too(tmp_path: Path) -> None:
         found = forked(lambda: (PackFindings(["toy"]), project_of(tmp_path)), project_of(tmp_path))
     finally:
         signal.signal(signal.SIGCHLD, before)
-    assert found is not None
     assert found.packs == ["toy"]
 
 
@@ -142,7 +145,7 @@ def test_wait_parsed_waits_for_the_report(tmp_path: Path) -> None:
         report_parsed()
         return PackFindings(["toy"]), project_of(tmp_path)
 
-    process = ForkedRun(task)
+    process = ForkedRun(task, PackFindings)
     try:
         process.wait_parsed()
         assert (tmp_path / "first").exists()
@@ -151,7 +154,6 @@ def test_wait_parsed_waits_for_the_report(tmp_path: Path) -> None:
         found = process.join(project_of(tmp_path))
     finally:
         process.close()
-    assert found is not None
     assert found.packs == ["toy"]
 
 
@@ -166,7 +168,7 @@ def test_what_packs_share_is_there_before_they_have_run(tmp_path: Path) -> None:
             time.sleep(0.01)
         return PackFindings(["toy"]), project_of(tmp_path)
 
-    process = ForkedRun(task)
+    process = ForkedRun(task, PackFindings)
     try:
         assert process.shared() == {"toy": large}
         (tmp_path / "second").touch()
@@ -174,16 +176,17 @@ def test_what_packs_share_is_there_before_they_have_run(tmp_path: Path) -> None:
         assert process.shared() == {"toy": large}
     finally:
         process.close()
-    assert found is not None
+    assert found.packs == ["toy"]
 
 
 def test_that_it_died_before_ends_the_wait(tmp_path: Path) -> None:
     from opschema_cli.lint.forked_run import ForkedRun
 
-    process = ForkedRun(lambda report_parsed, publish: os._exit(1))
+    process = ForkedRun(lambda report_parsed, publish: os._exit(1), PackFindings)
     try:
         process.wait_parsed()
-        assert process.join(project_of(tmp_path)) is None
+        with pytest.raises(LostForkError):
+            process.join(project_of(tmp_path))
     finally:
         process.close()
 
@@ -192,7 +195,7 @@ def test_what_is_kept_afterwards_is_waited_for(tmp_path: Path, monkeypatch: pyte
     from opschema_cli.lint.forked_run import ForkedRun
 
     monkeypatch.setattr(Project, "save_readings", lambda self: (time.sleep(0.3), (tmp_path / "kept").touch()))
-    process = ForkedRun(lambda report_parsed, publish: (PackFindings(["toy"]), project_of(tmp_path)))
-    assert process.join(project_of(tmp_path)) is not None
+    process = ForkedRun(lambda report_parsed, publish: (PackFindings(["toy"]), project_of(tmp_path)), PackFindings)
+    assert process.join(project_of(tmp_path)).packs == ["toy"]
     process.close()
     assert (tmp_path / "kept").exists()

@@ -163,7 +163,7 @@ def _collect(operator: SharedOperator, inputs: Sequence[str], found: Writes) -> 
     return True
 
 
-class OpsWithOperators(msgspec.Struct, eq=False):
+class OpsWithOperators(msgspec.Struct, eq=False, dict=True):
     """All op classes of a manifest and the operators of its tree."""
 
     manifest: Manifest

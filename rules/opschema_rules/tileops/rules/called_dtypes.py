@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.rule import rule
+from opschema_cli.lint.rule import Part, rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.program import FunctionRef
 from opschema_rules.tileops.calls.dtypes import VALIDATE, DtypeOutcome, RefusedDtypes, dtype_outcome
 from opschema_rules.tileops.calls.findings import Difference, settled
+from opschema_rules.tileops.calls.parts import judged_ops, part
 from opschema_rules.tileops.dtypes import dtype_node
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
 
-@rule("DTY109", "dtype-refused")
+def _parts(manifest: Manifest) -> Iterator[Part]:
+    """The calls of each op's method."""
+    for op in judged_ops(manifest, "validate-dtypes"):
+        yield part(op, dtype_outcome)
+
+
+@rule("DTY109", "dtype-refused", parts=_parts)
 def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
     """`_validate_dtypes()` rejects dtypes that the manifest declares.
 
@@ -73,9 +80,7 @@ def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
 
 def _outcomes(manifest: Manifest) -> Iterator[tuple[OpImplementation, FunctionRef, DtypeOutcome]]:
     """The outcomes of the hand-written methods of implemented ops, as far as they are known."""
-    for op in manifest.implementations if manifest.spec.knows("validate-dtypes") else ():
-        if not op.entry.implemented or manifest.repeats(op.entry):
-            continue
+    for op in judged_ops(manifest, "validate-dtypes"):
         outcome, method = dtype_outcome(op), op.method(VALIDATE)
         if method is not None and outcome.known:
             yield op, method, outcome
@@ -107,7 +112,7 @@ def _written(dtypes: Mapping[str, str]) -> str:
     return ", ".join(f"`{name}` is {dtype}" for name, dtype in dtypes.items())
 
 
-@rule("DTY110", "dtype-accepted", severity="warning")
+@rule("DTY110", "dtype-accepted", severity="warning", parts=_parts)
 def dtype_accepted(manifest: Manifest) -> Iterator[Diagnostic]:
     """`_validate_dtypes()` accepts a dtype that the manifest does not declare.
 

@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.rule import rule
+from opschema_cli.lint.rule import Part, rule
 from opschema_cli.schema.describe import describe
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import FunctionRef
 from opschema_rules.tileops.calls.findings import Difference, settled
 from opschema_rules.tileops.calls.outcomes import outcome_of
+from opschema_rules.tileops.calls.parts import judged_ops, part
 from opschema_rules.tileops.mutated_inputs import OpsWithOperators
 from opschema_rules.tileops.rules.returned_shapes import readings
 
 if TYPE_CHECKING:
     from opschema_rules.tileops.calls.code import Code
-    from opschema_rules.tileops.calls.fakes import Compiled, FakeMismatch, FakeOutcome
+    from opschema_rules.tileops.calls.fakes import Compiled, FakeMismatch, FakeOutcome, Makers
+    from opschema_rules.tileops.model import OpImplementation
 
 
-@rule("SHP115", "fake-output")
+def _outcome(subject: OpsWithOperators, op: OpImplementation) -> list[FakeOutcome]:
+    from opschema_rules.tileops.calls.fakes import fake_outcome
+
+    return [] if outcome_of(op).mismatches else [fake_outcome(op, _compiled(subject), _makers(subject))]
+
+
+def _with_fakes(subject: OpsWithOperators) -> Iterator[OpImplementation]:
+    by_op, fakes = {id(item.op): item for item in subject.ops}, subject.operators.fakes.keys()
+    for op in judged_ops(subject.manifest, "infer-shapes"):
+        if not fakes.isdisjoint(by_op[id(op)].listed() or ()) or _makers(subject).of(op):
+            yield op
+
+
+def _parts(subject: OpsWithOperators) -> Iterator[Part]:
+    """The calls of each op."""
+    for op in _with_fakes(subject):
+        yield part(op, partial(_outcome, subject))
+
+
+@cached_on_argument
+def _makers(subject: OpsWithOperators) -> Makers:
+    from opschema_rules.tileops.calls.fakes import Makers
+
+    return Makers(subject.operators)
+
+
+@cached_on_argument
+def _compiled(subject: OpsWithOperators) -> Callable[[Code], Compiled]:
+    from opschema_rules.tileops.calls.fakes import Compiled
+
+    return cache(lambda code: Compiled(code, _makers(subject)))
+
+
+@rule("SHP115", "fake-output", parts=_parts)
 def fake_output(subject: OpsWithOperators) -> Iterator[Diagnostic]:
     """The fake of an operator returns another shape or dtype than the manifest declares.
 
@@ -104,20 +140,8 @@ def _compared(subject: OpsWithOperators) -> Iterator[tuple[tuple[str, int], Diff
 
 def _outcomes(subject: OpsWithOperators) -> Iterator[FakeOutcome]:
     """The outcomes of implemented ops with fakes whose shapes are not wrong already."""
-    from opschema_rules.tileops.calls.fakes import Compiled, Makers, fake_outcome
-
-    manifest, operators = subject.manifest, subject.operators
-    makers = Makers(operators)
-
-    @cache
-    def compiled(code: Code) -> Compiled:
-        return Compiled(code, makers)
-
-    for item in subject.ops if manifest.spec.knows("infer-shapes") else ():
-        checked = item.op.entry.implemented and not manifest.repeats(item.op.entry)
-        named = not operators.fakes.keys().isdisjoint(item.listed() or ())
-        if checked and (named or makers.of(item.op)) and not outcome_of(item.op).mismatches:
-            yield fake_outcome(item.op, compiled, makers)
+    for op in _with_fakes(subject):
+        yield from _outcome(subject, op)
 
 
 def _difference(outcome: FakeOutcome, found: FakeMismatch) -> Difference:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
-from opschema_cli.lint.rule import rule
+from opschema_cli.lint.rule import Part, rule
 from opschema_cli.schema.describe import describe
 from opschema_cli.source.program import FunctionRef
 from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.findings import SHOWN_ROWS, Difference, is_explicit, settled
 from opschema_rules.tileops.calls.outcomes import INFER, Mismatch, OpOutcome, Refusal, outcome_of
+from opschema_rules.tileops.calls.parts import judged_ops, part
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.rules.contract_methods import returns_other_outputs
 from opschema_rules.tileops.rules.row_values import stated
 
 
-@rule("SHP113", "returned-shape")
+def _parts(manifest: Manifest) -> Iterator[Part]:
+    """The calls of each op."""
+    for op in judged_ops(manifest, "infer-shapes"):
+        yield part(op, outcome_of)
+
+
+@rule("SHP113", "returned-shape", parts=_parts)
 def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
     """`_infer_output_shapes()` returns another shape than the manifest declares.
 
@@ -107,9 +114,7 @@ def _compared(manifest: Manifest) -> Iterator[tuple[FunctionRef, Difference | No
 
 def _outcomes(manifest: Manifest) -> Iterator[OpOutcome]:
     """The outcomes of the calls of implemented ops; nothing where the tree's specification knows no shape functions."""
-    for op in manifest.implementations if manifest.spec.knows("infer-shapes") else ():
-        if op.entry.implemented and not manifest.repeats(op.entry):
-            yield outcome_of(op)
+    return map(outcome_of, judged_ops(manifest, "infer-shapes"))
 
 
 def _first(outcome: OpOutcome) -> Mismatch | None:
@@ -155,7 +160,7 @@ def readings(entry: OpEntry, call: DescribedCall) -> str:
     return ", ".join(texts) or "it takes no tensors"
 
 
-@rule("SHP114", "row-refused")
+@rule("SHP114", "row-refused", parts=_parts)
 def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
     """The code rejects a workload row.
 

@@ -1,0 +1,124 @@
+"""Divides the runs of rules over subjects between this process and helpers that are forked from it.
+
+A run is one rule over one subject. This process begins alone. Once that has taken :data:`PATIENCE` seconds of processor time, it writes the numbers
+of the runs that are left to a pipe, as ranges, and forks the helpers. All processes take ranges from the pipe until it is empty,
+so that none is idle while another has much to do. Findings are put in the order of the runs, whoever made them.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Diagnostic, Missing, NotUnderstood
+from opschema_cli.lint.timing import Timing
+
+PATIENCE = 0.1
+"""Seconds of processor time after which helpers pay for their start."""
+
+RANGES_FOR_EACH = 12
+"""Ranges of runs for each process: with many, all end at about the same time; with few, neighbours stay together, which share
+what was computed.
+"""
+
+_RANGE = struct.Struct("=II")
+
+
+class Share(msgspec.Struct, array_like=True):
+    """What a helper has done: the findings by the number of the run, the timings of the rules, and what the runs added to the
+    project and to what the pack has loaded. ``readings`` are new values of the project's shelves, ``spent`` is the work that went
+    into suggestions.
+    """
+
+    found: dict[int, list[Diagnostic]] = msgspec.field(default_factory=dict)
+    timings: dict[str, Timing] = msgspec.field(default_factory=dict)
+    missing: list[Missing] = msgspec.field(default_factory=list)
+    claimed: set[str] = msgspec.field(default_factory=set)
+    unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
+    readings: dict[str, dict[str, bytes]] = msgspec.field(default_factory=dict)
+    spent: int = 0
+
+
+class LostForkError(Exception):
+    """A forked process died, or read a file that has changed since: what it did must be done again."""
+
+
+class Helpers(Protocol):
+    """Processes that can be forked to help."""
+
+    @property
+    def count(self) -> int:
+        """How many."""
+
+    def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
+        """Have a helper do some work; the result waits for what it has done, and may raise :class:`LostForkError`.
+
+        Raises:
+            OSError: no process can be started.
+        """
+
+
+Run: TypeAlias = "Callable[[int], list[Diagnostic]]"
+"""The findings of the run of a number."""
+
+
+def divided(
+    count: int, run: Run, helpers: Helpers | None, in_helper: Callable[[Ranges], Share]
+) -> tuple[list[Diagnostic], list[Share]]:
+    """The findings of ``count`` runs, in their order, and what each helper did; ``in_helper`` is a helper's work."""
+    found: dict[int, list[Diagnostic]] = {}
+    most = helpers.count if helpers is not None else 0
+    until = time.process_time() + PATIENCE
+    numbers = iter(range(count))
+    for number in numbers:
+        found[number] = run(number)
+        if most and time.process_time() > until and count - number > 2:
+            break
+    left = list(numbers)
+    shares: list[Share] = []
+    if left and helpers is not None:
+        with closing(Ranges(left, most + 1)) as ranges:
+            joins = list(_forked(helpers, min(most, len(left) - 1), lambda: in_helper(ranges)))
+            found.update(ranges.taken(run))
+        shares = [join() for join in joins]
+    for share in shares:
+        found.update(share.found)
+    return [item for number in range(count) for item in found[number]], shares
+
+
+def _forked(helpers: Helpers, count: int, work: Callable[[], Share]) -> Iterator[Callable[[], Share]]:
+    for _ in range(count):
+        try:
+            yield helpers.fork(work)
+        except OSError:  # the system has no room for a process: those that run do all
+            return
+
+
+class Ranges:
+    """Ranges of numbers in a pipe, from which each process takes one after the other."""
+
+    def __init__(self, numbers: Sequence[int], processes: int) -> None:
+        size = max(1, len(numbers) // (RANGES_FOR_EACH * processes))
+        first, end = numbers[0], numbers[-1] + 1
+        # All are written before any is read: a pipe holds 4096 bytes and more.
+        size = max(size, -(-len(numbers) // (4096 // _RANGE.size)))
+        self._pipe, writer = os.pipe()
+        with open(writer, "wb") as stream:
+            stream.writelines(_RANGE.pack(at, min(at + size, end)) for at in range(first, end, size))
+
+    def taken(self, run: Run) -> dict[int, list[Diagnostic]]:
+        """The findings of the runs that this process takes."""
+        found: dict[int, list[Diagnostic]] = {}
+        while taken := os.read(self._pipe, _RANGE.size):
+            found.update((number, run(number)) for number in range(*_RANGE.unpack(taken)))
+        return found
+
+    def close(self) -> None:
+        """Close the pipe here."""
+        os.close(self._pipe)

@@ -1,0 +1,21 @@
+"""The ops of a manifest whose code is executed, and their executions as parts of a run that several processes can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from opschema_cli.lint.rule import Part
+from opschema_rules.tileops.model import Manifest, OpImplementation
+
+
+def judged_ops(manifest: Manifest, feature: str) -> Iterator[OpImplementation]:
+    """The implemented ops, each entry once; none where the tree's specification does not know the ``feature``."""
+    for op in manifest.implementations if manifest.spec.knows(feature) else ():
+        if op.entry.implemented and not manifest.repeats(op.entry):
+            yield op
+
+
+def part(op: OpImplementation, outcome: Callable[[OpImplementation], object]) -> Part:
+    """The part of computing an outcome of an op; the ops of one file share the modules that they load."""
+    return Part(op.ref.file.path, partial(outcome, op))
