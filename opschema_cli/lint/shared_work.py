@@ -1,8 +1,9 @@
 """Divides the runs of rules over subjects between this process and helpers that are forked from it.
 
-A run is one rule over one subject. This process begins alone. Once that has taken :data:`PATIENCE` seconds of processor time, it writes the numbers
-of the runs that are left to a pipe, as ranges, and forks the helpers. All processes take ranges from the pipe until it is empty,
-so that none is idle while another has much to do. Findings are put in the order of the runs, whoever made them.
+A run is one rule over one subject. This process begins alone. Once that has taken :data:`PATIENCE` seconds of processor time,
+it writes the numbers of the runs that are left to a pipe, as ranges, and forks the helpers. All processes take ranges from the
+pipe until it is empty, so that none is idle while another has much to do. Findings are put in the order of the runs, whoever
+made them.
 """
 
 from __future__ import annotations
