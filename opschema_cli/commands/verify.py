@@ -27,7 +27,7 @@ from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.kernel_caches import clear_caches
 from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import Asked, Tree, device_kinds, device_label, plans_of, prepare
-from opschema_cli.verify.results import Results, merge, read_results
+from opschema_cli.verify.results import Results, Version, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
 from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.verify.shards import parse_shard
@@ -309,19 +309,24 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
         cluster.device(options.device, options.gpu_share) if cluster is not None else "",
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
-    plans = _searched(plans_of(session, asked), asked, folder, options)
+    plans = _searched(plans_of(session, asked), after.version, asked, folder, options)
     return prepare(plans, after, before, asked, folder, None if options.ops else {plan.op for plan in plans})
 
 
-def _searched(plans: list[Plan], asked: Asked, folder: Path, options: VerifyOptions) -> list[Plan]:
+def _searched(plans: list[Plan], tree: Version, asked: Asked, folder: Path, options: VerifyOptions) -> list[Plan]:
     """The plans, with cells for operators whose calls are searched for."""
     if not any(plan.search for plan in plans):
         return plans
-    from opschema_cli.verify.search.planning import with_cells
+    from opschema_cli.verify.search.planning import search_workers, with_cells
 
-    device = "cpu" if (asked.label or device_label(asked.device)) == CPU_LABEL else "cuda"
-    with ProgressBar("searching", "operators", enabled=options.output_format == "text", quiet=0) as progress:
-        return with_cells(plans, asked.limits, device, folder, progress)
+    label = asked.label or device_label(asked.device)
+    device = "cpu" if label == CPU_LABEL else "cuda"
+    text = options.output_format == "text"
+    with (
+        search_workers(folder, device, tree, label) as workers,
+        ProgressBar("searching", "operators", enabled=text, quiet=0, lines=True) as progress,
+    ):
+        return with_cells(plans, asked.limits, device, workers, progress)
 
 
 def _renamed(options: VerifyOptions) -> dict[str, str]:

@@ -27,6 +27,7 @@ from opschema_cli.verify.recipes import ops_with_recipes
 from opschema_cli.verify.run import CPU_LABEL
 from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.verify.search.candidates import unmakable
+from opschema_cli.verify.sides import version_of
 from opschema_cli.workspace import ReadError
 
 if TYPE_CHECKING:
@@ -103,13 +104,13 @@ def _without_recipe(plan: Plan) -> Plan:
 
 def _drafts(plans: Sequence[Plan], session: Session, options: VerifyOptions, folder: Path) -> Iterator[Draft]:
     """What is known of each op; those that cannot be imported are reported."""
-    from opschema_cli.verify.search.planning import search
-    from opschema_cli.verify.workers import Workers
+    from opschema_cli.verify.search.planning import search, search_workers
 
-    device = "cpu" if device_label(options.device) == CPU_LABEL else "cuda"
+    label = device_label(options.device)
+    device = "cpu" if label == CPU_LABEL else "cuda"
     with (
+        search_workers(folder, device, version_of(session.root, "."), label) as workers,
         ProgressBar("searching", "operators", quiet=0, lines=True) as progress,
-        Workers(folder, device=device) as workers,
     ):
         for number, plan in enumerate(plans, 1):
             if plan.search is None:

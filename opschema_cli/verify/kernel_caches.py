@@ -18,7 +18,9 @@ from typing import IO
 import msgspec
 
 from opschema_cli.cache import MAX_AGE_DAYS, cache_folder
+from opschema_cli.verify.child_processes import open_files
 from opschema_cli.verify.model import Side
+from opschema_cli.verify.results import Version
 from opschema_cli.verify.run import Run
 
 _VARIABLES = (
@@ -34,6 +36,7 @@ _VARIABLES = (
 """Variables that change what is compiled, and that the key of an op library's own cache may lack."""
 
 _LOCK = "in-use"
+_LOCKS = "extensions/**/lock"
 
 
 def caches_folder() -> Path:
@@ -50,13 +53,32 @@ def caches_of(run: Run) -> dict[Side, Path]:
     """The folder of each side's caches in a run. A side is left out if its tree has no identity."""
     header = run.header
     trees = {"before": header.before, "after": header.after, "reference": header.after}
-    kept: dict[Side, Path] = {}
-    for side, tree in trees.items():
-        if tree is not None and tree.key:
-            where = [side, tree.key, header.device, run.sanitizer or "", *_tools()]
-            digest = blake2b(msgspec.json.encode(where), digest_size=12).hexdigest()
-            kept[side] = caches_folder() / f"{side}-{digest}"  # type: ignore[index]
-    return kept
+    return {
+        side: _folder(side, tree, header.device, run.sanitizer or "")  # type: ignore[misc]
+        for side, tree in trees.items()
+        if tree is not None and tree.key
+    }
+
+
+def caches_of_search(tree: Version, device: str) -> dict[Side, Path]:
+    """The folder of caches of a search in the tree after, on a device by its label: the one that runs without a sanitizer use."""
+    return {"search": _folder("after", tree, device, "")} if tree.key else {}
+
+
+def _folder(side: str, tree: Version, device: str, sanitizer: str) -> Path:
+    where = [side, tree.key, device, sanitizer, *_tools()]
+    digest = blake2b(msgspec.json.encode(where), digest_size=12).hexdigest()
+    return caches_folder() / f"{side}-{digest}"
+
+
+def remove_abandoned_locks(folder: Path) -> None:
+    """Remove the locks that builds in a folder of caches have left when they were killed: no process holds their files open."""
+    locks = list(folder.glob(_LOCKS))
+    if locks and sys.platform == "linux":
+        held = open_files()
+        for lock in locks:
+            if os.path.realpath(lock) not in held:
+                lock.unlink(missing_ok=True)
 
 
 def _tools() -> list[str]:
@@ -103,7 +125,7 @@ def _marked(folder: Path) -> IO[bytes]:
 
         with suppress(BlockingIOError):
             fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for lock in folder.glob("extensions/**/lock"):
+            for lock in folder.glob(_LOCKS):
                 lock.unlink()
         fcntl.flock(mark, fcntl.LOCK_SH)
     return mark

@@ -22,6 +22,7 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.phrases import listed
 from opschema_cli.verify.binding import UnboundError
+from opschema_cli.verify.child_processes import COMPILE_SECONDS
 from opschema_cli.verify.loading import (
     AbsentError,
     HarnessError,
@@ -74,7 +75,7 @@ def main() -> int:
     write(replies, loaded)
     while side is not None and (request := read_request(requests)) is not None:
         assert isinstance(request, Run)
-        _alarm(request.seconds + _SPARE_SECONDS)
+        _alarm(request.seconds + COMPILE_SECONDS + _SPARE_SECONDS)
         done = _run(side, request, load)
         write(replies, done)
         if done.last:

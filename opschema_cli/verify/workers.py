@@ -22,9 +22,11 @@ from typing import IO, Literal
 import msgspec
 
 from opschema_cli.verify import forkserver
+from opschema_cli.verify.child_processes import COMPILE_SECONDS, ChildProcesses
 from opschema_cli.verify.compute_sanitizer import ReportLog, Tool
 from opschema_cli.verify.environments import environment
 from opschema_cli.verify.forkserver import Forkserver, Process
+from opschema_cli.verify.kernel_caches import remove_abandoned_locks
 from opschema_cli.verify.model import Cell, Finding, Plan, Ran, Side
 from opschema_cli.verify.protocol import Done, Load, Loaded, Reply, Request, Run, Survey, Surveyed, read_reply, write
 from opschema_cli.verify.sanitizers import summary, under_sanitizer
@@ -34,6 +36,7 @@ IMPORT_SECONDS = 300.0
 
 _Fatal = Literal["died", "stalled"]
 _POLL = 0.2
+_LOOK = 2.0
 _GRACE = 3.0
 _TAIL_BYTES = 1 << 16
 _TAIL_LINES = 40
@@ -161,13 +164,15 @@ class Workers:
             log = self._folder("sanitizer") / f"{side}-{time.monotonic_ns()}.log"
         return Worker(request, self._process(side, plan, self._environment(side), log), side, ReportLog(log))
 
+    def _cache(self, side: Side) -> Path:
+        return self._caches.get(side, self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side)
+
     def _environment(self, side: Side) -> dict[str, str]:
-        caches = self._caches.get(side, self.folder / "caches" / ("sanitized" if self._sanitizer else "") / side)
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self._device == "cpu" else {}
         threads = (
             {"OMP_NUM_THREADS": str(self._threads)} if self._threads and "OMP_NUM_THREADS" not in os.environ else {}
         )
-        return {**environment(caches), **hidden, **threads}
+        return {**environment(self._cache(side)), **hidden, **threads}
 
     def _process(self, side: Side, plan: Plan, environ: dict[str, str], log: Path | None) -> Process:
         folder = self._folder("empty")
@@ -205,6 +210,7 @@ class Workers:
             worker = self._workers.pop(key, None)
         if worker is not None:
             worker.end(grace=0)
+            remove_abandoned_locks(self._cache(key[1]))
 
     def _results(self, side: Side) -> str:
         return str(self._folder("results", side))
@@ -238,7 +244,7 @@ class Worker:
     def load(self, seconds: float) -> Loaded:
         """Return the result of the import, awaited for ``seconds`` since the start."""
         if self._loaded is None:
-            reply = self._receive(self._started + seconds)
+            reply = self._answer(self._started, seconds)
             if isinstance(reply, Loaded):
                 self._loaded = reply
                 imported = sum(reply.seconds.values())
@@ -250,13 +256,13 @@ class Worker:
 
     def survey(self, seconds: float) -> Surveyed | None:
         """The answer to a survey; None if the process dies of it or takes longer."""
-        reply = self._receive(time.monotonic() + seconds)
+        reply = self._answer(time.monotonic(), seconds)
         return reply if isinstance(reply, Surveyed) else None
 
     def run(self, cell: Cell, device: str, folder: str, seconds: float, repeats: int = 0) -> Done:
         """Have a cell run. If the process does not answer in time, or ends, it is the cell's result."""
         self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds, repeats=repeats))
-        reply = self._receive(time.monotonic() + seconds)
+        reply = self._answer(time.monotonic(), seconds)
         if isinstance(reply, Done):
             return self._with_report(reply)
         status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="running the cell")
@@ -296,6 +302,23 @@ class Worker:
     def _send(self, request: Request) -> None:
         with suppress(OSError):
             write(_stream(self._process.stdin), request)
+
+    def _answer(self, started: float, seconds: float) -> Reply | _Ended | None:
+        """The next reply; None if there is none within ``seconds``. Time in which processes compute that the worker has started
+        does not count: the first call of an op may compile it.
+        """
+        deadline = started + seconds
+        latest = deadline + COMPILE_SECONDS
+        children = ChildProcesses(self._process.pid, started)
+        while True:
+            reply = self._receive(min(time.monotonic() + _LOOK, deadline))
+            if reply is not None:
+                return reply
+            now = time.monotonic()
+            if children.have_computed(now):
+                deadline = min(now + seconds, latest)
+            if now >= deadline:
+                return None
 
     def _receive(self, deadline: float) -> Reply | _Ended | None:
         """The next reply; None if there is none by the deadline."""

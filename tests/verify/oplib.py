@@ -33,6 +33,14 @@ class Op:
             if do == "stuck":  # keeps the GIL
                 ctypes.PyDLL(None).sleep(1000)
             time.sleep(1000)
+        if do == "compile":  # a compiler that takes longer than the call may
+            work = "import time\nwhile time.process_time() < 4: pass"
+            subprocess.run([sys.executable, "-c", work], check=True)
+        if do == "lock":  # killed while it builds an extension
+            lock = pathlib.Path(os.environ["TORCH_EXTENSIONS_DIR"], "py", "kit", "lock")
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            os.open(lock, os.O_CREAT | os.O_EXCL)
+            time.sleep(1000)
         if do == "raise":
             raise ValueError(os.environ["TRITON_CACHE_DIR"])
         if do == "kill":

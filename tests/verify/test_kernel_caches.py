@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from opschema_cli.verify.kernel_caches import CachesInUse, caches_folder, caches_of, clear_caches
+from opschema_cli.verify.kernel_caches import (
+    CachesInUse,
+    caches_folder,
+    caches_of,
+    caches_of_search,
+    clear_caches,
+    remove_abandoned_locks,
+)
 from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import Run
 
@@ -38,6 +46,24 @@ def test_a_cache_is_of_a_side_a_content_and_its_tools(monkeypatch: pytest.Monkey
     monkeypatch.setenv("CXXFLAGS", "-O3")
     assert not set(caches_of(run).values()) & set(usual.values())
     assert caches_of(run_of(None, Version(name="the draft"))) == {}
+
+
+def test_a_search_compiles_for_the_side_after() -> None:
+    run = run_of(OLD, NEW)
+    assert caches_of_search(NEW, "cpu-sim") == {"search": caches_of(run)["after"]}
+    assert caches_of_search(NEW, "a GPU") != caches_of_search(NEW, "cpu-sim")
+    assert caches_of_search(Version(name="the draft"), "cpu-sim") == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_locks_that_a_process_holds_open_stay(tmp_path: Path) -> None:
+    held, left = (tmp_path / "extensions" / name / "lock" for name in ("held", "left"))
+    for lock in (held, left):
+        lock.parent.mkdir(parents=True)
+        lock.touch()
+    with held.open("rb"):
+        remove_abandoned_locks(tmp_path)
+        assert (held.exists(), left.exists()) == (True, False)
 
 
 def test_locks_of_killed_builds_are_removed_by_who_is_alone() -> None:

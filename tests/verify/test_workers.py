@@ -136,6 +136,28 @@ def test_memory_can_be_limited_and_a_kill_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_time_in_which_a_compiler_computes_does_not_count(tmp_path: Path) -> None:
+    here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
+    with Workers(tmp_path / "scratch") as workers:
+        started = time.monotonic()
+        ran = workers.run("after", here, cell("r", "compile"), "cpu", 3)
+        assert (ran.status, ran.detail) == ("ok", "")
+        assert time.monotonic() - started > 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_killed_build_keeps_no_later_one_waiting(tmp_path: Path) -> None:
+    here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
+    with Workers(tmp_path / "scratch") as workers:
+        lock = tmp_path / "scratch" / "caches" / "after" / "extensions" / "py" / "kit" / "lock"
+        for number in range(2):  # the second would fail, as the file is there
+            ran = workers.run("after", here, cell(f"r{number}", "lock"), "cpu", 3)
+            assert ran.status == "stalled", ran.detail
+            assert lock.parent.is_dir()
+            assert not lock.exists()
+
+
 def test_sides_have_caches_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", "shared")
     monkeypatch.setenv("PYTHONPATH", "relative")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import msgspec
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.cells import Case, choose
+from opschema_cli.verify.kernel_caches import CachesInUse, caches_of_search
 from opschema_cli.verify.large.growth import with_large_tensor
 from opschema_cli.verify.model import Call, Cell, Limits, Plan
+from opschema_cli.verify.results import Version
 from opschema_cli.verify.search.derived import derived_calls
 from opschema_cli.verify.search.finder import Found, find_calls
 from opschema_cli.verify.workers import Workers
@@ -24,24 +27,35 @@ _SECONDS = 20.0
 
 
 def with_cells(
-    plans: Sequence[Plan], limits: Limits, device: str, folder: Path, progress: Callable[[int, int, str], None]
+    plans: Sequence[Plan], limits: Limits, device: str, workers: Workers, progress: Callable[[int, int, str], None]
 ) -> list[Plan]:
     """The plans, with cells for those that have a search."""
     sought = [plan for plan in plans if plan.search is not None and not plan.unplanned]
     if not sought:
         return list(plans)
     found: dict[str, Plan] = {}
-    with Workers(folder / "search", device=device) as workers:
-        surveyed: set[tuple[str, ...]] = set()
-        for place, plan in enumerate(sought):
-            found[plan.op] = searched(plan, limits, device, workers)
-            loaded = workers.load("search", plan)
-            alike = [other for other in sought[place + 1 :] if other.target.imports == plan.target.imports]
-            if (loaded.absent or loaded.missing) and alike and plan.target.imports not in surveyed:
-                surveyed.add(plan.target.imports)
-                workers.survey("search", alike)
-            progress(len(found), len(sought), plan.op)
+    surveyed: set[tuple[str, ...]] = set()
+    for place, plan in enumerate(sought):
+        found[plan.op] = searched(plan, limits, device, workers)
+        loaded = workers.load("search", plan)
+        alike = [other for other in sought[place + 1 :] if other.target.imports == plan.target.imports]
+        if (loaded.absent or loaded.missing) and alike and plan.target.imports not in surveyed:
+            surveyed.add(plan.target.imports)
+            workers.survey("search", alike)
+        progress(len(found), len(sought), plan.op)
     return [found.get(plan.op, plan) for plan in plans]
+
+
+@contextmanager
+def search_workers(folder: Path, device: str, tree: Version, label: str) -> Iterator[Workers]:
+    """The workers of a search in a tree, on ``device``, whose label in results is ``label``. What they compile is kept for the side
+    after.
+    """
+    with (
+        closing(CachesInUse(caches_of_search(tree, label))) as caches,
+        Workers(folder / "search", device=device, caches=caches.folders) as workers,
+    ):
+        yield workers
 
 
 class SearchResult(msgspec.Struct, frozen=True):

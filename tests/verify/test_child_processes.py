@@ -1,0 +1,47 @@
+"""Whether the processes that a worker has started compute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from opschema_cli.verify.child_processes import ChildProcesses, computed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+BUSY = "import time\nwhile True: pass"
+IDLE = "import time; time.sleep(100)"
+PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+
+
+@pytest.mark.parametrize(("text", "busy"), [(BUSY, True), (IDLE, False)])
+def test_grandchildren_count_and_those_that_wait_do_not(text: str, busy: bool) -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT, text], start_new_session=True) as child:
+        try:
+            time.sleep(2)  # they have started
+            children = ChildProcesses(child.pid, time.monotonic())
+            time.sleep(2)
+            assert children.have_computed(time.monotonic()) is busy
+        finally:
+            os.killpg(child.pid, 9)
+
+
+def test_the_process_itself_does_not_count() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY]) as child:
+        time.sleep(1)
+        assert computed(child.pid) == 0
+        child.kill()
+
+
+def test_what_has_ended_counts() -> None:
+    before = computed(os.getpid())
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
+    assert computed(os.getpid()) >= before + 0.5
+
+
+def test_a_process_that_is_not_there_has_none() -> None:
+    assert computed(1 << 30) == 0
