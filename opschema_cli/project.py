@@ -20,6 +20,7 @@ from opschema_cli.file_kinds import is_python, is_yaml
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Missing, Place
 from opschema_cli.readings import Reading, Readings, Shelf
 from opschema_cli.regular_files import content_digest
+from opschema_cli.source.inline_cpp import inline_cpp
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError
@@ -203,7 +204,9 @@ class Project:
         )
 
     def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
-        """The values of a reading for those of these C++ files that can be read and parsed; their trees are not kept."""
+        """The values of a reading for those of these C++ files that can be read and parsed; their trees are not kept. A Python file
+        counts with the C++ in its strings (:mod:`opschema_cli.source.inline_cpp`).
+        """
 
         def read(source: Source) -> T | None:
             tree = self._parsed_cpp(source)
@@ -295,8 +298,11 @@ class Project:
         # Not at the top: most runs read no C++.
         from opschema_cli.source.cpp import CppError, CppUnavailableError, parse_cpp
 
+        text = source.text if not is_python(source.path) else inline_cpp(source.text)
+        if text is None:
+            return None
         try:
-            return parse_cpp(source.text)
+            return parse_cpp(text)
         except CppUnavailableError as error:
             self.missing.append(Missing(CPP, str(error), error.hint, (source.path,), error.name or ""))
         except CppError as error:

@@ -21,7 +21,8 @@ from opschema_cli.verify.large.judging import judge_large, not_run
 from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
-from opschema_cli.verify.workers import Workers, killed_from_outside
+from opschema_cli.verify.worker_process import killed_from_outside
+from opschema_cli.verify.workers import Workers
 
 T = TypeVar("T")
 

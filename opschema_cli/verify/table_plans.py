@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.operators.model import Operator
 from opschema_cli.session import Session
+from opschema_cli.source.inline_cpp import has_call_at_top_level
 from opschema_cli.source.modules import Modules
 from opschema_cli.verify.model import Plan, Search, Target
 
@@ -134,6 +135,8 @@ def _is_nested(operator: Operator, session: Session) -> bool:
     if place is None or not place.path.endswith(".py"):
         return False
     text = session.workspace.source(place.path).text
+    if any(item.role == "definition" and item.form == "cpp" for item in operator.registrations):
+        return not has_call_at_top_level(text)
     return text[text.rfind("\n", 0, place.span.start) + 1 : place.span.start + 1][:1].isspace()
 
 

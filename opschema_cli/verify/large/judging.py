@@ -8,7 +8,7 @@ from opschema_cli.verify.compare import unlike_metadata
 from opschema_cli.verify.judge import Compared, Judgement, judge
 from opschema_cli.verify.large.tensors import BLOCK
 from opschema_cli.verify.model import Cell, Finding, Ran, Returned
-from opschema_cli.verify.workers import killed_from_outside
+from opschema_cli.verify.worker_process import killed_from_outside
 
 _OUT_OF_MEMORY = "out of memory"
 

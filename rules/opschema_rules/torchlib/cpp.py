@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping
 
+from msgspec.structs import replace
+
 from opschema_cli.cpp_units import CppUnits
-from opschema_cli.file_kinds import is_cpp
+from opschema_cli.file_kinds import is_cpp, is_python
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.preprocessor import Macro, read_directives
@@ -22,18 +24,31 @@ from opschema_rules.torchlib.detection import REGISTERS_CPP
 
 
 def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, str]) -> CppOperators:
-    """Operators that the C++ files among some paths define and register; files without a mention of any are not parsed."""
-    data = {path: found for path in paths if is_cpp(path) and (found := project.workspace.peek(path))}
+    """Operators that the C++ files among some paths define and register, and the C++ in strings of Python files; files without a
+    mention of any are not parsed.
+    """
+    read = (path for path in paths if is_cpp(path) or is_python(path))
+    data = {path: found for path in read if (found := project.workspace.peek(path))}
     naming = [path for path, found in project.scan(REGISTERS_CPP, data) if found]
     facts = project.cpp_readings(FACTS, naming)
     facts.update(project.cpp_readings(FACTS, _holding(data, facts, _registering_macros(facts.values()))))
     facts.update(project.cpp_readings(FACTS, _holding(data, facts, (LIBRARY,))))
+    facts |= {path: _uncertain(found) for path, found in facts.items() if is_python(path)}
     unknown = _unknown_macros(facts.values())
     headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
     unread = [path for path in naming if path not in facts]
     operators = Join(facts, macros, unread, Build(project, namespaces)).operators()
     return with_kernels(CppUnits(project), operators)
+
+
+def _uncertain(facts: CppFacts) -> CppFacts:
+    """The facts of C++ in strings, which is compiled if the code that does so runs."""
+    libraries = [
+        replace(library, calls=tuple(replace(call, branch=True) for call in library.calls))
+        for library in facts.libraries
+    ]
+    return replace(facts, libraries=tuple(libraries))
 
 
 def _macros_of(text: str) -> tuple[Macro, ...]:

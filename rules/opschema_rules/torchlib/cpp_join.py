@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
@@ -148,7 +149,7 @@ class Join:
         self, place: Place, here: tuple[Condition, ...], other: Place, there: tuple[Condition, ...]
     ) -> bool:
         if place.path == other.path:
-            return not exclusive(there, here)
+            return not is_python(place.path) and not exclusive(there, here)
         return are_nested(here, there) and bool(self.build.target_of_both(place.path, other.path))
 
     def _context(

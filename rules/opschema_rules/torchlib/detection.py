@@ -41,6 +41,8 @@ CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.
 _CPP_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators", b".impl", b"::Library")
 """Each match of the former holds one of these, as each of ``_REGISTERS`` one of ``_PARTS``."""
 
+_INLINE_PARTS = (b"TORCH_LIBRARY", b"RegisterOperators")
+
 _NAMESPACE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 _REACH = 100
@@ -83,6 +85,10 @@ def cpp_registers(data: bytes) -> bool:
     return is_found(CPP_REGISTERS, data, _CPP_PARTS, _REACH)
 
 
+def _registers_inline(data: bytes) -> bool:
+    return b"load_inline" in data and any(part in data for part in _INLINE_PARTS)
+
+
 def _reaches(data: bytes) -> bool:
     speaks = b"torch" in data or b"direct_register_custom_op" in data
     return speaks and any(part in data for part in _REACHING_PARTS) and _REACHES.search(data) is not None
@@ -90,6 +96,7 @@ def _reaches(data: bytes) -> bool:
 
 _REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)
 _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool)
+_REGISTERS_INLINE = Reading("torchlib registers in C++ of strings", _registers_inline, bool)
 REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 """Whether a C++ file may register operators, or define macros which do."""
 
@@ -117,9 +124,10 @@ def sources(project: Project, options: TorchlibOptions) -> list[str]:
 
 
 def cpp_sources(project: Project, options: TorchlibOptions) -> list[str]:
-    """All C++ files, if one of them holds operators."""
+    """All C++ files, if one of them holds operators, and the Python files that compile operators from C++ in their strings."""
     found = [path for path in project.workspace.files if is_cpp(path) and (options.tests or not _TEST.search(path))]
-    return found if any(registers for _, registers in project.scan(REGISTERS_CPP, found)) else []
+    inline = [path for path, holds in project.scan(_REGISTERS_INLINE, sources(project, options)) if holds]
+    return (found if any(registers for _, registers in project.scan(REGISTERS_CPP, found)) else []) + inline
 
 
 _SURELY_REGISTERS = re.compile(

@@ -431,3 +431,44 @@ def test_a_source_of_two_extensions_has_no_known_namespace(tmp_path: Path) -> No
     build = "torch_extension(_A SOURCES a.cpp)\ntorch_extension(_B SOURCES a.cpp)"
     found = read(tmp_path, EXTENSION, CMakeLists__txt=build)
     assert [(gap.namespace, gap.names) for gap in found.gaps] == [(None, frozenset({"f"}))]
+
+
+INLINE = '''\
+from torch.utils.cpp_extension import load_inline
+
+CODE = r"""
+at::Tensor halve(const at::Tensor& x, {type} by) {{ return x / by; }}
+
+TORCH_LIBRARY(kit, m) {{
+  m.def("halve(Tensor x, float by=2.0) -> Tensor");
+}}
+TORCH_LIBRARY_IMPL(kit, CPU, m) {{
+  m.impl("halve", &halve);
+}}
+"""
+load_inline("kit", cpp_sources=CODE, is_python_module=False)
+'''
+
+
+def test_cpp_in_strings_that_are_compiled_is_read_at_its_place(tmp_path: Path) -> None:
+    text = INLINE.format(type="double")
+    found = read(tmp_path, ops__py=text)
+    assert definitions(found) == [("kit::halve", "halve(Tensor x, float by=2.0) -> Tensor")]
+    place = found.definitions[0].definition.written
+    assert place is not None
+    assert (place.path, text[place.span.start :][:7]) == ("ops.py", '"halve(')
+    assert found.definitions[0].definition.conditional
+    assert registrations(found)[0][:3] == ("kit::halve", "kernel", ["CPU"])
+
+
+def test_computed_cpp_in_strings_is_a_gap(tmp_path: Path) -> None:
+    text = INLINE.format(type="double").replace("=CODE", '=CODE.replace("kit", name)')
+    found = read(tmp_path, ops__py=text)
+    assert (found.definitions, found.unread) == ([], ["ops.py"])
+
+
+def test_two_alternatives_in_strings_are_no_second_library(tmp_path: Path) -> None:
+    text = INLINE.format(type="double")
+    found = read(tmp_path, ops__py=text + text.replace("CODE", "OTHER"))
+    assert [item.name for item in found.definitions] == ["kit::halve"] * 2
+    assert found.problems == []
