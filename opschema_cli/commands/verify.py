@@ -26,8 +26,17 @@ from opschema_cli.verify.compute_sanitizer import TOOLS
 from opschema_cli.verify.gathering import ResultOptions
 from opschema_cli.verify.kernel_caches import clear_caches
 from opschema_cli.verify.model import Limits, Plan
-from opschema_cli.verify.prepare import Asked, Tree, device_kinds, device_label, plans_of, prepare
-from opschema_cli.verify.results import Results, Version, merge, read_results
+from opschema_cli.verify.prepare import (
+    Asked,
+    Tree,
+    device_kinds,
+    device_label,
+    earlier_plans,
+    plans_of,
+    prepare,
+    runnable_before,
+)
+from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
 from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.verify.shards import parse_shard
@@ -309,11 +318,21 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
         cluster.device(options.device, options.gpu_share) if cluster is not None else "",
     )
     after = Tree(session, version_of(session.root, str(options.after or ".")))
-    plans = _searched(plans_of(session, asked), after.version, asked, folder, options)
-    return prepare(plans, after, before, asked, folder, None if options.ops else {plan.op for plan in plans})
+    plans = plans_of(session, asked)
+    every = None if options.ops else {plan.op for plan in plans}
+    earlier = earlier_plans(plans, before.session, asked, every) if before is not None else []
+    plans = _searched(plans, earlier, (before, after), asked, folder, options)
+    return prepare(plans, after, before, asked, folder, every, earlier)
 
 
-def _searched(plans: list[Plan], tree: Version, asked: Asked, folder: Path, options: VerifyOptions) -> list[Plan]:
+def _searched(
+    plans: list[Plan],
+    earlier: list[Plan],
+    trees: tuple[Tree | None, Tree],
+    asked: Asked,
+    folder: Path,
+    options: VerifyOptions,
+) -> list[Plan]:
     """The plans, with cells for operators whose calls are searched for."""
     if not any(plan.search for plan in plans):
         return plans
@@ -321,12 +340,15 @@ def _searched(plans: list[Plan], tree: Version, asked: Asked, folder: Path, opti
 
     label = asked.label or device_label(asked.device)
     device = "cpu" if label == CPU_LABEL else "cuda"
+    before, after = trees
+    version = before.version if before is not None else None
     text = options.output_format == "text"
     with (
-        search_workers(folder, device, tree, label) as workers,
+        search_workers(folder, device, label, after.version, version) as workers,
         ProgressBar("searching", "operators", enabled=text, quiet=0, lines=True) as progress,
     ):
-        return with_cells(plans, asked.limits, device, workers, progress)
+        there = runnable_before(plans, earlier, asked)
+        return with_cells(plans, there, asked.limits, device, workers, progress)
 
 
 def _renamed(options: VerifyOptions) -> dict[str, str]:

@@ -109,7 +109,7 @@ def _drafts(plans: Sequence[Plan], session: Session, options: VerifyOptions, fol
     label = device_label(options.device)
     device = "cpu" if label == CPU_LABEL else "cuda"
     with (
-        search_workers(folder, device, version_of(session.root, "."), label) as workers,
+        search_workers(folder, device, label, version_of(session.root, ".")) as workers,
         ProgressBar("searching", "operators", quiet=0, lines=True) as progress,
     ):
         for number, plan in enumerate(plans, 1):

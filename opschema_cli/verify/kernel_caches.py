@@ -60,9 +60,12 @@ def caches_of(run: Run) -> dict[Side, Path]:
     }
 
 
-def caches_of_search(tree: Version, device: str) -> dict[Side, Path]:
-    """The folder of caches of a search in the tree after, on a device by its label: the one that runs without a sanitizer use."""
-    return {"search": _folder("after", tree, device, "")} if tree.key else {}
+def caches_of_search(before: Version | None, after: Version, device: str) -> dict[Side, Path]:
+    """The folders of caches of a search, on a device by its label: those that runs without a sanitizer use."""
+    trees: dict[Side, tuple[str, Version | None]] = {"search": ("after", after), "search-before": ("before", before)}
+    return {
+        side: _folder(name, tree, device, "") for side, (name, tree) in trees.items() if tree is not None and tree.key
+    }
 
 
 def _folder(side: str, tree: Version, device: str, sanitizer: str) -> Path:

@@ -19,7 +19,7 @@ Layout = Literal["contiguous", "strided", "sliced", "transposed", "expanded", "o
 two axes exchanged; the first axis repeated, with stride 0; in order, but not at the start of the storage.
 """
 
-Side = Literal["before", "after", "reference", "search"]
+Side = Literal["before", "after", "reference", "search", "search-before"]
 """The work of a process: the op of one tree, the reference, or the search for calls that an operator accepts."""
 
 

@@ -60,15 +60,17 @@ def prepare(
     asked: Asked,
     folder: Path,
     every: Collection[str] | None = None,
+    earlier: Sequence[Plan] | None = None,
 ) -> Run:
     """The run of one shard of plans, which are of the tree after; ``every`` are the names of all ops there, if removed ops are
-    wanted too.
+    wanted too. ``earlier`` are the plans of the tree before, where they are known already (:func:`earlier_plans`).
 
     Raises:
         OpschemaError: the recipes cannot be read, an op is not known under the name that it is said to have had, there is no
             PyTorch, or no such device.
     """
-    earlier = _earlier(plans, before.session, asked, every) if before is not None else []
+    if earlier is None:
+        earlier = earlier_plans(plans, before.session, asked, every) if before is not None else []
     if before is not None:
         _check_renamed(before.session, earlier, asked)
     places = _places(plans, earlier, asked)
@@ -184,7 +186,7 @@ def _recipe(session: Session) -> str:
     return str(session.workspace.locate(recipe)) if recipe else ""
 
 
-def _earlier(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
+def earlier_plans(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
     """The plans of the tree before: of all ops, or of those that were asked for."""
     ops = [asked.renamed.get(plan.op, plan.op) for plan in plans] if every is None else ()
     found = make_plans(before, ops, asked.limits)
@@ -223,6 +225,11 @@ def _undeclared(plans: Sequence[Plan], places: Mapping[str, Plan], before: Sessi
         for plan in plans
         if plan.op not in places and not files.isdisjoint(module_files(plan.target))
     }
+
+
+def runnable_before(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dict[str, Plan]:
+    """The plans of the tree before, by the names that their ops have after, of those that can be run there."""
+    return {op: plan for op, plan in _places(plans, earlier, asked).items() if not _absence(plan)}
 
 
 def _absence(plan: Plan | None) -> str:

@@ -157,7 +157,7 @@ def _side(load: Load, seconds: dict[str, float]) -> Side:
     finally:
         seconds["import"] = time.monotonic() - started
     runner = Runner(op, load, recipe)
-    return Acceptance(runner, op, load.op) if load.side == "search" else runner
+    return Acceptance(runner, op, load.op) if load.side in ("search", "search-before") else runner
 
 
 def _recipe(load: Load) -> Recipe:

@@ -48,11 +48,12 @@ def test_a_cache_is_of_a_side_a_content_and_its_tools(monkeypatch: pytest.Monkey
     assert caches_of(run_of(None, Version(name="the draft"))) == {}
 
 
-def test_a_search_compiles_for_the_side_after() -> None:
-    run = run_of(OLD, NEW)
-    assert caches_of_search(NEW, "cpu-sim") == {"search": caches_of(run)["after"]}
-    assert caches_of_search(NEW, "a GPU") != caches_of_search(NEW, "cpu-sim")
-    assert caches_of_search(Version(name="the draft"), "cpu-sim") == {}
+def test_a_search_compiles_for_the_sides() -> None:
+    kept = caches_of(run_of(OLD, NEW))
+    assert caches_of_search(OLD, NEW, "cpu-sim") == {"search": kept["after"], "search-before": kept["before"]}
+    assert caches_of_search(None, NEW, "cpu-sim") == {"search": kept["after"]}
+    assert caches_of_search(OLD, NEW, "a GPU") != caches_of_search(OLD, NEW, "cpu-sim")
+    assert caches_of_search(None, Version(name="the draft"), "cpu-sim") == {}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -7,7 +7,7 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.model import Call, Input
 from opschema_cli.verify.search.candidates import Accepts, completed
 from opschema_cli.verify.search.derived import derived_calls
-from opschema_cli.verify.search.finder import MOST_TRIED, Found, find_calls
+from opschema_cli.verify.search.finder import MOST_TRIED, Found, accepted_by_either, find_calls
 
 
 def schema(text: str) -> OperatorSchema:
@@ -94,6 +94,28 @@ def test_samples_come_first_and_a_refused_one_is_reported() -> None:
     result = find_calls(schema("(Tensor x) -> Tensor"), samples, accepting("x[1] == 5"))
     assert [item.row for item in result.calls[:1]] == ["sample-1"]
     assert result.refused == {"sample-2": "not x[1] == 5"}
+
+
+def test_what_was_accepted_before_is_called_though_it_is_refused_now() -> None:
+    anything, nothing = accepting("True"), accepting("False")
+    sample = {"sample-1": Call(inputs=(Input(name="x", shape=(3, 7), dtype="float32"),))}
+    now = accepting("x[-1] % 2 == 0 and x_dtype == 'float32'")
+    before = find_calls(schema("(Tensor x) -> Tensor"), sample, now, anything)
+    assert ([item.row for item in before.calls[:1]], before.refused) == (["sample-1"], {})
+    assert {item.dtype for item in before.calls} == {"float32", "bfloat16", "float16", "float64"}
+    broken = find_calls(schema("(Tensor x) -> Tensor"), {}, nothing, anything)
+    assert [item.row for item in broken.calls[:2]] == ["call-1", "call-2"]
+    never = find_calls(schema("(Tensor x) -> Tensor"), {}, nothing, nothing)
+    assert (never.calls, never.reason.endswith("; the last was refused: not False")) == ((), True)
+
+
+def test_a_call_that_is_accepted_now_is_preferred() -> None:
+    now = accepting("len(x) == 3")
+    calls = find_calls(schema("(Tensor x) -> Tensor"), {}, now, accepting("True")).calls
+    assert len(calls[0].call.inputs[0].shape) == 3
+    either = accepted_by_either(now, accepting("len(x) == 2"))
+    by_rank = [Call(inputs=(Input(name="x", shape=(1,) * rank, dtype="float32"),)) for rank in range(4)]
+    assert [either(call) for call in by_rank] == ["not len(x) == 3", "not len(x) == 3", "", ""]
 
 
 def test_equal_sizes_and_numbers_change_together() -> None:

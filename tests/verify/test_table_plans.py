@@ -132,3 +132,46 @@ def test_what_git_does_not_track_is_missing_from_a_revision(
     assert "\\n" not in said.out
     assert opschema([*asked, str(root)]) == 0
     assert "exported from git" not in capsys.readouterr().err
+
+
+STRICTER = """
+import torch
+
+
+@torch.library.custom_op("kit::even", mutates_args=())
+def even(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@even.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("kit::plain", mutates_args=())
+def plain(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+
+@plain.register_fake
+def _(x):
+    return torch.empty_like(x)
+"""
+
+
+def test_calls_that_only_before_accepts_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = write(tmp_path / "before", STRICTER)
+    # Odd numbers of elements have no half, and the other kernel raises always: a search in this tree alone avoids both.
+    broken = STRICTER.replace("x * 2", "x.view(2, -1).mul(2).view_as(x)").replace("x * 3", "x.mul(tree)")
+    monkeypatch.chdir(write(tmp_path / "after", broken))
+    asked = ["kit::even", "kit::plain", "--before", str(before), "--device", "cpu", "--cells", "6"]
+    assert opschema(["verify", *asked, "--output-format", "json"]) == 1
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    verdicts = {cell["id"]: (cell["verdict"], cell["reason"]) for cell in cells}
+    assert verdicts["kit::even[call-1-float32-row-s0]"][0] == "unchanged"
+    verdict, reason = verdicts["kit::even[call-1-float32-odd-s0]"]
+    assert (verdict, "shape '[2, -1]' is invalid for input of size" in reason) == ("regression", True)
+    verdict, reason = verdicts["kit::plain[call-1-float32-row-s0]"]
+    assert (verdict, "name 'tree' is not defined" in reason) == ("regression", True)

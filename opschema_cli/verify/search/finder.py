@@ -44,11 +44,21 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def find_calls(
-    schema: OperatorSchema, samples: Mapping[str, Call], accepts: Accepts, *, only_samples: bool = False
+    schema: OperatorSchema,
+    samples: Mapping[str, Call],
+    accepts: Accepts,
+    accepted_before: Accepts | None = None,
+    *,
+    only_samples: bool = False,
 ) -> Found:
-    """The calls of an operator with this schema: samples that it accepts, else, unless there are to be no others, what is found."""
+    """The calls of an operator with this schema: samples that it accepts, else, unless there are to be no others, what is found.
+
+    A sample, another value or another dtype is also taken if it was ``accepted_before``, by the operator of the tree before. So
+    are calls that are found, if there is none which is accepted now: to refuse what was computed may be a fault.
+    """
+    either = accepted_by_either(accepts, accepted_before)
     whole = {label: completed(schema, call) for label, call in samples.items()}
-    refused = {label: reason for label, call in whole.items() if (reason := accepts(call))}
+    refused = {label: reason for label, call in whole.items() if (reason := either(call))}
     rows = {label: call for label, call in whole.items() if label not in refused}
     reason = ""
     if not rows and only_samples:
@@ -57,15 +67,27 @@ def find_calls(
         reason = next(filter(None, map(unmakable, schema.arguments)), "")
         if not reason:
             found, reason = _searched(schema, accepts)
+            if not found and accepted_before is not None:
+                found, _ = _searched(schema, accepted_before)
             rows = {f"call-{number}": call for number, call in enumerate(found, 1)}
     if not rows:
         return Found((), reason, refused)
     first = next(iter(rows.values()))
-    for number, call in enumerate(islice(_accepted(with_values(schema, first), accepts), _VALUES), 1):
+    for number, call in enumerate(islice(_accepted(with_values(schema, first), either), _VALUES), 1):
         rows[f"values-{number}"] = call
     calls = [FoundCall(label, _dtype(call), call) for label, call in rows.items()]
-    calls += [FoundCall(calls[0].row, _dtype(call), call) for call in _accepted(with_dtypes(first), accepts)]
+    calls += [FoundCall(calls[0].row, _dtype(call), call) for call in _accepted(with_dtypes(first), either)]
     return Found(tuple(calls), "", refused)
+
+
+def accepted_by_either(accepts: Accepts, accepted_before: Accepts | None) -> Accepts:
+    """Returns why a call is refused now, unless it was accepted before."""
+
+    def refusal(call: Call) -> str:
+        reason = accepts(call)
+        return "" if reason and accepted_before is not None and not accepted_before(call) else reason
+
+    return refusal
 
 
 def _searched(schema: OperatorSchema, accepts: Accepts) -> tuple[list[Call], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,11 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.cells import Case, choose
 from opschema_cli.verify.kernel_caches import CachesInUse, caches_of_search
 from opschema_cli.verify.large.growth import with_large_tensor
-from opschema_cli.verify.model import Call, Cell, Limits, Plan
+from opschema_cli.verify.model import Call, Cell, Limits, Plan, Side
 from opschema_cli.verify.results import Version
+from opschema_cli.verify.search.candidates import Accepts
 from opschema_cli.verify.search.derived import derived_calls
-from opschema_cli.verify.search.finder import Found, find_calls
+from opschema_cli.verify.search.finder import Found, accepted_by_either, find_calls
 from opschema_cli.verify.workers import Workers
 
 _MOST_DEATHS = 3
@@ -27,16 +28,21 @@ _SECONDS = 20.0
 
 
 def with_cells(
-    plans: Sequence[Plan], limits: Limits, device: str, workers: Workers, progress: Callable[[int, int, str], None]
+    plans: Sequence[Plan],
+    earlier: Mapping[str, Plan],
+    limits: Limits,
+    device: str,
+    workers: Workers,
+    progress: Callable[[int, int, str], None],
 ) -> list[Plan]:
-    """The plans, with cells for those that have a search."""
+    """The plans, with cells for those that have a search; ``earlier`` has the plans of operators that the tree before can run."""
     sought = [plan for plan in plans if plan.search is not None and not plan.unplanned]
     if not sought:
         return list(plans)
     found: dict[str, Plan] = {}
     surveyed: set[tuple[str, ...]] = set()
     for place, plan in enumerate(sought):
-        found[plan.op] = searched(plan, limits, device, workers)
+        found[plan.op] = searched(plan, earlier.get(plan.op), limits, device, workers)
         loaded = workers.load("search", plan)
         alike = [other for other in sought[place + 1 :] if other.target.imports == plan.target.imports]
         if (loaded.absent or loaded.missing) and alike and plan.target.imports not in surveyed:
@@ -47,12 +53,14 @@ def with_cells(
 
 
 @contextmanager
-def search_workers(folder: Path, device: str, tree: Version, label: str) -> Iterator[Workers]:
-    """The workers of a search in a tree, on ``device``, whose label in results is ``label``. What they compile is kept for the side
-    after.
+def search_workers(
+    folder: Path, device: str, label: str, after: Version, before: Version | None = None
+) -> Iterator[Workers]:
+    """The workers of a search in one or two trees, on ``device``, whose label in results is ``label``. What they compile is kept
+    for the sides.
     """
     with (
-        closing(CachesInUse(caches_of_search(tree, label))) as caches,
+        closing(CachesInUse(caches_of_search(before, after, label))) as caches,
         Workers(folder / "search", device=device, caches=caches.folders) as workers,
     ):
         yield workers
@@ -71,9 +79,9 @@ class SearchResult(msgspec.Struct, frozen=True):
     reference: str = ""
 
 
-def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
-    """Search for calls of the operator of a plan, in a worker. If its recipe has calls, only these are tried, and reported if they
-    are refused; tests call operators wrongly on purpose.
+def search(plan: Plan, device: str, workers: Workers, earlier: Plan | None = None) -> SearchResult:
+    """Search for calls of the operator of a plan, in a worker, and in one for its plan in the tree before. If its recipe has calls,
+    only these are tried, and reported if they are refused; tests call operators wrongly on purpose.
     """
     assert plan.search is not None
     loaded = workers.load("search", plan)
@@ -83,23 +91,24 @@ def search(plan: Plan, device: str, workers: Workers) -> SearchResult:
     schema = parse_schema(loaded.schema).schema
     if schema is None:
         return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
-    asker = _Asker(plan, device, workers)
+    now, then = _askers(plan, earlier, device, workers)
     samples = loaded.calls or plan.search.samples
-    found = find_calls(schema, samples, asker.refusal, only_samples=bool(loaded.calls))
+    found = find_calls(schema, samples, now, then, only_samples=bool(loaded.calls))
     if not loaded.calls:
         found = msgspec.structs.replace(found, refused={})
     return SearchResult(found, schema=schema, text=loaded.schema, reference=loaded.reference)
 
 
-def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
+def searched(plan: Plan, earlier: Plan | None, limits: Limits, device: str, workers: Workers) -> Plan:
     """A plan with the cells that a search in a worker finds; else with the reason why there are none."""
-    result = search(plan, device, workers)
+    result = search(plan, device, workers, earlier)
     found = result.found
     if not found.calls:
         return msgspec.structs.replace(plan, unplanned={plan.op: found.reason}, unimported=result.unimported)
-    asker = _Asker(plan, device, workers)
+    now, then = _askers(plan, earlier, device, workers)
+    either = accepted_by_either(now, then)
     cases = [
-        Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, asker, limits))
+        Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, either, limits))
         for item in found.calls
     ]
     cells, left_out = choose(cases, limits)
@@ -111,18 +120,27 @@ def searched(plan: Plan, limits: Limits, device: str, workers: Workers) -> Plan:
         dtypes=tuple(dict.fromkeys(item.dtype for item in found.calls)),
         left_out=left_out,
     )
-    return with_large_tensor(planned, cases, asker.refusal) if limits.large else planned
+    return with_large_tensor(planned, cases, now) if limits.large else planned
 
 
-def _derived(call: Call, asker: _Asker, limits: Limits) -> dict[str, Call]:
-    return derived_calls(call, asker.refusal, limits.derived_elements)
+def _derived(call: Call, accepts: Accepts, limits: Limits) -> dict[str, Call]:
+    return derived_calls(call, accepts, limits.derived_elements)
+
+
+def _askers(plan: Plan, earlier: Plan | None, device: str, workers: Workers) -> tuple[Accepts, Accepts | None]:
+    """Functions that ask whether the operator accepts a call, and whether it did so in the tree before."""
+    now = _Asker(plan, "search", device, workers).refusal
+    if earlier is None:
+        return now, None
+    target = msgspec.structs.replace(earlier.target, recipe=plan.target.recipe)
+    return now, _Asker(msgspec.structs.replace(plan, target=target), "search-before", device, workers).refusal
 
 
 class _Asker:
-    """Asks the worker of one operator whether it accepts calls."""
+    """Asks the worker of one operator and side whether it accepts calls."""
 
-    def __init__(self, plan: Plan, device: str, workers: Workers) -> None:
-        self._plan, self._device, self._workers = plan, device, workers
+    def __init__(self, plan: Plan, side: Side, device: str, workers: Workers) -> None:
+        self._plan, self._side, self._device, self._workers = plan, side, device, workers
         self._deaths = 0
 
     def refusal(self, call: Call) -> str:
@@ -130,7 +148,7 @@ class _Asker:
         if self._deaths == _MOST_DEATHS:
             return f"{_MOST_DEATHS} calls ended the process; no more were tried"
         cell = Cell(op=self._plan.op, row="search", dtype="", call=call)
-        ran = self._workers.run("search", self._plan, cell, self._device, _SECONDS)
+        ran = self._workers.run(self._side, self._plan, cell, self._device, _SECONDS)
         if ran.status in ("died", "stalled"):
             self._deaths += 1
         return "" if ran.status == "ok" else _on_one_line(ran.detail)
