@@ -44,7 +44,7 @@ _HUGE = 64.0
 _LOST = 2.0**-8
 _LOST_SHORT = 2.0**-4
 _SHORT_FACTOR, _SHORT_ULPS = 2.0, 8.0
-_NEAR = 4.0
+_NEAR = _FEW_ULPS = 4.0
 _NOISE, _CANCELLED = 2.0**-40, 2.0**-27
 """A reference below so many parts of the inputs has cancelled; then kappa times so many of them is what four roundings leave."""
 _SHORT = (torch.float16, torch.bfloat16)
@@ -168,8 +168,13 @@ class Measure:
             yield "denormals", f"{sums.flushed} of {sums.tiny} tiny elements are 0 where the reference is not"
 
     def _near(self, figures: Figures) -> str:
-        """The meaning of kappa, where it is exceeded by little."""
+        """The meaning of what is exceeded by little: the roundings of the output, or kappa."""
         kappa = self._rule.kappa
+        if self._rule.ulps < figures.ulps <= _FEW_ULPS and 0 < kappa < figures.kappa:
+            return (
+                f". It is {figures.ulps:.3g} ulp off, and what is rounded once is at most 0.5 ulp off: the op rounds in between. "
+                f"If it may, its recipe says `Tolerance(ulps={math.ceil(figures.ulps)}, reason=...)`"
+            )
         if not 0 < kappa < figures.kappa <= _NEAR * kappa:
             return ""
         enough = 2 ** math.ceil(math.log2(figures.kappa))

@@ -423,3 +423,16 @@ def test_a_kappa_that_is_exceeded_by_little_is_explained(error: int, explained: 
     (found,) = compare(actual.float(), exact, exact.float()).findings
     enough = 2 ** math.ceil(math.log2(error))
     assert (f"its recipe says `Tolerance(kappa={enough}, reason=...)`" in found.message) is explained
+
+
+@pytest.mark.parametrize(("steps", "explained"), [(2, True), (4, True), (6, False)])
+def test_a_result_that_is_rounded_in_between_is_explained(steps: int, explained: bool) -> None:
+    exact = torch.full((64,), 1 + 0.7 * 2.0**-7, dtype=torch.float64)
+    actual = exact.to(torch.bfloat16)
+    actual[3] = 1 + steps * 2.0**-7
+    (found,) = compare(actual, exact, exact.float()).findings
+    says = (
+        f"It is {steps - 0.7:.3g} ulp off, and what is rounded once is at most 0.5 ulp off: the op rounds in between."
+    )
+    assert (says in found.message) is explained
+    assert (f"`Tolerance(ulps={steps}, reason=...)`" in found.message) is explained
