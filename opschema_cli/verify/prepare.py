@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -93,7 +93,7 @@ def prepare(
         device=asked.label or device_label(asked.device),
         cells=cells,
         renamed=dict(asked.renamed),
-        notes=(*notes, *(f"{op}: only the tree after declares it; both sides are called so" for op in undeclared)),
+        notes=(*notes, *_undeclared_notes(undeclared)),
     )
     if asked.sanitizer is not None and not asked.label:
         check_sanitizer(asked.sanitizer, "cpu" if header.device == CPU_LABEL else "cuda")
@@ -230,6 +230,13 @@ def _undeclared(plans: Sequence[Plan], places: Mapping[str, Plan], before: Sessi
 def runnable_before(plans: Sequence[Plan], earlier: Sequence[Plan], asked: Asked) -> dict[str, Plan]:
     """The plans of the tree before, by the names that their ops have after, of those that can be run there."""
     return {op: plan for op, plan in _places(plans, earlier, asked).items() if not _absence(plan)}
+
+
+def _undeclared_notes(undeclared: Mapping[str, Plan]) -> Iterator[str]:
+    """Notes on ops that only the tree after declares; whether it has an operator of torch.library, an import says."""
+    for op, plan in undeclared.items():
+        if not plan.target.operator:
+            yield f"{op}: only the tree after declares it; both sides are called so"
 
 
 def _absence(plan: Plan | None) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.main import run as opschema
+from opschema_cli.verify.prepare import Asked, plans_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
@@ -175,3 +178,26 @@ def test_calls_that_only_before_accepts_are_made(
     assert (verdict, "shape '[2, -1]' is invalid for input of size" in reason) == ("regression", True)
     verdict, reason = verdicts["kit::plain[call-1-float32-row-s0]"]
     assert (verdict, "name 'tree' is not defined" in reason) == ("regression", True)
+
+
+IN_STRINGS = '''
+from torch.utils.cpp_extension import load_inline
+
+CODE = """
+TORCH_LIBRARY(kit, m) { m.def("halve(Tensor x) -> Tensor"); }
+"""
+
+
+def build():
+    load_inline("kit", cpp_sources=CODE, is_python_module=False)
+'''
+
+
+@pytest.mark.parametrize(("tail", "nested"), [("", True), ("\n\nload_inline('kit', CODE)\n", False)])
+def test_an_operator_in_a_string_of_cpp_has_the_plan_of_its_module(tmp_path: Path, tail: str, nested: bool) -> None:
+    root = write(tmp_path / "kit", IN_STRINGS + tail)
+    with closing(open_workspace(root, no_plugins=True, cache=False)) as session:
+        (plan,) = plans_of(session, Asked(ops=["kit::halve"], imports=()))
+    assert (plan.target.module, plan.target.imports, plan.unplanned) == ("kit.ops", ("kit.ops",), {})
+    assert plan.search is not None
+    assert plan.search.is_nested is nested
