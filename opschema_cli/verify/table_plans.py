@@ -6,7 +6,7 @@ Their cells are not known yet: the operator is imported later, in a worker, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -19,6 +19,7 @@ from opschema_cli.verify.model import Plan, Search, Target
 _OF_TORCH = ("aten", "prims", "prim")
 _RUNNABLE = ("CPU", "CUDA", "Composite", "Autograd")
 _BACKEND = "PrivateUse1"
+_LOADS = re.compile(rb"\bcpp_extension\.load\s*\(|\bcpp_extension\s+import\b[^\n]*\bload\b")
 _OF_MEMORY = re.compile(r"aten::(?:new_)?_?empty\w*|aten::(?:resize|set)_\w*|aten::(?:_copy_from|as_strided)\w*")
 """Operators whose results are memory that nothing has written, those for tensors of two devices, and one that reads memory beside
 the elements of its argument.
@@ -31,17 +32,18 @@ def table_plans(session: Session, operators: Iterable[Operator], imports: Sequen
     """
     modules = Modules(session.project().workspace.files)
     root = str(session.workspace.root)
+    loaders = {} if imports else _loaders(session)
     found: dict[str, Plan] = {}
     for operator in operators:
         if operator.name not in found and "::" in operator.name and not operator.is_foreign:
-            plan = _plan(operator, root, modules, imports)
+            files = _python_files(operator) or _loading(operator, loaders)
+            plan = _plan(operator, files, root, modules, imports)
             nested = plan.search is not None and _is_nested(operator, session)
             found[operator.name] = msgspec.structs.replace(plan, search=Search(is_nested=True)) if nested else plan
     return list(found.values())
 
 
-def _plan(operator: Operator, root: str, modules: Modules, imports: Sequence[str]) -> Plan:
-    files = _python_files(operator)
+def _plan(operator: Operator, files: Sequence[str], root: str, modules: Modules, imports: Sequence[str]) -> Plan:
     where = importable(files[0], modules) if files else None
     if isinstance(where, str):
         return _unplanned(operator, root, where)
@@ -106,6 +108,22 @@ def _unplanned(operator: Operator, root: str, reason: str) -> Plan:
 def _python_files(operator: Operator) -> list[str]:
     """The Python files that define and register an operator, the definition's first."""
     return list(dict.fromkeys(path for path in _paths(operator) if path.endswith(".py")))
+
+
+def _loaders(session: Session) -> dict[str, str]:
+    """The Python files that compile C++ files with ``torch.utils.cpp_extension.load``, with their texts."""
+    workspace = session.workspace
+    python = (path for path in workspace.files if path.endswith(".py"))
+    texts = ((path, workspace.peek(path)) for path in python)
+    return {path: data.decode("utf-8", "replace") for path, data in texts if _LOADS.search(data)}
+
+
+def _loading(operator: Operator, loaders: Mapping[str, str]) -> list[str]:
+    """The Python files that compile the C++ file of an operator, if there is one such file."""
+    names = {path.rpartition("/")[2] for path in _paths(operator) if not path.endswith(".py")}
+    words = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w.-])") if names else None
+    found = [path for path, text in loaders.items() if words is not None and words.search(text)]
+    return found if len(found) == 1 else []
 
 
 def _paths(operator: Operator) -> Iterator[str]:

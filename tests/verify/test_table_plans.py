@@ -14,7 +14,9 @@ pytest.importorskip("torch")
 
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.main import run as opschema
+from opschema_cli.verify.op_names import op_names
 from opschema_cli.verify.prepare import Asked, plans_of
+from opschema_cli.verify.table_plans import table_plans
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
@@ -201,3 +203,35 @@ def test_an_operator_in_a_string_of_cpp_has_the_plan_of_its_module(tmp_path: Pat
     assert (plan.target.module, plan.target.imports, plan.unplanned) == ("kit.ops", ("kit.ops",), {})
     assert plan.search is not None
     assert plan.search.is_nested is nested
+
+
+LOADS = """
+from pathlib import Path
+from torch.utils.cpp_extension import load
+
+load("kit", sources=[Path(__file__).parent / "csrc/halve.cpp"], is_python_module=False)
+"""
+HALVE = 'TORCH_LIBRARY(kit, m) { m.def("halve(Tensor x) -> Tensor"); }'
+
+
+@pytest.mark.parametrize(
+    ("text", "imports", "module"),
+    [
+        (LOADS, (), "kit.ops"),
+        (LOADS.replace("import load", "import CppExtension").replace("load(", "CppExtension("), (), ""),
+        (LOADS.replace("halve.cpp", "double_halve.cpp"), (), ""),
+        (LOADS, ("built.so",), ""),
+    ],
+)
+def test_an_operator_of_cpp_has_the_plan_of_the_module_that_compiles_it(
+    tmp_path: Path, text: str, imports: tuple[str, ...], module: str
+) -> None:
+    root = write(tmp_path / "kit", text)
+    (root / "kit/csrc").mkdir()
+    (root / "kit/csrc/halve.cpp").write_text(HALVE)
+    with closing(open_workspace(root, no_plugins=True, cache=False)) as session:
+        names = op_names(session)
+        (plan,) = table_plans(session, [item for item in names.unplanned() if item.name == "kit::halve"], imports)
+    assert plan.target.module == module
+    reason = "it is defined in `kit/csrc/halve.cpp`, which cannot be imported; name what registers it with --import"
+    assert plan.unplanned == ({} if module or imports else {"kit::halve": reason})
