@@ -15,8 +15,9 @@ from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.globs import MalformedPattern, read_glob
 from opschema_cli.project import Project
-from opschema_cli.source.cmake import Target, Variables, read_cmake
-from opschema_cli.source.cmake_conditions import ALWAYS, Origin, are_together
+from opschema_cli.source.cmake.conditions import ALWAYS, Origin, are_together
+from opschema_cli.source.cmake.run import CMakeFile, CMakeTree, Variables
+from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.hub_kernels import hub_kernels
@@ -40,6 +41,7 @@ class Build:
 
     def __init__(self, project: Project, namespaces: Mapping[str, str]) -> None:
         self.project = project
+        self.unfollowed: dict[str, tuple[str, str]] = {}
         self.namespaces = [(glob_spec([pattern]), name) for pattern, name in namespaces.items()]
 
     def macros(self, path: str) -> dict[str, Macro]:
@@ -64,6 +66,11 @@ class Build:
         names = {target.name for target in self._targets.get(path, ())}
         return frozenset(names) if "" not in names else frozenset()
 
+    def unfollowed_call(self, path: str) -> str:
+        """The function that builds a source file without a target, but that no file of the tree defines; empty if there is none."""
+        name, build_file = self.unfollowed.get(path, ("", "")) if not self._targets.get(path) else ("", "")
+        return f"`{name}()` in {build_file}, which no file here defines" if name else ""
+
     def target_of_both(self, path: str, other: str) -> str:
         """The target whose builds compile two source files together; empty if that is not sure of any."""
         known = {id(target): origin for target, origin in self._origins.get(path, ())}
@@ -82,11 +89,24 @@ class Build:
         """Targets by their source files, each with the conditions under which the file is part of it."""
         found: dict[str, dict[int, tuple[Target, Origin]]] = {}
         sources = _Sources(self.project)
-        for number, (folder, target) in enumerate(_read_targets(self.project)):
+        for number, (folder, target) in enumerate(self._read(sources)):
             for source, origin in dict(target.sources).items():
                 for path in sources.of(folder, source):
                     found.setdefault(path, {}).setdefault(number, (target, origin))
         return {path: list(items.values()) for path, items in found.items()}
+
+    def _read(self, sources: _Sources) -> Iterator[tuple[str, Target]]:
+        """Targets of all build files, each with the folder that its sources are relative to."""
+        files: dict[str, list[str]] = {}
+        for path in self.project.workspace.files:
+            files.setdefault(path.rpartition("/")[2], []).append(path)
+        seen: dict[str, Variables] = {}
+        yield from _python_targets(self.project, files, seen)
+        for folder, read in _cmake_files(self.project, files, seen, sources):
+            for call in read.unfollowed:
+                for source in call.sources:
+                    self.unfollowed.setdefault(source, (call.function, call.path))
+            yield from ((folder, target) for target in read.targets)
 
 
 class _Sources:
@@ -97,13 +117,20 @@ class _Sources:
         self.globs = MAX_GLOBS
 
     def of(self, folder: str, source: str) -> Iterable[str]:
-        places = (posixpath.normpath(posixpath.join(base, source.lstrip("/"))) for base in (folder, ""))
+        """The files that a source names; one that begins with ``//`` is a path in the tree."""
+        exact = source.startswith("//")
+        path = source.lstrip("/")
+        bases = (posixpath.relpath(path, folder or "."), path) if exact else (posixpath.join(folder, path), path)
+        places = [posixpath.normpath(place) for place in (reversed(bases) if exact else bases)]
         if "*" not in source:
             return [place for place in places if place in self.files][:1]
-        self.globs -= 1
-        return next(filter(None, map(self._matching, places)), ()) if self.globs >= 0 else ()
+        return next(filter(None, map(self.matching, places)), ())
 
-    def _matching(self, pattern: str) -> list[str]:
+    def matching(self, pattern: str) -> list[str]:
+        """The files that match a pattern."""
+        self.globs -= 1
+        if self.globs < 0:
+            return []
         try:
             glob = read_glob(pattern)
         except MalformedPattern:
@@ -111,31 +138,36 @@ class _Sources:
         return sorted(filter(glob.matches, self.files))
 
 
-def _read_targets(project: Project) -> Iterator[tuple[str, Target]]:
-    """Targets of all build files, each with the folder of its file; of a CMake file after those above it."""
+def _python_targets(
+    project: Project, found: dict[str, list[str]], seen: dict[str, Variables]
+) -> Iterator[tuple[str, Target]]:
+    """Targets of build files other than CMake's, each with the folder of its file; ``seen`` gets variables for CMake."""
     for kernel in hub_kernels(project):
-        yield (
-            kernel.folder,
-            Target(kernel.namespace, tuple((source, ALWAYS) for source in kernel.sources), extension=True),
-        )
-    seen: dict[str, Variables] = {}
-    by_name: dict[str, list[str]] = {}
-    for path in project.workspace.files:
-        by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    for path in by_name.get("pyproject.toml", ()):
+        listed = tuple((source, ALWAYS) for source in kernel.sources)
+        yield kernel.folder, Target(kernel.namespace, listed, extension=True)
+    for path in found.get("pyproject.toml", ()):
         folder = posixpath.dirname(path)
         tools = read_toml(project, path)
         seen[folder] = _cmake_variables(tools)
         yield from ((folder, target) for target in _pyproject_targets(tools))
-    for path in by_name.get("setup.py", ()):
+    for path in found.get("setup.py", ()):
         yield from ((posixpath.dirname(path), target) for target in _setup_targets(text_of(project, path)))
-    cmake = [path for name, paths in by_name.items() if name.endswith(".cmake") for path in paths]
-    for path in (*sorted(by_name.get("CMakeLists.txt", ()), key=lambda path: path.count("/")), *sorted(cmake)):
-        folder = posixpath.dirname(path)
-        read = read_cmake(text_of(project, path), _variables_above(seen, folder), path)
-        if path.endswith(".txt"):
-            seen[folder] = read.variables
-        yield from ((folder, target) for target in read.targets)
+
+
+def _cmake_files(
+    project: Project, found: dict[str, list[str]], seen: dict[str, Variables], sources: _Sources
+) -> Iterator[tuple[str, CMakeFile]]:
+    """The CMake files of a tree that no other one leads to, those above others first."""
+    cmake = sorted(path for name, paths in found.items() if name.endswith(".cmake") for path in paths)
+    lists = sorted(found.get("CMakeLists.txt", ()), key=lambda path: path.count("/"))
+    tree = CMakeTree({path: text_of(project, path) for path in (*lists, *cmake)}, sources.matching, is_cpp)
+    for path in (*lists, *(path for path in cmake if tree.effects.makes_targets(tree.commands[path]))):
+        if path not in tree.reached:
+            folder = posixpath.dirname(path)
+            read = tree.read(path, _variables_above(seen, folder))
+            if path.endswith(".txt"):
+                seen[folder] = read.variables
+            yield folder, read
 
 
 def _variables_above(seen: Mapping[str, Variables], folder: str) -> Variables:

@@ -124,13 +124,17 @@ class Join:
 
     def _block(self, context: _Library, library: CppLibrary) -> None:
         if library.broken or (context.namespace is None and library.macro != "torch::RegisterOperators"):
-            reason = "something in this block is not understood" if library.broken else "its namespace is not known"
+            reason = "something in this block is not understood" if library.broken else self._unknown_namespace(context)
             names = None if library.broken else words_of(library)
             self._gap(context.namespace, context.at(library.span), reason, names, defines=context.kind != "IMPL")
         if context.kind == "DEF" and context.namespace is not None:
             self._made_twice(context, context.at(library.span))
         for call in library.calls:
             self._call(context, call)
+
+    def _unknown_namespace(self, context: _Library) -> str:
+        build = self.build.unfollowed_call(context.path)
+        return f"its namespace is not known: it is built by {build}" if build else "its namespace is not known"
 
     def _made_twice(self, context: _Library, place: Place) -> None:
         """The second library that defines a namespace, of one file or of two that are linked into one library."""

@@ -34,10 +34,15 @@ def found(second: str, **build: str) -> list[str]:
         {
             "CMakeLists__txt": "if(A)\n set(S a.cpp)\nendif()\nif(A)\n list(APPEND S b.cpp)\nendif()\nadd_library(k ${S})"
         },
+        {
+            "CMakeLists__txt": "include(Kit.cmake)\nkit_library(NAME k HOST a.cpp DEVICE b.cpp)",
+            "Kit__cmake": 'macro(kit_library)\ncmake_parse_arguments(K "" NAME "HOST;DEVICE" ${ARGN})\n'
+            "Python_add_library(${K_NAME} MODULE ${K_HOST} ${K_DEVICE})\nendmacro()",
+        },
         {"setup__py": "CppExtension('k', sources=[\n  'a.cpp',  # the one\n  'b.cpp',\n])"},
         {"pyproject__toml": '[[tool.setuptools.ext-modules]]\nname = "k"\nsources = ["a.cpp", "b.cpp"]'},
     ],
-    ids=["listed", "glob", "appended", "one-condition", "setup", "pyproject"],
+    ids=["listed", "glob", "appended", "one-condition", "macro", "setup", "pyproject"],
 )
 def test_two_kernels_of_one_library(build: dict[str, str]) -> None:
     assert found(KERNEL, **build) == [TWICE]
@@ -53,13 +58,14 @@ def test_two_kernels_of_one_library(build: dict[str, str]) -> None:
         {"CMakeLists__txt": "set(S a.cpp)\nset(S b.cpp)\nadd_library(k ${S})"},
         {"CMakeLists__txt": "if(A)\n list(APPEND S a.cpp)\nelseif(B)\n list(APPEND S b.cpp)\nendif()\nadd_library(k ${S})"},
         {"CMakeLists__txt": "if(A)\n set(S a.cpp)\nendif()\nif(NOT A)\n list(APPEND S b.cpp)\nendif()\nadd_library(k ${S})"},
-        {"CMakeLists__txt": 'file(GLOB S "*.cpp")\nlist(FILTER S EXCLUDE REGEX fast)\nadd_library(k ${S})'},
+        {"CMakeLists__txt": 'file(GLOB S "*.cpp")\nlist(FILTER S EXCLUDE REGEX "b\\.cpp$")\nadd_library(k ${S})'},
+        {"CMakeLists__txt": 'file(GLOB S "*.cpp")\nlist(FILTER S EXCLUDE REGEX "(fast|b).cpp")\nadd_library(k ${S})'},
         {"CMakeLists__txt": "add_library(${A} a.cpp b.cpp)"},
         {"setup__py": "CppExtension('k', sources=['a.cpp'] if A else ['b.cpp'])"},
         {"setup__py": "CppExtension('k', sources=s)\nfor s in ['a.cpp', 'b.cpp']:\n    pass"},
         {"setup__py": "CppExtension('k', sources=[s for s in ['a.cpp', 'b.cpp'] if A])"},
     ],
-    ids=range(12),
+    ids=range(13),
 )  # fmt: skip
 def test_files_that_may_be_apart(build: dict[str, str]) -> None:
     assert found(KERNEL, **build) == []

@@ -1,0 +1,1 @@
+"""Reads what CMake builds, without running it."""
