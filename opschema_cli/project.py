@@ -93,6 +93,7 @@ class Project:
         self._cold = self._done = 0
         self._then: list[Callable[[], None]] = []
         self._last: list[Callable[[], None]] = []
+        self._lenient: set[str] = set()
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
@@ -125,6 +126,7 @@ class Project:
         other._cpp = {path: tree for path, tree in self._cpp.items() if path not in left_out}
         other._expected = self._expected
         other._trees = self._trees
+        other._lenient = self._lenient
         return other
 
     def continue_in_fork(self, cache: Cache, parsers: Callable[[], Parsers]) -> None:
@@ -286,6 +288,15 @@ class Project:
         while source is not None and source.digest in self._awaited:
             self._collect(wait=True)
         return self._python[path]
+
+    def starlark(self, paths: Iterable[str]) -> dict[str, PythonFile]:
+        """Facts of files of Bazel or Buck, whose language is nearly a part of Python; those that do not parse are left out,
+        and not reported.
+        """
+        asked = list(paths)
+        self._lenient.update(asked)
+        self.load_python(asked)
+        return {path: file for path in asked if (file := self.python(path)) is not None}
 
     def cpp(self, path: str) -> CppTree | None:
         """A C++ file's tree, errors and all; None, with a diagnostic, if it cannot be read or parsed."""
@@ -486,5 +497,7 @@ class Project:
         self.problems.update(((item.code, item.place.path), item) for item in problems)
 
     def _problem(self, code: str, path: str, message: str, offset: int) -> None:
+        if path in self._lenient:
+            return
         place = Place(path, Span(offset, offset))
         self.problems[code, path] = Diagnostic(message, place, code=code)

@@ -1,15 +1,17 @@
 """Targets of a tree's build files and its configuration, and the macros that they define for C++ sources.
 
-They are read when a source file first asks for one: CMake files, ``setup.py``, tables of ``pyproject.toml``, and the
-``build.toml`` of kernel-builder.
+They are read when a source file first asks for one: CMake files, ``setup.py``, tables of ``pyproject.toml``, the
+``build.toml`` of kernel-builder, and the build files of Bazel and Buck.
 """
 
 from __future__ import annotations
 
+import bisect
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice, takewhile
 
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
@@ -19,6 +21,7 @@ from opschema_cli.source.cmake.conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.cmake.run import CMakeFile, CMakeTree, Variables
 from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.preprocessor import Macro
+from opschema_cli.source.starlark.targets import BUILD_FILES, StarlarkTree
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.hub_kernels import hub_kernels
 from opschema_rules.torchlib.toml_tables import items, read_toml, table, text_of
@@ -102,6 +105,7 @@ class Build:
             files.setdefault(path.rpartition("/")[2], []).append(path)
         seen: dict[str, Variables] = {}
         yield from _python_targets(self.project, files, seen)
+        yield from (("", target) for target in _starlark_targets(self.project, files, sources))
         for folder, read in _cmake_files(self.project, files, seen, sources):
             for call in read.unfollowed:
                 for source in call.sources:
@@ -114,6 +118,7 @@ class _Sources:
 
     def __init__(self, project: Project) -> None:
         self.files = frozenset(filter(is_cpp, project.workspace.files))
+        self.sorted = sorted(self.files)
         self.globs = MAX_GLOBS
 
     def of(self, folder: str, source: str) -> Iterable[str]:
@@ -135,7 +140,10 @@ class _Sources:
             glob = read_glob(pattern)
         except MalformedPattern:
             return []
-        return sorted(filter(glob.matches, self.files))
+        letters = re.split(r"[*?\[\\]", pattern, maxsplit=1)[0]
+        start = bisect.bisect_left(self.sorted, letters)
+        near = takewhile(lambda path: path.startswith(letters), islice(self.sorted, start, None))
+        return list(filter(glob.matches, near))
 
 
 def _python_targets(
@@ -168,6 +176,14 @@ def _cmake_files(
             if path.endswith(".txt"):
                 seen[folder] = read.variables
             yield folder, read
+
+
+def _starlark_targets(project: Project, found: dict[str, list[str]], sources: _Sources) -> Iterable[Target]:
+    """The libraries of Bazel and Buck."""
+    builds = [path for name in BUILD_FILES for path in found.get(name, ())]
+    loaded = [path for name, paths in found.items() if name.endswith(".bzl") for path in paths] if builds else []
+    files = project.starlark((*builds, *loaded))
+    return StarlarkTree(files, sources.matching, is_cpp).targets() if files else ()
 
 
 def _variables_above(seen: Mapping[str, Variables], folder: str) -> Variables:

@@ -39,10 +39,15 @@ def found(second: str, **build: str) -> list[str]:
             "Kit__cmake": 'macro(kit_library)\ncmake_parse_arguments(K "" NAME "HOST;DEVICE" ${ARGN})\n'
             "Python_add_library(${K_NAME} MODULE ${K_HOST} ${K_DEVICE})\nendmacro()",
         },
+        {"BUILD": 'cc_library(name = "k", srcs = glob(["*.cpp"]))'},
+        {
+            "BUCK": 'load(":kit.bzl", "kit_library")\nkit_library("k", host = ["a.cpp"])',
+            "kit__bzl": "def kit_library(name, host):\n    cxx_library(name = name, srcs = host + ['b.cpp'])\n",
+        },
         {"setup__py": "CppExtension('k', sources=[\n  'a.cpp',  # the one\n  'b.cpp',\n])"},
         {"pyproject__toml": '[[tool.setuptools.ext-modules]]\nname = "k"\nsources = ["a.cpp", "b.cpp"]'},
     ],
-    ids=["listed", "glob", "appended", "one-condition", "macro", "setup", "pyproject"],
+    ids=["listed", "glob", "appended", "one-condition", "macro", "bazel", "buck", "setup", "pyproject"],
 )
 def test_two_kernels_of_one_library(build: dict[str, str]) -> None:
     assert found(KERNEL, **build) == [TWICE]
@@ -61,11 +66,13 @@ def test_two_kernels_of_one_library(build: dict[str, str]) -> None:
         {"CMakeLists__txt": 'file(GLOB S "*.cpp")\nlist(FILTER S EXCLUDE REGEX "b\\.cpp$")\nadd_library(k ${S})'},
         {"CMakeLists__txt": 'file(GLOB S "*.cpp")\nlist(FILTER S EXCLUDE REGEX "(fast|b).cpp")\nadd_library(k ${S})'},
         {"CMakeLists__txt": "add_library(${A} a.cpp b.cpp)"},
+        {"BUILD": 'cc_library(name = "k", srcs = select({"gpu": ["a.cpp"], "cpu": ["b.cpp"]}))'},
+        {"BUILD": "This folder is built by hand: a.cpp, b.cpp"},
         {"setup__py": "CppExtension('k', sources=['a.cpp'] if A else ['b.cpp'])"},
         {"setup__py": "CppExtension('k', sources=s)\nfor s in ['a.cpp', 'b.cpp']:\n    pass"},
         {"setup__py": "CppExtension('k', sources=[s for s in ['a.cpp', 'b.cpp'] if A])"},
     ],
-    ids=range(13),
+    ids=range(15),
 )  # fmt: skip
 def test_files_that_may_be_apart(build: dict[str, str]) -> None:
     assert found(KERNEL, **build) == []

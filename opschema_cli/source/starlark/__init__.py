@@ -1,0 +1,1 @@
+"""Reads what Bazel and Buck build, without running them."""

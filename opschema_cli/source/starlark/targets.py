@@ -1,0 +1,358 @@
+"""Libraries that the build files of Bazel and Buck make, through functions of the tree.
+
+A call that is given a ``name`` and sources makes a library if the function is one of the tree that ends in such a call, or has
+a name like ``cc_library`` or ``pybind_extension``. Starlark has no side effects outside of a call, and neither loops nor
+conditions outside of functions.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from opschema_cli.source.cmake.conditions import ALWAYS, Origin, joined
+from opschema_cli.source.cmake.targets import Target
+from opschema_cli.source.python import Expr, Function, PythonFile, Statement
+from opschema_cli.source.starlark.expressions import Scope, evaluate, formatted
+from opschema_cli.source.starlark.values import (
+    UNKNOWN,
+    FunctionValue,
+    ListValue,
+    NamedRule,
+    Value,
+    list_of,
+    strings,
+    truth,
+)
+
+BUILD_FILES = ("BUILD", "BUILD.bazel", "BUCK", "TARGETS")
+
+_LIBRARY = re.compile(r"(?:\w+_)?(?:library|extension|shared_object|solib)")
+_GROUP = re.compile(r"(?:\w+_)?(?:filegroup|source_group)")
+_EXTENSION = re.compile(r"torch_(?:cpp_|cuda_)?extension")
+_FLAGS = re.compile(r"(?:\w+_)?(?:defines|copts|flags)")
+_MACRO = re.compile(r"(?:-D)?([A-Za-z_]\w*)=\\?\"?([A-Za-z_]\w*)\\?\"?")
+_SOURCES = ("srcs", "sources")
+
+MAX_CALLS = 20_000
+"""Most calls of one tree that are followed."""
+
+MAX_DEPTH = 12
+"""Deepest nesting of calls that is followed."""
+
+
+class StarlarkTree:
+    """The build files of a tree and the files that they load; ``glob`` gives the files that match a pattern."""
+
+    def __init__(
+        self, files: Mapping[str, PythonFile], glob: Callable[[str], Sequence[str]], is_source: Callable[[str], bool]
+    ) -> None:
+        self.files = files
+        self.glob = glob
+        self.is_source = is_source
+        self.calls_left = MAX_CALLS
+        self._modules: dict[str, dict[str, Value]] = {}
+
+    def targets(self) -> list[Target]:
+        """The libraries of all build files."""
+        found: list[Target] = []
+        for path, file in self.files.items():
+            if posixpath.basename(path) in BUILD_FILES:
+                found += _Package(self, file).targets()
+        return found
+
+    def module(self, file: PythonFile) -> dict[str, Value]:
+        """The names of a file."""
+        known = self._modules.get(file.path)
+        if known is None:
+            known = self._modules[file.path] = {}
+            known.update(_Package(self, file).names())
+        return known
+
+    def loaded(self, label: str, path: str) -> PythonFile | None:
+        """The file of the tree that a label names in another file."""
+        package, _, name = label.rpartition(":")
+        repository, slashes, package = package.rpartition("//")
+        if not slashes:
+            return self.files.get(posixpath.join(posixpath.dirname(path), name))
+        parts = [*package.split("/"), name] if package else [name]
+        if not repository:
+            return self.files.get("/".join(parts))
+        tails = ("/".join(parts[at:]) for at in range(max(1, len(parts) - 1)))
+        return next((self.files[tail] for tail in tails if tail in self.files), None)
+
+
+class _Package:
+    """A build file, or a file that is loaded, which makes the libraries of its folder."""
+
+    def __init__(self, tree: StarlarkTree, file: PythonFile) -> None:
+        self.tree = tree
+        self.file = file
+        self.folder = posixpath.dirname(file.path)
+        self.found: list[tuple[str, list[tuple[str, Origin]], tuple[tuple[str, str], ...], bool]] = []
+        self.groups: dict[str, list[tuple[str, Origin]]] = {}
+        self.depth = 0
+        self.conditions: frozenset[tuple[str, bool]] = ALWAYS
+
+    def targets(self) -> list[Target]:
+        """The libraries that the file makes."""
+        scope = self.tree.module(self.file)
+        inner = {
+            (item.start, item.end) for call in self.file.facts.body.calls for part in call.items for item in part.walk()
+        }
+        for call in self.file.facts.body.calls:
+            if (call.start, call.end) not in inner:
+                self._call(call, scope)
+        return [
+            Target(name, self._files(sources), macros, extension) for name, sources, macros, extension in self.found
+        ]
+
+    def names(self) -> dict[str, Value]:
+        """The names that the file defines, or loads."""
+        body = self.file.facts.body
+        found: dict[str, Value] = {item.name: FunctionValue(item, self.file) for item in body.functions}
+        for call in body.calls:
+            if call.callee == "load" and call.positional() and isinstance(call.positional()[0].value, str):
+                loaded = self.tree.loaded(str(call.positional()[0].value), self.file.path)
+                names = self.tree.module(loaded) if loaded is not None else {}
+                for keyword, item in call.args[1:]:
+                    if isinstance(item.value, str):
+                        found[keyword or item.value] = names.get(item.value, NamedRule(item.value))
+        for assign in body.assigns:
+            if assign.value is not None and assign.target.isidentifier():
+                known = found.get(assign.target)
+                value = evaluate(assign.value, found, self._call) if assign.sure else UNKNOWN
+                found[assign.target] = value if known is None else UNKNOWN
+        return found
+
+    # Calls
+
+    def _call(self, call: Expr, scope: Scope) -> Value:
+        self.tree.calls_left -= 1
+        if self.tree.calls_left < 0 or self.depth >= MAX_DEPTH:
+            return UNKNOWN
+        method = self._method(call, scope)
+        if method is not None:
+            return method
+        callee = evaluate(call.items[0], scope, self._call)
+        positional, named = self._arguments(call, scope)
+        if isinstance(callee, FunctionValue):
+            before = len(self.found)
+            value = self._run(callee, positional, named)
+            if len(self.found) == before and not self.groups.get(str(named.get("name"))):
+                self._rule(callee.function.name, named)
+            return value
+        if isinstance(callee, NamedRule):
+            return self._outside(callee.name.rpartition(".")[2], positional, named, call)
+        return UNKNOWN
+
+    def _arguments(self, call: Expr, scope: Scope) -> tuple[list[Value], dict[str, Value]]:
+        positional: list[Value] = []
+        named: dict[str, Value] = {}
+        for keyword, item in call.args:
+            value = evaluate(item, scope, self._call)
+            if keyword == "**":
+                named.update(value if isinstance(value, dict) else {})
+            elif keyword == "*":
+                positional += [item for item, _ in value.items] if isinstance(value, ListValue) else []
+            elif keyword:
+                named[keyword] = value
+            else:
+                positional.append(value)
+        return positional, named
+
+    def _method(self, call: Expr, scope: Scope) -> Value | None:
+        """A method of a known value; None of another call."""
+        owner = call.items[0].owner
+        value = evaluate(owner, scope, self._call) if owner is not None else UNKNOWN
+        name = call.items[0].member
+        if isinstance(value, str) and name == "format":
+            return formatted(value, *self._arguments(call, scope))
+        if isinstance(value, dict) and name in ("get", "pop", "setdefault", "update", "items", "keys", "values"):
+            return self._of_dictionary(value, name, *self._arguments(call, scope))
+        if isinstance(value, ListValue) and name in ("append", "extend"):
+            (item, *_), _ = (*self._arguments(call, scope)[:1], None) if call.args else ([UNKNOWN], None)
+            added = item if name == "extend" else list_of([item])
+            value.items[:] = (value + (added.under(self.conditions) if isinstance(added, ListValue) else added)).items
+            return UNKNOWN
+        return None
+
+    def _of_dictionary(self, value: dict[str, Value], name: str, given: list[Value], named: dict[str, Value]) -> Value:
+        key = given[0] if given else None
+        if name == "update":
+            value.update({**(key if isinstance(key, dict) else {}), **named})
+        elif name in ("get", "pop", "setdefault") and isinstance(key, str):
+            found = value.get(key, given[1] if len(given) > 1 else None)
+            if name == "pop":
+                value.pop(key, None)
+            elif name == "setdefault":
+                value[key] = found
+            return found
+        return UNKNOWN
+
+    def _outside(self, name: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
+        """A call of a function from outside the tree."""
+        if name == "glob":
+            return self._glob(named.get("include", positional[0] if positional else UNKNOWN), named.get("exclude"))
+        if name == "select":
+            return _selected(positional[0] if positional else UNKNOWN, call)
+        if name == "struct":
+            return named
+        if name == "dict":
+            first = positional[0] if positional else {}
+            return {**(first if isinstance(first, dict) else {}), **named}
+        if name in ("list", "sorted", "depset", "tuple") and positional:
+            return positional[0]
+        self._rule(name, named)
+        for value in (*positional, *named.values()):
+            if isinstance(value, FunctionValue):  # it calls what it is given
+                self._run(value, [], {key: item for key, item in named.items() if item is not value})
+        return UNKNOWN
+
+    def _glob(self, include: Value, exclude: Value) -> ListValue:
+        listed = list(strings(include))
+        left_out = {path for pattern, _ in strings(exclude) for path in self._matching(pattern)}
+        found = [(path, origin) for pattern, origin in listed for path in self._matching(pattern)]
+        return ListValue([(f"//{path}", origin) for path, origin in found if path not in left_out])
+
+    def _matching(self, pattern: str) -> Sequence[str]:
+        return self.tree.glob(posixpath.normpath(posixpath.join(self.folder, pattern)))
+
+    # Functions
+
+    def _run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
+        local = _bound(value.function, positional, named, self.tree.module(value.file), self._call)
+        self.depth += 1
+        returned = self._block(value.function.statements, local, ChainMap(local, self.tree.module(value.file)))
+        self.depth -= 1
+        return returned if returned is not None else UNKNOWN
+
+    def _block(self, statements: Iterable[Statement], local: dict[str, Value], scope: Scope) -> Value | None:
+        """Run statements; the value that they return, if they do."""
+        for item in statements:
+            if item.kind == "expr":
+                evaluate(item.exprs[0], scope, self._call)
+            elif item.kind == "assign":
+                self._assign(item.exprs[:-1], evaluate(item.exprs[-1], scope, self._call), local, scope)
+            elif item.kind == "augassign":
+                self._extend(item, local, scope)
+            elif item.kind == "return":
+                return evaluate(item.exprs[0], scope, self._call) if item.exprs else UNKNOWN
+            elif item.kind in ("if", "for"):
+                returned = (self._branch if item.kind == "if" else self._loop)(item, local, scope)
+                if returned is not None:
+                    return returned
+        return None
+
+    def _assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Scope) -> None:
+        for target in targets:
+            if target.kind == "name" and "." not in target.text:
+                local[target.text] = value if not self.conditions else UNKNOWN
+            elif target.kind == "subscript":
+                owner, key = (evaluate(item, scope, self._call) for item in target.items[:2])
+                if isinstance(owner, dict) and isinstance(key, str):
+                    owner[key] = value if not self.conditions else UNKNOWN
+
+    def _extend(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
+        target, item = statement.exprs
+        before, added = evaluate(target, scope, self._call), evaluate(item, scope, self._call)
+        value: Value = UNKNOWN
+        if statement.text.startswith("+") and isinstance(before, ListValue):
+            value = before + (added.under(self.conditions) if isinstance(added, ListValue) else added)
+        if target.kind == "name":
+            local[target.text] = value
+
+    def _branch(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
+        holds = truth(evaluate(statement.exprs[0], scope, self._call))
+        if holds is not None:
+            return self._block(statement.blocks[not holds], local, scope)
+        before = self.conditions
+        returned: list[Value | None] = []
+        for value, block in zip((True, False), statement.blocks, strict=False):
+            self.conditions = before | {(f"{self.file.path} {statement.start}", value)}
+            returned.append(self._block(block, local, scope))
+        self.conditions = before
+        return UNKNOWN if len(returned) == 2 and None not in returned else None
+
+    def _loop(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
+        target, iterable = statement.exprs
+        listed = evaluate(iterable, scope, self._call)
+        items = listed.items if isinstance(listed, ListValue) and not listed.open else [(UNKNOWN, None)]
+        before = self.conditions
+        for at, (value, origin) in enumerate(items):
+            known = origin if origin is not None else frozenset({(f"{self.file.path} {statement.start} {at}", True)})
+            self.conditions = before | known
+            if target.kind == "name":
+                local[target.text] = value
+            self._block(statement.blocks[0], local, scope)
+        self.conditions = before
+        return None
+
+    # Libraries
+
+    def _rule(self, name: str, named: Mapping[str, Value]) -> None:
+        """Note the library or the group of files that a rule makes."""
+        title = named.get("name")
+        sources = [item for keyword in _SOURCES for item in strings(named.get(keyword))]
+        makes = _LIBRARY.fullmatch(name) or named.get("linkshared") in (True, 1)
+        if not isinstance(title, str) or not (makes or _GROUP.fullmatch(name)):
+            return
+        listed = [(path, joined(origin, self.conditions)) for path, origin in sources]
+        if _GROUP.fullmatch(name):
+            self.groups[title] = listed
+            return
+        flags = [flag for keyword, value in named.items() if _FLAGS.fullmatch(keyword) for flag, _ in strings(value)]
+        macros = tuple((found[1], found[2]) for found in map(_MACRO.fullmatch, flags) if found)
+        self.found.append((title, listed, macros, _EXTENSION.fullmatch(name) is not None))
+
+    def _files(self, sources: Iterable[tuple[str, Origin]]) -> tuple[tuple[str, Origin], ...]:
+        """Source files with those of groups in the place of these."""
+        found: list[tuple[str, Origin]] = []
+        for written, origin in sources:
+            for path, own in self.groups.get(written.removeprefix(":"), [(written, ALWAYS)]):
+                if self.tree.is_source(path):
+                    found.append((f"//{self._path(path)}", joined(own, origin)))
+        return tuple(found)
+
+    def _path(self, written: str) -> str:
+        if written.startswith("//"):
+            return written.lstrip("/").replace(":", "/")
+        return posixpath.normpath(posixpath.join(self.folder, written.removeprefix(":")))
+
+
+def _bound(
+    function: Function,
+    positional: Sequence[Value],
+    named: Mapping[str, Value],
+    module: Scope,
+    call: Callable[[Expr, Scope], Value],
+) -> dict[str, Value]:
+    """The variables that a function begins with."""
+    found: dict[str, Value] = {}
+    rest = dict(named)
+    given = list(positional)
+    for item in function.params:
+        if item.kind == "vararg":
+            found[item.name], given = list_of(given), []
+        elif item.kind == "kwarg":
+            found[item.name] = rest
+        elif item.name in rest:
+            found[item.name] = rest.pop(item.name)
+        elif given and item.kind != "kwonly":
+            found[item.name] = given.pop(0)
+        else:
+            found[item.name] = evaluate(item.default, module, call) if item.default is not None else UNKNOWN
+    return found
+
+
+def _selected(value: Value, call: Expr) -> Value:
+    """The values of ``select``, each under its own condition."""
+    if not isinstance(value, dict):
+        return UNKNOWN
+    found = ListValue([])
+    for key, item in value.items():
+        if isinstance(item, ListValue):
+            found = found + item.under(frozenset({(f"select at {call.start} is {key}", True)}))
+    return found

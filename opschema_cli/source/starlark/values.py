@@ -1,0 +1,74 @@
+"""Values of Starlark expressions: strings, numbers, dictionaries, functions, and lists whose items have conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from opschema_cli.source.cmake.conditions import ALWAYS, Origin, joined
+from opschema_cli.source.python import Function, PythonFile
+
+Value: TypeAlias = object
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A value that is not known."""
+
+
+UNKNOWN = Unknown()
+
+
+class ListValue(msgspec.Struct):
+    """Items, each with the conditions under which it is in the list; ``open`` if there may be others."""
+
+    items: list[tuple[Value, Origin]]
+    open: bool = False
+
+    def under(self, origin: Origin) -> ListValue:
+        """The same list where some conditions hold."""
+        return ListValue([(value, joined(own, origin)) for value, own in self.items], self.open)
+
+    def __add__(self, other: Value) -> ListValue:
+        """Both lists; another value stands for items that are not known."""
+        if isinstance(other, ListValue):
+            return ListValue([*self.items, *other.items], self.open or other.open)
+        return ListValue(list(self.items), open=True)
+
+
+class FunctionValue(msgspec.Struct, frozen=True):
+    """A function of a file."""
+
+    function: Function
+    file: PythonFile
+
+
+class NamedRule(msgspec.Struct, frozen=True):
+    """A function from outside the tree, by its dotted name."""
+
+    name: str
+
+
+def strings(value: Value) -> Iterator[tuple[str, Origin]]:
+    """The strings in a list, or a string by itself."""
+    if isinstance(value, str):
+        yield value, ALWAYS
+    elif isinstance(value, ListValue):
+        yield from ((item, origin) for item, origin in value.items if isinstance(item, str))
+
+
+def list_of(values: Iterable[Value]) -> ListValue:
+    """A list of values that are always in it."""
+    return ListValue([(value, ALWAYS) for value in values])
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value is true, None if that is not known."""
+    if isinstance(value, (Unknown, NamedRule)):
+        return None
+    if isinstance(value, ListValue):
+        return (
+            True if any(origin == ALWAYS for _, origin in value.items) else None if value.items or value.open else False
+        )
+    return bool(value)
