@@ -94,6 +94,7 @@ site: $(VENV)/.demo $(VENV)-tools/.made  ## write the documentation as a site to
 torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from the installed torch, which takes minutes
 	$(BIN)/python -m benchmarks.torch_shapes
 	$(BIN)/python -m benchmarks.torch_results
+	$(BIN)/python -m benchmarks.torch_macros
 
 torch-releases: $(VENV)/.dev  ## write the tables of torch's releases from the wheels in WHEELS, of which none may be missing
 	$(BIN)/python -m benchmarks.torch_releases $(WHEELS)

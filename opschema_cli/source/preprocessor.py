@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.text import Span
 
@@ -28,12 +29,20 @@ class Condition(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Macro(msgspec.Struct, frozen=True, array_like=True):
-    """A ``#define``. ``parameters`` is None without parentheses; ``body`` is one line; ``span`` covers the directive."""
+    """A ``#define``. ``parameters`` is None without parentheses; ``body`` is one line; ``span`` covers the directive.
+
+    ``undefined_at`` is the place of the ``#undef`` that is compiled whenever the macro is; -1 if there is none.
+    """
 
     name: str
     parameters: tuple[str, ...] | None
     body: str
     span: Span
+    undefined_at: int = -1
+
+    def holds_at(self, offset: int) -> bool:
+        """Whether a character is between the definition and its end."""
+        return self.span.end <= offset < self.undefined_at
 
 
 class _Layer(msgspec.Struct, frozen=True, eq=False):
@@ -159,6 +168,7 @@ class _Reader(msgspec.Struct):
     layers: list[_Layer | None] = msgspec.field(default_factory=lambda: [None])
     macros: list[Macro] = msgspec.field(default_factory=list)
     open: list[_Group] = msgspec.field(default_factory=list)
+    latest: dict[str, tuple[int, _Layer | None]] = msgspec.field(default_factory=dict)
 
     def take(self, item: _Directive, following: _Directive | None) -> None:
         if item.word in ("if", "ifdef", "ifndef"):
@@ -174,7 +184,16 @@ class _Reader(msgspec.Struct):
         elif item.word == "endif" and self.open:
             self._note(item, self.open.pop().around)
         elif item.word == "define" and (macro := _macro(item)) is not None:
+            self.latest[macro.name] = len(self.macros), self.layers[-1]
             self.macros.append(macro)
+        elif item.word == "undef":
+            self._end(item)
+
+    def _end(self, item: _Directive) -> None:
+        """Note the end of a macro that is defined under the same conditions."""
+        at, layer = self.latest.pop(item.rest, (-1, None))
+        if at >= 0 and layer is self.layers[-1]:
+            self.macros[at] = replace(self.macros[at], undefined_at=item.span.start)
 
     def _note(self, item: _Directive, layer: _Layer | None) -> None:
         self.starts.append(item.span.end)

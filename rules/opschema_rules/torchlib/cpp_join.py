@@ -20,7 +20,7 @@ from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
 from opschema_rules.torchlib.cpp_executorch import runtime_kernel
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
-from opschema_rules.torchlib.cpp_macros import FileMacros
+from opschema_rules.torchlib.cpp_macros import USES, FileMacros
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
 from opschema_rules.torchlib.cpp_names import all_words_of, qualified, word, words_of
 from opschema_rules.torchlib.cpp_problems import (
@@ -33,8 +33,6 @@ from opschema_rules.torchlib.cpp_problems import (
 from opschema_rules.torchlib.cpp_reader import read_facts
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
-
-USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
 
 OPENS = re.compile(
     r"(?:STABLE_)?TORCH_LIBRARY(?P<impl>_IMPL)?(?:_FRAGMENT)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?"
@@ -103,12 +101,12 @@ class Join:
                 self.found.runtime_kernels.append(kernel)
                 continue
             macro = self.macros.of(path).get(call.method)
-            if macro is not None and USES.search(self.macros.expanded(path, call.text) or ""):
+            if macro is not None and USES.search(self.macros.expanded(path, call.text, call.span.start) or ""):
                 self._expanded_block(path, call)
 
     def _expanded_block(self, path: str, call: CppCall) -> None:
         """A macro that stands for entire blocks."""
-        facts = _facts_of(self.macros.expanded(path, call.text) or "")
+        facts = _facts_of(self.macros.expanded(path, call.text, call.span.start) or "")
         for library in facts.libraries if facts is not None else ():
             self._library(path, library, call.span, call.conditions)
         if facts is None or not facts.libraries or facts.lost:
@@ -218,13 +216,18 @@ class Join:
             self.used.add(library.arguments[0])
             for inner in library.calls:
                 self._call(self._within(context, call, path, library), inner)
-        elif calls:
+        elif calls is not None:
             for inner in calls:
                 known = CppCall(inner.method, inner.span, inner.arguments, call.conditions, call.branch)
                 self._call(replace(context, fixed=context.fixed or call.span), known)
         elif call.method in ("def", "op") and call.arguments:
             self._define(context, call)
-        elif call.method in METHODS or call.method.isupper() or _is_given(call, context.receiver):
+        elif (
+            call.method in METHODS
+            or call.method.isupper()
+            or _is_given(call, context.receiver)
+            or self.macros.may_register(context.path, call.method)
+        ):
             reason = f"`{call.method}` is not understood here"
             self._gap(context.namespace, context.at(call.span), reason, defines=context.kind != "IMPL")
 
@@ -245,13 +248,16 @@ class Join:
             cpp_namespace=library.namespace,
         )
 
-    def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...]:
-        """The calls that a call with macros stands for; none where they are not understood."""
+    def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...] | None:
+        """The calls that a call with macros stands for; None where they are not understood."""
         chained = call.method in METHODS and call.text.startswith(call.method)
-        text = f"{context.receiver}.{call.text}" if chained else call.text
-        expanded = self.macros.expanded(context.path, text)
-        calls = _calls_of(expanded, context.receiver) if expanded is not None and expanded != text else ()
-        return () if any(inner.text for inner in calls) else calls
+        text = _DIRECTIVE.sub("", f"{context.receiver}.{call.text}" if chained else call.text)
+        expanded = self.macros.expanded(context.path, text, (context.fixed or call.span).start)
+        if expanded is None or expanded == text:
+            return None
+        calls = _calls_of(expanded, context.receiver)
+        understood = bool(calls) or not expanded.strip(" ;")
+        return calls if understood and not any(inner.text for inner in calls) else None
 
     def _define(self, context: _Library, call: CppCall) -> None:
         first = call.arguments[0] if call.arguments else None
@@ -335,6 +341,7 @@ class Join:
 
 
 _NOT_TEXT = Unresolved("the schema is not a string literal")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\r\n])*", re.MULTILINE)
 _TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
 
 

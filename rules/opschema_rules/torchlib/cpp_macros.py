@@ -6,7 +6,9 @@ import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
+from opschema_cli.installed_tables import installed_table
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Macro, read_directives, unambiguous
 from opschema_cli.source.text import Span
@@ -41,11 +43,24 @@ _OF_DEVICE = """
 
 @cache
 def _of_torch() -> dict[str, Macro]:
-    """The macros of ``ATen/autocast_mode.h`` in torch 2.13, with the policy in the place of the kernel that it makes."""
+    """Macros of torch: those of ``ATen/autocast_mode.h`` in torch 2.13, with the policy in the place of the kernel that it makes,
+    and its lists of types.
+    """
+    listed = installed_table(TYPE_LISTS, list[Macro])
+    return {**{macro.name: macro for macro in listed}, **_autocast()}
+
+
+def _autocast() -> dict[str, Macro]:
     words = (("PRIVATEUSEONE", "PrivateUse1"), *((name, name) for name in _DEVICES))
     text = _AUTOCAST + "".join(_OF_DEVICE.format(word=word, key=key) for word, key in words)
     return {macro.name: macro for macro in read_directives(text).macros}
 
+
+TYPE_LISTS = Path(__file__).with_name("type_lists.json")
+"""Macros of torch that apply a macro to each of some types (``AT_FORALL_SCALAR_TYPES``); ``benchmarks.torch_macros`` writes it."""
+
+USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
+"""What registers, in the body of a macro."""
 
 CAPITALS = re.compile(r"\bTORCH_EXTENSION_NAME\b|\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0-9_]{2,}\b")
 """Names that may be macros."""
@@ -60,9 +75,9 @@ class FileMacros:
         macros = [*others, *(macro for items in own.values() for macro in items)]
         self.shared = {**EXPANDING, **_of_torch(), **unambiguous(macros)}
         self.defined = {macro.name for macro in macros}
-        self._known: dict[tuple[str, bool], Mapping[str, Macro]] = {}
+        self._known: dict[tuple[str, bool], ChainMap[str, Macro]] = {}
 
-    def of(self, path: str, *, built: bool = False) -> Mapping[str, Macro]:
+    def of(self, path: str, *, built: bool = False) -> ChainMap[str, Macro]:
         """The macros that a file sees: its own, with ``built`` the build's, and those whose name the tree defines once."""
         found = self._known.get((path, built))
         if found is None:
@@ -70,13 +85,20 @@ class FileMacros:
             found = self._known[path, built] = ChainMap({**given, **unambiguous(self.own[path])}, self.shared)
         return found
 
-    def expanded(self, path: str, text: str) -> str | None:
-        """A text of a file with its macros replaced, None where that is too much.
+    def may_register(self, path: str, name: str) -> bool:
+        """Whether a file has a macro of that name which registers."""
+        return any(macro.name == name and USES.search(macro.body) for macro in self.own.get(path, ()))
+
+    def expanded(self, path: str, text: str, at: int = -1) -> str | None:
+        """A text of a file with its macros replaced, None where that is too much. ``at`` is its place, if it has one.
 
         The build is read only where a name in capitals may be one of its macros.
         """
+        here = {macro.name: macro for macro in self.own.get(path, ()) if macro.holds_at(at)}
         try:
-            found = expand(text, self.of(path))
-            return expand(text, self.of(path, built=True)) if CAPITALS.search(f"{text} {found}") else found
+            found = expand(text, self.of(path).new_child(here))
+            return (
+                expand(text, self.of(path, built=True).new_child(here)) if CAPITALS.search(f"{text} {found}") else found
+            )
         except ExpansionError:
             return None

@@ -410,7 +410,7 @@ def test_a_namespace_that_the_build_sets(files: dict[str, str], tmp_path: Path) 
     "build",
     [
         "torch_extension(${UNKNOWN} SOURCES a.cpp)",
-        "set(NAME _A)\nset(NAME _B)\ntorch_extension(${NAME} SOURCES a.cpp)",
+        "set(NAME _A)\nif(B)\nset(NAME _B)\nendif()\ntorch_extension(${NAME} SOURCES a.cpp)",
         "set(A ${A}${A}${A})\n" * 50 + "torch_extension(${A} SOURCES a.cpp)",
         "set(A x)\n" + 'set(A "${A}${A}")\n' * 50 + "torch_extension(${A} SOURCES a.cpp)",
         "torch_extension(_C SOURCES b.cpp)",

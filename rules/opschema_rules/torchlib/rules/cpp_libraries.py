@@ -89,9 +89,9 @@ def cpp_registered_twice(tree: Tree) -> Iterator[Diagnostic]:
     Torch prints a warning, at most once in a process, and keeps the one that is registered last. In one file that is the last
     one, and a warning here. In two files it depends on the order in which they are linked, and is an error.
 
-    Files are compared where the build always compiles them together: they are sources of one target in CMake, Bazel or Buck, or in
-    one list of sources in `setup.py` or `pyproject.toml`. Alternatives of the build or of the preprocessor (`if(USE_CUDA)`, `#if`) are not
-    reported, nor are files of different targets.
+    Files are compared where the build always compiles them together: they are sources of one target in CMake, Bazel or Buck, or
+    in one list of sources in `setup.py` or `pyproject.toml`. Alternatives of the build or of the preprocessor (`if(USE_CUDA)`,
+    `#if`) are not reported, nor are files of different targets.
 
     Bad (in two files of one target):
 

@@ -1,0 +1,82 @@
+"""Macros of torch that apply a macro to each of some types, and macros that hold for a part of a file."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from benchmarks.torch_macros import read
+from opschema_cli.installed_tables import installed_table
+from opschema_cli.source.preprocessor import Macro
+from opschema_rules.torchlib.cpp_macros import TYPE_LISTS
+from tests.rules.torchlib.operators_of import tree_of
+
+
+def test_the_table_is_that_of_the_installed_torch() -> None:
+    spec = find_spec("torch")
+    if spec is None or spec.origin is None:
+        pytest.skip("torch is not installed")
+    assert installed_table(TYPE_LISTS, list[Macro]) == read(Path(spec.origin).with_name("include"))
+
+
+def names(text: str) -> list[str]:
+    tree = tree_of({"ops.cpp": f"#include <torch/library.h>\n{text}\n"})
+    assert not tree.unresolved
+    return sorted(name.removeprefix("kit::") for item in tree.operators for name in item.names or ())
+
+
+def block(text: str) -> str:
+    return f"TORCH_LIBRARY(kit, m) {{\n{text}\n}}"
+
+
+TO = '#define TO(T, N) m.def("to_" #N "(Tensor x) -> Tensor");\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TO + block("AT_FORALL_COMPLEX_TYPES(TO)"), "to_ComplexDouble to_ComplexFloat"),
+        (TO + block("  AT_FORALL_INT_TYPES(TO);"), "to_Byte to_Char to_Int to_Long to_Short"),
+        (
+            block('#define _(T, n) m.def("fill_" #n "(Tensor(a!) x) -> ()");\nAT_FORALL_SCALAR_TYPES_AND2(Half, BFloat16, _)\n'
+                  "#undef _"),
+            "fill_BFloat16 fill_Byte fill_Char fill_Double fill_Float fill_Half fill_Int fill_Long fill_Short",
+        ),
+        (
+            '#define BLOCK(T, N) TORCH_LIBRARY_FRAGMENT(kit, m) { m.def("as_" #N "(Tensor x) -> Tensor"); }\n'
+            "AT_FORALL_COMPLEX_TYPES(BLOCK)",
+            "as_ComplexDouble as_ComplexFloat",
+        ),
+        (
+            "#define ALL(_) _(sum) _(mean)\n"
+            + block('#define _(n) m.def(#n "(Tensor x) -> Tensor");\nALL(_)\n#undef _\n'
+                    '#define _(n) m.def(#n "_all(Tensor x) -> Tensor");\nALL(_)\n#undef _'),
+            "mean mean_all sum sum_all",
+        ),
+        (block('#define TRACE(x)\nTRACE(begin);\nm.def("f(Tensor x) -> Tensor");'), "f"),
+        ("TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {\n#define FP32(...) m.impl(\"x\", &f);\nAT_FORALL_FP32(FP32)\n}", ""),
+    ],
+    ids=["types", "semicolon", "parameter", "blocks", "undefined", "empty", "operators"],
+)  # fmt: skip
+def test_what_a_list_defines(text: str, expected: str) -> None:
+    assert " ".join(names(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        block('#ifdef A\n#define _(n) m.def(#n "(Tensor x) -> Tensor");\n#else\n#define _(n) m.def(#n "(Tensor y) -> Tensor");\n'
+              "#endif\n_(sum)"),
+        block('#define _(n) m.def(#n "(Tensor x) -> Tensor");\n#ifdef A\n#undef _\n#define _(n) m.def(#n "_(Tensor x) -> ()");\n'
+              "#endif\n_(sum)"),
+        block("AT_FORALL_MY_TYPES(TO)"),
+        TO + block("AT_FORALL_INT_TYPES(TO, TO)"),
+    ],
+    ids=["alternatives", "redefined", "another", "count"],
+)  # fmt: skip
+def test_what_is_not_known(text: str) -> None:
+    tree = tree_of({"ops.cpp": f"#include <torch/library.h>\n{text}\n"})
+    assert not tree.operators
+    assert len(tree.unresolved) == 1
