@@ -96,7 +96,11 @@ def _of_class(value: ClassValue, evaluator: Evaluator, name: str) -> Values:
 @attribute_of.register(Instance)
 def _of_instance(value: Instance, evaluator: Evaluator, name: str) -> Values:
     if name == "__class__":
-        return (ClassValue(value.ref, value.frame is None),)
+        return (ClassValue(value.ref, value.frame is None and not value.fields),)
+    field = next((given for own, given in value.fields if own == name), None)
+    if field is not None:
+        written = _written(evaluator, value.ref, name, below=False)
+        return distinct([*evaluator.values(field), *written])
     found = _of_either(value, evaluator, name, value.frame is None)
     if found or value.frame is None:
         return found or _set_by_methods(evaluator, value.ref, name)

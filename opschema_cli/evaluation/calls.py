@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import singledispatch
+from functools import partial, singledispatch
 
 from opschema_cli.evaluation.conditions import equal, reached, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.methods import call_method
+from opschema_cli.evaluation.record_fields import Field, fields_of, is_dataclass, is_named_tuple
 from opschema_cli.evaluation.standard import called_outside
 from opschema_cli.evaluation.values import (
     UNKNOWN,
@@ -71,12 +72,35 @@ def _class(callee: ClassValue, evaluator: Evaluator, arguments: Arguments) -> It
         return
     init = next((item for item in evaluator.attribute(callee, "__init__") if isinstance(item, Func)), None)
     if init is None:
-        yield Instance(callee.ref)
+        yield Instance(callee.ref, None, tuple(_fields(evaluator, callee.ref, arguments).items()))
         return
     this = BoundArgument(arguments.frame, None, (Instance(callee.ref),))
     positional = (this, *arguments.positional)
     passed = Arguments(arguments.frame, arguments.call, positional, arguments.keywords, arguments.open)
     yield Instance(callee.ref, evaluator.frames.entered(init, passed, callee.ref))
+
+
+def _fields(evaluator: Evaluator, ref: ClassRef, arguments: Arguments) -> dict[str, BoundArgument]:
+    """The fields of a dataclass or named tuple that a call makes; a field that methods write has no known value."""
+    if arguments.open or not any(map(partial(_is_record, evaluator), evaluator.program.lineage(ref))):
+        return {}
+    fields = [item for item in fields_of(evaluator.program, ref) or () if item.in_init]
+    given = arguments.by_name(tuple(item.name for item in fields if not item.by_name_only))
+    given.update({name: value for name, value in arguments.keywords.items() if name not in given})
+    written = {name for owner in evaluator.program.lineage(ref) for name in evaluator.program.instance_writes(owner)}
+    found = {item.name: given.get(item.name) or _default(evaluator, item) for item in fields}
+    return {name: value for name, value in found.items() if name not in written}
+
+
+def _is_record(evaluator: Evaluator, ref: ClassRef) -> bool:
+    return is_dataclass(evaluator.program, ref) or is_named_tuple(evaluator.program, ref)
+
+
+def _default(evaluator: Evaluator, item: Field) -> BoundArgument:
+    """The default of a field, unknown if it is made anew for each object."""
+    module = evaluator.frames.module(item.owner.file)
+    body = evaluator.bodies.cls(item.owner)
+    return BoundArgument(evaluator.frames.of_class(body, module) if body is not None else module, item.default)
 
 
 def _member_of(evaluator: Evaluator, ref: ClassRef, arguments: Arguments) -> Iterator[Value]:

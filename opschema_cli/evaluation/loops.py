@@ -36,7 +36,7 @@ class Turns:
     def _of(self, frame: Frame, index: int, loop: Loop) -> list[Frame]:
         key = (frame, index)
         if key not in self._turns:
-            bound = [self._targets(frame, loop, item) for item in self._elements(frame, loop.iterable)]
+            bound = [self._targets(frame, loop.target, item) for item in self._elements(frame, loop.iterable)]
             known = bound and len(bound) <= MAX_TURNS
             self._turns[key] = [frame.binding(item) for item in bound] if known else [frame]
         return self._turns[key]
@@ -51,10 +51,18 @@ class Turns:
             known = value.elements if isinstance(value, Items) else elements(self.evaluator, frame, value)
             yield from known or ()
 
-    def _targets(self, frame: Frame, loop: Loop, element: BoundArgument) -> dict[str, BoundArgument]:
-        if len(loop.targets) == 1:
-            return {loop.targets[0]: element}
+    def _targets(self, frame: Frame, target: Expr, element: BoundArgument) -> dict[str, BoundArgument]:
+        """The names of a target, bound to the parts of an element; unknown where the parts are not known."""
+        parts = target.elements
+        if parts is None:
+            return {target.text: element} if target.kind == "name" else _unknown(frame, target)
         found = self.evaluator.values(element)
-        parts = found[0].elements if len(found) == 1 and isinstance(found[0], Items) else ()
-        unknown = {name: BoundArgument(frame) for name in loop.targets}
-        return dict(zip(loop.targets, parts, strict=True)) if len(parts) == len(loop.targets) else unknown
+        items = found[0].elements if len(found) == 1 and isinstance(found[0], Items) else ()
+        if len(items) != len(parts):
+            return _unknown(frame, target)
+        bound = [self._targets(frame, part, item) for part, item in zip(parts, items, strict=True)]
+        return {name: value for item in bound for name, value in item.items()}
+
+
+def _unknown(frame: Frame, target: Expr) -> dict[str, BoundArgument]:
+    return {item.text: BoundArgument(frame) for item in target.walk() if item.kind == "name"}

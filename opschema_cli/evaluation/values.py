@@ -89,10 +89,13 @@ class ClassValue(msgspec.Struct, frozen=True):
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """An object of a class of the workspace, made by the call of its ``__init__`` in ``frame`` where that is known."""
+    """An object of a class of the workspace, made by the call of its ``__init__`` in ``frame`` where that is known, or with the
+    ``fields`` of a dataclass or named tuple.
+    """
 
     ref: ClassRef
     frame: Frame | None = None
+    fields: tuple[tuple[str, BoundArgument], ...] = ()
 
 
 class Func(msgspec.Struct, frozen=True):

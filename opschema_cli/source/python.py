@@ -20,7 +20,7 @@ from opschema_cli.source.text import Source, Span
 
 T = TypeVar("T")
 
-FACTS_VERSION = 13
+FACTS_VERSION = 14
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -273,11 +273,12 @@ class Use(msgspec.Struct, array_like=True, gc=False):
 
 
 class Loop(msgspec.Struct, array_like=True, gc=False):
-    """A ``for`` statement: its targets, what it runs over, and the span of its body."""
+    """A ``for`` statement: the names in its target, what it runs over, the span of its body, and the target itself."""
 
     targets: tuple[str, ...]
     iterable: Expr
     body: Span
+    target: Expr
 
 
 class Condition(msgspec.Struct, array_like=True, gc=False):

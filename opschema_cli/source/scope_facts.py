@@ -219,7 +219,7 @@ class _Scopes:
         self.guard += 1
         self.target(target, None, target.span, parts)
         targets = tuple([_dotted(item) for item in _target_names(target)])
-        parts.loops.append(Loop(targets, iterable, _span(node.blocks[0])))
+        parts.loops.append(Loop(targets, iterable, _span(node.blocks[0]), target))
         for block in node.blocks:
             self.block(block, parts)
         self.guard -= 1

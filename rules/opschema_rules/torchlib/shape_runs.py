@@ -289,7 +289,7 @@ class Comparison:
         """Whether a rank or size differs whatever ranks the inputs have, and a size however their sizes relate, which both sides
         compute from comparable ones.
         """
-        if not self._persists_for_ranks(item, difference):
+        if not self._persists_for_ranks(item, difference) or not self._persists_for_bytes(item, difference):
             return False
         if difference.kind == "rank":
             return True
@@ -311,6 +311,17 @@ class Comparison:
                 both = self._run(other if difference.kind == "rank" else self._distinct_sizes(other))
                 if both is not None and all(one.part != difference.part for one in differences(*both)):
                     return False
+        return not self._exhausted
+
+    def _persists_for_bytes(self, item: Input, difference: Difference) -> bool:
+        """Whether the result stays different where one tensor has elements of one byte: a kernel may take it as packed bytes, and
+        view it as such.
+        """
+        self._renew()
+        for name in item.shapes:
+            both = self._run(Input(item.shapes, {**item.dtypes, name: "uint8"}, item.values))
+            if both is not None and all(one.part != difference.part for one in differences(*both)):
+                return False
         return not self._exhausted
 
     def _renew(self) -> None:

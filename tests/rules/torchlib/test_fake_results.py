@@ -91,6 +91,11 @@ def test_the_second_of_two_results() -> None:
 @pytest.mark.parametrize(
     ("parameters", "kernel", "fake"),
     [
+        (
+            "packed: Tensor",
+            "bits = packed.view(torch.uint8); return torch.stack([bits & 15, bits >> 4], dim=-1).reshape(bits.shape[0], -1)",
+            "return packed.new_empty(packed.shape[0], packed.shape[1] * 2, dtype=torch.uint8)",
+        ),
         ("x: Tensor", "return x * 2", "return torch.empty_like(x)"),
         # rows of two tensors that may always be as many
         ("x: Tensor, y: Tensor", "return torch.empty(x.shape[0], 4)", "return torch.empty(y.shape[0], 4)"),

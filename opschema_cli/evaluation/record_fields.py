@@ -1,0 +1,82 @@
+"""Fields of dataclasses and named tuples, from their code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.source.program import Program
+from opschema_cli.source.python import Assign, Expr
+from opschema_cli.source.resolution import ClassRef, External, Unresolved
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field of a dataclass; ``default`` and ``factory`` are the expressions of its value."""
+
+    name: str
+    owner: ClassRef
+    default: Expr | None = None
+    factory: Expr | None = None
+    in_init: bool = True
+    by_name_only: bool = False
+    compared: bool = True
+    """Whether it has no ``compare`` option."""
+
+
+def is_dataclass(program: Program, ref: ClassRef) -> bool:
+    """Whether ``dataclasses.dataclass`` decorates a class."""
+    return any(_named(program, ref, item) == "dataclasses.dataclass" for item in ref.cls.decorators)
+
+
+def is_named_tuple(program: Program, ref: ClassRef) -> bool:
+    """Whether a class is a ``typing.NamedTuple``."""
+    return any(_named(program, ref, item) == "typing.NamedTuple" for item in ref.cls.bases)
+
+
+def fields_of(program: Program, ref: ClassRef) -> list[Field] | None:
+    """The fields of a dataclass or named tuple in their order; None where they are not known."""
+    if is_named_tuple(program, ref):
+        return list(_own_fields(program, ref))
+    found = program.mro(ref)
+    if isinstance(found, Unresolved):
+        return None
+    fields: dict[str, Field] = {}
+    for item in reversed(found):
+        if isinstance(item, ClassRef) and is_dataclass(program, item):
+            fields.update((field.name, field) for field in _own_fields(program, item))
+    return list(fields.values())
+
+
+def _named(program: Program, ref: ClassRef, expr: Expr) -> str:
+    """The full name of what lies outside the workspace that an expression names or calls."""
+    found = program.resolve(ref.file, expr.callee or expr.text)
+    return found.name if isinstance(found, External) else ""
+
+
+def _own_fields(program: Program, ref: ClassRef) -> Iterator[Field]:
+    by_name_only = any(_is_true(item.keyword("kw_only")) for item in ref.cls.decorators)
+    for item in ref.cls.body.assigns:
+        if item.annotation is None or "." in item.target:
+            continue
+        kind = _named(program, ref, item.annotation)
+        holder = item.annotation.items[0] if item.annotation.kind == "subscript" else item.annotation
+        if kind == "dataclasses.KW_ONLY":
+            by_name_only = True
+        elif _named(program, ref, holder) != "typing.ClassVar":
+            yield _field(program, ref, item, by_name_only)
+
+
+def _is_true(expr: Expr | None) -> bool:
+    return expr is not None and expr.value is True
+
+
+def _field(program: Program, ref: ClassRef, item: Assign, by_name_only: bool) -> Field:
+    value = item.value
+    if value is None or value.kind != "call" or _named(program, ref, value) != "dataclasses.field":
+        return Field(item.target, ref, value, None, True, by_name_only)
+    in_init = value.keyword("init")
+    only = by_name_only or _is_true(value.keyword("kw_only"))
+    listed = in_init is None or in_init.value is not False
+    default, factory = value.keyword("default"), value.keyword("default_factory")
+    return Field(item.target, ref, default, factory, listed, only, compared=value.keyword("compare") is None)
