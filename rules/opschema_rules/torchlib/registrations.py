@@ -97,6 +97,8 @@ class Walker:
         self._bodies: set[Body] = set()
         self._registers: dict[Body, bool] = {}
         self._recursions: Counter[Frame] = Counter()
+        self._in_lambdas: list[tuple[Body, Frame, Expr]] = []
+        """Calls that a lambda makes, which count where that is not seen to be called."""
         self._objects: dict[ClassKey, list[Instance]] = {}
         """The objects that are made, by class."""
 
@@ -108,6 +110,9 @@ class Walker:
             if body not in self._bodies:
                 for frame in self._later(body):
                     self.walk(frame, conditional=True)
+        for body, frame, call in self._in_lambdas:
+            if body not in self._bodies:
+                self._call(frame, call, conditional=True)
         return self.events
 
     def _callers_first(self) -> list[Body]:
@@ -148,8 +153,12 @@ class Walker:
         words = self.words.get(frame.body.file.path, frozenset())
         for call in frame.body.scope.calls:
             if last_word(call.items[0]) in words:
+                inner = self._lambda_around(frame.body, call)
                 for turn in self.evaluator.turns(frame, call.start):
-                    self._call(turn, call, conditional=conditional)
+                    if inner is not None:
+                        self._in_lambdas.append((inner, turn, call))
+                    else:
+                        self._call(turn, call, conditional=conditional)
         for body in self.bodies.within(frame.body):
             if body.cls is not None:
                 self._class(frame, body, words, conditional=conditional)
@@ -158,6 +167,12 @@ class Walker:
                     self._decorated(turn, body, body.function, conditional=conditional)
         self._properties(frame, words, conditional=conditional)
         self._writes(frame)
+
+    def _lambda_around(self, body: Body, call: Expr) -> Body | None:
+        """The lambda of a body that makes a call, when it is called."""
+        spans = (item.span for item in body.scope.lambdas if item.start <= call.start and call.end <= item.end)
+        found = next((Expr("lambda", span.start, span.end) for span in spans), None)
+        return self.bodies.of_lambda(body, found) if found is not None else None
 
     def _class(self, frame: Frame, body: Body, words: frozenset[str], *, conditional: bool) -> None:
         self.walk(self.evaluator.frames.of_class(body, frame), conditional=conditional)

@@ -1,4 +1,4 @@
-"""Operators that are listed as dataclasses, named tuples and nested tuples."""
+"""Operators that are listed as dataclasses, named tuples and nested tuples, and registered by lambdas."""
 
 from __future__ import annotations
 
@@ -83,3 +83,30 @@ def test_what_is_not_known(text: str) -> None:
     tree = tree_of({"ops.py": text})
     assert not [name for item in tree.operators for name in item.names or ()]
     assert tree.unresolved
+
+
+FACTORY = """
+import torch
+class Op:
+    def __init__(self, function, schema, namespace="kit"):
+        torch.library.define(f"{namespace}::{function.__name__}", schema)
+def op(schema, **options):
+    return lambda function: Op(function, schema, **options)
+@op("(Tensor x) -> Tensor")
+def one(x): ...
+@op("(Tensor x) -> Tensor", namespace="other")
+def two(x): ...
+"""
+
+
+def test_a_lambda_registers_where_it_is_called() -> None:
+    tree = tree_of({"ops.py": FACTORY})
+    assert not tree.unresolved
+    assert {name for item in tree.operators for name in item.names or ()} == {"kit::one", "other::two"}
+
+
+def test_a_lambda_that_is_not_seen_to_be_called() -> None:
+    text = 'import torch, elsewhere\nelsewhere.run(lambda: torch.library.define("kit::one", "(Tensor x) -> Tensor"))\n'
+    tree = tree_of({"ops.py": text})
+    assert [name for item in tree.operators for name in item.names or ()] == ["kit::one"]
+    assert tree_of({"ops.py": text.replace("lambda:", "lambda name:").replace('"kit::one"', "name")}).unresolved
