@@ -191,7 +191,10 @@ class Join:
         text = self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
         facts = _facts_of(text + " {}")
         found = facts.libraries if facts is not None else ()
-        return (found[0].macro, found[0].arguments) if len(found) == 1 else ("", ())
+        if len(found) == 1 and OPENS.fullmatch(found[0].macro):
+            return found[0].macro, found[0].arguments
+        made = _INITIALIZED.findall(text)
+        return _opening(*made[0], library.arguments[-1]) if len(made) == 1 else ("", ())
 
     # Calls
 
@@ -342,7 +345,17 @@ class Join:
 
 _NOT_TEXT = Unresolved("the schema is not a string literal")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\r\n])*", re.MULTILINE)
+_INITIALIZED = re.compile(
+    r"TorchLibraryInit\b[^;]*?\bLibrary::(DEF|IMPL|FRAGMENT)\s*,[^;\"]*\"(\w+)\"\s*,(?:[^;\"]*?DispatchKey::(\w+))?"
+)
 _TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
+
+
+def _opening(kind: str, namespace: str, key: str, receiver: str) -> tuple[str, tuple[str, ...]]:
+    """The macro of torch that makes the same library as a ``TorchLibraryInit``."""
+    if kind == "IMPL":
+        return "TORCH_LIBRARY_IMPL", (namespace, key, receiver)
+    return "TORCH_LIBRARY_FRAGMENT" if kind == "FRAGMENT" else "TORCH_LIBRARY", (namespace, receiver)
 
 
 def _together(context: _Library, call: CppCall) -> tuple[Condition, ...]:
