@@ -193,8 +193,8 @@ class Join:
         found = facts.libraries if facts is not None else ()
         if len(found) == 1 and OPENS.fullmatch(found[0].macro):
             return found[0].macro, found[0].arguments
-        made = _INITIALIZED.findall(text)
-        return _opening(*made[0], library.arguments[-1]) if len(made) == 1 else ("", ())
+        made = list(_INITIALIZED.finditer(text))
+        return _opening(made[0], library.arguments[-1]) if len(made) == 1 else ("", ())
 
     # Calls
 
@@ -221,6 +221,10 @@ class Join:
                 self._call(self._within(context, call, path, library), inner)
         elif calls is not None:
             for inner in calls:
+                if inner.text:
+                    reason = f"`{inner.method}` is not understood here"
+                    self._gap(context.namespace, context.at(call.span), reason, _named_by(inner))
+                    continue
                 known = CppCall(inner.method, inner.span, inner.arguments, call.conditions, call.branch)
                 self._call(replace(context, fixed=context.fixed or call.span), known)
         elif call.method in ("def", "op") and call.arguments:
@@ -260,7 +264,7 @@ class Join:
             return None
         calls = _calls_of(expanded, context.receiver)
         understood = bool(calls) or not expanded.strip(" ;")
-        return calls if understood and not any(inner.text for inner in calls) else None
+        return calls if understood and all(not inner.text or _named_by(inner) for inner in calls) else None
 
     def _define(self, context: _Library, call: CppCall) -> None:
         first = call.arguments[0] if call.arguments else None
@@ -351,10 +355,11 @@ _INITIALIZED = re.compile(
 _TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
 
 
-def _opening(kind: str, namespace: str, key: str, receiver: str) -> tuple[str, tuple[str, ...]]:
-    """The macro of torch that makes the same library as a ``TorchLibraryInit``."""
+def _opening(made: re.Match[str], receiver: str) -> tuple[str, tuple[str, ...]]:
+    """The macro of torch that makes the same library as a ``TorchLibraryInit``, with its arguments."""
+    kind, namespace, key = made.groups()
     if kind == "IMPL":
-        return "TORCH_LIBRARY_IMPL", (namespace, key, receiver)
+        return ("TORCH_LIBRARY_IMPL", (namespace, key, receiver)) if key else ("", ())
     return "TORCH_LIBRARY_FRAGMENT" if kind == "FRAGMENT" else "TORCH_LIBRARY", (namespace, receiver)
 
 
@@ -397,6 +402,12 @@ def _schema(
         return name, Unresolved("torch takes the schema from the C++ function"), None
     parsed = parse_schema(text.value)
     return name, parsed.schema or Unresolved("the schema cannot be read"), parsed
+
+
+def _named_by(call: CppCall) -> frozenset[str]:
+    """The operators whose qualified names a call is given; it registers for these."""
+    given = [item.literal.value for item in call.arguments if item.literal is not None and not item.partial]
+    return frozenset(word(text) for text in given if "::" in text and _OPERATOR.fullmatch(text))
 
 
 def _is_given(call: CppCall, receiver: str) -> bool:

@@ -80,3 +80,33 @@ def test_what_is_not_known(text: str) -> None:
     tree = tree_of({"ops.cpp": f"#include <torch/library.h>\n{text}\n"})
     assert not tree.operators
     assert len(tree.unresolved) == 1
+
+
+OWN = """
+#define QUIET_TORCH_LIBRARY_IMPL(ns, k, m) QUIET_IMPL(ns, k, m, C10_UID)
+#define QUIET_IMPL(ns, k, m, uid) \\
+  static void C10_CONCATENATE(TORCH_LIBRARY_IMPL_init_##ns##_##k##_, uid)(torch::Library&); \\
+  static const torch::detail::TorchLibraryInit C10_CONCATENATE(TORCH_LIBRARY_IMPL_static_init_##ns##_##k##_, uid)( \\
+      torch::Library::IMPL, &C10_CONCATENATE(TORCH_LIBRARY_IMPL_init_##ns##_##k##_, uid), #ns, \\
+      std::make_optional(c10::DispatchKey::k), __FILE__, __LINE__); \\
+  void C10_CONCATENATE(TORCH_LIBRARY_IMPL_init_##ns##_##k##_, uid)(torch::Library & m)
+"""
+
+
+def test_a_macro_that_makes_a_library_as_torch_does() -> None:
+    text = (
+        block('m.def("scale(Tensor x) -> Tensor");')
+        + '\nQUIET_TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("scale", &f); }'
+    )
+    tree = tree_of({"quiet.h": OWN, "ops.cpp": f'#include "quiet.h"\n{text}\n'})
+    assert not tree.unresolved
+    assert [item.keys for operator in tree.operators for item in operator.registrations] == [frozenset({"CUDA"})]
+
+
+def test_a_helper_that_is_given_the_name() -> None:
+    macro = '#define ADD(NAME, F) kit::infer_and_define("kit::" NAME, F, m); m.impl("kit::" NAME, F);\n'
+    text = block('m.def("scale(Tensor x) -> Tensor");\nm.def("shift(Tensor x) -> Tensor");\nADD("shift", &f);')
+    tree = tree_of({"ops.cpp": f"#include <torch/library.h>\n{macro}{text}\n"})
+    known = {name: item.complete for item in tree.operators for name in item.names or ()}
+    assert known == {"kit::scale": True, "kit::shift": False}
+    assert len(tree.unresolved) == 1
