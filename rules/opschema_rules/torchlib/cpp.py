@@ -16,9 +16,10 @@ from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import Build
 from opschema_rules.torchlib.cpp_executorch import LIBRARY
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
-from opschema_rules.torchlib.cpp_join import OPENS, Join
+from opschema_rules.torchlib.cpp_join import Join
 from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING, USES
 from opschema_rules.torchlib.cpp_model import CppOperators
+from opschema_rules.torchlib.cpp_openings import OPENS
 from opschema_rules.torchlib.cpp_reader import FACTS
 from opschema_rules.torchlib.detection import REGISTERS_CPP
 

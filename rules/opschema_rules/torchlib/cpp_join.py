@@ -23,6 +23,7 @@ from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, opti
 from opschema_rules.torchlib.cpp_macros import USES, FileMacros
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
 from opschema_rules.torchlib.cpp_names import all_words_of, qualified, word, words_of
+from opschema_rules.torchlib.cpp_openings import OPENS, opened_by
 from opschema_rules.torchlib.cpp_problems import (
     fallback_problem,
     key_problem,
@@ -33,10 +34,6 @@ from opschema_rules.torchlib.cpp_problems import (
 from opschema_rules.torchlib.cpp_reader import read_facts
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
-
-OPENS = re.compile(
-    r"(?:STABLE_)?TORCH_LIBRARY(?P<impl>_IMPL)?(?:_FRAGMENT)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?"
-)
 
 
 class _Library(msgspec.Struct, frozen=True):
@@ -193,8 +190,7 @@ class Join:
         found = facts.libraries if facts is not None else ()
         if len(found) == 1 and OPENS.fullmatch(found[0].macro):
             return found[0].macro, found[0].arguments
-        made = list(_INITIALIZED.finditer(text))
-        return _opening(made[0], library.arguments[-1]) if len(made) == 1 else ("", ())
+        return opened_by(text, library.arguments[-1])
 
     # Calls
 
@@ -349,18 +345,7 @@ class Join:
 
 _NOT_TEXT = Unresolved("the schema is not a string literal")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\r\n])*", re.MULTILINE)
-_INITIALIZED = re.compile(
-    r"TorchLibraryInit\b[^;]*?\bLibrary::(DEF|IMPL|FRAGMENT)\s*,[^;\"]*\"(\w+)\"\s*,(?:[^;\"]*?DispatchKey::(\w+))?"
-)
 _TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
-
-
-def _opening(made: re.Match[str], receiver: str) -> tuple[str, tuple[str, ...]]:
-    """The macro of torch that makes the same library as a ``TorchLibraryInit``, with its arguments."""
-    kind, namespace, key = made.groups()
-    if kind == "IMPL":
-        return ("TORCH_LIBRARY_IMPL", (namespace, key, receiver)) if key else ("", ())
-    return "TORCH_LIBRARY_FRAGMENT" if kind == "FRAGMENT" else "TORCH_LIBRARY", (namespace, receiver)
 
 
 def _together(context: _Library, call: CppCall) -> tuple[Condition, ...]:

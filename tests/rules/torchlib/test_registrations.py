@@ -510,7 +510,7 @@ def test_a_lambda_registers_as_a_function_does() -> None:
             impl = lambda key: lib.impl(name, foo, key)
             impl("CPU")
         outer("foo")
-    """) == {"ns::foo": ["(Tensor x) -> Tensor", "kernel ? foo"]}
+    """) == {"ns::foo": ["(Tensor x) -> Tensor", "kernel CPU foo"]}
 
 
 CHAIN = {
