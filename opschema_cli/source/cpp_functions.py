@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.source.cpp import CppNode, CppTree
+from opschema_cli.source.cpp_namespaces import Namespaces
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
 
@@ -259,12 +261,23 @@ def includes(text: str) -> Iterator[str]:
         yield match[1] or match[2]
 
 
+def _in_namespace(function: CppFunction, namespace: str) -> CppFunction:
+    """A function with the namespaces that an error before it has hidden."""
+    hidden = namespace != function.owner and f"{namespace}::".startswith(
+        f"{function.owner}::" if function.owner else ""
+    )
+    return replace(function, owner=namespace) if hidden and namespace else function
+
+
 def read_functions(tree: CppTree) -> CppDeclarations:
     """The functions of a file."""
     reader = _Reader(tree)
     reader.read(tree.root, "")
     macros = tuple(item for item in tree.directives.macros if len(item.body) <= MAX_MACRO)
     reader.functions.sort(key=lambda item: item.span)
+    if tree.root.has_error:
+        namespaces = Namespaces(tree.text)
+        reader.functions = [_in_namespace(item, namespaces.at(item.name_span.start)) for item in reader.functions]
     known = {item.name_span.end for item in reader.functions}
     return CppDeclarations(
         tuple(reader.functions), reader.aliases, macros, tuple(includes(tree.text)), tuple(_loose(tree, known))

@@ -12,7 +12,7 @@ from opschema_cli.workspace import Workspace
 
 _FILES = re.compile(
     r"(?:requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment\.ya?ml"
-    r"|[\w-]+-requirements\.txt|setup\.(?:py|cfg)|pyproject\.toml)"
+    r"|[\w-]+-requirements\.txt|setup\.(?:py|cfg)|pyproject\.toml|torch_pin\.py)"
 )
 _COMMIT_FILES = re.compile(
     r"\.torch_commit|\.torch_pin|torch_patches/\.torch_pin|\.ci/torch_commit\.txt|(?:py)?torch-hash\.txt"
@@ -23,7 +23,11 @@ _CI_FILES = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.circleci/config\.yml|
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _REQUIRED = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*(?:==?|~=|===)[ \t]*v?(\d+\.\d+)")
 _OWN = re.compile(r"(?:\bbase_version|\bTORCH_(?:[A-Z]+_)?VERSION)[\"']?[ \t]*[=,:][ \t]*[\"'](\d+\.\d+)")
-"""pytorch/xla's own version, which follows PyTorch's: ``base_version`` or the default of ``TORCH_XLA_VERSION`` in setup.py."""
+"""pytorch/xla's own version, which follows PyTorch's: ``base_version`` or the default of ``TORCH_XLA_VERSION`` in setup.py; and
+``TORCH_VERSION`` in ExecuTorch's torch_pin.py.
+"""
+
+_OWN_FILES = ("setup.py", "torch_pin.py")
 
 _NIGHTLY = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*===?[ \t]*v?\d[\d.]*\.?dev\d")
 
@@ -122,7 +126,7 @@ def _versions(workspace: Workspace) -> Iterator[tuple[str, str]]:
     for path in workspace.files:
         if _FILES.fullmatch(path):
             text = _COMMENT.sub("", _text(workspace, path))
-            for version in (*_REQUIRED.findall(text), *(_OWN.findall(text) if path == "setup.py" else ())):
+            for version in (*_REQUIRED.findall(text), *(_OWN.findall(text) if path in _OWN_FILES else ())):
                 yield version, path
         elif _COMMIT_FILES.fullmatch(path):
             yield from ((version, path) for version in _RELEASE.findall(_text(workspace, path)))

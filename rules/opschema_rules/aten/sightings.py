@@ -19,7 +19,8 @@ FEWEST = 3
 """Lines that name operators from which on a file is a table of them."""
 
 
-def _of_executorch(data: bytes) -> int:
+def executorch_entries(data: bytes) -> int:
+    """The number of entries of a file that ExecuTorch's code generator may read; 0 of another file."""
     if b"op:" not in data and b"func:" not in data:
         return 0
     overloads = len(_OVERLOAD.findall(data)) >= FEWEST
@@ -27,7 +28,7 @@ def _of_executorch(data: bytes) -> int:
 
 
 def _rows(data: bytes) -> int:
-    if not (b"aten" in data or b"Tensor" in data) or _of_executorch(data):
+    if not (b"aten" in data or b"Tensor" in data) or executorch_entries(data):
         return 0
     lines = (line for line in data.split(b"\n") if b"aten" in line or b"Tensor" in line)
     rows = sum(_NAMES_OPERATOR.match(line) is not None for line in lines)
@@ -39,13 +40,6 @@ def _concerns(path: str) -> bool:
 
 
 SIGHTINGS = (
-    Sighting(
-        "YAML file of ExecuTorch",
-        "YAML files of ExecuTorch",
-        is_yaml,
-        Reading("aten: YAML of ExecuTorch", _of_executorch, int),
-        per_file=True,
-    ),
     Sighting(
         "YAML file that lists operators",
         "YAML files that list operators",

@@ -1,0 +1,46 @@
+"""Namespaces of a C++ text by its braces, for places that the parser does not understand: an error there ends a namespace early."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+_TOKEN = re.compile(
+    r"""//(?:\\\r?\n|[^\r\n])*|/\*[\s\S]*?(?:\*/|\Z)|R"(?P<raw>[^()\\\s]{0,16})\([\s\S]*?\)(?P=raw)"|"(?:[^"\\\r\n]|\\.)*"?"""
+    r"""|(?<!\w)'(?:[^'\\\r\n]|\\.)*'|(?m:^[ \t]*\#(?:\\\r?\n|[^\r\n])*)"""
+    r"""|\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|[{}]"""
+)
+
+
+class Namespaces:
+    """The namespaces around the places of a text; not known if its braces do not pair, as with both sides of an ``#if``."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0]
+        self._names: list[tuple[str, bool]] = [("", True)]
+        stack: list[str | None] = []
+        self.known = True
+        for token in _TOKEN.finditer(text):
+            if token["opens"]:
+                stack.append(re.sub(r"\s+", "", token["name"] or ""))
+            elif token[0] == "{":
+                stack.append(None)
+            elif token[0] == "}" and stack:
+                stack.pop()
+            elif token[0] == "}":
+                self.known = False
+                return
+            else:
+                continue
+            self._starts.append(token.end())
+            outer = (name for name in stack if name)
+            self._names.append(("::".join(outer), not stack or stack[-1] is not None))
+        self.known = not stack
+
+    def at(self, place: int) -> str:
+        """The namespace around a place, as ``a::b``; empty outside of any, and where it is not known."""
+        return self._names[bisect_right(self._starts, place) - 1][0] if self.known else ""
+
+    def declares(self, place: int) -> bool:
+        """Whether a function may be declared at a place: outside of functions, classes and initialisers, or not known."""
+        return not self.known or self._names[bisect_right(self._starts, place) - 1][1]

@@ -1,0 +1,247 @@
+"""Matches the kernels that lists name with the C++ functions of the tree.
+
+The code generator declares ``a::native::f(KernelRuntimeContext&, ...)`` for the kernel ``a::f`` and calls it, so that a
+function of another name, namespace or type does not link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.cpp_units import DECLARATIONS, Declared
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
+from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.cpp_namespaces import Namespaces
+from opschema_cli.source.preprocessor import is_dead
+from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
+from opschema_rules.executorch.model import Kernel, OpEntry, Tree
+from opschema_rules.torchlib.cpp_executorch import takes_context, with_aten_types
+from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A function that may be the kernel, with ATen's types, and its differences from what is declared for the schema.
+
+    ``context`` says that it takes the context first. ``count`` is the number of other parameters if that is wrong, ``wrong``
+    are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call.
+    """
+
+    signature: CppSignature
+    context: bool
+    count: int | None = None
+    wrong: tuple[int, ...] = ()
+    returns: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether the call may reach it."""
+        return self.context and self.count is None and not self.wrong and not self.returns
+
+
+class KernelCheck(msgspec.Struct, frozen=True, eq=False):
+    """A kernel of an entry, and the functions of its name.
+
+    ``here`` are those in the namespace where the code generator declares it, ``elsewhere`` the namespaces that define one.
+    ``missing`` says that the tree defines it nowhere, though it defines most kernels of that namespace. Unless ``certain``, there
+    may be others in that namespace.
+    """
+
+    entry: OpEntry
+    kernel: Kernel
+    here: tuple[Declared, ...] = ()
+    elsewhere: tuple[Declared, ...] = ()
+    missing: bool = False
+    certain: bool = True
+
+
+def read_kernels(tree: Tree) -> Iterator[KernelCheck]:
+    """The kernels of all lists that can be compared with C++."""
+    named = [(entry, kernel) for entry in tree.entries for kernel in entry.kernels if kernel.symbol.isidentifier()]
+    if named:
+        yield from _Search(tree.project, [kernel for _, kernel in named]).checks(named)
+
+
+class _Search(msgspec.Struct, dict=True):
+    project: Project
+    kernels: Sequence[Kernel]
+
+    def checks(self, named: Iterable[tuple[OpEntry, Kernel]]) -> Iterator[KernelCheck]:
+        found = {kernel.full: self._defined(kernel) for kernel in self.kernels}
+        there = Counter((kernel.namespace, bool(found[kernel.full])) for kernel in self.kernels)
+        for entry, kernel in named:
+            here = found[kernel.full]
+            if here:
+                yield KernelCheck(entry, kernel, here, certain=self._is_certain(kernel))
+                continue
+            known = there[kernel.namespace, True] > there[kernel.namespace, False]
+            elsewhere, mentioned = self._elsewhere(kernel)
+            missing = known and not mentioned and not elsewhere and not self._may_be_pasted(kernel.symbol)
+            yield KernelCheck(entry, kernel, (), elsewhere, missing, not mentioned)
+
+    @cached_property
+    def _cpp(self) -> list[str]:
+        return [path for path in self.project.workspace.files if is_cpp(path)]
+
+    @cached_property
+    def _functions(self) -> Mapping[str, list[Declared]]:
+        """The functions in files with a namespace ``native`` whose names are those of kernels, by these."""
+        symbols = {kernel.symbol.encode() for kernel in self.kernels}
+        native = [path for path in self._cpp if self._names_one(path, symbols)]
+        found: dict[str, list[Declared]] = {}
+        for path, read in self.project.cpp_readings(DECLARATIONS, native).items():
+            for item in read.functions:
+                if item.name.encode() in symbols and not is_dead(item.conditions):
+                    found.setdefault(item.name, []).append(Declared(path, item))
+        return found
+
+    def _names_one(self, path: str, symbols: Set[bytes]) -> bool:
+        data = self.project.workspace.peek(path)
+        return b"native" in data and not symbols.isdisjoint(_WORD.findall(data))
+
+    def _defined(self, kernel: Kernel) -> tuple[Declared, ...]:
+        """The definitions of a kernel; of one that is only declared, and mentioned otherwise, the declarations."""
+        found = [item for item in self._functions.get(kernel.symbol, ()) if item.function.owner == kernel.namespace]
+        defined = tuple(item for item in found if item.function.defined)
+        return defined or (tuple(found) if found and self._elsewhere(kernel)[1] else ())
+
+    def _is_certain(self, kernel: Kernel) -> bool:
+        """Whether no other function of the name may be in the namespace."""
+        named = (item for item in self._functions.get(kernel.symbol, ()) if item.function.defined)
+        return not any(
+            item.function.owner != kernel.namespace and self._may_be_in(item, kernel.namespace) for item in named
+        )
+
+    def _elsewhere(self, kernel: Kernel) -> tuple[tuple[Declared, ...], bool]:
+        """The functions of that name which other namespaces define, and whether the C++ mentions the name in other ways: a macro
+        may define the kernel then, or a file that is not understood.
+        """
+        if kernel.full not in self._looked:
+            self._looked[kernel.full] = self._look(kernel)
+        return self._looked[kernel.full]
+
+    @cached_property
+    def _looked(self) -> dict[str, tuple[tuple[Declared, ...], bool]]:
+        return {}
+
+    def _look(self, kernel: Kernel) -> tuple[tuple[Declared, ...], bool]:
+        word = kernel.symbol.encode()
+        paths = [path for path in self._cpp if word in self.project.workspace.peek(path)]
+        read = self.project.cpp_readings(DECLARATIONS, paths)
+        named = [
+            Declared(path, item) for path, one in read.items() for item in one.functions if item.name == kernel.symbol
+        ]
+        words = re.compile(rf"\b{re.escape(kernel.symbol)}\b")
+        places: dict[str, set[int]] = {}
+        for item in named:
+            places.setdefault(item.path, set()).add(item.function.name_span.end)
+        mentioned = len(read) < len(paths) or any(
+            self._mentions(path, words, places.get(path, set()), kernel.namespace) for path in paths
+        )
+        # One whose namespaces are not known may be in the right one.
+        unknown = any(item.function.defined and self._may_be_in(item, kernel.namespace) for item in named)
+        others = (item for item in named if item.function.defined and not self._may_be_in(item, kernel.namespace))
+        return tuple(others), mentioned or unknown
+
+    def _may_be_in(self, item: Declared, namespace: str) -> bool:
+        """Whether a function may be in a namespace inside of the one that is known: an error in its file hides namespaces."""
+        around = self._namespaces(item.path)
+        exact = around.known and around.at(item.function.name_span.start) == item.function.owner
+        return not exact and _is_around(item.function.owner, namespace)
+
+    def _namespaces(self, path: str) -> Namespaces:
+        if path not in self._read:
+            source = self.project.source(path)
+            self._read[path] = Namespaces(source.text if source is not None else "")
+        return self._read[path]
+
+    @cached_property
+    def _read(self) -> dict[str, Namespaces]:
+        return {}
+
+    def _mentions(self, path: str, words: re.Pattern[str], declared: set[int], namespace: str) -> bool:
+        """Whether a file has a name, where a macro may define the function in the namespace: in a directive, or in the namespace
+        itself outside of functions.
+        """
+        source = self.project.source(path)
+        text = _MUTE.sub(lambda match: " " * len(match[0]), source.text) if source is not None else ""
+        around = self._namespaces(path)
+        for found in words.finditer(text):
+            start, end = found.span()
+            line = text[text.rfind("\n", 0, start) + 1 : start].lstrip()
+            if line.startswith("#"):
+                return True
+            if end in declared or not around.declares(start) or _USING.fullmatch(line):
+                continue
+            if not around.known or _is_around(around.at(start), namespace):
+                return True
+        return False
+
+    def _may_be_pasted(self, symbol: str) -> bool:
+        """Whether a macro may make the name from parts."""
+        pasted = {part for _, parts in self.project.scan(_PASTED, self._cpp) for part in parts}
+        return any(symbol.startswith(part) or symbol.endswith(part) for part in pasted if part != symbol)
+
+
+def _is_around(outer: str, namespace: str) -> bool:
+    return not outer or f"{namespace}::".startswith(f"{outer}::")
+
+
+_WORD = re.compile(rb"[A-Za-z_]\w+")
+_MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
+_USING = re.compile(r"using\s+[\w:]*::")
+_PASTE = re.compile(rb"(\w+)[ \t]*##|##[ \t]*(\w+)")
+
+
+def _pasted(data: bytes) -> list[str]:
+    if b"##" not in data:
+        return []
+    return sorted({part.decode() for pair in _PASTE.findall(data) for part in pair if len(part) > 1})
+
+
+_PASTED = Reading("executorch pasted names", _pasted, list[str])
+
+
+def candidates(check: KernelCheck) -> list[Candidate]:
+    """The functions in the right namespace, compared with the schema; empty if one of them may fit, or is not understood."""
+    schema = check.entry.schema
+    if schema is None or not check.here or not check.certain or any(item.function.unsure for item in check.here):
+        return []
+    wanted = [argument_type(item) for item in arguments_of(schema)]
+    returns = returned_type(schema)
+    found = [_compared(with_aten_types(signature_of(item)), wanted, returns) for item in check.here]
+    return [] if any(item.fits for item in found) else found
+
+
+def _compared(signature: CppSignature, wanted: Sequence[str | None], returns: str | None) -> Candidate:
+    # A first parameter of an unknown type may be an alias of the context.
+    first = signature.parameters[0].type if signature.parameters else ""
+    context = takes_context(signature) or (bool(first) and spelling(first) is None)
+    types = [spelling(item.type) for item in signature.parameters][context:]
+    if len(types) != len(wanted):
+        return Candidate(signature, context, len(types))
+    wrong = tuple(
+        index
+        for index, (one, other) in enumerate(zip(types, wanted, strict=True))
+        if one is not None and other is not None and one != other
+    )
+    return Candidate(signature, context, None, wrong, _breaks(spelling(signature.returns), returns))
+
+
+def _breaks(found: str | None, wanted: str | None) -> bool:
+    """Whether a caller that expects another type is broken: what is returned in memory of the caller, and what is not.
+
+    A function without a result in place of one that returns a reference is called like it.
+    """
+    if found is None or wanted is None or found == wanted:
+        return False
+    return not (found == "void" and (wanted.endswith("&") or wanted in _SCALARS))
+
+
+_SCALARS = ("int64_t", "bool", "double")

@@ -1,0 +1,46 @@
+"""Load the operator lists of a workspace and their entries."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+from opschema_rules.aten.kinds import items_of
+from opschema_rules.executorch.declarations import declarations
+from opschema_rules.executorch.detection import ExecutorchOptions, files_of
+from opschema_rules.executorch.kernels import read_kernels
+from opschema_rules.executorch.model import OpEntry, OpList, Tree
+from opschema_rules.executorch.selections import read_selections
+
+
+def load(project: Project, options: ExecutorchOptions) -> Loaded:
+    """All lists of the workspace, and what is compared with them."""
+    tree = read_tree(project, options)
+    loaded = Loaded(files=[item.file.path for item in tree.lists])
+    for item in tree.lists:
+        loaded.subjects += [item, *item.entries]
+        loaded.entries += [_declared(entry) for entry in item.entries]
+    loaded.subjects += read_selections(tree)
+    loaded.ops = len(tree.by_name)
+    loaded.late.append(lambda: read_kernels(tree))
+    loaded.late.append(lambda: declarations(tree))
+    return loaded
+
+
+@lru_cache(maxsize=2)
+def read_tree(project: Project, options: ExecutorchOptions) -> Tree:
+    """The lists of a workspace, read once; items that are not mappings are left to a rule."""
+    tree = Tree(project, options)
+    for file in files_of(project, options):
+        found = OpList(file, tree)
+        items = enumerate(items_of(file))
+        found.entries += [OpEntry(file, index, node, found) for index, node in items if node.is_mapping]
+        tree.lists.append(found)
+    return tree
+
+
+def _declared(entry: OpEntry) -> Entry:
+    first = entry.node.items[0] if entry.node.items else entry.node
+    return Entry(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)

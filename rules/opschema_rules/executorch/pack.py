@@ -1,0 +1,23 @@
+"""The pack for ExecuTorch's operator lists, put together from its parts."""
+
+from __future__ import annotations
+
+from opschema_cli.lint.pack import Pack, collect_rules
+from opschema_rules.executorch import rules
+from opschema_rules.executorch.detection import SIGHTINGS, ExecutorchOptions, claims, detect
+from opschema_rules.executorch.examples import example_files
+from opschema_rules.executorch.load import load
+from opschema_rules.executorch.operator_table import operators
+
+PACK = Pack(
+    name="executorch",
+    summary="ExecuTorch's operator lists: functions.yaml and the like, their C++ kernels and other declarations",
+    detect=detect,
+    load=load,
+    rules=collect_rules(rules),
+    options=ExecutorchOptions,
+    example=example_files,
+    operators=operators,
+    claims=claims,
+    unread=SIGHTINGS,
+)

@@ -1,0 +1,104 @@
+"""Operators that are declared twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.schema_changes import SchemaChange, described
+from opschema_rules.aten.findings import found
+from opschema_rules.executorch.declarations import DeclaredTwice
+
+
+@rule("EXE501", "declared-differently", needs=(CPP,))
+def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
+    """An operator whose schema differs between an operator list and another declaration.
+
+    A model is exported with the operator that Python or C++ defines for torch, and runs with the kernel of the list. The runtime
+    passes all arguments by position: with another number, order or type of them it fails, or reads one argument as another.
+    That is an error. Other names and defaults are a warning: they do not change what the kernel gets, but one of both
+    declarations is out of date. Lists of several backends are compared, too, since one model is exported for all of them.
+
+    Bad:
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, int factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+
+    ```python
+    import torch
+
+    lib = torch.library.Library("kit", "DEF")
+    lib.define("scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)")
+    ```
+
+    Bad (a default alone; a warning):
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+
+    ```cpp
+    #include <torch/library.h>
+
+    TORCH_LIBRARY(kit, m) { m.def("scale.out(Tensor x, float factor=1.0, *, Tensor(a!) out) -> Tensor(a!)"); }
+    ```
+
+    Good (the runtime has no `SymInt`):
+
+    ```yaml
+    - func: kit::pad.out(Tensor x, int size, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::pad_out
+    ```
+
+    ```python
+    import torch
+
+    lib = torch.library.Library("kit", "DEF")
+    lib.define("pad(Tensor x, SymInt size) -> Tensor")
+    lib.define("pad.out(Tensor x, SymInt size, *, Tensor(a!) out) -> Tensor(a!)")
+    ```
+    """
+    entry, breaking = twice.entry, twice.breaking
+    shown = breaking or [item for item in twice.changes if item.kind in ("argument-renamed", "default")]
+    if not shown:
+        return
+    text, first = entry.schema_text, shown[0]
+    place = text.span(first.new.span) if text is not None and first.new is not None else entry.place.span
+    more = f" (and {len(shown) - 1} more)" if len(shown) > 1 else ""
+    yield found(
+        entry,
+        place,
+        f"{twice.where} declares `{entry.name}` differently: {_words(first, twice)}{more}",
+        twice.related,
+        severity=Severity.ERROR if breaking else Severity.WARNING,
+    )
+
+
+def _words(change: SchemaChange, twice: DeclaredTwice) -> str:
+    """A difference in words, of this entry's side."""
+    old, new = change.old, change.new
+    match change.kind:
+        case "argument-removed":
+            return f"it has `{old}`, which is missing here"
+        case "argument-added":
+            return f"it has no `{new}`"
+        case "argument-renamed" if old is not None and new is not None:
+            return f"it calls `{new.name}` `{old.name}`"
+        case "argument-moved" if old is not None and new is not None:
+            return f"`{new.name}` is here in the place of its `{old.name}`"
+        case "keyword-only" | "positional" if new is not None:
+            return f"`{new.name}` is {change.kind} here"
+        case "default" | "type" if old is not None:
+            return f"it has `{old}`"
+        case _:
+            return described(change, twice.other, twice.schema)

@@ -1,0 +1,288 @@
+"""Entries that ExecuTorch's code generator cannot read, or reads as something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Edit
+from opschema_cli.source.yaml import Node
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.aten.entry import string
+from opschema_rules.aten.findings import found, respelling
+from opschema_rules.aten.kinds import items_of
+from opschema_rules.executorch.kernel_types import untranslated
+from opschema_rules.executorch.model import KERNEL_FIELDS, OpEntry, OpList
+from opschema_rules.executorch.proofs import READ
+
+
+@rule("EXE101", "entry-form", pure=True)
+def entry_form(listed: OpList) -> Iterator[Diagnostic]:
+    """An entry of an operator list that names no operator, or two.
+
+    Each entry is a mapping with `op`, the name of an operator of ATen with its overload, or with `func`, the schema of another
+    one. The code generator (`codegen/gen.py`) fails on other entries, and on one with both.
+
+    Bad:
+
+    ```yaml
+    - kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    - op: sub.out
+      func: sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::sub_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+    """
+    for item in items_of(listed.file):
+        if not item.is_mapping:
+            place = Place(listed.file.path, item.span)
+            yield Diagnostic("an entry is a mapping with `op` or `func`, and this is none", place)
+    for entry in listed.entries:
+        op, func = entry.key("op"), entry.key("func")
+        if op is None and func is None:
+            first = entry.node.items[0] if entry.node.items else entry.node
+            yield found(entry, first, "this entry has neither `op` nor `func`, so that it names no operator")
+        elif op is not None and func is not None:
+            other = entry.related(func, "this declares it, too")
+            yield found(
+                entry, op, "`op` and `func` are both given; keep `func`, or `op` for an operator of ATen", other
+            )
+        for name in ("op", "func"):
+            node = entry.get(name)
+            if node is not None and string(node) is None:
+                yield found(entry, node, f"`{name}` is a text, and this is none")
+
+
+@rule("EXE102", "unknown-entry-field", fixable="safe", proof=READ, pure=True)
+def unknown_entry_field(listed: OpList) -> Iterator[Diagnostic]:
+    """A field that the code generator does not know.
+
+    It refuses unknown fields of an entry (`leftover entries`). Those of an item of `kernels` it ignores: without `arg_meta` a
+    kernel is taken for all dtypes, and without `kernel_name` the code generator fails.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernel:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    - op: sub.out
+      kernels:
+        - arg_metas: {self: [T0, D0]}
+          kernel_name: torch::executor::sub_out
+    ```
+
+    Good (fields of torchgen):
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      variants: function
+      tags: core
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+    """
+    for entry in listed.entries:
+        for name, (key, _) in entry.written.items():
+            if name not in entry.known_fields:
+                meant = entry.misspelt.get(name)
+                yield _unknown(
+                    entry, key, meant, f"`{name}` is no field of an entry, and the code generator refuses it"
+                )
+        for item in entry.kernel_items:
+            written = [key.value for key, _ in item.pairs()] if item.is_mapping else []
+            for key, _ in item.pairs() if item.is_mapping else ():
+                if key.value not in KERNEL_FIELDS:
+                    meant = nearest(key.value, KERNEL_FIELDS.difference(written))
+                    yield _unknown(entry, key, meant, f"`{key.value}` is no field of a kernel, and has no effect")
+
+
+def _unknown(entry: OpEntry, key: Node, meant: str | None, message: str) -> Diagnostic:
+    edit = FileEdit(entry.file.path, Edit(key.span, meant)) if meant and not key.style else None
+    fix = Fix(f"write `{meant}`", (edit,)) if edit is not None else None
+    return found(entry, key, f"{message}{did_you_mean(meant)}", fix=fix)
+
+
+@rule("EXE103", "func-schema", fixable="safe", proof=READ, pure=True)
+def func_schema(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A schema in `func` that torchgen rejects.
+
+    The code generator parses `func` with torchgen, which stops at the first error and names no column. See
+    [ATN201](ATN201.md) and the rules after it for what torchgen requires.
+
+    Bad:
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *,Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+
+    Good:
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+    """
+    text = entry.schema_text
+    for error in text.parsed.errors if text is not None else ():
+        if text is None or text.is_own_type(error):
+            continue
+        edit = error.edit
+        fix = respelling(entry, text.node, edit.span, edit.replacement) if edit is not None else None
+        yield found(entry, text.span(error.span), error.message, fix=fix)
+
+
+@rule("EXE104", "untranslated-type")
+def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An argument of a type for which ExecuTorch has no C++ type, or an operator without a result.
+
+    The code generator translates tensors, scalars, numbers, strings, `ScalarType` and `MemoryFormat`, their lists and
+    optionals (`codegen/api/et_cpp.py`); on others, as `Generator`, `Layout` and `Device`, it fails. It fails as well on an
+    operator that returns nothing and has no `out` argument.
+
+    Bad:
+
+    ```yaml
+    - func: kit::noise.out(Tensor x, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::noise_out
+    - func: kit::reset(Tensor x) -> ()
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::reset
+    ```
+
+    Good:
+
+    ```yaml
+    - func: kit::noise.out(Tensor x, *, int? seed=None, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::noise_out
+    - func: kit::fill.out(Tensor x, *, Tensor(a!) out) -> ()
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::fill_out
+    ```
+    """
+    own = entry.schema
+    if own is None or not entry.kernels:
+        return
+    for argument in untranslated(own):
+        text = entry.schema_text
+        place = text.span(argument.type_span) if text is not None else entry.place.span
+        yield found(
+            entry,
+            place,
+            f"ExecuTorch has no C++ type for `{argument.type} {argument.name}`: the code generator fails on it",
+        )
+    if not own.returns and not any(item.kwarg_only and item.is_write for item in own.arguments):
+        yield found(
+            entry,
+            entry.place.span,
+            f"`{entry.name}` returns nothing and has no `out` argument: the code generator fails on it",
+        )
+
+
+@rule("EXE105", "listed-twice", pure=True)
+def listed_twice(listed: OpList) -> Iterator[Diagnostic]:
+    """A list names an operator twice.
+
+    The code generator compares names without their namespaces: `kit::add.out` and `add.out` in one file are the same to it
+    (`Duplicate func found in yaml`).
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    - func: kit::add.out(Tensor x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::add_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    - op: add.Scalar_out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_scalar_out
+    ```
+    """
+    first: dict[str, OpEntry] = {}
+    for entry in listed.entries:
+        name = entry.qualified.rpartition("::")[2]
+        before = first.setdefault(name, entry) if name else entry
+        if before is entry:
+            continue
+        same = "" if before.qualified == entry.qualified else ", whatever its namespace"
+        message = f"`{entry.name}` is the second entry for `{name}`{same}: the code generator refuses the file"
+        yield found(entry, entry.place.span, message, Related(before.place, "the first one"))
+
+
+@rule("EXE106", "no-kernel", severity="warning", pure=True)
+def no_kernel(listed: OpList) -> Iterator[Diagnostic]:
+    """An entry without a kernel, in a list whose other entries have one.
+
+    The code generator registers nothing for it, even if the entry has a field `dispatch`: a program that calls the operator
+    fails to load (`Missing operator`). A list in which no entry has `kernels` only selects operators.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    - op: sub.out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+    - op: sub.out
+    - op: mul.out
+    ```
+    """
+    for entry in listed.entries if listed.names_kernels else ():
+        if entry.head is not None and entry.key("kernels") is None:
+            yield found(
+                entry,
+                entry.place.span,
+                f"`{entry.name}` has no `kernels`, so that none is registered for it",
+                severity=Severity.WARNING,
+            )

@@ -1,0 +1,265 @@
+"""C++ functions that entries name as kernels, against the function that ExecuTorch's code generator calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_cli.source.text import Edit
+from opschema_cli.suggestions import nearest
+from opschema_rules.aten.findings import found
+from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
+from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates
+from opschema_rules.executorch.proofs import LINKED
+
+
+@rule("EXE401", "missing-runtime-kernel", needs=(CPP,))
+def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
+    """A kernel that no C++ file of the tree defines.
+
+    The code generator calls the function, so that linking the program fails. It is reported only if the tree defines most of
+    the kernels of that namespace, and no C++ file mentions the name other than in declarations and calls: a macro may define it
+    otherwise.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::add_out
+    - op: abs.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::abs_out
+    - op: neg.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::ngg_out
+    ```
+
+    ```cpp
+    namespace kit {
+    namespace native {
+    Tensor& add_out(
+        KernelRuntimeContext& ctx, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out) { return out; }
+    Tensor& abs_out(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    Tensor& neg_out(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    }
+    }
+    ```
+
+    Good (macros define two of them):
+
+    ```yaml
+    - op: abs.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::abs_out
+    - op: neg.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::neg_out
+    - op: sin.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::sin_out
+    ```
+
+    ```cpp
+    #define UNARY(name) Tensor& name(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    #define NAMED(name) UNARY(name##_out)
+    namespace kit {
+    namespace native {
+    Tensor& abs_out(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    UNARY(neg_out)
+    NAMED(sin)
+    }
+    }
+    ```
+    """
+    if check.missing:
+        yield found(
+            check.entry,
+            check.kernel.name_node,
+            f"no C++ file defines `{check.kernel.full}()`, the kernel of `{check.entry.name}`: linking fails",
+            check.entry.declared(),
+        )
+
+
+@rule("EXE402", "runtime-kernel-namespace", fixable="unsafe", needs=(CPP,), proof=LINKED)
+def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
+    """A kernel that is defined in another namespace than the one in which the code generator looks for it.
+
+    The code generator puts `::native` behind the namespace of `kernel_name`: the kernel `kit::add_out` is the function
+    `kit::native::add_out()`. A function in the namespace as it is written, or in one that differs by a slip, is not
+    found.
+
+    Bad:
+
+    ```yaml
+    - op: abs.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::native::abs_out
+    ```
+
+    ```cpp
+    namespace kit {
+    namespace native {
+    Tensor& abs_out(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    }
+    }
+    ```
+
+    Good (the kernel of the library is elsewhere, and that of the accelerator is another one):
+
+    ```yaml
+    - op: abs.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::abs_out
+    ```
+
+    ```cpp
+    namespace kit {
+    namespace native {
+    Tensor& abs_out(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    }
+    }
+    ```
+    """
+    kernel = check.kernel
+    if check.here or not check.certain:
+        return
+    owners = {item.function.owner: item for item in check.elsewhere}
+    written = owners.get(kernel.written_namespace)
+    owner = kernel.written_namespace if written is not None else nearest(kernel.namespace, owners, 0.85)
+    if owner is None:
+        return
+    item = owners[owner]
+    named = owner.removesuffix("::native")
+    edit = FileEdit(check.entry.file.path, Edit(kernel.name_node.span, f"{named}::{kernel.symbol}"))
+    plain = owner.endswith("::native") and not kernel.name_node.style
+    why = "the function may be in the wrong namespace instead"
+    fix = Fix(f"write `{named}::{kernel.symbol}`", (edit,), "unsafe", why) if plain else None
+    where = f"`{owner}`" if owner else "no namespace"
+    yield found(
+        check.entry,
+        kernel.name_node,
+        f"`{kernel.written}` is the function `{kernel.full}()`, and the tree defines `{kernel.symbol}()` in {where}:"
+        " linking fails",
+        Related(Place(item.path, item.function.name_span), "it is defined here"),
+        fix=fix,
+    )
+
+
+@rule("EXE403", "runtime-kernel-signature", needs=(CPP,))
+def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
+    """A kernel whose parameters are not those that the code generator passes.
+
+    It declares the function as `codegen/api/et_cpp.py` derives it from the schema: `KernelRuntimeContext&` first, then the
+    arguments in their order with the out arguments last; `int64_t` for `int` and `SymInt`, `const std::optional<Tensor>&`,
+    `ArrayRef<int64_t>`, `Tensor&` for what is written. Parameter types are part of the name that is linked, so that
+    any difference fails there. Of overloads one has to fit.
+
+    A function that returns `void` in place of `Tensor&` links with GCC and Clang, and is not reported. One that returns a tensor
+    by value, or no tuple where the schema returns several tensors, takes its arguments from other registers.
+
+    Bad (an argument of another type, and no context):
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::add_out
+    - op: abs.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::abs_out
+    ```
+
+    ```cpp
+    namespace kit {
+    namespace native {
+    Tensor& add_out(
+        KernelRuntimeContext& ctx, const Tensor& a, const Tensor& b, double alpha, Tensor& out) { return out; }
+    Tensor& abs_out(const Tensor& a, Tensor& out) { return out; }
+    }
+    }
+    ```
+
+    Bad (a tensor by value):
+
+    ```yaml
+    - op: abs.out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::abs_out
+    ```
+
+    ```cpp
+    namespace kit {
+    namespace native {
+    Tensor abs_out(KernelRuntimeContext& ctx, const Tensor& a, Tensor& out) { return out; }
+    }
+    }
+    ```
+
+    Good (ExecuTorch's types, and an overload that is no kernel):
+
+    ```yaml
+    - op: sum.IntList_out
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::sum_dim_out
+    ```
+
+    ```cpp
+    namespace kit {
+    namespace native {
+    executorch::aten::Tensor& sum_dim_out(
+        torch::executor::KernelRuntimeContext& ctx,
+        const executorch::aten::Tensor& in,
+        executorch::aten::optional<executorch::aten::ArrayRef<int64_t>> dim_list,
+        bool keepdim,
+        std::optional<executorch::aten::ScalarType> dtype,
+        executorch::aten::Tensor& out) { return out; }
+    Tensor& sum_dim_out(const Tensor& in, Tensor& out) { return out; }
+    }
+    }
+    ```
+    """
+    alike = candidates(check)
+    if not alike:
+        return
+    nearest_one = min(alike, key=lambda item: (not item.context, item.count is not None, len(item.wrong)))
+    message, at = _words(check, nearest_one)
+    signature = nearest_one.signature
+    place = signature.places[at] if at is not None else signature.place
+    named = Related(check.entry.at(check.kernel.name_node), f"it is the kernel of `{check.entry.name}`")
+    yield Diagnostic(message, place, (check.entry.declared(), named), ops=(check.entry.name,))
+
+
+def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
+    """The difference in words, and the index of the parameter that has it."""
+    signature, schema = found.signature, check.entry.schema
+    assert schema is not None
+    arguments = arguments_of(schema)
+    if not found.context:
+        return f"{signature.shown} does not take `KernelRuntimeContext&` first, which is passed: linking fails", None
+    if found.count is not None:
+        takes, wanted = count(found.count, "argument"), len(arguments)
+        return f"{signature.shown} takes {takes} after the context, and the schema has {wanted}: linking fails", None
+    if found.wrong:
+        index = found.wrong[0]
+        argument, parameter = arguments[index], signature.parameters[index + 1]
+        meant = argument_type(argument)
+        what = f"`{argument.type} {argument.name}`, which is `{meant}`"
+        return f"{signature.shown} takes `{parameter.type}` where the schema has {what}: linking fails", index + 1
+    return (
+        f"{signature.shown} returns `{signature.returns}`, and is called as if it returned `{returned_type(schema)}`",
+        None,
+    )

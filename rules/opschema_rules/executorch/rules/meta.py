@@ -1,0 +1,383 @@
+"""Kernels of an entry: the fields of each, and the dtypes and dim orders that it is for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_cli.source.text import Edit
+from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.aten.entry import string
+from opschema_rules.aten.findings import found
+from opschema_rules.executorch.kernel_types import arguments_of
+from opschema_rules.executorch.model import OpEntry
+from opschema_rules.executorch.proofs import READ
+
+DTYPES = ("Byte", "Char", "Short", "Int", "Long", "Float", "Double", "Bool")
+"""The dtypes of kernel keys (``ScalarType`` of ExecuTorch's ``codegen/model.py``)."""
+
+MAX_KEYS = 1000
+"""Most kernel keys of an entry that are expanded."""
+
+ALIASES = ("type_alias", "dim_order_alias")
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """An argument of ``arg_meta`` with the nodes of its two aliases; both None if they are not two."""
+
+    key: Node
+    value: Node
+    aliases: tuple[Node, Node] | None
+
+
+def _specs(entry: OpEntry, item: Node) -> list[Spec] | None:
+    """The arguments of a kernel's ``arg_meta``; None where it is null or no mapping."""
+    meta = item.get("arg_meta") if item.is_mapping else None
+    meta = entry.file.document.follow(meta) if meta is not None else None
+    if meta is None or not meta.is_mapping:
+        return None
+    specs = []
+    for key, node in meta.pairs():
+        value = entry.file.document.follow(node)
+        parts = [entry.file.document.follow(one) for one in value.items] if value.is_sequence else []
+        specs.append(Spec(key, value, (parts[0], parts[1]) if len(parts) == 2 else None))
+    return specs
+
+
+def _aliases(entry: OpEntry, field: str) -> Mapping[str, tuple[Node, Node]]:
+    """The aliases of an entry by name, each with its key and value."""
+    node = entry.get(field)
+    pairs = node.pairs() if node is not None and node.is_mapping else ()
+    return {key.value: (key, entry.file.document.follow(value)) for key, value in pairs}
+
+
+@rule("EXE301", "kernel-form", pure=True)
+def kernel_form(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An item of `kernels` that names no C++ function, or a function that the code generator cannot declare.
+
+    `kernels` is a list of mappings, each with a `kernel_name` of at most three namespaces, and with `arg_meta`: `null`, or a
+    mapping from tensor arguments to pairs of a type alias and a dim order alias.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+    - op: sub.out
+      kernels:
+        - arg_meta: null
+          kernel_name: acme::edge::kernels::cpu::sub_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: acme::edge::kernels::add_out
+    ```
+    """
+    node = entry.get("kernels")
+    if node is not None and not node.is_sequence and (node.kind != "scalar" or scalar_value(node) is not None):
+        yield found(entry, node, "`kernels` is a list, and this is none")
+    for item in entry.kernel_items:
+        name = item.get("kernel_name") if item.is_mapping else None
+        text = string(entry.file.document.follow(name)) if name is not None else None
+        if not text:
+            yield found(entry, name or item, "a kernel needs `kernel_name`, the name of a C++ function")
+        elif text.count("::") > 3:
+            message = f"`{text}` has {text.count('::')} namespaces, and the code generator takes at most 3"
+            yield found(entry, name or item, message)
+        elif not all(part.isidentifier() for part in text.split("::")):
+            yield found(entry, name or item, f"`{text}` is not the name of a C++ function")
+
+
+@rule("EXE302", "undefined-alias", fixable="unsafe", proof=READ, pure=True)
+def undefined_alias(entry: OpEntry) -> Iterator[Diagnostic]:
+    """`arg_meta` uses an alias that the entry does not define.
+
+    Each argument has a pair of an alias from `type_alias` and one from `dim_order_alias` of the same entry. The code generator
+    fails on other values (`Undefined type alias`); dtypes cannot be written in place of an alias.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double]
+      dim_order_alias:
+        D0: [0, 1, 2, 3]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+            other: [Double, D0]
+            out: [T0, D1]
+          kernel_name: torch::executor::add_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double]
+      dim_order_alias:
+        D0: [0, 1, 2, 3]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+            other: [T0, D0]
+            out: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+    """
+    for item in entry.kernel_items:
+        for spec in _specs(entry, item) or ():
+            if spec.aliases is None:
+                yield found(entry, spec.value, f"`{spec.key.value}` needs a pair `[type alias, dim order alias]`")
+                continue
+            for field, node in zip(ALIASES, spec.aliases, strict=True):
+                known = _aliases(entry, field)
+                if node.value not in known:
+                    yield _undefined(entry, field, node, list(known))
+
+
+def _undefined(entry: OpEntry, field: str, node: Node, known: Sequence[str]) -> Diagnostic:
+    only = known[0] if len(known) == 1 else nearest(node.value, known)
+    edit = (
+        FileEdit(entry.file.path, Edit(node.span, only)) if only and node.kind == "scalar" and not node.style else None
+    )
+    why = "it may be another alias that is to be defined"
+    fix = Fix(f"write `{only}`", (edit,), "unsafe", why) if edit is not None else None
+    key = entry.key(field)
+    related = (entry.related(key, "the aliases"),) if key is not None else ()
+    message = f"`{field}` of this entry does not define `{node.value}`{did_you_mean(only)}"
+    return found(entry, node, message, *related, fix=fix)
+
+
+@rule("EXE303", "alias-value", pure=True)
+def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An alias that stands for no dtype or dim order.
+
+    A type alias is a list of `Byte`, `Char`, `Short`, `Int`, `Long`, `Float`, `Double` and `Bool`: the code generator has no
+    number for other dtypes in a kernel key (`codegen/model.py`). A dim order alias is one list of integers, a permutation of
+    the dimensions. Only aliases that a kernel uses are checked.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Half]
+      dim_order_alias:
+        D0: [[0, 1, 2, 3]]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Float]
+        unused: [Half]
+      dim_order_alias:
+        D0: [0, 2, 3, 1]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+    """
+    used = [spec.aliases for item in entry.kernel_items for spec in _specs(entry, item) or () if spec.aliases]
+    types, orders = ({pair[at].value for pair in used} for at in (0, 1))
+    for name, (_, value) in _aliases(entry, "type_alias").items():
+        if name not in types:
+            continue
+        if not value.is_sequence:
+            yield found(entry, value, f"`{name}` is a list of dtypes: write `[{value.value}]`")
+        for node in value.items if value.is_sequence else ():
+            if node.value not in DTYPES:
+                meant = did_you_mean(nearest(node.value, DTYPES))
+                yield found(
+                    entry, node, f"kernel keys have no dtype `{node.value}`: the code generator fails on it{meant}"
+                )
+    for name, (_, value) in _aliases(entry, "dim_order_alias").items():
+        if name in orders and not _is_order(value):
+            yield found(entry, value, f"`{name}` is one list with a permutation of 0, 1, …, and this is none")
+
+
+def _order(value: Node) -> tuple[int, ...] | None:
+    """The dim order of an alias; None if it is none."""
+    items = value.items if value.is_sequence else ()
+    found = [item.value for item in items if item.kind == "scalar" and item.value.strip().isdecimal()]
+    return tuple(map(int, found)) if value.is_sequence and len(found) == len(items) else None
+
+
+def _is_order(value: Node) -> bool:
+    order = _order(value)
+    return order is not None and sorted(order) == list(range(len(order)))
+
+
+@rule("EXE304", "meta-argument")
+def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
+    """`arg_meta` names an argument that is no tensor of the operator, or names them in another order.
+
+    The code generator takes any name, and writes a kernel key with the dtypes and dim orders in the order of `arg_meta`. At
+    run time the key is compared with that of the tensors that are passed, in the order of the schema: with another one the
+    kernel is never found.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double]
+      dim_order_alias:
+        D0: [0, 1]
+      kernels:
+        - arg_meta:
+            input: [T0, D0]
+            alpha: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double]
+      dim_order_alias:
+        D0: [0, 1]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+            other: [T0, D0]
+            out: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+    """
+    schema = entry.schema
+    if schema is None:
+        return
+    tensors = [item.name for item in arguments_of(schema) if item.type.base == "Tensor"]
+    for item in entry.kernel_items:
+        last = -1
+        for spec in _specs(entry, item) or ():
+            name, argument = spec.key.value, schema.argument(spec.key.value)
+            if argument is None:
+                meant = did_you_mean(nearest(name, tensors))
+                yield found(entry, spec.key, f"`{entry.name}` has no argument `{name}`{meant}", entry.declared())
+            elif name not in tensors:
+                message = f"`{name}` is of type `{argument.type}`, and `arg_meta` is about tensors"
+                yield found(entry, spec.key, message, entry.declared())
+            elif tensors.index(name) < last:
+                message = (
+                    f"`{name}` comes before `{tensors[last]}` in the schema: with this order the kernel is never found"
+                )
+                yield found(entry, spec.key, message, entry.declared())
+            else:
+                last = tensors.index(name)
+
+
+@rule("EXE305", "several-kernels", pure=True)
+def several_kernels(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An entry with more than one kernel.
+
+    The code generator declares the kernels of a file only if each operator has one kernel key (`Can't convert ETKernelIndex to
+    BackendIndex`): a second item of `kernels`, and a type alias with several dtypes that a kernel uses, are refused. Two
+    kernels with the same key are refused, too (`Duplicate kernel key`).
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+        - arg_meta: null
+          kernel_name: torch::executor::fast_add_out
+    ```
+
+    Bad (two dtypes):
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double, Float]
+      dim_order_alias:
+        D0: [0, 1]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+
+    Good:
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double]
+      dim_order_alias:
+        D0: [0, 1]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+    """
+    seen: dict[object, Node] = {}
+    for item in entry.kernel_items:
+        keys = _keys(entry, item)
+        if keys is None:
+            return
+        repeated = next((seen[key] for key in keys if key in seen), None)
+        if repeated is not None:
+            other = Related(entry.at(repeated), "the other kernel")
+            yield found(entry, item, "this kernel is for the same dtypes and dim orders as another one", other)
+            return
+        seen.update(dict.fromkeys(keys, item))
+    if len(seen) > 1:
+        node = entry.key("kernels")
+        message = f"this entry has {count(len(seen), 'kernel key')}, and the code generator takes one for each operator"
+        yield found(entry, node or entry.node, message)
+
+
+def _keys(entry: OpEntry, item: Node) -> list[object] | None:
+    """The kernel keys of a kernel (``ETKernelKey.gen_from_yaml``); None if they are not known."""
+    if not item.is_mapping:
+        return None
+    specs = _specs(entry, item)
+    if specs is None:
+        meta = item.get("arg_meta")
+        null = meta is None or (meta.kind == "scalar" and scalar_value(meta) is None)
+        return ["default"] if null else None
+    types, orders = _aliases(entry, "type_alias"), _aliases(entry, "dim_order_alias")
+    parts = []
+    for spec in specs:
+        if spec.aliases is None or spec.aliases[0].value not in types or spec.aliases[1].value not in orders:
+            return None
+        order, dtypes = _order(orders[spec.aliases[1].value][1]), types[spec.aliases[0].value][1]
+        if order is None or not dtypes.is_sequence:
+            return None
+        parts.append((spec.key.value, spec.aliases[0].value, order))
+    used = list(dict.fromkeys(alias for _, alias, _ in parts))
+    choices = [[node.value for node in types[alias][1].items] for alias in used]
+    found_keys: list[object] = []
+    for chosen in itertools.islice(itertools.product(*choices), MAX_KEYS):
+        dtype = dict(zip(used, chosen, strict=True))
+        found_keys.append(tuple((name, dtype[alias], order) for name, alias, order in parts))
+    return found_keys

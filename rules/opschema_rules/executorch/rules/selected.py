@@ -1,0 +1,66 @@
+"""Operators that builds select."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Edit
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.executorch.model import ATEN
+from opschema_rules.executorch.selections import Selected
+
+
+@rule("EXE601", "unknown-selected-operator", fixable="unsafe")
+def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
+    """A build selects an operator that no list declares.
+
+    A selective build registers the kernels of the operators that it names, with namespace and overload. Unknown names are
+    ignored, and a program that calls the operator fails to load (`Missing operator`). Read are `ROOT_OPS` of CMake files, `ops`
+    of Buck's `et_operator_library`, and `selected_operators.yaml`. A name is judged if a list of the tree has other operators
+    of its namespace.
+
+    Bad:
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    ```
+
+    ```cmake
+    set(_ops "aten::add.out" "aten::add.Tensor")
+    gen_selected_ops(LIB_NAME "ops" ROOT_OPS ${_ops})
+    ```
+
+    Good (operators of a namespace that no list of the tree declares are those of another library):
+
+    ```yaml
+    - op: add.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::add_out
+    ```
+
+    ```cmake
+    # formerly "aten::sub.out"
+    gen_selected_ops(LIB_NAME "ops" ROOT_OPS "aten::add.out" "kit::scale.out")
+    ```
+    """
+    tree, name = selected.tree, selected.name
+    namespace = name.partition("::")[0]
+    if name in tree.by_name or not tree.namespaces[namespace]:
+        return
+    if namespace == ATEN and not any(item.names_kernels for item in tree.lists):
+        return
+    near = nearest(name, (one for one in tree.by_name if one.startswith(f"{namespace}::")))
+    edit = FileEdit(selected.place.path, Edit(selected.place.span, near)) if near else None
+    why = "the operator may be missing in the lists instead"
+    yield Diagnostic(
+        f"no operator list declares `{name}`, so that selecting it has no effect{did_you_mean(near)}",
+        selected.place,
+        fix=Fix(f"write `{near}`", (edit,), "unsafe", why) if edit is not None else None,
+        ops=(name,),
+    )

@@ -1,0 +1,97 @@
+"""Operators that builds select by name: ``ROOT_OPS`` of CMake, ``ops`` of Buck's ``et_operator_library``, and files with the
+operators of a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.text import Span
+from opschema_rules.executorch.model import Tree
+
+_NAME = r"[A-Za-z_]\w*::[A-Za-z_]\w*(?:\.\w+)?"
+_CMAKE = re.compile(r"\bROOT_OPS\b((?:\s+(?:\"[^\"\n]*\"|\$\{\w+\}|[A-Za-z_]\w*::[\w.]+))+)")
+_SET = r"\bset\s*\(\s*{}\s+([^()]*)\)"
+_BUCK = re.compile(r"\bet_operator_library\s*\(")
+_OPS = re.compile(r"\bops(?:_dict)?\s*=\s*([\[{])")
+_COMMENT = re.compile(r"#[^\n]*")
+_SELECTED = re.compile(rf"(?m)^[ \t]+[\"']?({_NAME})[\"']?[ \t]*:")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_BUCK_FILES = ("BUCK", "TARGETS")
+
+
+class Selected(msgspec.Struct, frozen=True, eq=False):
+    """An operator that a build selects."""
+
+    tree: Tree
+    name: str
+    place: Place
+    __repr__ = object.__repr__
+
+
+def read_selections(tree: Tree) -> list[Selected]:
+    """The operators that the build files of the tree select."""
+    return [
+        Selected(tree, name, Place(path, span))
+        for path in tree.project.workspace.files
+        for name, span in _selected(tree, path)
+    ]
+
+
+def _selected(tree: Tree, path: str) -> Iterator[tuple[str, Span]]:
+    name = path.rpartition("/")[2]
+    data = tree.project.workspace.peek
+    if name == "CMakeLists.txt" or name.endswith(".cmake"):
+        if b"ROOT_OPS" in data(path):
+            yield from _of_cmake(_text(tree, path))
+    elif name.endswith(".bzl") or name in _BUCK_FILES:
+        if b"et_operator_library" in data(path):
+            yield from _of_buck(_text(tree, path))
+    elif name == "selected_operators.yaml":
+        yield from _names(_text(tree, path), _SELECTED)
+
+
+def _text(tree: Tree, path: str) -> str:
+    """A file without comments; places are the same."""
+    source = tree.project.source(path)
+    return _COMMENT.sub(lambda match: " " * len(match[0]), source.text) if source is not None else ""
+
+
+def _of_cmake(text: str) -> Iterator[tuple[str, Span]]:
+    seen: set[int] = set()
+    for call in _CMAKE.finditer(text):
+        stretches = [call.span(1)]
+        for variable in _VARIABLE.findall(call[1]):
+            stretches += [item.span(1) for item in re.finditer(_SET.format(variable), text)]
+        for start, end in stretches:
+            for name, span in _names(text, re.compile(rf"(?<![\w:.-])({_NAME})(?![\w:(-])"), start, end):
+                if span.start not in seen:
+                    seen.add(span.start)
+                    yield name, span
+
+
+def _of_buck(text: str) -> Iterator[tuple[str, Span]]:
+    for call in _BUCK.finditer(text):
+        end = _closing(text, call.end(), "(", ")")
+        for ops in _OPS.finditer(text, call.end(), end):
+            closing = "]" if ops[1] == "[" else "}"
+            quoted = re.compile(rf"\"({_NAME})\"")
+            yield from _names(text, quoted, ops.end(), _closing(text, ops.end(), ops[1], closing))
+
+
+def _closing(text: str, at: int, opening: str, closing: str) -> int:
+    depth = 1
+    for found in re.compile(rf"[{re.escape(opening + closing)}]").finditer(text, at):
+        depth += 1 if found[0] == opening else -1
+        if depth == 0:
+            return found.start()
+    return len(text)
+
+
+def _names(text: str, pattern: re.Pattern[str], start: int = 0, end: int | None = None) -> Iterator[tuple[str, Span]]:
+    for found in pattern.finditer(text, start, len(text) if end is None else end):
+        yield found[1], Span(*found.span(1))
