@@ -11,8 +11,11 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_changes import SchemaChange, schema_changes
 from opschema_rules.executorch.model import ATEN, OpEntry, Tree
 
-HARMLESS = ("argument-renamed", "default", "return-renamed", "symint", "alias", "return-alias")
-"""Changes that the runtime does not see: it passes all arguments by position, and knows no `SymInt`."""
+SHOWN = ("argument-renamed", "default", "keyword-only", "positional")
+"""Changes that the runtime does not see, as it passes all arguments by position, and that users of the operator do."""
+
+HARMLESS = (*SHOWN, "return-renamed", "symint", "alias", "return-alias")
+"""The same, and others that nobody sees: the runtime knows no `SymInt`."""
 
 
 class DeclaredTwice(msgspec.Struct, frozen=True, eq=False):

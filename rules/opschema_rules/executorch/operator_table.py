@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from opschema_cli.operators.model import Declaration, Implementation, Operator, Registration
+from opschema_cli.operators.model import Declaration, Implementation, Operator
 from opschema_cli.operators.schemas import arguments_of, returns_of, schema_text
 from opschema_cli.project import Project
 from opschema_cli.source.text import Place
@@ -45,11 +45,10 @@ def _operator(name: str, entries: list[OpEntry], checks: Mapping[str, list[Kerne
         declaration,
         aliases=(name.partition("::")[2],),
         implementations=tuple(_kernels(checks.get(name, ()))),
-        registrations=tuple(Registration("kernel", "kernels", entry.place, ()) for entry in entries if entry.kernels),
     )
 
 
-def _kernels(checks: Iterator[KernelCheck] | list[KernelCheck] | tuple[KernelCheck, ...]) -> Iterator[Implementation]:
+def _kernels(checks: Sequence[KernelCheck]) -> Iterator[Implementation]:
     for check in checks:
         place = next((Place(item.path, item.function.name_span) for item in check.here), None)
         yield Implementation("kernel", check.kernel.full, place, registered=check.entry.at(check.kernel.name_node))

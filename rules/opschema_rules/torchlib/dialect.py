@@ -35,7 +35,13 @@ def _infer(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
     yield Inferred(evaluator.decorated(arguments), arguments)
 
 
-TORCH = Dialect(calls=_calls, names={"torch.ops": OpName(())}, transparent=apis.TRANSPARENT)
+_NAMES = {
+    "torch.ops": OpName(()),
+    "torch.ao.quantization.fx._decomposed.quantized_decomposed_lib": LibraryValue("quantized_decomposed"),
+}
+"""Names of torch that stand for values; torch's own library of quantized operators is one that others add to."""
+
+TORCH = Dialect(calls=_calls, names=_NAMES, transparent=apis.TRANSPARENT)
 
 
 # Attributes

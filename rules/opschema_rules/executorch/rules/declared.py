@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.schema_changes import SchemaChange, described
 from opschema_rules.aten.findings import found
-from opschema_rules.executorch.declarations import DeclaredTwice
+from opschema_rules.executorch.declarations import SHOWN, DeclaredTwice
 
 
 @rule("EXE501", "declared-differently", needs=(CPP,))
@@ -17,8 +17,8 @@ def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
 
     A model is exported with the operator that Python or C++ defines for torch, and runs with the kernel of the list. The runtime
     passes all arguments by position: with another number, order or type of them it fails, or reads one argument as another.
-    That is an error. Other names and defaults are a warning: they do not change what the kernel gets, but one of both
-    declarations is out of date. Lists of several backends are compared, too, since one model is exported for all of them.
+    That is an error. Other names, defaults and places of `*` are a warning: they do not change what the kernel gets, but one of
+    both declarations is out of date. Lists of several backends are compared, too, since one model is exported for all of them.
 
     Bad:
 
@@ -69,7 +69,7 @@ def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
     ```
     """
     entry, breaking = twice.entry, twice.breaking
-    shown = breaking or [item for item in twice.changes if item.kind in ("argument-renamed", "default")]
+    shown = breaking or [item for item in twice.changes if item.kind in SHOWN]
     if not shown:
         return
     text, first = entry.schema_text, shown[0]
