@@ -5,7 +5,7 @@ The table is that of ``codegen/api/et_cpp.py``: types are spelt as :mod:`opschem
 
 from __future__ import annotations
 
-from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return, SchemaType
 
 _BASES = {
     "int": "int64_t",
@@ -74,9 +74,9 @@ def _returned(of: SchemaType, *, write: bool) -> str | None:
     return f"vector<{inner}>" if inner is not None else None
 
 
-def untranslated(schema: OperatorSchema) -> list[Argument]:
-    """The arguments for whose types the code generator has no C++ type: it fails on them."""
-    return [item for item in schema.arguments if not _is_translated(item.type)]
+def untranslated(schema: OperatorSchema) -> list[Argument | Return]:
+    """The arguments and returns for whose types the code generator has no C++ type: it fails on them."""
+    return [item for item in schema.slots if not _is_translated(item.type)]
 
 
 def _is_translated(of: SchemaType) -> bool:

@@ -184,9 +184,16 @@ class _Search(msgspec.Struct, dict=True):
         return False
 
     def _may_be_pasted(self, symbol: str) -> bool:
-        """Whether a macro may make the name from parts."""
+        """Whether a macro may make the name from parts, one of which is passed to it somewhere."""
         pasted = {part for _, parts in self.project.scan(_PASTED, self._cpp) for part in parts}
-        return any(symbol.startswith(part) or symbol.endswith(part) for part in pasted if part != symbol)
+        rests = {symbol[len(part) :] for part in pasted if symbol.startswith(part)}
+        rests |= {symbol.removesuffix(part) for part in pasted if symbol.endswith(part)}
+        return any(self._is_passed(rest.encode()) for rest in rests if rest)
+
+    def _is_passed(self, word: bytes) -> bool:
+        argument = re.compile(rb"[(,]\s*%s\s*[,)]" % re.escape(word))
+        texts = map(self.project.workspace.peek, self._cpp)
+        return any(word in text and argument.search(text) is not None for text in texts)
 
 
 def _is_around(outer: str, namespace: str) -> bool:
@@ -196,7 +203,7 @@ def _is_around(outer: str, namespace: str) -> bool:
 _WORD = re.compile(rb"[A-Za-z_]\w+")
 _MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _USING = re.compile(r"using\s+[\w:]*::")
-_PASTE = re.compile(rb"(\w+)[ \t]*##|##[ \t]*(\w+)")
+_PASTE = re.compile(rb"(\w+)(?=[ \t]*##)|(?<=##)[ \t]*(\w+)")
 
 
 def _pasted(data: bytes) -> list[str]:

@@ -158,7 +158,7 @@ def func_schema(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("EXE104", "untranslated-type")
 def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An argument of a type for which ExecuTorch has no C++ type, or an operator without a result.
+    """An argument or result of a type for which ExecuTorch has no C++ type, or an operator without a result.
 
     The code generator translates tensors, scalars, numbers, strings, `ScalarType` and `MemoryFormat`, their lists and
     optionals (`codegen/api/et_cpp.py`); on others, as `Generator`, `Layout` and `Device`, it fails. It fails as well on an
@@ -184,7 +184,7 @@ def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
       kernels:
         - arg_meta: null
           kernel_name: kit::noise_out
-    - func: kit::fill.out(Tensor x, *, Tensor(a!) out) -> ()
+    - func: kit::fill.out(Tensor x, *, Tensor(a!)[] out) -> ()
       kernels:
         - arg_meta: null
           kernel_name: kit::fill_out
@@ -193,14 +193,11 @@ def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
     own = entry.schema
     if own is None or not entry.kernels:
         return
-    for argument in untranslated(own):
+    for item in untranslated(own):
         text = entry.schema_text
-        place = text.span(argument.type_span) if text is not None else entry.place.span
-        yield found(
-            entry,
-            place,
-            f"ExecuTorch has no C++ type for `{argument.type} {argument.name}`: the code generator fails on it",
-        )
+        place = text.span(item.type_span) if text is not None else entry.place.span
+        shown = f"{item.type} {item.name or ''}".strip()
+        yield found(entry, place, f"ExecuTorch has no C++ type for `{shown}`: the code generator fails on it")
     if not own.returns and not any(item.kwarg_only and item.is_write for item in own.arguments):
         yield found(
             entry,

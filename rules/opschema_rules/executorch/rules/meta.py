@@ -298,7 +298,7 @@ def several_kernels(entry: OpEntry) -> Iterator[Diagnostic]:
 
     The code generator declares the kernels of a file only if each operator has one kernel key (`Can't convert ETKernelIndex to
     BackendIndex`): a second item of `kernels`, and a type alias with several dtypes that a kernel uses, are refused. Two
-    kernels with the same key are refused, too (`Duplicate kernel key`).
+    kernels with the same key, and a dtype that an alias lists twice, are refused, too (`Duplicate kernel key`).
 
     Bad:
 
@@ -344,12 +344,13 @@ def several_kernels(entry: OpEntry) -> Iterator[Diagnostic]:
         keys = _keys(entry, item)
         if keys is None:
             return
-        repeated = next((seen[key] for key in keys if key in seen), None)
-        if repeated is not None:
-            other = Related(entry.at(repeated), "the other kernel")
-            yield found(entry, item, "this kernel is for the same dtypes and dim orders as another one", other)
-            return
-        seen.update(dict.fromkeys(keys, item))
+        for key in keys:
+            if key in seen:
+                other = Related(entry.at(seen[key]), "the other kernel")
+                related = (other,) if seen[key] is not item else ()
+                yield found(entry, item, "this kernel is for the same dtypes and dim orders as another one", *related)
+                return
+            seen[key] = item
     if len(seen) > 1:
         node = entry.key("kernels")
         message = f"this entry has {count(len(seen), 'kernel key')}, and the code generator takes one for each operator"

@@ -1,0 +1,79 @@
+"""Operators of a list that are declared elsewhere, and those that builds select."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import fix_files, lint_files
+from opschema_rules.executorch.pack import PACK
+
+SCHEMA = "scale.out(Tensor x, float factor, int n=1, *, Tensor(a!) out) -> Tensor(a!)"
+
+
+def listed(schema: str, name: str = "scale_out") -> str:
+    return f"- func: kit::{schema}\n  kernels:\n    - arg_meta: null\n      kernel_name: kit::{name}\n"
+
+
+def python(schema: str) -> str:
+    return f'import torch\n\nlib = torch.library.Library("kit", "DEF")\nlib.define("{schema}")\n'
+
+
+DIFFERS = "Python declares `kit::scale.out` differently"
+
+
+def found(schema: str) -> list[str]:
+    linted = lint_files(PACK, {"ops.yaml": listed(SCHEMA), "ops.py": python(schema)})
+    return [f"{item.severity.name} {item.message}" for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (SCHEMA.replace("float", "int"), f"ERROR {DIFFERS}: it has `int factor`"),
+        (SCHEMA.replace("float factor, ", ""), f"ERROR {DIFFERS}: it has no `float factor`"),
+        (SCHEMA.replace("int n", "int m, int n"), f"ERROR {DIFFERS}: it has `int m`, which is missing here"),
+        (
+            SCHEMA.replace("float factor, int n=1", "int n, float factor"),
+            f"ERROR {DIFFERS}: `factor` is here in the place of its `n`",
+        ),
+        (SCHEMA.replace("n=1", "n=2"), f"WARNING {DIFFERS}: it has `int n=2`"),
+        (SCHEMA.replace("factor", "by"), f"WARNING {DIFFERS}: it calls `factor` `by`"),
+        (SCHEMA.replace("int n=1, *, ", "*, int n=1, "), f"WARNING {DIFFERS}: `n` is positional here"),
+    ],
+)
+def test_another_declaration_in_python(schema: str, message: str) -> None:
+    assert found(schema) == [message]
+
+
+@pytest.mark.parametrize(
+    "schema", [SCHEMA, SCHEMA.replace("int n", "SymInt n"), SCHEMA.replace("scale.out", "scale2.out")]
+)
+def test_the_same_declaration_in_python(schema: str) -> None:
+    assert found(schema) == []
+
+
+def test_another_list() -> None:
+    files = {"a.yaml": listed(SCHEMA), "b.yaml": listed(SCHEMA.replace("float", "int"))}
+    (item,) = lint_files(PACK, files).diagnostics
+    assert (item.place.path, item.related[0].place.path) == ("b.yaml", "a.yaml")
+
+
+CMAKE = 'set(_ops "{}"  # "kit::gone.out"\n)\ngen_selected_ops(LIB_NAME "x" ROOT_OPS ${{_ops}} INCLUDE_ALL_OPS "")\n'
+BUCK = 'et_operator_library(\n    name = "x",\n    ops = ["{}"],\n    deps = ["kit::no.dep"],\n)\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("CMakeLists.txt", CMAKE),
+        ("CMakeLists.txt", 'gen_selected_ops(LIB_NAME "x" ROOT_OPS {})\n'),
+        ("x/targets.bzl", BUCK),
+        ("x/targets.bzl", BUCK.replace('ops = ["{}"]', 'ops_dict = {{"{}": ["v1/6;0,1"]}}')),
+        ("selected_operators.yaml", "operators:\n  {}:\n    is_root_operator: true\n"),
+    ],
+)
+def test_selected_operators(path: str, text: str) -> None:
+    for name, codes in (("kit::scale.out", []), ("kit::scale.uot", ["EXE601"]), ("acme::scale.uot", [])):
+        assert lint_files(PACK, {"ops.yaml": listed(SCHEMA), path: text.format(name)}).codes() == codes
+    files = {"ops.yaml": listed(SCHEMA), path: text.format("kit::scale.uot")}
+    assert fix_files(PACK, files, unsafe=True)[0] == {path: text.format("kit::scale.out")}

@@ -1,0 +1,134 @@
+"""Kernels that lists name, and the C++ functions of the tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import fix_files, lint_files
+from opschema_rules.executorch.pack import PACK
+
+SCHEMAS = {
+    "scale": "scale.out(Tensor x, float factor, ScalarType? dtype, *, Tensor(a!) out) -> Tensor(a!)",
+    "pad": "pad.out(Tensor x, SymInt[] sizes, Tensor? mask, str mode, *, Tensor(a!) out) -> Tensor(a!)",
+    "both": "both.out(Tensor[] xs, Tensor?[] ys, *, Tensor(a!) a, Tensor(b!) b) -> (Tensor(a!), Tensor(b!))",
+}
+LIST = "".join(
+    f"- func: kit::{schema}\n  kernels:\n    - arg_meta: null\n      kernel_name: kit::{name}_out\n"
+    for name, schema in SCHEMAS.items()
+)
+SCALE = "Tensor& scale_out(KernelRuntimeContext& c, const Tensor& x, double f, optional<ScalarType> t, Tensor& out) { return out; }"
+PAD = (
+    "executorch::aten::Tensor& pad_out(torch::executor::KernelRuntimeContext& c, const exec_aten::Tensor& x,"
+    " executorch::aten::IntArrayRef s, const std::optional<executorch::aten::Tensor>& m, std::string_view mode,"
+    " executorch::aten::Tensor& out) { return out; }"
+)
+BOTH = (
+    "std::tuple<Tensor&, Tensor&> both_out(RuntimeContext& c, TensorList xs, ArrayRef<std::optional<Tensor>> ys, Tensor& a,"
+    " Tensor& b) { return {a, b}; }"
+)
+
+
+def source(*functions: str, space: str = "kit::native") -> str:
+    return f"namespace {space} {{\n" + "\n".join(functions) + "\n}\n"
+
+
+def found(text: str, listed: str = LIST) -> list[str]:
+    return [
+        f"{item.code} {item.message}" for item in lint_files(PACK, {"ops.yaml": listed, "ops.cpp": text}).diagnostics
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        source(SCALE, PAD, BOTH),
+        source(SCALE.replace("Tensor& scale", "void scale").replace("return out;", ""), PAD, BOTH),
+        source(SCALE, "Tensor& scale_out(const Tensor& x, Tensor& out) { return out; }", PAD, BOTH),
+        source(SCALE.replace("KernelRuntimeContext&", "Context&"), PAD, BOTH),
+        source(SCALE.replace("double", "Factor"), PAD, BOTH),
+        source("template <typename T> Tensor& scale_out(T x) { return x; }", PAD, BOTH),
+        source("DEFINE_SCALE(scale_out)", PAD, BOTH),
+        "#define KERNEL(name) Tensor& name##_out(KernelRuntimeContext& c)\n" + source("KERNEL(scale) {}", PAD, BOTH),
+        "#ifdef FAST\n" + source(SCALE, PAD, BOTH) + "#endif\n",
+        source(SCALE, PAD) + source(BOTH),
+        source("BROKEN((] {", SCALE, PAD, BOTH, "}"),
+        source(SCALE, space="other::native"),
+        "int main() { return 0; }\n",
+    ],
+    ids=[
+        *(
+            "sound",
+            "void",
+            "overload",
+            "alias of the context",
+            "unknown type",
+            "template",
+            "macro",
+            "pasted",
+            "conditional",
+        ),
+        *("two blocks", "unreadable", "another library", "no kernels"),
+    ],
+)
+def test_no_finding(text: str) -> None:
+    assert found(text) == []
+
+
+ANOTHER = [
+    ("scale", "double", "float", "takes `float` where the schema has `float factor`, which is `double`"),
+    ("scale", "double", "int64_t", "takes `int64_t` where the schema has `float factor`"),
+    ("scale", "const Tensor& x", "Tensor& x", "takes `Tensor&` where the schema has `Tensor x`"),
+    ("scale", "Tensor& out)", "const Tensor& out)", "takes `const Tensor&` where the schema has `Tensor out`"),
+    ("scale", ", double f", "", "takes 3 arguments after the context, and the schema has 4"),
+    ("scale", "KernelRuntimeContext& c, ", "", "does not take `KernelRuntimeContext&` first"),
+    ("scale", "Tensor& scale", "Tensor scale", "returns `Tensor`, and is called as if it returned `Tensor&`"),
+    ("both", "std::tuple<Tensor&, Tensor&>", "void", "and is called as if it returned `tuple<Tensor&,Tensor&>`"),
+    (
+        "pad",
+        "const std::optional<executorch::aten::Tensor>&",
+        "std::optional<Tensor>",
+        "which is `const optional<Tensor>&`",
+    ),
+    ("pad", "IntArrayRef", "TensorList", "`SymInt[] sizes`, which is `ArrayRef<int64_t>`"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after", "message"), ANOTHER)
+def test_another_signature(name: str, before: str, after: str, message: str) -> None:
+    functions = {"scale": SCALE, "pad": PAD, "both": BOTH}
+    functions[name] = functions[name].replace(before, after)
+    (one,) = found(source(*functions.values()))
+    assert one.startswith("EXE403")
+    assert message in one
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        source(SCALE, PAD),
+        source(SCALE, PAD, "// both_out is gone"),
+        source(SCALE, PAD, BOTH.replace("{ return {a, b}; }", ";")),
+        source(SCALE, PAD, "void test() { both_out(1); }") + "using kit::native::both_out;\n",
+    ],
+    ids=["nowhere", "in a comment", "declared alone", "called"],
+)
+def test_a_missing_kernel(text: str) -> None:
+    assert [item.split()[0] for item in found(text)] == ["EXE401"]
+
+
+def test_a_kernel_in_the_namespace_as_it_is_written() -> None:
+    text = source(SCALE, PAD, BOTH, space="kit")
+    assert [item.split()[0] for item in found(text)] == ["EXE402"] * 3
+    assert "the tree defines `scale_out()` in `kit`: linking fails" in found(text)[0]
+
+
+def test_the_fix_of_a_namespace_that_is_written_in_full() -> None:
+    files = {"ops.yaml": LIST.replace("kit::scale_out", "kit::native::scale_out"), "ops.cpp": source(SCALE, PAD, BOTH)}
+    texts, linted = fix_files(PACK, files, unsafe=True)
+    assert (texts, linted.codes()) == ({"ops.yaml": LIST}, [])
+
+
+def test_a_kernel_that_an_error_hides_in_its_file() -> None:
+    """The parser loses the namespaces behind the macro; braces tell them."""
+    broken = "static void helper() {\n  SWITCH(a, b, CTYPE, [&]() { if (x {} });\n}\n"
+    assert found(source(broken, SCALE, PAD, BOTH)) == []
