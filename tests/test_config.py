@@ -81,7 +81,10 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("per-file-ignores = {'*.yaml' = ['TOY1O1']}", "no rule is called `TOY1O1`; did you mean `TOY101`?"),
         ("per-file-ignores = {'!' = ['TOY']}", "per-file-ignores: "),
         ("exclude = ['!']", "exclude: "),
-        ("packs = ['tay']", "no pack is called `tay`; known packs: aten, flydsl, magi, pypto, tileops, torchlib, toy"),
+        (
+            "packs = ['tay']",
+            "no pack is called `tay`; known packs: aten, executorch, flydsl, magi, pypto, tileops, torchlib, toy",
+        ),
         ("baseline = '../theirs.json'", "../theirs.json leads out of the workspace"),
         (
             "[rules.known-dtype]\nallowd = []",

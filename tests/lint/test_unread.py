@@ -13,7 +13,7 @@ from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
 
-EXECUTORCH = "- op: add.out\n  kernels:\n    - arg_meta: null\n      kernel_name: torch::executor::add_out\n"
+EDGE = "- func: aten::abs\n  inherits: aten::abs\n  type_constraint:\n  - self: T0\n  type_alias:\n    T0: [Bool]\n"
 NAMES_ALONE = "- op: abs.out\n\n- op: add.out\n\n- op: mul.out\n"
 TABLE = "rows:\n- aten::add\n- aten::mul\n- aten::sub.Tensor\n"
 SCHEMAS = "".join(f"- schema: my::{name}(Tensor x, int n) -> Tensor\n" for name in "abc")
@@ -40,8 +40,7 @@ def named(outcome: Outcome) -> list[str]:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"a/functions.yaml": EXECUTORCH * 2, "b.yaml": NAMES_ALONE}, "2 YAML files of ExecuTorch: 2 a/functions.yaml"),
-        ({"b.yaml": EXECUTORCH}, "1 YAML file of ExecuTorch: 1 b.yaml"),
+        ({"a/edge.yaml": EDGE * 2}, "1 YAML file of ExecuTorch's edge dialect: 1 a/edge.yaml"),
         ({"table.yaml": TABLE, "s.yaml": SCHEMAS}, "2 YAML files that list operators: 2 s.yaml"),
         ({"kit/__init__.py": ROWS}, "2 rows that name aten operators: 1 kit/__init__.py"),
         ({"a.py": KERNELS, "b.py": KERNELS}, "2 kernels of aten operators: 2 a.py"),
@@ -74,5 +73,5 @@ def test_yaml_that_a_pack_reads_is_not_named(tmp_path: Path) -> None:
 
 
 def test_beside_linted_operators_tables_are_named_and_bindings_are_not(tmp_path: Path) -> None:
-    outcome = lint(tmp_path, {"native_functions.yaml": NATIVE, "x/functions.yaml": EXECUTORCH, "m.cpp": BINDINGS})
-    assert (named(outcome), outcome.nothing) == (["1 YAML file of ExecuTorch: 1 x/functions.yaml"], False)
+    outcome = lint(tmp_path, {"native_functions.yaml": NATIVE, "x/edge.yaml": EDGE, "m.cpp": BINDINGS})
+    assert (named(outcome), outcome.nothing) == (["1 YAML file of ExecuTorch's edge dialect: 1 x/edge.yaml"], False)
