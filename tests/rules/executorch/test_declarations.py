@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.testing import fix_files, lint_files
+from opschema_cli.testing import lint_files
 from opschema_rules.executorch.pack import PACK
 
 SCHEMA = "scale.out(Tensor x, float factor, int n=1, *, Tensor(a!) out) -> Tensor(a!)"
@@ -75,5 +75,3 @@ BUCK = 'et_operator_library(\n    name = "x",\n    ops = ["{}"],\n    deps = ["k
 def test_selected_operators(path: str, text: str) -> None:
     for name, codes in (("kit::scale.out", []), ("kit::scale.uot", ["EXE601"]), ("acme::scale.uot", [])):
         assert lint_files(PACK, {"ops.yaml": listed(SCHEMA), path: text.format(name)}).codes() == codes
-    files = {"ops.yaml": listed(SCHEMA), path: text.format("kit::scale.uot")}
-    assert fix_files(PACK, files, unsafe=True)[0] == {path: text.format("kit::scale.out")}

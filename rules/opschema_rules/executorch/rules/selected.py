@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
+from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.executorch.model import ATEN
 from opschema_rules.executorch.selections import Selected
 
 
-@rule("EXE601", "unknown-selected-operator", fixable="unsafe")
+@rule("EXE601", "unknown-selected-operator")
 def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     """A build selects an operator that no list declares.
 
@@ -56,11 +55,8 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     if namespace == ATEN and not any(item.names_kernels for item in tree.lists):
         return
     near = nearest(name, (one for one in tree.by_name if one.startswith(f"{namespace}::")))
-    edit = FileEdit(selected.place.path, Edit(selected.place.span, near)) if near else None
-    why = "the operator may be missing in the lists instead"
     yield Diagnostic(
         f"no operator list declares `{name}`, so that selecting it has no effect{did_you_mean(near)}",
         selected.place,
-        fix=Fix(f"write `{near}`", (edit,), "unsafe", why) if edit is not None else None,
         ops=(name,),
     )
