@@ -17,15 +17,18 @@ import pytest
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config
 from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
+from opschema_cli.proof import Files, Observation, Seen, check_fixes
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type, untranslated
 from opschema_rules.executorch.pack import PACK
+from opschema_rules.executorch.proofs import READ
 from tests.rules.executorch.faults import missed
 from tests.rules.executorch.list_cases import REFUSED, SILENT, SOUND
 
@@ -99,3 +102,13 @@ def test_the_code_generator_writes_the_same_types(executorch: Path, tmp_path: Pa
         found = [*map(argument_type, arguments_of(schema)), returned_type(schema)]
         spelt = [spelling(item.replace("torch::executor::", "at::")) for item in wanted or ()]
         assert wanted is None or [item or WITHOUT_SPELLING for item in found] == spelt, text
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in PACK.rules if rule.proof == READ])
+def test_fixes_are_proved_by_the_code_generator(rule: Rule, executorch: Path, tmp_path: Path) -> None:
+    def read(workspaces: Sequence[Files]) -> list[Observation]:
+        lists = [(str(number), files["functions.yaml"]) for number, files in enumerate(workspaces)]
+        errors = ask(executorch, tmp_path, lists, [])["lists"].values()
+        return [{"the list": Seen("refused", error) if error else Seen("right")} for error in errors]
+
+    check_fixes(PACK, rule, read)

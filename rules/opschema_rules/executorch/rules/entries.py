@@ -86,8 +86,21 @@ def unknown_entry_field(listed: OpList) -> Iterator[Diagnostic]:
           kernel_name: torch::executor::add_out
     - op: sub.out
       kernels:
+        - arg_meta: null
+          kernel_nam: torch::executor::sub_out
+    - op: mul.out
+      kernels:
+        - arg_meta: null
+          kernel_name: torch::executor::mul_out
+    ```
+
+    Bad (without a fix: the kernel is used for all dtypes now):
+
+    ```yaml
+    - op: add.out
+      kernels:
         - arg_metas: {self: [T0, D0]}
-          kernel_name: torch::executor::sub_out
+          kernel_name: torch::executor::add_out
     ```
 
     Good (fields of torchgen):
@@ -118,7 +131,7 @@ def unknown_entry_field(listed: OpList) -> Iterator[Diagnostic]:
 
 def _unknown(entry: OpEntry, key: Node, meant: str | None, message: str) -> Diagnostic:
     edit = FileEdit(entry.file.path, Edit(key.span, meant)) if meant and not key.style else None
-    fix = Fix(f"write `{meant}`", (edit,)) if edit is not None else None
+    fix = Fix(f"write `{meant}`", (edit,)) if edit is not None and meant != "arg_meta" else None
     return found(entry, key, f"{message}{did_you_mean(meant)}", fix=fix)
 
 
