@@ -20,6 +20,7 @@ FOUND = {
     "magi": [("MAG301", "scale.py")],
     "flydsl": [("FLY211", "fill.py")],
     "pypto": [("PTO110", "accumulate.py")],
+    "executorch": [("EXE501", "custom.yaml"), ("EXE201", "custom.yaml")],
 }
 
 

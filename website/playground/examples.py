@@ -15,6 +15,7 @@ TITLES = {
     "magi": "A function under MagiCompiler",
     "flydsl": "A FlyDSL kernel",
     "pypto": "An entry in pypto's language",
+    "executorch": "An operator list of ExecuTorch",
 }
 
 

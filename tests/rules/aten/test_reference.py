@@ -226,6 +226,7 @@ PINS = [
     ({"setup.py": "base_version = '2.9'\n"}, HERE, True),
     ({"setup.py": "install_requires=['torch==2.8.0']\n"}, OF_28, True),
     ({"setup.py": "version = os.getenv('TORCH_XLA_VERSION', '2.9.0')\n"}, HERE, True),
+    ({"torch_pin.py": 'TORCH_VERSION = "2.8.0"\n'}, OF_28, True),
     ({"setup.py": "_libtpu_version = '2.9.0'\n_torchax_version = '2.9.0'\n"}, HERE, False),
     ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "# a day\n" + "b" * 40}, HERE, False),
     ({"setup.py": "base_version = '2.8'\n", ".torch_commit": "# a day\n" + "b" * 40}, OF_28, False),

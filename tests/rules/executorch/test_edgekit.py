@@ -18,12 +18,50 @@ from opschema_rules.torchlib.pack import PACK as TORCHLIB
 from tests.command import TILEKIT
 from tests.rules.executorch.faults import KINDS, missed
 
-EDGEKIT, BROKEN = TILEKIT.with_name("edgekit"), TILEKIT.with_name("edgekit_broken")
+EDGEKIT = TILEKIT.with_name("edgekit")
+
+FAULTS = {
+    "kernels/functions.yaml": [
+        ("op: sum.IntList_out", "op: sum.dim_out"),
+        ("edgekit::add_out", "edgekit::native::add_out"),
+        ("- op: abs.out", "- op: add.out"),
+        ("edgekit::expand_copy_out", "edgekit::expand_out"),
+        ("other: [T0, D0]", "other: [T1, D0]"),
+        ("self: [T0, D0]", "input: [T0, D0]"),
+    ],
+    "kernels/custom.yaml": [
+        ("bool periodic, *, ", "bool periodic,*, "),
+        ("float factor", "int factor"),
+        ("variants: function", "variant: function"),
+    ],
+    "kernels/cpu/op_shapes.cpp": [
+        ("int64_t dim,", "int dim,"),
+        (
+            "KernelRuntimeContext& ctx,\n    const Tensor& in,\n    ArrayRef<optional",
+            "const Tensor& in,\n    ArrayRef<optional",
+        ),
+    ],
+    "CMakeLists.txt": [("edgekit::window.out", "edgekit::windows.out")],
+}
+"""What a person does to the files."""
 
 
-def found_in(fixture: Path) -> list[str]:
-    workspace = Workspace(fixture)
-    linted = lint_files([PACK, TORCHLIB], {path: workspace.source(path).text for path in workspace.files})
+def texts_of_edgekit() -> dict[str, str]:
+    workspace = Workspace(EDGEKIT)
+    return {path: workspace.source(path).text for path in workspace.files}
+
+
+def with_faults() -> dict[str, str]:
+    texts = texts_of_edgekit()
+    for path, faults in FAULTS.items():
+        for before, after in faults:
+            assert before in texts[path], before
+            texts[path] = texts[path].replace(before, after, 1)
+    return texts
+
+
+def found_in(texts: dict[str, str]) -> list[str]:
+    linted = lint_files([PACK, TORCHLIB], texts)
     return [
         f"{item.place.path}:{position.line}:{position.column}: {item.name}"
         for item in linted.diagnostics
@@ -32,18 +70,19 @@ def found_in(fixture: Path) -> list[str]:
 
 
 def test_lint_finds_nothing_in_edgekit() -> None:
-    assert found_in(EDGEKIT) == []
+    assert found_in(texts_of_edgekit()) == []
 
 
-def test_lint_finds_each_fault_of_edgekit_broken() -> None:
-    assert found_in(BROKEN) == [
+def test_lint_finds_each_fault() -> None:
+    assert found_in(with_faults()) == [
         "CMakeLists.txt:6:39: unknown-selected-operator",
         "kernels/cpu/op_custom.cpp:10:5: runtime-kernel-signature",
         "kernels/cpu/op_shapes.cpp:31:9: runtime-kernel-signature",
         "kernels/cpu/op_shapes.cpp:41:5: runtime-kernel-signature",
         "kernels/custom.yaml:3:38: declared-differently",
+        "kernels/custom.yaml:4:3: unknown-entry-field",
         "kernels/custom.yaml:9:66: func-schema",
-        "kernels/custom.yaml:16:3: unknown-entry-field",
+        "kernels/functions.yaml:6:20: runtime-kernel-namespace",
         "kernels/functions.yaml:8:7: unknown-aten-operator",
         "kernels/functions.yaml:18:7: listed-twice",
         "kernels/functions.yaml:27:20: missing-runtime-kernel",

@@ -94,3 +94,35 @@ def test_a_loop_that_is_followed_counts_once() -> None:
     assert [item for item in linted if "REG509" in item] == [
         "REG509 the kernel of `aten::mul.Tensor` does not take `other`, which the schema passes: every call fails"
     ]
+
+
+WRAPPED = """\
+import torch
+
+from kit.wrapping import filled
+
+
+@torch.library.impl("aten::neg", "CUDA")
+@filled
+def neg(x):
+    run("neg", x)
+
+
+@torch.library.impl("aten::max.dim", "CUDA")
+def max_dim(x, dim, keepdim=False):
+    found = run("max", x, dim)
+    return found if keepdim else (found, found)
+
+
+@torch.library.impl("aten::abs", "CUDA")
+def abs(x):
+    return (x, x)
+"""
+
+
+def test_results_of_kernels() -> None:
+    """A decorator may return something else; a value that is not a literal is not judged."""
+    linted = lint_files([PACK], {"kit/ops.py": WRAPPED}, select=["REG511"])
+    assert [item.message for item in linted.diagnostics] == [
+        "the kernel returns 2 values, and `aten::abs` returns `Tensor`"
+    ]

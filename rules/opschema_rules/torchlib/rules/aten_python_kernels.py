@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Function
 from opschema_rules.torchlib.model import AtenKernel, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
+from opschema_rules.torchlib.rules.results import followed, gives_nothing
 from opschema_rules.torchlib.rules.signatures import is_method, mismatch_place, mismatch_words
 
 
@@ -107,6 +110,92 @@ def _common(schemas: Iterator[OperatorSchema], function: Body, skip: int) -> lis
 def _key(item: Mismatch) -> tuple[object, ...]:
     names = tuple(argument.name for argument in item.arguments)
     return item.kind, names, tuple(param.name for param in item.params), item.always
+
+
+@rule("REG511", "aten-kernel-result")
+def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
+    """A Python kernel that returns something other than an operator of torch returns.
+
+    The dispatcher converts what a kernel returns to the types of the schema: a kernel that returns nothing, or another number of
+    values, raises when it is called (`Unable to cast Python instance`). An operator in place and one with `out` return the tensor
+    that they write. Only a literal tuple, `None` and a function without `return` are judged. See [REG509](REG509.md) for what
+    counts as a kernel.
+
+    Bad (the operator in place returns `self`):
+
+    ```python kit/ops.py
+    import torch
+
+
+    @torch.library.impl("aten::neg_", "CUDA")
+    def neg_(x):
+        run("neg", x, x)
+    ```
+
+    Bad (two values):
+
+    ```python kit/ops.py
+    import torch
+
+
+    @torch.library.impl("aten::sort", "CUDA")
+    def sort(x, dim=-1, descending=False):
+        values = run("sort", x, dim, descending)
+        return values, values.indices, values.count
+    ```
+
+    Good (a list of tensors, and an operator that returns nothing):
+
+    ```python kit/ops.py
+    import torch
+
+
+    @torch.library.impl("aten::unbind.int", "CUDA")
+    def unbind(x, dim=0):
+        return (x.select(dim, 0), x.select(dim, 1), x.select(dim, 2))
+
+
+    @torch.library.impl("aten::_foreach_neg_", "CUDA")
+    def foreach_neg_(xs):
+        for x in xs:
+            run("neg", x, x)
+
+
+    @torch.library.impl("aten::neg.out", "CUDA")
+    def neg_out(x, *, out):
+        raise NotImplementedError
+    ```
+    """
+    function = kernel.registration.function
+    if not isinstance(function, Body) or function.function is None or _is_wrapped(function.function):
+        return
+    schemas = [item for item in kernel.tree.aten.schemas(kernel.name) if not item.varret]
+    if not schemas or not all(item.returns for item in schemas):
+        return
+    registered = Related(kernel.registration.place, f"it is registered for `{kernel.title}` here")
+    returns = f"and `{kernel.title}` returns `{', '.join(str(item.type) for item in schemas[0].returns)}`"
+    if gives_nothing(function):
+        place = Place(function.file.path, function.function.span)
+        yield Diagnostic(f"the kernel returns nothing, {returns}", place, (registered,), ops=(kernel.title,))
+    for value in function.scope.returns:
+        found = followed(function, value)
+        if (
+            found.kind == "tuple"
+            and found.elements is not None
+            and not any(_takes(item, len(found.items)) for item in schemas)
+        ):
+            message = f"the kernel returns {count(len(found.items), 'value')}, {returns}"
+            yield Diagnostic(message, function.at(value), (registered,), ops=(kernel.title,))
+
+
+def _is_wrapped(function: Function) -> bool:
+    """Whether a decorator may replace what the function returns."""
+    return any((item.callee or item.text).rpartition(".")[2] != "impl" for item in function.decorators)
+
+
+def _takes(schema: OperatorSchema, values: int) -> bool:
+    """Whether a tuple with so many values may be what a schema returns."""
+    return len(schema.returns) == values or (len(schema.returns) == 1 and schema.returns[0].type.is_list)
 
 
 @rule("REG510", "aten-row-twice")

@@ -107,10 +107,10 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     schema = replace(schema, returns=tuple(item for item in schema.returns if str(item.type) not in _NOTHING))
     for called, function in _functions(operator):
         for value in _certain_returns(schema, function):
-            said = _misfit(operator, schema, function, _followed(function, value))
+            said = _misfit(operator, schema, function, followed(function, value))
             if said and not (_is_empty(value) and not schema.returns and called != "the fake"):
                 yield _returned(operator, schema, function, f"{called} of `{operator.title}` returns {said}", value)
-        if called == "the fake" and schema.returns and _gives_nothing(function) and function.function is not None:
+        if called == "the fake" and schema.returns and gives_nothing(function) and function.function is not None:
             message = f"the fake of `{operator.title}` returns nothing"
             yield _returned(operator, schema, function, message, Expr("other", *function.function.span))
 
@@ -163,7 +163,7 @@ def _one(operator: Operator, schema: OperatorSchema) -> Literal["value", "tuple"
     return "value" if plain or _LIST.match(text) else "doubtful"
 
 
-def _followed(function: Body, value: Expr) -> Expr:
+def followed(function: Body, value: Expr) -> Expr:
     """The value of a name that is surely assigned once."""
     assigns = [item for item in function.scope.assigns if item.target == value.text]
     if value.kind != "name" or len(assigns) != 1 or not assigns[0].sure or not function.values(value.text):
@@ -225,7 +225,7 @@ def _is_tensor_parameter(operator: Operator, function: Body, value: Expr) -> boo
     return passed is not None and passed.name == value.text and str(passed.type) == "Tensor" and not assigned
 
 
-def _gives_nothing(function: Body) -> bool:
+def gives_nothing(function: Body) -> bool:
     """Whether a function has no ``return``, and neither raises nor yields."""
     if not all(map(_is_none, function.scope.returns)):
         return False
