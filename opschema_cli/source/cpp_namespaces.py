@@ -12,30 +12,34 @@ _TOKEN = re.compile(
 )
 
 
+MAX_DEPTH = 200
+"""Deepest nesting of braces; of a deeper text the namespaces are not known."""
+
+
 class Namespaces:
     """The namespaces around the places of a text; not known if its braces do not pair, as with both sides of an ``#if``."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0]
-        self._names: list[tuple[str, bool]] = [("", True)]
-        stack: list[str | None] = []
-        self.known = True
+        self._names = [("", True)]
+        stack = [("", True)]
+        self.known = False
         for token in _TOKEN.finditer(text):
+            around = stack[-1][0]
             if token["opens"]:
-                stack.append(re.sub(r"\s+", "", token["name"] or ""))
+                name = re.sub(r"\s+", "", token["name"] or "")
+                stack.append((f"{around}::{name}" if around and name else around or name, True))
             elif token[0] == "{":
-                stack.append(None)
-            elif token[0] == "}" and stack:
-                stack.pop()
+                stack.append((around, False))
             elif token[0] == "}":
-                self.known = False
-                return
+                stack.pop()
             else:
                 continue
+            if not stack or len(stack) > MAX_DEPTH:
+                return
             self._starts.append(token.end())
-            outer = (name for name in stack if name)
-            self._names.append(("::".join(outer), not stack or stack[-1] is not None))
-        self.known = not stack
+            self._names.append(stack[-1])
+        self.known = len(stack) == 1
 
     def at(self, place: int) -> str:
         """The namespace around a place, as ``a::b``; empty outside of any, and where it is not known."""

@@ -36,7 +36,8 @@ def test_namespaces(mark: str, around: str, declares: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["namespace a {", "}", "#if A\nnamespace a {\n#else\nnamespace b {\n#endif\nint x; }\n"]
+    "text",
+    ["namespace a {", "}", "{" * 300 + "}" * 300, "#if A\nnamespace a {\n#else\nnamespace b {\n#endif\nint x; }\n"],
 )
 def test_braces_that_do_not_pair(text: str) -> None:
     found = Namespaces(text)

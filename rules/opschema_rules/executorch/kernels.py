@@ -174,7 +174,7 @@ class _Search(msgspec.Struct, dict=True):
         around = self._namespaces(path)
         for found in words.finditer(text):
             start, end = found.span()
-            line = text[text.rfind("\n", 0, start) + 1 : start].lstrip()
+            line = text[max(text.rfind("\n", 0, start) + 1, start - MAX_LINE) : start].lstrip()
             if line.startswith("#"):
                 return True
             if end in declared or not around.declares(start) or _USING.fullmatch(line):
@@ -199,6 +199,9 @@ class _Search(msgspec.Struct, dict=True):
 def _is_around(outer: str, namespace: str) -> bool:
     return not outer or f"{namespace}::".startswith(f"{outer}::")
 
+
+MAX_LINE = 1000
+"""Most characters that are looked at before a name."""
 
 _WORD = re.compile(rb"[A-Za-z_]\w+")
 _MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")

@@ -15,13 +15,17 @@ from opschema_rules.executorch.model import Tree
 
 _NAME = r"[A-Za-z_]\w*::[A-Za-z_]\w*(?:\.\w+)?"
 _CMAKE = re.compile(r"\bROOT_OPS\b((?:\s+(?:\"[^\"\n]*\"|\$\{\w+\}|[A-Za-z_]\w*::[\w.]+))+)")
-_SET = r"\bset\s*\(\s*{}\s+([^()]*)\)"
+_SET = re.compile(r"\bset\s*\(\s*(\w+)\s+([^()]*)\)")
+_IN_CMAKE = re.compile(rf"(?<![\w:.-])({_NAME})(?![\w:(-])")
 _BUCK = re.compile(r"\bet_operator_library\s*\(")
 _OPS = re.compile(r"\bops(?:_dict)?\s*=\s*([\[{])")
 _COMMENT = re.compile(r"#[^\n]*")
 _SELECTED = re.compile(rf"(?m)^[ \t]+[\"']?({_NAME})[\"']?[ \t]*:")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _BUCK_FILES = ("BUCK", "TARGETS")
+
+MAX_CALL = 50_000
+"""Most characters of a call of Buck."""
 
 
 class Selected(msgspec.Struct, frozen=True, eq=False):
@@ -62,16 +66,12 @@ def _text(tree: Tree, path: str) -> str:
 
 
 def _of_cmake(text: str) -> Iterator[tuple[str, Span]]:
-    seen: set[int] = set()
-    for call in _CMAKE.finditer(text):
-        stretches = [call.span(1)]
-        for variable in _VARIABLE.findall(call[1]):
-            stretches += [item.span(1) for item in re.finditer(_SET.format(variable), text)]
-        for start, end in stretches:
-            for name, span in _names(text, re.compile(rf"(?<![\w:.-])({_NAME})(?![\w:(-])"), start, end):
-                if span.start not in seen:
-                    seen.add(span.start)
-                    yield name, span
+    calls = list(_CMAKE.finditer(text))
+    variables = {name for call in calls for name in _VARIABLE.findall(call[1])}
+    stretches = [call.span(1) for call in calls]
+    stretches += [item.span(2) for item in _SET.finditer(text) if item[1] in variables]
+    for start, end in stretches:
+        yield from _names(text, _IN_CMAKE, start, end)
 
 
 def _of_buck(text: str) -> Iterator[tuple[str, Span]]:
@@ -85,11 +85,11 @@ def _of_buck(text: str) -> Iterator[tuple[str, Span]]:
 
 def _closing(text: str, at: int, opening: str, closing: str) -> int:
     depth = 1
-    for found in re.compile(rf"[{re.escape(opening + closing)}]").finditer(text, at):
+    for found in re.compile(rf"[{re.escape(opening + closing)}]").finditer(text, at, at + MAX_CALL):
         depth += 1 if found[0] == opening else -1
         if depth == 0:
             return found.start()
-    return len(text)
+    return min(len(text), at + MAX_CALL)
 
 
 def _names(text: str, pattern: re.Pattern[str], start: int = 0, end: int | None = None) -> Iterator[tuple[str, Span]]:
