@@ -212,11 +212,8 @@ def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
         shown = f"{item.type} {item.name or ''}".strip()
         yield found(entry, place, f"ExecuTorch has no C++ type for `{shown}`: the code generator fails on it")
     if not own.returns and not any(item.kwarg_only and item.is_write for item in own.arguments):
-        yield found(
-            entry,
-            entry.place.span,
-            f"`{entry.name}` returns nothing and has no `out` argument: the code generator fails on it",
-        )
+        message = f"`{entry.name}` returns nothing and has no `out` argument: the code generator fails on it"
+        yield found(entry, entry.place.span, message)
 
 
 @rule("EXE105", "listed-twice", pure=True)
@@ -290,9 +287,5 @@ def no_kernel(listed: OpList) -> Iterator[Diagnostic]:
     """
     for entry in listed.entries if listed.names_kernels else ():
         if entry.head is not None and entry.key("kernels") is None:
-            yield found(
-                entry,
-                entry.place.span,
-                f"`{entry.name}` has no `kernels`, so that none is registered for it",
-                severity=Severity.WARNING,
-            )
+            message = f"`{entry.name}` has no `kernels`, so that none is registered for it"
+            yield found(entry, entry.place.span, message, severity=Severity.WARNING)

@@ -81,12 +81,8 @@ def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
     ```
     """
     if check.missing:
-        yield found(
-            check.entry,
-            check.kernel.name_node,
-            f"no C++ file defines `{check.kernel.full}()`, the kernel of `{check.entry.name}`: linking fails",
-            check.entry.declared(),
-        )
+        message = f"no C++ file defines `{check.kernel.full}()`, the kernel of `{check.entry.name}`: linking fails"
+        yield found(check.entry, check.kernel.name_node, message, check.entry.declared())
 
 
 @rule("EXE402", "runtime-kernel-namespace", fixable="unsafe", needs=(CPP,), proof=LINKED)
