@@ -157,3 +157,14 @@ class SchemaText(msgspec.Struct, frozen=True, dict=True):
     def place(self, span: Span) -> Place:
         """A stretch of the schema as a place."""
         return self.entry.at(self.span(span))
+
+
+class FuncEntry(Entry, eq=False, dict=True):
+    """An entry with an entire schema in the field ``func``."""
+
+    @cached_property
+    def schema_text(self) -> SchemaText | None:
+        """The field ``func``, its leading namespace (``custom::``) included; None when it is not a string."""
+        node = self.get("func")
+        text = string(node)
+        return SchemaText(self, node, text) if node is not None and text is not None else None

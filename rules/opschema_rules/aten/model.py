@@ -17,7 +17,7 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.catalogue import Catalogue
 from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS, TORCHGEN
-from opschema_rules.aten.entry import Entry, SchemaText, string
+from opschema_rules.aten.entry import Entry, FuncEntry, SchemaText, string
 from opschema_rules.aten.signatures import base_name
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import own_types
@@ -37,7 +37,7 @@ class DispatchItem(NamedTuple):
     node: Node
 
 
-class NativeEntry(Entry, eq=False, dict=True):
+class NativeEntry(FuncEntry, eq=False, dict=True):
     """An entry of a native_functions.yaml."""
 
     owner: NativeFile
@@ -56,13 +56,6 @@ class NativeEntry(Entry, eq=False, dict=True):
     def content_key(self) -> str:
         """Key of the content that findings of pure rules depend on: its place, and what the file's findings depend on."""
         return f"{self.node.start} {self.owner.content_key}"
-
-    @cached_property
-    def schema_text(self) -> SchemaText | None:
-        """The field ``func``, its leading namespace (``custom::``) included; None when it is not a string."""
-        node = self.get("func")
-        text = string(node)
-        return SchemaText(self, node, text) if node is not None and text is not None else None
 
     @cached_property
     def schema(self) -> OperatorSchema | None:

@@ -17,7 +17,7 @@ from opschema_cli.project import Project
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules.aten.entry import Entry, SchemaText, string
+from opschema_rules.aten.entry import FuncEntry, string
 from opschema_rules.aten.torchgen_table import newest_torchgen
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Kernel(msgspec.Struct, frozen=True, eq=False):
         return f"{self.namespace}::{self.symbol}"
 
 
-class OpEntry(Entry, eq=False, dict=True):
+class OpEntry(FuncEntry, eq=False, dict=True):
     """An entry of a list: an operator of ATen by its name (``op``), or another one by its schema (``func``)."""
 
     owner: OpList
@@ -77,13 +77,6 @@ class OpEntry(Entry, eq=False, dict=True):
     def content_key(self) -> str:
         """Key of the content that findings of pure rules depend on."""
         return f"{self.node.start} {self.owner.content_key}"
-
-    @cached_property
-    def schema_text(self) -> SchemaText | None:
-        """The field ``func``; None when it is not a string."""
-        node = self.get("func")
-        text = string(node)
-        return SchemaText(self, node, text) if node is not None and text is not None else None
 
     @property
     def head(self) -> tuple[Node, str] | None:
