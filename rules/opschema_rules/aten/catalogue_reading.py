@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_rules.aten.catalogue import Catalogue, Known
 from opschema_rules.aten.groups import groups_of
 from opschema_rules.aten.model import NativeFile, Reference
@@ -13,6 +14,7 @@ from opschema_rules.aten.signatures import base_name, full_name
 from opschema_rules.aten.traits import EXPLICIT, IMPLICIT, autogen_of, dispatch_of, tags_of
 
 
+@cached_on_argument
 def catalogue_of(native: NativeFile) -> Catalogue:
     """The catalogue of a native_functions.yaml, from the fields alone: no schema is read, so that all of them may be wrong."""
     found: dict[str, Known] = {}

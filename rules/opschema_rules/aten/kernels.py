@@ -10,6 +10,7 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
@@ -147,6 +148,7 @@ def read_operators(project: Project, reference: Reference) -> Operators:
     return Operators({item.name: item for item in found})
 
 
+@cached_on_argument
 def _kernels_of(native: NativeFile) -> tuple[OperatorKernel, ...]:
     return tuple(map(operator_kernel, functions_of(native).values()))
 

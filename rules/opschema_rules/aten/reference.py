@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Container, Sequence
 from functools import cached_property
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -42,6 +43,13 @@ MISSING = 3
 
 MANY = 100
 """Entries of the shortest native_functions.yaml that is taken for a copy of PyTorch's."""
+
+_Key: TypeAlias = tuple[str, str, str]
+_OUTSIDE: dict[_Key, NativeFile] = {}
+"""Files of installed torches with all that was derived from them, by path, content and torchgen. Each is read once for a process:
+tests and editors lint many trees beside one installed torch.
+"""
+_KEPT = 4
 
 
 class References(msgspec.Struct, dict=True):
@@ -162,8 +170,14 @@ class References(msgspec.Struct, dict=True):
         reader = torchgen or self.torchgens.of_torch(torch) or self.torchgens.assumed
 
         def read() -> NativeFile:
-            file = project.yaml(path) or YamlFile(source, Document(None, {}))
-            return read_native(file, None, reader)
+            key = (path, source.digest, reader.digest)
+            if key in _OUTSIDE:
+                return _OUTSIDE[key]
+            file = project.yaml(path)
+            native = read_native(file or YamlFile(source, Document(None, {})), None, reader)
+            if file is not None:
+                _keep(key, native)
+            return native
 
         return Reference(
             path,
@@ -175,6 +189,13 @@ class References(msgspec.Struct, dict=True):
             reader,
             version=torch.version,
         )
+
+
+def _keep(key: _Key, native: NativeFile) -> None:
+    """Keep a file for later runs of this process, in place of the oldest if there are many."""
+    if len(_OUTSIDE) >= _KEPT:
+        del _OUTSIDE[next(iter(_OUTSIDE))]
+    _OUTSIDE[key] = native
 
 
 def _is_for(catalogue: Catalogue, backend: BackendFile) -> bool:
