@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,6 +41,35 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     modules = {point.module for point in entry_points(group="opschema.packs")}
     if any(name.startswith("opschema_rules.") and find_spec(name) is None for name in modules):
         pytest.exit("the entry points changed; install anew: .venv/bin/python -m pip install --no-deps -e .", 4)
+
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+"""The processes of pytest-xdist, of which this is the one with the number ``WORKER``."""
+
+
+class Rotated(pytest.Dir):
+    """A folder whose modules each process collects from another place on, so that it finds some that others have compiled."""
+
+    def collect(self) -> list[pytest.Item | pytest.Collector]:
+        found = list(super().collect())
+        first = len(found) * WORKER // WORKERS
+        return found[first:] + found[:first]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> Rotated | None:
+    """Collect a folder; a package is left to pytest."""
+    if (path / "__init__.py").exists():
+        return None
+    node: Rotated = Rotated.from_parent(parent, path=path)
+    return node
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests in the order that all processes have to agree on, which is that of one process."""
+    if WORKERS > 1:
+        items.sort(key=lambda item: item.path.parts)
 
 
 @pytest.fixture(autouse=True)
