@@ -24,6 +24,7 @@ from opschema_cli.transaction.journal import Plan, Step, head, locked, read_jour
 from opschema_cli.transaction.steps import Work
 from opschema_cli.workspace import Workspace
 from opschema_cli.write import write_all
+from tests.examples import examples
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, modes and forks differ here")
 
@@ -60,7 +61,7 @@ EFFECTS = (
     "close",
 )
 
-STEP = 1 if "OPSCHEMA_SLOW" in os.environ else 2
+STEP = 1 if "OPSCHEMA_SLOW" in os.environ else 3
 """Of how many calls one is a place to die at; the environment asks for each."""
 
 
@@ -196,7 +197,7 @@ def test_killed_at_any_call_the_next_run_finds_the_old_tree_or_makes_the_new_one
         if not outcomes[-1]:
             apply(root, after)
             assert snapshot(root) == new
-    assert len(outcomes) > 15
+    assert len(outcomes) > 30 // STEP
     assert True in outcomes
     assert False in outcomes
 
@@ -240,7 +241,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
     chance = random.Random(7)
     root = tmp_path / "root"
     old, new = expected(before, {}), expected(before, after)
-    for _ in range(100):
+    for _ in range(examples(100, 40)):
         make(root, before)
         child = os.fork()
         if not child:

@@ -28,6 +28,7 @@ from opschema_cli.schema.evaluate import (
     evaluate,
 )
 from opschema_cli.schema.expression import ExpressionSyntaxError, parse_expression
+from tests.examples import examples
 
 EVERY_FUNCTION = Functions({**ROOFLINE_VARS_FUNCTIONS, **SHAPE_FUNCTIONS})
 
@@ -351,7 +352,7 @@ def ours(text: str) -> str:
         return "an error"
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500, 150), deadline=None)
 @given(expressions())
 @example("(a, b) == [a, b]")
 @example("1 < 3 > 2 != None")
@@ -369,7 +370,7 @@ TOKENS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400, 150), deadline=None)
 @given(st.text(max_size=30) | st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join))
 def test_no_text_raises_anything_but_our_errors(text: str) -> None:
     place = 0

@@ -23,6 +23,7 @@ from opschema_cli.source.cst_spans import positions
 from opschema_cli.source.python import Expr, Function, ModuleFacts, PythonFile, Scope, Statement
 from opschema_cli.source.python_facts import MAX_BRACKETS, MAX_CHARACTERS, collect, collect_with_tree, too_deep
 from opschema_cli.source.text import Source, decode
+from tests.examples import examples
 
 NASTY = '''\
 #!/usr/bin/env python
@@ -696,7 +697,7 @@ def check_function(function: Function, text: str) -> None:
 @example("x = '\\ud800'")
 @example("x = f'\\x{a}'")
 @example("x = '\\x' f'{a:\\x}'")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 60), deadline=None)
 def test_no_text_raises(text: str) -> None:
     check(text)
 
@@ -721,20 +722,20 @@ EXPRESSIONS = st.recursive(st.sampled_from(LEAVES), _combined, max_leaves=12)
 
 
 @given(st.lists(st.tuples(st.sampled_from(STATEMENTS), st.lists(EXPRESSIONS, min_size=3, max_size=3)), max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200, 60), deadline=None)
 def test_the_two_collectors_agree(statements: list[tuple[str, list[str]]]) -> None:
     text = "".join(shape.format(*parts) for shape, parts in statements)
     assert agrees_with_libcst(text)
 
 
 @given(st.lists(st.sampled_from(ATOMS), max_size=30).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400, 150), deadline=None)
 def test_no_mixture_of_python_raises(text: str) -> None:
     check(text)
 
 
 @given(st.lists(st.sampled_from(NASTY.splitlines(keepends=True)), max_size=25).map("".join), st.integers(0, 2000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100, 50), deadline=None)
 def test_no_torn_module_raises(text: str, cut: int) -> None:
     check(text[: cut % (len(text) + 1)])
 

@@ -19,6 +19,7 @@ from opschema_cli.workspace import Workspace
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.pack import PACK
 from tests.command import TILEKIT
+from tests.examples import examples
 from tests.rules.flydsl.hostile import HEAD, LARGE, PROGRAMS
 from tests.rules.flydsl.mutants import mutants
 
@@ -99,7 +100,7 @@ def faulty(paths: list[Path], each: int) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("path", KITS, ids=lambda path: "/".join(path.parts[-4:]))
 def test_faulty_copies_of_the_kits(path: Path) -> None:
-    for number, files in enumerate(faulty([path], 25)):
+    for number, files in enumerate(faulty([path], examples(25, 8))):
         assert crashes(files) == [], files
         migrate(MIGRATIONS[number % len(MIGRATIONS)], files)
 

@@ -19,7 +19,7 @@ from opschema_rules.pypto.pack import PACK
 from tests.rules.pypto.generated import Generator, Loops
 from tests.rules.pypto.paths import Added, Machine, Program, Submitted, TooManyPathsError, Touched
 
-SEEDS = int(os.environ.get("OPSCHEMA_SEEDS", "6"))
+SEEDS = int(os.environ.get("OPSCHEMA_SEEDS", "3"))
 PROGRAMS, PATHS = 40, 300
 
 
