@@ -210,6 +210,19 @@ def test_its_operators_are_not_read_unless_something_is_judged(root: Path, insta
     assert all(not Path(path).is_absolute() for path in workspace.reads if path.endswith(".yaml"))
 
 
+def test_its_operators_are_read_once_for_a_process_while_they_are_the_same(
+    root: Path, install: Callable[..., Path]
+) -> None:
+    first, again = install("interpreter", "2.9.0", "abs") and find(root), find(root)
+    changed = install("interpreter", "2.9.0", "abs", "sin") and find(root)
+    assert first is not None
+    assert again is not None
+    assert changed is not None
+    assert first.native is again.native
+    assert set(changed.native.by_name) == {"abs", "sin"}
+    assert {item.name for item in changed.catalogue.by_name.values()} == {"abs", "sin"}
+
+
 HERE, OF_28 = "the installed torch 2.9.0+cpu", "torch 2.8"
 COMMIT_28 = "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7"
 PINS = [
