@@ -135,3 +135,12 @@ class Group(Generic[T]):
             files = {**self._stored.files, **{path: self._owner.state(path) for path in read}}
             others = [(key, data) for key, data in self._stored.values.items() if key not in self._asked]
             self._owner.shelf.put(self._key, Stored(files, {**dict(others[-SPARE:]), **self._asked}))
+
+
+def kept_value(group: Group[bytes], key: str, kind: type[T], find: Callable[[], T]) -> T:
+    """A value of any type that msgspec can encode, from a group of encoded values, or else as it is found now."""
+    found = decoded(group.get(key), kind)
+    if found is None:
+        found = find()
+        group.put(key, msgspec.msgpack.encode(found))
+    return found

@@ -205,6 +205,19 @@ class Project:
             self._values(reading, given, lambda path: given[path].source.digest, lambda path: reading.read(given[path]))
         )
 
+    def python_readings(self, reading: Reading[PythonFile, T], paths: Iterable[str]) -> dict[str, T]:
+        """The values of a reading for those of these Python files that parse; only files whose value is not known are parsed."""
+        asked = list(dict.fromkeys(paths))
+        self.inputs.update(asked)
+        shelf = self._readings.shelf(reading.name, reading.kind)
+        self.load_python(path for path in asked if shelf.get(self.workspace.digest(path)) is None)
+
+        def value_of(path: str) -> T | None:
+            file = self.python(path)
+            return reading.read(file) if file is not None else None
+
+        return dict(self._values(reading, asked, self.workspace.digest, value_of))
+
     def cpp_readings(self, reading: Reading[CppTree, T], paths: Iterable[str]) -> dict[str, T]:
         """The values of a reading for those of these C++ files that can be read and parsed; their trees are not kept. A Python file
         counts with the C++ in its strings (:mod:`opschema_cli.source.inline_cpp`).

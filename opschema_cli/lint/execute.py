@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -42,6 +42,16 @@ class _Look(msgspec.Struct, array_like=True):
 
     findings: list[Diagnostic]
     idle: list[str]
+
+
+class Kept(Protocol):
+    """Values that follow from the code of a subject, which the subject has as ``kept``; see :mod:`opschema_cli.code_values`."""
+
+    def get(self, key: str) -> bytes | None:
+        """A value of an earlier run, if all that it depends on is unchanged."""
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep a value for later runs."""
 
 
 _NOWHERE = Place("", Span(0, 0))
@@ -257,16 +267,22 @@ class Executor(msgspec.Struct):
             kind: [rule for rule in enabled if rule.subject is not None and issubclass(kind, rule.subject)]
             for kind in dict.fromkeys(map(type, subjects))
         }
-        keys = self._keys(subjects, rules)
+        heads = {
+            kind: self._head(rule for rule in mine if rule.pure or rule.candidates) for kind, mine in rules.items()
+        }
+        keys = self._keys(subjects, heads)
         known = self.cache.get(_KIND, keys.values())
         fresh: dict[str, bytes] = {}
         rest: Rest = []
         for subject in subjects:
-            mine, key = rules[type(subject)], keys.get(id(subject), "")
-            look = decoded(known.get(key), _Look)
+            mine, head, key = rules[type(subject)], heads[type(subject)], keys.get(id(subject), "")
+            kept: Kept | None = getattr(subject, "kept", None) if head else None
+            look = decoded(kept.get(head) if kept is not None else known.get(key), _Look)
             if look is None:
                 look, sound = self._look(mine, subject)
-                if key and sound:
+                if sound and kept is not None:
+                    kept.put(head, msgspec.msgpack.encode(look))
+                elif sound and key:
                     fresh[key] = msgspec.msgpack.encode(look)
             self.found += look.findings
             rest.append(([rule for rule in mine if not rule.pure and rule.code not in look.idle], subject))
@@ -274,13 +290,8 @@ class Executor(msgspec.Struct):
         self.cache.put(_KIND, fresh)
         return rest
 
-    def _keys(self, subjects: Sequence[object], rules: dict[type, list[Rule]]) -> dict[int, str]:
+    def _keys(self, subjects: Sequence[object], heads: dict[type, str]) -> dict[int, str]:
         """The cache key of each subject that has a ``content_key`` and rules to which it matters."""
-        if not self.stamp:
-            return {}
-        heads = {
-            kind: self._head(rule for rule in mine if rule.pure or rule.candidates) for kind, mine in rules.items()
-        }
         found: dict[int, str] = {}
         for subject in subjects:
             content = getattr(subject, "content_key", None)
@@ -292,7 +303,7 @@ class Executor(msgspec.Struct):
     def _head(self, rules: Iterable[Rule]) -> str:
         codes = [rule.code for rule in rules]
         options = [repr(self.settings.rule_options.get(code)) for code in codes]
-        return f"{self.stamp} {codes} {options}" if codes else ""
+        return f"{self.stamp} {codes} {options}" if codes and self.stamp else ""
 
     def _look(self, rules: Sequence[Rule], subject: object) -> tuple[_Look, bool]:
         """Findings that depend on the subject's content alone, and whether no rule failed over it."""

@@ -14,14 +14,22 @@ __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "para
 
 
 class Bodies(BodyTree):
-    """All bodies of a program's package, found through the words in them; ``index`` gives those of a file if they are kept."""
+    """All bodies of a program's package, found through the words in them.
+
+    If the words are kept, ``index`` gives those of a file, and ``callers`` the files that call functions by a last word.
+    """
 
     def __init__(
-        self, program: Program, paths: Iterable[str], index: Callable[[PythonFile], WordIndex] | None = None
+        self,
+        program: Program,
+        paths: Iterable[str],
+        index: Callable[[PythonFile], WordIndex] | None = None,
+        callers: Callable[[str], Iterable[str]] | None = None,
     ) -> None:
         super().__init__()
         self.program = program
         self._index = index
+        self._callers = callers
         self._indexes: dict[str, WordIndex] = {}
         self.paths = list(paths)
         self._lambdas: dict[int, Body] = {}
@@ -128,17 +136,9 @@ class Bodies(BodyTree):
 
     def _naming(self, name: str) -> Iterable[PythonFile]:
         """The files that may call a function of that name; without an index of all, those whose text holds it."""
-        if self._index is not None:
-            return self._by_word.get(name, ())
+        if self._callers is not None:
+            return filter(None, map(self.program.load, self._callers(name)))
         return (file for file in self.files if name in file.source.text)
-
-    @cached_property
-    def _by_word(self) -> dict[str, list[PythonFile]]:
-        found: dict[str, list[PythonFile]] = {}
-        for file in self.files:
-            for word in self.words(file).calls:
-                found.setdefault(word, []).append(file)
-        return found
 
     def calling(self, file: PythonFile, words: Iterable[str]) -> list[Body]:
         """The bodies of a file that call functions by one of these last words, in the order of :meth:`of`."""

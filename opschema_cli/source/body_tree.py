@@ -130,6 +130,11 @@ class BodyTree:
         self._defining: dict[int, Body | None] = {}
         self._starting: dict[tuple[str, int], Body | None] = {}
 
+    def share_bodies(self, other: BodyTree) -> None:
+        """Use the same bodies: those of a file follow from that file alone."""
+        self._modules, self._within, self._order = other._modules, other._within, other._order
+        self._placed, self._defining, self._starting = other._placed, other._defining, other._starting
+
     def of(self, file: PythonFile, wanted: Callable[[Function], bool] = lambda function: True) -> list[Body]:
         """Every body of a file, outermost first, but those of functions that are not ``wanted`` and what is written in them:
         these are not unpacked.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import TypeAlias
 
 import msgspec
@@ -76,15 +76,21 @@ def _alias(dotted: str, name: str) -> Iterator[tuple[str, str]]:
         yield word, other
 
 
-def aliased(words: Set[str], indexes: Iterable[WordIndex]) -> frozenset[str]:
-    """Words, and those that anything of these names may be called in some file."""
-    aliases: dict[str, set[str]] = {}
+def joined_aliases(indexes: Iterable[WordIndex]) -> dict[str, set[str]]:
+    """The other names of words in any of some files."""
+    found: dict[str, set[str]] = {}
     for index in indexes:
         for word, others in index.aliases.items():
-            aliases.setdefault(word, set()).update(others)
-    found, waiting = set(words), list(words)
+            found.setdefault(word, set()).update(others)
+    return found
+
+
+def aliased(words: Iterable[str], aliases: Mapping[str, Set[str]]) -> frozenset[str]:
+    """Words, and those that anything of these names may be called, by the joined aliases of some files."""
+    found = set(words)
+    waiting = list(found)
     while waiting:
-        fresh = aliases.get(waiting.pop(), set()) - found
+        fresh = aliases.get(waiting.pop(), frozenset()) - found
         found |= fresh
         waiting += fresh
     return frozenset(found)

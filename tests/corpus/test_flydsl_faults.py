@@ -14,10 +14,10 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Span, apply_edits
 from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
+from opschema_rules.flydsl.code import read_tree
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.pack import PACK
-from opschema_rules.flydsl.reader import read_tree
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 EACH = 6

@@ -8,12 +8,11 @@ import msgspec
 from packaging.version import Version
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import PythonFile
-from opschema_cli.source.text import Place, Span
+from opschema_cli.source.text import Place
 from opschema_rules.flydsl.api_reading import Package
 from opschema_rules.flydsl.api_renames import RENAMED, Renamed
 from opschema_rules.flydsl.api_table import first_missing, having, load_api, members, missing_from
-from opschema_rules.flydsl.contract import JIT_ARGUMENT, known
+from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
 
@@ -65,7 +64,7 @@ class Lookup:
             name = first_missing(full, self._own)
             if not name or name.rpartition(".")[2].startswith("_"):  # made when it is built, perhaps
                 return None
-            return Absent(name, "this FlyDSL", "", self._place(name.rpartition(".")[0]))
+            return Absent(name, "this FlyDSL", "", self.tree.package.place(name.rpartition(".")[0]))
         name = missing_from(full, self._newest) if self._newest is not None else ""
         return self._of_releases(name, having(name)) if name else None
 
@@ -78,7 +77,7 @@ class Lookup:
         if names is None or word in names or word.startswith("__"):
             return None
         if self.tree.contract.own:
-            return Absent(word, "this FlyDSL", "", self._place(f"{ROOT}.compiler.jit_argument"))
+            return Absent(word, "this FlyDSL", "", self.tree.package.place(f"{ROOT}.compiler.jit_argument"))
         return self._of_releases(word, [item for item in load_api() if word in (members(wrapper, item) or ())])
 
     def renamed(self, name: str) -> Renamed | None:
@@ -96,20 +95,6 @@ class Lookup:
         newest = max(self.tree.contract.releases, default=None)
         return newest if newest in load_api() else None
 
-    @cached_property
-    def _folder(self) -> str:
-        """The folder of the tree's own FlyDSL."""
-        return self.tree.contract.source.removesuffix(JIT_ARGUMENT)
-
-    @cached_property
+    @property
     def _own(self) -> Package:
-        files = self.tree.project.workspace.files
-        paths = [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
-        self.tree.project.load_python(paths)
-        return Package([path.removeprefix(self._folder) for path in paths], self._load)
-
-    def _load(self, path: str) -> PythonFile | None:
-        return self.tree.project.python(f"{self._folder}{path}")
-
-    def _place(self, module: str) -> Place:
-        return Place(f"{self._folder}{self._own.paths[module]}", Span(0, 0))
+        return self.tree.noted_package().api

@@ -15,7 +15,7 @@ def may_lack(lookup: Lookup, files: list[PythonFile]) -> Iterator[PythonFile]:
 
 
 def _may_lack(lookup: Lookup, file: PythonFile) -> bool:
-    found, module = lookup.tree.index[file.path], lookup.tree.bodies.module(file)
+    found, module = lookup.tree.words.indexes[file.path], lookup.tree.bodies.module(file)
     absent = (lookup.absent_of(name) for name in found.imports)
     unknown = (lookup.absent(module, name) for name in found.uses)
     return not found.plain or any(item is not None for item in chain(absent, unknown))

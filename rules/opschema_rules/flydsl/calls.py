@@ -2,45 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
-from opschema_cli.source.word_index import WordIndex, aliased
-from opschema_rules.flydsl.model import Call, Traced
-from opschema_rules.flydsl.names import Names
+from opschema_rules.flydsl.model import Call, FlyTree, Traced
 
 COMPILE = "flydsl.compiler.compile"
 """Takes a traced function and its arguments."""
+
+_COMPILE = COMPILE.rpartition(".")[2]
 
 _CACHES = frozenset({"functools.cache", "functools.lru_cache"})
 """Decorators of a factory that leave what it returns as it is."""
 
 
 class Calls:
-    """The calls of some traced functions."""
+    """The calls of the traced functions of a tree."""
 
-    def __init__(self, names: Names, traced: Iterable[Traced]) -> None:
-        self.names = names
-        self.bodies = names.bodies
-        self._traced = {id(item.body): item for item in traced}
+    def __init__(self, tree: FlyTree) -> None:
+        self.tree = tree
+        self.bodies = tree.bodies
         self._launching: dict[Body, _Launches] = {}
-        self.holders: set[str] = set()
-        """The factories, and the names that hold what they return."""
-        self._held: dict[tuple[int, str], Traced] = {}
-        for item in self._traced.values():
-            for body, name in _holders(names, item):
-                self._held[id(body), name] = item
-                self.holders.add(name or (body.function.name if body.function is not None else ""))
+        self._within: dict[Body, list[Call]] = {}
+        self._makers: dict[Body, Traced | None] = {}
 
-    def of(self, traced: Traced) -> Iterator[Call]:
-        """The calls of one of them by its name."""
-        for body, expr in self.bodies.calls_of(traced.body):
-            yield Call(traced, body, expr, self._launches(body, expr))
+    def of(self, traced: Traced) -> list[Call]:
+        """The calls of a traced function: those by its name, then those through other names."""
+        found = [
+            Call(traced, body, expr, self._launches(body, expr)) for body, expr in self.bodies.calls_of(traced.body)
+        ]
+        words = self.tree.words.aliased(self._holders(traced))
+        compilers = self.tree.words.aliased([_COMPILE])
+        for path in self._files(traced, words, compilers):
+            file = self.bodies.program.load(path)
+            for body in self.bodies.calling(file, words | compilers) if file is not None else ():
+                found += (call for call in self.within(body) if call.target is traced)
+        return found
 
-    def within(self, body: Body) -> Iterator[Call]:
+    def _files(self, traced: Traced, holders: frozenset[str], compilers: frozenset[str]) -> list[str]:
+        """The files that may call what holds a traced function, or have it compiled."""
+        words = self.tree.words
+        calling = {path for word in holders for path in words.calling(word)}
+        passing = {path for word in words.aliased([traced.name]) | holders for path in words.passing(word)}
+        compiling = {path for word in compilers for path in words.calling(word)} if passing else set[str]()
+        return sorted(calling | (passing & compiling), key=words.place)
+
+    def called_in(self, body: Body) -> Iterator[Traced]:
+        """The traced functions that a body calls, by their names or through other names."""
+        for call in body.scope.calls:
+            callee = call.items[0]
+            found = self._named(body, callee) or self._made(body, callee)
+            if found is not None:
+                yield found
+
+    def within(self, body: Body) -> list[Call]:
         """The calls in a body of what factories return, and those of ``flyc.compile``."""
+        if body not in self._within:
+            self._within[body] = list(self._find_within(body))
+        return self._within[body]
+
+    def _find_within(self, body: Body) -> Iterator[Call]:
         for call in body.scope.calls:
             made = self._made(body, call.items[0])
             if made is not None:
@@ -59,21 +82,57 @@ class Calls:
 
     def _is_compile(self, body: Body, call: Expr) -> bool:
         callee = call.items[0].items[0] if call.items[0].kind == "subscript" else call.items[0]
-        return bool(call.args) and callee.text.endswith("compile") and self.names.full(body, callee.text) == COMPILE
+        named = bool(call.args) and callee.text.endswith("compile")
+        return named and self.tree.names.full(body, callee.text) == COMPILE
 
     def _named(self, body: Body, expr: Expr) -> Traced | None:
         found = self.bodies.called(body, expr.text) if expr.kind == "name" else None
-        return self._traced.get(id(found))
+        return self.tree.traced_of(found)
 
     def _made(self, body: Body, expr: Expr) -> Traced | None:
         """The result of a factory that an expression stands for: a name that holds it, or the factory's call."""
         if expr.kind == "call":
             factory = self.bodies.called(body, expr.callee)
-            return self._held.get((id(factory), "")) if factory is not None else None
+            return self._made_by(factory) if factory is not None else None
         if expr.kind != "name" or "." in expr.text:
             return None
         binder = body.binder(expr.text) or self.bodies.module(body.file)
-        return self._held.get((id(binder), expr.text))
+        values = binder.values(expr.text) if binder.cls is None else None
+        if values is None or len(values) != 1 or values[0].kind != "call":
+            return None
+        factory = self.bodies.called(binder, values[0].callee)
+        return self._made_by(factory) if factory is not None else None
+
+    def _made_by(self, factory: Body) -> Traced | None:
+        """The traced function that a factory makes."""
+        if factory not in self._makers:
+            inside = (self.tree.traced_of(item) for item in self.bodies.within(factory)) if factory.function else ()
+            found = (item for item in inside if item is not None and self._makes(factory, item))
+            self._makers[factory] = next(found, None)
+        return self._makers[factory]
+
+    def _holders(self, traced: Traced) -> set[str]:
+        """The factory that returns a traced function, and the names that bodies give what it returns."""
+        factory = traced.body.parent
+        if factory is None or factory.function is None or self._made_by(factory) is not traced:
+            return set()
+        held = {factory.function.name}
+        for body, made in self.bodies.calls_of(factory):
+            for item in body.scope.assigns if body.cls is None else ():
+                if item.value is not None and item.value.span == made.span and "." not in item.target:
+                    held.add(item.target)
+        return held
+
+    def _makes(self, body: Body, traced: Traced) -> bool:
+        """Whether a function returns the one traced function of that name that it defines, and nothing else."""
+        function, returned = body.function, body.scope.returns
+        if function is None or body.parent is None or traced.decorator not in traced.function.decorators:
+            return False
+        around = body.parent
+        plain = all(self.bodies.external(around, name) in _CACHES for name in function.decorator_names)
+        alone = len(self.bodies.functions_within(body, traced.name)) == 1 and body.values(traced.name) == []
+        named = all(item.kind == "name" and item.text == traced.name for item in returned)
+        return plain and alone and bool(returned) and named
 
 
 class _Launches:
@@ -97,40 +156,3 @@ class _Launches:
         """The calls on the result of a call, at once or through the names that hold it, in the order of the text."""
         keys = {expr.span, *self._held.get(expr.span, ())}
         return tuple(self._calls[at] for at in sorted({at for key in keys for at in self._on.get(key, ())}))
-
-
-def _holders(names: Names, traced: Traced) -> Iterator[tuple[Body, str]]:
-    """The factory that returns a traced function, with an empty name, and the names that bodies give what it returns."""
-    factory = traced.body.parent
-    if factory is None or not _makes(names, factory, traced):
-        return
-    yield factory, ""
-    for body, made in names.bodies.calls_of(factory):
-        for item in body.scope.assigns if body.cls is None else ():
-            held = item.value is not None and item.value.span == made.span and "." not in item.target
-            if held and body.values(item.target) == [item.value]:
-                yield body, item.target
-
-
-def _makes(names: Names, body: Body, traced: Traced) -> bool:
-    """Whether a function returns the one traced function of that name that it defines, and nothing else."""
-    function, returned = body.function, body.scope.returns
-    if function is None or body.parent is None or traced.decorator not in traced.function.decorators:
-        return False
-    around = body.parent
-    plain = all(names.bodies.external(around, name) in _CACHES for name in function.decorator_names)
-    alone = len(names.bodies.functions_within(body, traced.name)) == 1 and body.values(traced.name) == []
-    named = all(item.kind == "name" and item.text == traced.name for item in returned)
-    return plain and alone and bool(returned) and named
-
-
-def find_calls(names: Names, bodies: Bodies, traced: list[Traced], indexes: Iterable[WordIndex]) -> None:
-    """Give each traced function its calls."""
-    calls = Calls(names, traced)
-    for item in traced:
-        item.calls.extend(calls.of(item))
-    words = aliased({COMPILE.rpartition(".")[2], *calls.holders}, indexes)
-    for file in bodies.files:
-        for body in bodies.calling(file, words):
-            for call in calls.within(body):
-                call.target.calls.append(call)

@@ -8,7 +8,7 @@ import msgspec
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.python import Expr, Function, PythonFile, Scope
-from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
+from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.names import ROOT
 
@@ -31,6 +31,10 @@ class FileIndex(msgspec.Struct):
     """The last words of the functions that are called with an argument which may be of a kind that no cache key sees."""
     deciding: list[str]
     """The functions without decorators that may decide by a parameter in Python."""
+    passed: list[str]
+    """The last words of what calls are passed first: of names, and of the functions whose results these are."""
+    patching: bool
+    """Whether code outside classes may write to one."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
@@ -55,7 +59,36 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(
             {item.name for scope in scopes for item in scope.functions if not item.decorators and _decides(file, item)}
         ),
+        sorted({_first_word(call) for scope in scopes for call in scope.calls} - {""}),
+        _may_patch(file),
     )
+
+
+def _first_word(call: Expr) -> str:
+    """The last word of the name that a call is passed first, or of the function whose result that is."""
+    first = call.items[1] if len(call.items) > 1 else None
+    return called_word(first) if first is not None and first.kind in ("name", "call") else ""
+
+
+def _may_patch(file: PythonFile) -> bool:
+    """Whether code of the module may write to a class from outside, as far as the file shows."""
+    body = file.body
+    if any(
+        target.rpartition(".")[0] in file.classes or target.rpartition(".")[0] in file.imports
+        for function in body.functions
+        for target in function.written
+    ):
+        return True
+    names = {item.name for item in body.classes} | {item.name for item in body.imports}
+    names.update(item.target for item in body.assigns if item.value is not None and item.value.kind == "name")
+    functions = names | {item.name for item in body.functions} | {"setattr"}
+    names.update(name for item in body.loops for name in item.targets)
+    everything = any(item.attr == "*" for item in body.imports)
+    written = [item.target for item in body.assigns if "." in item.target]
+    for call in body.calls:
+        if everything or call.callee.partition(".")[0] in functions:
+            written += [item.text for item in call.items[1:] if item.kind == "name"]
+    return any(everything or name.partition(".")[0] in names for name in written)
 
 
 def _decides(file: PythonFile, function: Function) -> bool:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import msgspec
 
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.source.bodies import Body, params_for
 from opschema_cli.source.python import Expr, Statement
-from opschema_cli.source.word_index import aliased
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.device_values import ORDER, DeviceValues, is_plain_number, names_bound
-from opschema_rules.flydsl.model import FlyTree
 
 _LEAVES = frozenset({"return", "raise", "break", "continue", "try"})
 
@@ -34,10 +31,10 @@ class HelperBranch(msgspec.Struct, frozen=True, eq=False):
 
 def helper_branches(values: DeviceValues) -> Iterator[HelperBranch]:
     """The branches of the helpers that a traced function calls."""
-    names = _deciding_words(values.tree)
+    deciding_words = values.tree.words
     for body in values.bodies:
         for call in body.scope.calls:
-            wanted = call.callee.rpartition(".")[2] in names
+            wanted = call.callee and deciding_words.is_deciding(call.callee.rpartition(".")[2])
             helper = values.tree.bodies.called(body, call.callee) if wanted else None
             if helper is None or not _is_plain(values, helper) or values.candidates.isdisjoint(words(body, call)):
                 continue
@@ -56,13 +53,6 @@ def _asked(helper: Body) -> set[str]:
     """The parameters by which a helper may decide."""
     text = helper.file.text(helper.function.outer) if helper.function is not None else ""
     return deciding(text, helper.params)
-
-
-@lru_cache(maxsize=2)
-def _deciding_words(tree: FlyTree) -> frozenset[str]:
-    """The words by which functions are called that may decide by a parameter."""
-    names = {name for item in tree.index.values() for name in item.deciding}
-    return aliased(names, [item.words for item in tree.index.values()])
 
 
 def _device_arguments(

@@ -9,6 +9,8 @@ import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Place
+from opschema_rules.flydsl.code import FlyCode, FlyFile
 from opschema_rules.flydsl.detection import holding
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
@@ -19,13 +21,19 @@ EXTRA = "EXTRA_SOURCE_DIRS"
 _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
 
 
-class Helper(msgspec.Struct, frozen=True):
-    """A call in ``body`` by which the plain function ``target`` is traced into ``traced``, whose key does not see it."""
+class Helper(msgspec.Struct, frozen=True, array_like=True):
+    """A ``call`` by which the plain function ``target`` is traced into the function ``into``, whose key does not see it."""
 
-    traced: Traced
-    body: Body
-    call: Expr
-    target: Body
+    callee: str
+    call: Place
+    target: Place
+    into: Place
+    title: str
+
+
+def helpers_of(file: FlyFile) -> list[Helper]:
+    """Those of the functions that a file traces."""
+    return file.value("helpers", list[Helper], lambda tree: list(unseen_helpers(tree)))
 
 
 def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
@@ -71,7 +79,9 @@ def _unseen(tree: FlyTree, traced: Traced, calls: _Calls) -> Iterator[Helper]:
             if tree.traced_of(target) is not None or ("." not in call.callee and dirname(target.file.path) == folder):
                 followed.append(target)
             else:
-                yield Helper(traced, body, call, target)
+                assert target.function is not None
+                place = target.at(target.function.span)
+                yield Helper(call.callee, body.at(call.items[0]), place, traced.place, traced.title)
         for target in followed:
             if target not in reached:
                 reached.add(target)
@@ -116,14 +126,9 @@ def _is_own(tree: FlyTree, body: Body) -> bool:
     return tree.bodies.program.module_name(body.file.path).partition(".")[0] == ROOT
 
 
-def names_folders(tree: FlyTree) -> bool:
+def names_folders(code: FlyCode) -> bool:
     """Whether something in the workspace, but for FlyDSL itself and texts, names folders for the keys."""
-    project = tree.project
-    own = {file.path for file in tree.names.package}
-    if any(path not in own for path in holding(project, [EXTRA])):
+    workspace, own = code.project.workspace, set(code.package.paths)
+    if any(path not in own for path in holding(code.project, [EXTRA])):
         return True
-    return any(_holds(tree, path) for path in project.workspace.files if path.endswith(_SETTINGS))
-
-
-def _holds(tree: FlyTree, path: str) -> bool:
-    return EXTRA.encode() in tree.project.workspace.peek(path)
+    return any(EXTRA.encode() in workspace.peek(path) for path in workspace.files if path.endswith(_SETTINGS))

@@ -44,7 +44,7 @@ def rewrites_blocks(tree: FlyTree) -> bool:
 def _own(tree: FlyTree, name: str) -> bytes | None:
     """A file of the compiler of the FlyDSL in the workspace."""
     try:
-        return tree.project.workspace.data(f"{tree.contract.source.rpartition('/')[0]}/{name}")
+        return tree.project.workspace.data(tree.noted_package().compiler_file(name))
     except ReadError:
         return None
 

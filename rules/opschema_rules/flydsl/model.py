@@ -4,10 +4,10 @@ described.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -20,8 +20,12 @@ from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.contract import Contract
-from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.names import Names
+from opschema_rules.flydsl.own_package import OwnPackage
+from opschema_rules.flydsl.words import Words
+
+PACKAGE, CONTRACT = "package", "contract"
+"""Names of what answers may rest on besides the files and words that are asked for."""
 
 TracedKind: TypeAlias = Literal["kernel", "jit"]
 
@@ -66,7 +70,12 @@ class Traced(msgspec.Struct, eq=False, dict=True):
     kind: TracedKind
     decorator: Expr
     parameters: tuple[Parameter, ...]
-    calls: list[Call] = msgspec.field(default_factory=list)
+    find_calls: Callable[[Traced], list[Call]]
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """Its calls that can be followed."""
+        return self.find_calls(self)
 
     @property
     def function(self) -> Function:
@@ -214,19 +223,67 @@ class Descriptor(msgspec.Struct, frozen=True, eq=False):
         return any(item.name == "num_records_bytes" for item in self.params)
 
 
+class Finder(Protocol):
+    """Finds what the files of a tree trace, wrap and describe."""
+
+    def traced_in(self, file: PythonFile) -> list[Traced]:
+        """The functions that a file traces."""
+
+    def wraps_in(self, file: PythonFile) -> list[Wrap]:
+        """The tensors that a file wraps."""
+
+    def descriptors_in(self, file: PythonFile) -> list[Descriptor]:
+        """The descriptors that a file makes."""
+
+    def traced_of(self, body: Body) -> Traced | None:
+        """The traced function whose body that is."""
+
+    def called_in(self, body: Body) -> list[Traced]:
+        """The traced functions that a body calls, in the order of their first calls."""
+
+
 class FlyTree(msgspec.Struct, eq=False, dict=True):
-    """All of a workspace."""
+    """The FlyDSL code of the files ``paths``: all of a workspace, or one file that is judged with what it needs of the others.
+
+    What is asked of other files is recorded by ``bodies.program`` and ``words``, and by ``note`` what else the answers rest on.
+    """
 
     project: Project
     bodies: Bodies
     names: Names
     contract: Contract
-    index: Mapping[str, FileIndex]
-    traced: list[Traced] = msgspec.field(default_factory=list)
-    wraps: list[Wrap] = msgspec.field(default_factory=list)
-    descriptors: list[Descriptor] = msgspec.field(default_factory=list)
+    package: OwnPackage
+    words: Words
+    paths: list[str]
+    note: Callable[[str], None]
+    finder: Finder = msgspec.field(default=None)  # type: ignore[assignment]
     expecting: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether a function at the top expects errors, as far as that was asked."""
+
+    @cached_property
+    def files(self) -> list[PythonFile]:
+        """Its files that parse."""
+        return [file for file in map(self.bodies.program.load, self.paths) if file is not None]
+
+    @cached_property
+    def traced(self) -> list[Traced]:
+        """The functions that its files trace."""
+        return [item for file in self.files for item in self.finder.traced_in(file)]
+
+    @cached_property
+    def wraps(self) -> list[Wrap]:
+        """The tensors that its files wrap."""
+        return [item for file in self.files for item in self.finder.wraps_in(file)]
+
+    @cached_property
+    def descriptors(self) -> list[Descriptor]:
+        """The descriptors that its files make."""
+        return [item for file in self.files for item in self.finder.descriptors_in(file)]
+
+    def noted_package(self) -> OwnPackage:
+        """The workspace's own FlyDSL, on whose contents an answer rests."""
+        self.note(PACKAGE)
+        return self.package
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -241,13 +298,9 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     def _free_names(self, file: PythonFile) -> FreeNames:
         return self.project.file_readings(_FREE_NAMES, [file])[file.path]
 
-    @cached_property
-    def _by_body(self) -> dict[int, Traced]:
-        return {id(item.body): item for item in self.traced}
-
     def traced_of(self, body: Body | None) -> Traced | None:
         """The traced function whose body that is."""
-        return self._by_body.get(id(body))
+        return self.finder.traced_of(body) if body is not None and body.function is not None else None
 
     def around(self, body: Body) -> Traced | None:
         """The innermost traced function in which a body lies."""

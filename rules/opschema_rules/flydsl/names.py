@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import (
     ClassRef,
@@ -25,7 +23,6 @@ class Names:
 
     def __init__(self, bodies: Bodies) -> None:
         self.bodies = bodies
-        self._definitions: dict[str, FunctionRef | None] = {}
         self._full: dict[tuple[Body, str], str] = {}
 
     def full(self, body: Body, dotted: str) -> str:
@@ -49,27 +46,6 @@ class Names:
         else:
             name = self._name(found)
         return name if name.partition(".")[0] == ROOT else ""
-
-    def definition(self, name: str) -> FunctionRef | None:
-        """The one function of that name at the top of a module of FlyDSL in the workspace."""
-        if name not in self._definitions:
-            self._definitions[name] = self._defined(name)
-        return self._definitions[name]
-
-    @cached_property
-    def package(self) -> list[PythonFile]:
-        """FlyDSL's own files, where it lies in the workspace; not one that the package of its name hides."""
-        program = self.bodies.program
-        hidden = {path.removesuffix("/__init__.py") + ".py" for path in program.files if path.endswith("/__init__.py")}
-        paths = [path for path in sorted(program.files) if f"/{ROOT}/" in f"/{path}" and path not in hidden]
-        own = [path for path in paths if program.module_name(path).partition(".")[0] == ROOT]
-        return [file for file in map(program.load, own) if file is not None]
-
-    def _defined(self, name: str) -> FunctionRef | None:
-        mark = f"def {name}("
-        found = [(file, file.body.function(name)) for file in self.package if mark in file.source.text]
-        functions = [FunctionRef(file, function) for file, function in found if function is not None]
-        return functions[0] if len(functions) == 1 else None
 
     def last(self, body: Body, expr: Expr) -> str:
         """The last word of a name of FlyDSL (``jit``); empty for any other expression."""

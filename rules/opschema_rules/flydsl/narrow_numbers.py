@@ -67,7 +67,7 @@ def _of(tree: FlyTree, workload: Workload) -> Iterator[Overflow]:
 def _kernels(tree: FlyTree, launcher: _Frame) -> Iterator[_Frame]:
     """The kernels that a launcher launches, with what it passes them."""
     reader = _Reader(tree, launcher)
-    for kernel in tree.traced:
+    for kernel in tree.finder.called_in(launcher.traced.body):
         for call in kernel.calls if kernel.kind == "kernel" else ():
             if call.body is launcher.traced.body and len(call.launches) == 1 and not call.unpacks:
                 arguments = {item.name: call.argument(item.name) for item in kernel.call_parameters}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def operators(project: Project, options: FlydslOptions) -> Iterator[Operator]:
     """The functions of the workspace that are traced."""
-    from opschema_rules.flydsl.reader import read_tree
+    from opschema_rules.flydsl.code import read_tree
 
     tree = read_tree(project, options)
     names = _full_names(tree.traced)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from opschema_cli.lint.pack import Description, Fact, Pack, collect_migrations, collect_rules
 from opschema_cli.project import Project
 from opschema_rules.flydsl import migrations, rules
+from opschema_rules.flydsl.code import read_tree
 from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.detection import FlydslOptions, claims, detect
 from opschema_rules.flydsl.examples import example_files
 from opschema_rules.flydsl.load import load
 from opschema_rules.flydsl.operator_table import operators
-from opschema_rules.flydsl.reader import read_tree
 
 
 def describe(project: Project, options: FlydslOptions) -> list[Description]:

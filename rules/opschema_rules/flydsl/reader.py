@@ -1,19 +1,16 @@
-"""Finds the traced functions of a tree, their calls, and the tensors that are wrapped and described."""
+"""Finds the traced functions of a tree, and the tensors that are wrapped and described."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.project import Project
-from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.program import FunctionRef, Program
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Expr, Param, PythonFile
-from opschema_cli.source.word_index import aliased, called_word
+from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import parameter
-from opschema_rules.flydsl.calls import find_calls
-from opschema_rules.flydsl.contract import Era, find_contract
-from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
-from opschema_rules.flydsl.file_index import FILE_INDEX
+from opschema_rules.flydsl.calls import Calls
+from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Parameter, Traced, TracedKind, Wrap
 from opschema_rules.flydsl.names import Names
 
@@ -40,64 +37,93 @@ FIRST_DESCRIBERS = {**DESCRIBERS, "make_buffer_tensor": params("tensor", "max_si
 """The same up to 0.1.8."""
 
 
-def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
-    """Everything of the workspace that uses FlyDSL."""
-    paths = list(holding(project, [MARK]))
-    project.load_python(paths)
-    program = Program(project.workspace.files, project.python, paths)
-    files = [file for file in map(program.load, paths) if file is not None]
-    index = project.file_readings(FILE_INDEX, files)
-    bodies = Bodies(program, paths, lambda file: index[file.path].words)
-    tree = FlyTree(project, bodies, Names(bodies), find_contract(project, options.version), index)
-    indexes = [item.words for item in index.values()]
-    compilers, wrappers = aliased(_KINDS.keys(), indexes), aliased(set(WRAPPERS), indexes)
-    describers = aliased({*DESCRIBERS, *(name for item in index.values() for name in item.sized)}, indexes)
-    for file in bodies.files:
-        tree.traced.extend(_traced(tree.names, file, compilers))
-        for body in bodies.calling(file, wrappers):
-            tree.wraps.extend(_wraps(tree.names, body, wrappers))
-        for body in bodies.calling(file, describers):
-            tree.descriptors.extend(_descriptors(tree, body, describers))
-    find_calls(tree.names, bodies, tree.traced, indexes)
-    return tree
+class Reader:
+    """Finds what the files of one tree trace, wrap and describe; the :class:`~opschema_rules.flydsl.model.Finder` of a tree."""
 
+    def __init__(self, tree: FlyTree) -> None:
+        self.tree = tree
+        self.names = tree.names
+        self.bodies = tree.bodies
+        self._calls = Calls(tree)
+        self._traced: dict[str, list[Traced]] = {}
+        self._by_body: dict[Body, Traced | None] = {}
+        self._applications: dict[Body, list[Traced]] = {}
+        self._compilers = tree.words.aliased(_KINDS)
 
-def _traced(names: Names, file: PythonFile, words: frozenset[str]) -> Iterator[Traced]:
-    """The traced functions of a file, those with decorators before those that a call traces in the same body."""
-    bodies = names.bodies
-    decorated, calling = bodies.decorated(file, words), bodies.calling(file, words)
-    for body in bodies.sorted({*decorated, *calling}):
-        if body in decorated:
-            yield from _decorated(names, body)
-        if body in calling:
-            yield from _applied(names, body, words)
+    def traced_in(self, file: PythonFile) -> list[Traced]:
+        """The traced functions of a file, those with decorators before those that a call traces in the same body."""
+        if file.path not in self._traced:
+            self._traced[file.path] = list(self._find_traced(file))
+        return self._traced[file.path]
 
+    def _find_traced(self, file: PythonFile) -> Iterator[Traced]:
+        words = self._compilers
+        decorated, calling = self.bodies.decorated(file, words), self.bodies.calling(file, words)
+        for body in self.bodies.sorted({*decorated, *calling}):
+            if body in decorated and (found := self.traced_of(body)) is not None:
+                yield found
+            if body in calling:
+                yield from self._applied(body)
 
-def _decorated(names: Names, body: Body) -> Iterator[Traced]:
-    """The function of a body, if a decorator traces it."""
-    assert body.function is not None
-    around = body.parent or body
-    for decorator in body.function.decorators:
-        target = decorator.items[0] if decorator.kind == "call" else decorator
-        kind = _KINDS.get(_compiler(names, around, target))
-        if kind is not None:
-            yield Traced(body, kind, decorator, _parameters(names, body))
-            return
+    def traced_of(self, body: Body) -> Traced | None:
+        """The traced function whose body that is: by its decorator, or by a call in any file."""
+        if body not in self._by_body:
+            self._by_body[body] = next(self._decorated(body), None) or next(self._applied_to(body), None)
+        return self._by_body[body]
+
+    def _applied_to(self, body: Body) -> Iterator[Traced]:
+        """The traced functions that calls in any file make of a function."""
+        words, name = self.tree.words, body.function.name if body.function is not None else ""
+        passing = {path for word in words.aliased([name]) for path in words.passing(word)}
+        calling = {path for word in self._compilers for path in words.calling(word)} if passing else set[str]()
+        for path in sorted(passing & calling, key=words.place):
+            file = self.bodies.program.load(path)
+            for caller in self.bodies.calling(file, self._compilers) if file is not None else ():
+                yield from (item for item in self._applied(caller) if item.body is body)
+
+    def called_in(self, body: Body) -> list[Traced]:
+        """The traced functions that a body calls, in the order of their first calls."""
+        return list(dict.fromkeys(self._calls.called_in(body)))
+
+    def wraps_in(self, file: PythonFile) -> list[Wrap]:
+        """The tensors that a file wraps."""
+        words = self.tree.words.aliased(WRAPPERS)
+        return [wrap for body in self.bodies.calling(file, words) for wrap in _wraps(self.names, body, words)]
+
+    def descriptors_in(self, file: PythonFile) -> list[Descriptor]:
+        """The descriptors that a file makes."""
+        words = self.tree.words.sized() | self.tree.words.aliased(DESCRIBERS)
+        bodies = self.bodies.calling(file, words)
+        return [item for body in bodies for item in _descriptors(self.tree, body, words)]
+
+    def _decorated(self, body: Body) -> Iterator[Traced]:
+        """The function of a body, if a decorator traces it."""
+        around = body.parent or body
+        for decorator in body.function.decorators if body.function is not None else ():
+            target = decorator.items[0] if decorator.kind == "call" else decorator
+            kind = _KINDS.get(_compiler(self.names, around, target))
+            if kind is not None:
+                yield Traced(body, kind, decorator, _parameters(self.names, body), self._calls.of)
+
+    def _applied(self, body: Body) -> list[Traced]:
+        """The functions that ``flyc.jit(function)`` traces in a body."""
+        if body not in self._applications:
+            self._applications[body] = list(self._find_applied(body))
+        return self._applications[body]
+
+    def _find_applied(self, body: Body) -> Iterator[Traced]:
+        for call in _calls(body, self._compilers):
+            kind = _KINDS.get(_compiler(self.names, body, call.items[0]))
+            arguments = call.positional() if kind is not None else []
+            named = bool(arguments) and arguments[0].kind == "name"
+            target = self.bodies.called(body, arguments[0].text) if named else None
+            if kind is not None and target is not None:
+                yield Traced(target, kind, call, _parameters(self.names, target), self._calls.of)
 
 
 def _calls(body: Body, words: frozenset[str]) -> Iterator[Expr]:
     """The calls in a body by one of these last words."""
     return (call for call in body.scope.calls if called_word(call.items[0]) in words)
-
-
-def _applied(names: Names, body: Body, words: frozenset[str]) -> Iterator[Traced]:
-    """The functions that ``flyc.jit(function)`` traces."""
-    for call in _calls(body, words):
-        kind = _KINDS.get(_compiler(names, body, call.items[0]))
-        arguments = call.positional() if kind is not None else []
-        target = names.bodies.called(body, arguments[0].text) if arguments and arguments[0].kind == "name" else None
-        if kind is not None and target is not None:
-            yield Traced(target, kind, call, _parameters(names, target))
 
 
 def _compiler(names: Names, body: Body, expr: Expr) -> str:
@@ -132,7 +158,9 @@ def _descriptors(tree: FlyTree, body: Body, words: frozenset[str]) -> Iterator[D
         if not call.callee:
             continue
         api, named = names.called(body, call), names.bodies.resolve(body, call.callee)
-        found = named if isinstance(named, FunctionRef) else names.definition(api) if api in DESCRIBERS else None
+        found = named if isinstance(named, FunctionRef) else None
+        if found is None and api in DESCRIBERS:
+            found = tree.noted_package().definition(api)
         if found is not None:
             taken = {item.name for item in found.function.params[1:]}
             if "max_size" in taken and (found.function.name in DESCRIBERS or "num_records_bytes" in taken):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
-from functools import cached_property
 
 import msgspec
 
@@ -86,11 +85,6 @@ class Captures:
             self._cells[cell] = self._cell(cell, depth)
         return self._cells[cell]
 
-    @cached_property
-    def _taking(self) -> set[str]:
-        """The last words of the functions that are called with an argument that may be of a kind that no key sees."""
-        return {word for item in self.tree.index.values() for word in item.taking}
-
     def _cell(self, cell: Cell, depth: int) -> UncachedCapture | None:
         if depth <= 0 or cell.name in cell.binder.scope.deleted:
             return None
@@ -148,7 +142,7 @@ class Captures:
 
     def _of_callers(self, cell: Cell, depth: int) -> UncachedCapture | None:
         function = cell.binder.function
-        known = function is not None and function.name in self._taking and depth > 1
+        known = function is not None and self.tree.words.is_taking(function.name) and depth > 1
         calls = self.tree.bodies.calls_of(cell.binder) if known else []
         if not calls:
             return self._alternative(cell.binder, Expr("name", 0, 0, cell.name), depth - 1)

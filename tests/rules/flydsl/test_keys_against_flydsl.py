@@ -11,9 +11,9 @@ import pytest
 
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.flydsl.code import read_tree
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.helpers import unseen_helpers
-from opschema_rules.flydsl.reader import read_tree
 from opschema_rules.flydsl.stale_captures import stale_captures
 from tests.rules.flydsl.key_oracle import RELEASES, Answer, keys
 

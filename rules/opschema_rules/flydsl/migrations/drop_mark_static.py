@@ -66,7 +66,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     tree = tree_of(draft)
     if tree is None:
         return
-    for file in tree.names.package:
+    for file in tree.package.files:
         for cls in file.body.classes:
             method = cls.body.function(NAME)
             if method is not None:

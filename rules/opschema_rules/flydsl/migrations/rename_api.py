@@ -38,7 +38,7 @@ def find(draft: Draft, options: RenameApi) -> Iterator[Site]:
     tree = tree_of(draft)
     if tree is None:
         return
-    own = {file.path for file in tree.names.package}
+    own = set(tree.package.paths)
     for file in tree.bodies.files:
         if file.path in own:
             continue
@@ -110,7 +110,7 @@ def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Itera
             yield Note(draft.forward(use.place, since), f"`{use.row.new_word}` differs: {use.row.remark}")
     for place, name in private:
         yield Note(draft.forward(place, since), f"`{name}` is private: what has the new name may not have it")
-    yield from _mentions(draft, done, {file.path for file in tree.names.package})
+    yield from _mentions(draft, done, set(tree.package.paths))
 
 
 _ALL = Renamed("", "", "0").eras

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from opschema_cli.migrate.draft import Draft
+from opschema_rules.flydsl.code import FlyCode
 from opschema_rules.flydsl.model import FlyTree
 
 
 def tree_of(draft: Draft) -> FlyTree | None:
     """The tree that the pack read; None where it found none."""
-    return next((item for item in draft.loaded.subjects if isinstance(item, FlyTree)), None)
+    return next((item.tree for item in draft.loaded.subjects if isinstance(item, FlyCode)), None)

@@ -8,6 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
@@ -17,8 +18,8 @@ _NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
 """FlyDSL's types of Python's numbers."""
 
 
-@rule("FLY206", "python-annotation", fixable="safe", proof=TRACED)
-def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY206", "python-annotation", fixable="safe", proof=TRACED, pure=True)
+def python_annotation(file: FlyFile) -> Iterator[Diagnostic]:
     """A parameter of a traced function that is annotated as a plain Python value.
 
     The annotation says how an argument is compiled: `fx.Constexpr[int]` keeps it as a Python value, part of the cache key;
@@ -68,6 +69,7 @@ def python_annotation(tree: FlyTree) -> Iterator[Diagnostic]:
         scale(A, n, "fast").launch(grid=(1, 1, 1), block=(64, 1, 1))
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         for item in traced.call_parameters if traced.kind == "kernel" or is_compiled(tree, traced) else ():
             if item.kind == Kind.PYTHON and item.param.annotation is not None:

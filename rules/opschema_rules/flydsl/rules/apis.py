@@ -13,6 +13,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_guards import is_guarded
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.tensors import Tensors
@@ -28,8 +29,8 @@ _REWRITTEN = ("range", "range_constexpr")
 """Names that FlyDSL looks for in the loops of a kernel by their last word, whatever stands before."""
 
 
-@rule("FLY207", "removed-api")
-def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY207", "removed-api", pure=True)
+def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
     """A name that the FlyDSL of the tree does not have.
 
     The rule checks imports, attributes of FlyDSL's modules, methods of wrapped tensors, and the number of bytes that
@@ -127,13 +128,14 @@ def removed_api(tree: FlyTree) -> Iterator[Diagnostic]:
         return [flyc.from_torch_tensor(x) for x in xs]
     ```
     """
+    tree = file.tree
     lookup = Lookup(tree)
     if not lookup.knows:
         return
-    own = {item.path for item in tree.names.package}
-    for file in may_lack(lookup, [item for item in tree.bodies.files if item.path not in own]):
-        names = _imported(tree, file)
-        for body in tree.bodies.of(file) if names else ():
+    own = set(tree.package.paths)
+    for module in may_lack(lookup, [item for item in tree.files if item.path not in own]):
+        names = _imported(tree, module)
+        for body in tree.bodies.of(module) if names else ():
             yield from _absent_imports(lookup, body)
             yield from _absent_uses(lookup, body, names)
     for wrap in tree.wraps:

@@ -13,12 +13,13 @@ from opschema_cli.source.text import Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import binds_as_written, misfits_of, signature
 from opschema_rules.flydsl.binding import Misfit
-from opschema_rules.flydsl.model import Call, FlyTree, Traced
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.model import Call, Traced
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 
-@rule("FLY211", "kernel-arguments")
-def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY211", "kernel-arguments", pure=True)
+def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a kernel or launcher that does not match its signature.
 
     FlyDSL binds the arguments when it traces the launch, as Python does for any call: a missing or additional argument, an
@@ -76,6 +77,7 @@ def kernel_arguments(tree: FlyTree) -> Iterator[Diagnostic]:
         launch(*tensors, stream=torch.cuda.current_stream())
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         for call in traced.calls:
             if not binds_as_written(tree, call) or is_meant_to_fail(tree, call.body):
@@ -122,8 +124,8 @@ def _fault(traced: Traced, item: Misfit, missing: list[str]) -> str:
     return f"it has no parameter `{item.name}`" + (f", but `{close[0]}`" if close else "")
 
 
-@rule("FLY213", "unlaunched-kernel")
-def unlaunched_kernel(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY213", "unlaunched-kernel", pure=True)
+def unlaunched_kernel(file: FlyFile) -> Iterator[Diagnostic]:
     """A kernel that is called but not launched.
 
     The call of a kernel only binds its arguments; `.launch(grid=..., block=...)` on the result adds the kernel to the
@@ -178,6 +180,7 @@ def unlaunched_kernel(tree: FlyTree) -> Iterator[Diagnostic]:
         pending(A).launch(grid=(1,), block=(64,), stream=stream)
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         for call in traced.calls if traced.kind == "kernel" else ():
             if is_meant_to_fail(tree, call.body) or call.launches:

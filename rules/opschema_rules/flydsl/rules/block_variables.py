@@ -14,6 +14,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
@@ -21,8 +22,8 @@ from opschema_rules.flydsl.model import FlyTree, Traced, nested
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-@rule("FLY222", "block-variable")
-def block_variable(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY222", "block-variable", pure=True)
+def block_variable(file: FlyFile) -> Iterator[Diagnostic]:
     """A variable that is first assigned in a block of the GPU and read outside it.
 
     FlyDSL makes a function of each block of an `if`, of a `while` and of a `for` over `range`. A variable that exists before
@@ -77,6 +78,7 @@ def block_variable(tree: FlyTree) -> Iterator[Diagnostic]:
             A[inner] = value + last + step
     ```
     """
+    tree = file.tree
     for traced, body in rewritten(tree):
         if _may_read_outside(body):
             yield from _read_outside(tree, traced, body)

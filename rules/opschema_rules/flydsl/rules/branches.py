@@ -10,6 +10,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Edit, Span
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import DeviceValues, device_values, is_loop
 from opschema_rules.flydsl.helper_branches import HelperBranch, helper_branches
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -18,8 +19,8 @@ from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 
-@rule("FLY217", "device-branch", fixable="unsafe", proof=TRACED)
-def device_branch(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY217", "device-branch", fixable="unsafe", proof=TRACED, pure=True)
+def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
     """A run-time value that Python needs while it traces.
 
     The body of a kernel or launcher runs once, in Python, to write the GPU program. An `if`, a `while`, a conditional
@@ -110,6 +111,7 @@ def device_branch(tree: FlyTree) -> Iterator[Diagnostic]:
         fill(A, 4)
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         if is_meant_to_fail(tree, traced.body):
             continue

@@ -10,6 +10,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -22,8 +23,8 @@ _STARTS = frozenset({"const", "unary", "list", "listcomp", "dict", "dictcomp", "
 _CONTAINERS = {"list": "list", "listcomp": "list", "dict": "dict", "dictcomp": "dict", "set": "set", "setcomp": "set"}
 
 
-@rule("FLY223", "carried-value")
-def carried_value(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY223", "carried-value", pure=True)
+def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
     """A variable that a loop of the GPU assigns, and whose value the loop cannot carry.
 
     The body of a `for` over `range` is traced once, as a function that gets the variables it assigns and returns them. So their
@@ -83,6 +84,7 @@ def carried_value(tree: FlyTree) -> Iterator[Diagnostic]:
         A[0] = total
     ```
     """
+    tree = file.tree
     for traced, body in rewritten(tree):
         if _may_carry(body.scope):
             yield from _carried(tree, traced, body)

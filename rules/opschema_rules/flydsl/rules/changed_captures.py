@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.flydsl.changed_captures import changed_captures
-from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.code import FlyFile
 
 
-@rule("FLY225", "changed-capture")
-def changed_capture(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY225", "changed-capture", pure=True)
+def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     """A captured variable that changes between two launches.
 
     What a function under `@flyc.jit` captures is compiled into the code. FlyDSL computes the cache key of captured values
@@ -101,6 +101,7 @@ def changed_capture(tree: FlyTree) -> Iterator[Diagnostic]:
             launch(A)
     ```
     """
+    tree = file.tree
     for item in changed_captures(tree):
         name, title = item.cell.name, item.traced.title
         message = (

@@ -9,14 +9,14 @@ from opschema_cli.evaluation.closures import Cell
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
-from opschema_rules.flydsl.helpers import Helper, names_folders, unseen_helpers
+from opschema_rules.flydsl.code import FlyCode, FlyFile
+from opschema_rules.flydsl.helpers import Helper, helpers_of, names_folders
 from opschema_rules.flydsl.instances import baked_attributes
-from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.stale_captures import StaleCapture, stale_captures
 
 
-@rule("FLY204", "closure-capture", severity="warning")
-def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY204", "closure-capture", severity="warning", pure=True)
+def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
     """A captured value that changes the compiled code but not its cache key.
 
     A function under `@flyc.jit` is compiled once for each cache key, and the artifact is kept on the disk. The key holds
@@ -105,6 +105,7 @@ def closure_capture(tree: FlyTree) -> Iterator[Diagnostic]:
         return launch
     ```
     """
+    tree = file.tree
     for item in stale_captures(tree):
         yield _missed(item)
 
@@ -138,7 +139,7 @@ def _bound(cell: Cell) -> Span:
 
 
 @rule("FLY205", "cross-dir-helper", severity="info")
-def cross_dir_helper(tree: FlyTree) -> Iterator[Diagnostic]:
+def cross_dir_helper(code: FlyCode) -> Iterator[Diagnostic]:
     """A helper in another folder, traced into a function whose cache key does not see it.
 
     The key of a compiled function holds its source, that of the kernels it launches, and that of the plain functions they
@@ -190,33 +191,29 @@ def cross_dir_helper(tree: FlyTree) -> Iterator[Diagnostic]:
     ```
     """
     folders: dict[str, list[Helper]] = {}
-    for item in unseen_helpers(tree):
-        folders.setdefault(dirname(item.target.file.path), []).append(item)
-    if folders and not names_folders(tree):
+    for item in (item for file in code.files for item in helpers_of(file)):
+        folders.setdefault(dirname(item.target.path), []).append(item)
+    if folders and not names_folders(code):
         for folder, found in sorted(folders.items()):
             yield _unseen(folder, found)
 
 
 def _unseen(folder: str, found: list[Helper]) -> Diagnostic:
-    first = min(found, key=lambda item: (item.body.file.path, item.call.start))
+    first = min(found, key=lambda item: (item.call.path, item.call.span.start))
     others = len({item.target for item in found}) - 1
     more = f", and so are {others} more of its folder" if others > 1 else ", and so is another one" if others else ""
     named = folder or "."
-    why = "called as an attribute of its module" if "." in first.call.callee else f"a function of `{named}`"
+    why = "called as an attribute of its module" if "." in first.callee else f"a function of `{named}`"
     message = (
-        f"`{first.call.callee}`, {why}, is traced into `{first.traced.title}`, whose cache key does not see its source{more}: "
+        f"`{first.callee}`, {why}, is traced into `{first.title}`, whose cache key does not see its source{more}: "
         f"after an edit the old artifact runs; name `{named}` in `FLYDSL_EXTRA_SOURCE_DIRS`"
     )
-    function = first.target.function
-    assert function is not None
-    related = (Related(first.target.at(function.span), "the helper"), Related(first.traced.place, "whose key it is"))
-    return Diagnostic(
-        message, first.body.at(first.call.items[0]), related, ops=tuple(sorted({item.traced.title for item in found}))
-    )
+    related = (Related(first.target, "the helper"), Related(first.into, "whose key it is"))
+    return Diagnostic(message, first.call, related, ops=tuple(sorted({item.title for item in found})))
 
 
-@rule("FLY220", "instance-state", severity="warning")
-def instance_state(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY220", "instance-state", severity="warning", pure=True)
+def instance_state(file: FlyFile) -> Iterator[Diagnostic]:
     """An instance attribute that a method under `@flyc.jit` compiles into the code.
 
     The cache key of a compiled method contains the type of `self`, but not its attributes. Attributes that the method and
@@ -263,6 +260,7 @@ def instance_state(tree: FlyTree) -> Iterator[Diagnostic]:
             self.run(A, self.factor)
     ```
     """
+    tree = file.tree
     for item in baked_attributes(tree):
         message = (
             f"`self.{item.attribute}` is baked into what `{item.traced.title}` compiles, and its cache key has of `self` the type "

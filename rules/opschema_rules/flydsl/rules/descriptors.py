@@ -11,6 +11,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import Descriptor, FlyTree, Kind
 from opschema_rules.flydsl.proofs import SAME
@@ -22,8 +23,8 @@ SHOWN = 3
 """Most callers that a finding shows."""
 
 
-@rule("FLY201", "static-size-descriptor")
-def static_size_descriptor(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY201", "static-size-descriptor", pure=True)
+def static_size_descriptor(file: FlyFile) -> Iterator[Diagnostic]:
     """A buffer whose size comes from the tensor's layout, while the compiled kernel only knows the layout of its first
     call.
 
@@ -79,6 +80,7 @@ def static_size_descriptor(tree: FlyTree) -> Iterator[Diagnostic]:
         w = fx.rocdl.make_buffer_tensor(W, max_size=False)
     ```
     """
+    tree = file.tree
     if not tree.contract.surely(Era.BAKED):
         return
     tensors = Tensors(tree)
@@ -141,8 +143,8 @@ def _argument(body: Body, value: Expr) -> Place:
     return body.at(Span(start, value.end))
 
 
-@rule("FLY202", "descriptor-contradiction", severity="warning", fixable="safe", proof=SAME)
-def descriptor_contradiction(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY202", "descriptor-contradiction", severity="warning", fixable="safe", proof=SAME, pure=True)
+def descriptor_contradiction(file: FlyFile) -> Iterator[Diagnostic]:
     """`max_size=True` together with `num_records_bytes`, which overrides it.
 
     In every FlyDSL release with both parameters, `num_records_bytes` wins. The code reads as if the buffer had the largest
@@ -173,6 +175,7 @@ def descriptor_contradiction(tree: FlyTree) -> Iterator[Diagnostic]:
         w = fx.rocdl.make_buffer_tensor(W, max_size=True, num_records_bytes=None)
     ```
     """
+    tree = file.tree
     for item in tree.descriptors:
         size, given = item.max_size, item.num_records
         if (
@@ -218,8 +221,8 @@ def _without(item: Descriptor, size: Expr, place: Place) -> Fix | None:
     )
 
 
-@rule("FLY203", "i32-bytes")
-def i32_bytes(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY203", "i32-bytes", pure=True)
+def i32_bytes(file: FlyFile) -> Iterator[Diagnostic]:
     """The size of a buffer is computed in 32 bits, and this FlyDSL does not widen it.
 
     The descriptor needs 64 bits. The FlyDSL between the commits fd6ff00c and e5f41ee5 widens plain numbers only: an
@@ -279,6 +282,7 @@ def i32_bytes(tree: FlyTree) -> Iterator[Diagnostic]:
     ```toml
     ```
     """
+    tree = file.tree
     if not tree.contract.own or not hands_on(tree):
         return
     for item in tree.descriptors:
@@ -299,7 +303,7 @@ def i32_bytes(tree: FlyTree) -> Iterator[Diagnostic]:
 
 def hands_on(tree: FlyTree) -> bool:
     """Whether the tree's own FlyDSL widens plain numbers only."""
-    own = tree.names.definition("make_buffer_tensor")
+    own = tree.noted_package().definition("make_buffer_tensor")
     calls = own.function.body.calls if own is not None else ()
     asks = any(
         call.callee == "hasattr"
@@ -310,7 +314,7 @@ def hands_on(tree: FlyTree) -> bool:
 
 
 def _definition(tree: FlyTree) -> tuple[Related, ...]:
-    own = tree.names.definition("make_buffer_tensor")
+    own = tree.noted_package().definition("make_buffer_tensor")
     return (Related(Place(own.file.path, own.function.span), "takes what it is given"),) if own is not None else ()
 
 

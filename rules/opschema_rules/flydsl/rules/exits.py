@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, returns_value, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -14,8 +15,8 @@ from opschema_rules.flydsl.model import FlyTree, Traced
 _EXITS = ("return", "break", "continue")
 
 
-@rule("FLY221", "block-exit")
-def block_exit(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY221", "block-exit", pure=True)
+def block_exit(file: FlyFile) -> Iterator[Diagnostic]:
     """A `return`, `break` or `continue` in a block that FlyDSL makes a function of.
 
     FlyDSL makes a function of each block of an `if`, of a `while` and of a `for` over `range`, since the GPU decides whether
@@ -95,6 +96,7 @@ def block_exit(tree: FlyTree) -> Iterator[Diagnostic]:
         A[0] = add(n)
     ```
     """
+    tree = file.tree
     for traced, body in rewritten(tree):
         if _may_leave(body):
             for stop in stops(traced, body):

@@ -11,6 +11,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Assign, Expr, PythonFile, Use
 from opschema_cli.source.text import Span
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.key import sees_globals
 from opschema_rules.flydsl.model import Call, FlyTree
 
@@ -18,8 +19,8 @@ _CREATORS = frozenset(f"torch.{name}" for name in ("empty", "full", "ones", "ran
 _DIVISIONS = ("//", "/", "%")
 
 
-@rule("FLY209", "module-extent", severity="warning")
-def module_extent(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY209", "module-extent", severity="warning", pure=True)
+def module_extent(file: FlyFile) -> Iterator[Diagnostic]:
     """A module constant that is a size of tensors, and that a launch compiles into the code.
 
     The grid is computed from the constant while the function is traced, so the artifact is for this one size. From FlyDSL
@@ -69,18 +70,21 @@ def module_extent(tree: FlyTree) -> Iterator[Diagnostic]:
     launch(torch.zeros(M, BLOCK), M)
     ```
     """
-    grids: dict[str, list[tuple[Call, Expr]]] = {}
-    for call in (item for traced in tree.traced if traced.kind == "kernel" for item in traced.calls):
-        for launch in call.launches:
-            grid = launch.keyword("grid")
-            if grid is not None and tree.around(call.body) is not None:
-                grids.setdefault(call.body.file.path, []).append((call, grid))
-    for found in grids.values():
-        yield from _extents(tree, found)
+    tree = file.tree
+    for item in tree.files:
+        yield from _extents(tree, item, list(_grids(tree, item)))
 
 
-def _extents(tree: FlyTree, grids: list[tuple[Call, Expr]]) -> Iterator[Diagnostic]:
-    file = grids[0][0].body.file
+def _grids(tree: FlyTree, file: PythonFile) -> Iterator[tuple[Call, Expr]]:
+    """The grids of the launches in a file, of kernels of any file."""
+    for body in tree.bodies.calling(file, ["launch"]):
+        launched = tree.finder.called_in(body) if tree.around(body) is not None else ()
+        for call in (item for traced in launched if traced.kind == "kernel" for item in traced.calls):
+            grids = (launch.keyword("grid") for launch in call.launches if call.body is body)
+            yield from ((call, grid) for grid in grids if grid is not None)
+
+
+def _extents(tree: FlyTree, file: PythonFile, grids: list[tuple[Call, Expr]]) -> Iterator[Diagnostic]:
     divided: dict[str, tuple[Call, Use]] = {}
     divisors: set[str] = set()
     for call, grid in grids:

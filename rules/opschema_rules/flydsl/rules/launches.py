@@ -16,7 +16,8 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import ATTRIBUTES, signature
-from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.model import PACKAGE, Call, FlyTree, Kind, Traced
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -32,8 +33,8 @@ INFERRED = Version("0.3.1")
 """The first release that takes ``known_block_size`` from the launch."""
 
 
-@rule("FLY214", "launch-configuration")
-def launch_configuration(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY214", "launch-configuration", pure=True)
+def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
     """A `.launch` with invalid arguments.
 
     It takes `grid`, `block`, `cluster`, `smem`, `stream` and, since 0.1.8, `unit_attrs` and `value_attrs`, all by keyword:
@@ -70,6 +71,7 @@ def launch_configuration(tree: FlyTree) -> Iterator[Diagnostic]:
         fill(A).launch(grid=n // 64, block=[64, 1, 1], smem=0, stream=stream, cluster=(1, 1))
     ```
     """
+    tree = file.tree
     for call, launch in _launches(tree):
         for keyword, value in launch.args:
             what = _refused(tree, call, keyword, value)
@@ -118,8 +120,8 @@ def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     return ""
 
 
-@rule("FLY215", "block-size")
-def block_size(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY215", "block-size", pure=True)
+def block_size(file: FlyFile) -> Iterator[Diagnostic]:
     """A `block` that contradicts the kernel's `known_block_size`, or is too large for the release without one.
 
     `known_block_size` is a promise about every launch: three positive integers, else the decorator raises. A launch whose
@@ -190,6 +192,7 @@ def block_size(tree: FlyTree) -> Iterator[Diagnostic]:
         clear(A).launch(grid=(1,), block=(512, 1, 1), stream=stream)
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         known = _known(traced)
         if known is not None and not is_meant_to_fail(tree, traced.body):
@@ -289,12 +292,13 @@ def _needs_promise(tree: FlyTree) -> bool:
     contract, workspace = tree.contract, tree.project.workspace
     if not contract.own:
         return bool(contract.releases) and max(contract.releases) < INFERRED
+    tree.note(PACKAGE)
     own = [path for path in workspace.files if f"/{path}".endswith("/flydsl/compiler/kernel_function.py")]
     return len(own) == 1 and b"exceeds the AMDGPU default" in workspace.data(own[0])
 
 
-@rule("FLY219", "ignored-stream", severity="warning", fixable="safe", proof=TRACED)
-def ignored_stream(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY219", "ignored-stream", severity="warning", fixable="safe", proof=TRACED, pure=True)
+def ignored_stream(file: FlyFile) -> Iterator[Diagnostic]:
     """A launcher that takes a stream and does not launch on it.
 
     A launcher without an `fx.Stream` parameter gets one, and all its launches use it. A launcher that declares one must
@@ -332,6 +336,7 @@ def ignored_stream(tree: FlyTree) -> Iterator[Diagnostic]:
         fill(A).launch(grid=(1,), block=(64,))
     ```
     """
+    tree = file.tree
     for call, launch in _launches(tree):
         around = tree.around(call.body)
         stream = (

@@ -9,6 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Loop
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values, stays_python
 from opschema_rules.flydsl.gpu_blocks import is_gpu_loop, rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -17,8 +18,8 @@ from opschema_rules.flydsl.number_types import I32_MAX, INT, NumberTypes
 _WIDE = frozenset({"Int8", "Int16", "Int64", "Uint8", "Uint16", "Uint64", "float"})
 
 
-@rule("FLY224", "loop-bounds")
-def loop_bounds(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY224", "loop-bounds", pure=True)
+def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
     """A bound or a keyword that a loop does not take.
 
     The bounds of a `for` over `range`, a loop of the GPU, are numbers of 32 bits. An `fx.Int64`, a number of 8 or 16 bits, a
@@ -68,6 +69,7 @@ def loop_bounds(tree: FlyTree) -> Iterator[Diagnostic]:
             A[i] = 0
     ```
     """
+    tree = file.tree
     for traced, body in rewritten(tree):
         for loop in body.scope.loops:
             if is_gpu_loop(loop.iterable) and not stays_python(traced.body, body, loop.iterable.start):

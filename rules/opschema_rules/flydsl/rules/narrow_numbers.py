@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.flydsl.arguments import binds_as_written
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.narrow_numbers import U32_MAX, overflows
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -17,8 +18,8 @@ _MOST = {"Int32": 2**31 - 1, "Uint32": 2**32 - 1}
 """The greatest sizes; other numbers of 32 bits may be meant as unsigned ones, and as signed ones."""
 
 
-@rule("FLY226", "i32-overflow", severity="warning")
-def i32_overflow(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY226", "i32-overflow", severity="warning", pure=True)
+def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     """A number that has 32 bits and needs more, with the sizes that code of the tree passes.
 
     An `fx.Int32` keeps the low 32 bits of what it is passed, silently, and so do sums and products of numbers of 32 bits: the
@@ -113,6 +114,7 @@ def i32_overflow(tree: FlyTree) -> Iterator[Diagnostic]:
     launch(torch.empty(64), 123456789)
     ```
     """
+    tree = file.tree
     found = {call: list(workloads(tree, call)) for call in _of_host(tree)}
     for call, passed in found.items():
         yield from _arguments(call, passed)

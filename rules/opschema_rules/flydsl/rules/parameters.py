@@ -10,6 +10,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place
 from opschema_rules.flydsl.arguments import ON_DEVICE, Argument, call_arguments, fits, is_read
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
@@ -27,8 +28,8 @@ def _declared(item: Argument) -> tuple[Related, ...]:
     return (Related(_at(item.call.target, item.parameter), f"`{item.call.target.name}` takes it as this"),)
 
 
-@rule("FLY216", "late-constexpr")
-def late_constexpr(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY216", "late-constexpr", pure=True)
+def late_constexpr(file: FlyFile) -> Iterator[Diagnostic]:
     """A `Constexpr` parameter that is passed a value that is not a constant.
 
     A kernel's `Constexpr` is a Python value, passed to its body unchanged while the kernel is traced. If it is the
@@ -79,6 +80,7 @@ def late_constexpr(tree: FlyTree) -> Iterator[Diagnostic]:
         copy(A, n // 16).launch(grid=(1,), block=(64,), stream=stream)
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         for call in traced.calls:
             if not is_meant_to_fail(tree, call.body):
@@ -129,8 +131,8 @@ def _is_host(tree: FlyTree, call: Call) -> bool:
     return not traced and all(tree.around(body) is None for body in callers)
 
 
-@rule("FLY218", "argument-kind", fixable="safe", proof=TRACED)
-def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY218", "argument-kind", fixable="safe", proof=TRACED, pure=True)
+def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     """An argument of another kind than its parameter.
 
     A kernel's parameter that is not a `Constexpr` is an operand of the launch, so the call has to pass a FlyDSL value: with
@@ -215,6 +217,7 @@ def argument_kind(tree: FlyTree) -> Iterator[Diagnostic]:
         launch(x, 12, 4)
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         if not is_meant_to_fail(tree, traced.body):
             yield from _bare_defaults(tree, traced)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.flydsl.arguments import is_read
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -14,8 +15,8 @@ SHOWN_CALLS = 3
 """Most calls that a finding about one parameter shows."""
 
 
-@rule("FLY212", "unread-parameter", severity="info")
-def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY212", "unread-parameter", severity="info", pure=True)
+def unread_parameter(file: FlyFile) -> Iterator[Diagnostic]:
     """Parameters of a kernel or launcher that its body never reads. Those of one function are one finding.
 
     Every call evaluates and passes it, the kernel loads it, and a reader expects it to set a bound: a kernel that takes `n`
@@ -57,6 +58,7 @@ def unread_parameter(tree: FlyTree) -> Iterator[Diagnostic]:
         C[fx.thread_idx.x] = A[fx.thread_idx.x] * factor
     ```
     """
+    tree = file.tree
     for traced in tree.traced:
         if traced.function.stub or is_meant_to_fail(tree, traced.body):
             continue

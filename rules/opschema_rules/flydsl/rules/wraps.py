@@ -11,6 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, Loop
+from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.reader import params
@@ -23,8 +24,8 @@ _STATEMENT = re.compile(r"\s*(?:\w+ *= *|return +)?")
 """Text before an expression that always runs with its statement."""
 
 
-@rule("FLY208", "static-wrap", severity="info")
-def static_wrap(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY208", "static-wrap", severity="info", pure=True)
+def static_wrap(file: FlyFile) -> Iterator[Diagnostic]:
     """A tensor whose size changes is wrapped so that the kernel is compiled again for each size.
 
     From 0.2.0 on the shape and the strides of a tensor that `from_dlpack` or `from_torch_tensor` wraps are part of the
@@ -68,6 +69,7 @@ def static_wrap(tree: FlyTree) -> Iterator[Diagnostic]:
         launch(flyc.from_torch_tensor(torch.randn(128, 64)))
     ```
     """
+    tree = file.tree
     if not tree.contract.surely(Era.SPLIT, Era.CURRENT):
         return
     tensors = Tensors(tree)
@@ -152,8 +154,8 @@ def _runs_once(ends: Sequence[Expr]) -> bool:
         return True
 
 
-@rule("FLY210", "divisibility")
-def divisibility(tree: FlyTree) -> Iterator[Diagnostic]:
+@rule("FLY210", "divisibility", pure=True)
+def divisibility(file: FlyFile) -> Iterator[Diagnostic]:
     """A mark that FlyDSL rejects: a divisibility that is not a power of two, or a leading dimension whose stride is not 1.
 
     `mark_shape_dynamic()` and `mark_stride_dynamic()` take powers of two, one for each dimension or one for all.
@@ -223,6 +225,7 @@ def divisibility(tree: FlyTree) -> Iterator[Diagnostic]:
     t = flyc.from_torch_tensor(a).mark_layout_dynamic(leading_dim=0)
     ```
     """
+    tree = file.tree
     tensors = Tensors(tree)
     for wrap in tree.wraps:
         for call in tensors.mark_calls(wrap):

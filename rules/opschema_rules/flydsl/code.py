@@ -1,0 +1,109 @@
+"""The FlyDSL code of a workspace: as one tree, and as files that are each judged with what they need of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeVar
+
+from opschema_cli.code_values import CodeValues, Group, kept_value
+from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies
+from opschema_cli.source.program import Program
+from opschema_rules.flydsl.contract import find_contract
+from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
+from opschema_rules.flydsl.file_index import FILE_INDEX
+from opschema_rules.flydsl.model import CONTRACT, PACKAGE, FlyTree
+from opschema_rules.flydsl.names import Names
+from opschema_rules.flydsl.own_package import OwnPackage
+from opschema_rules.flydsl.reader import Reader
+from opschema_rules.flydsl.words import Words
+
+T = TypeVar("T")
+
+
+class FlyCode:
+    """Everything of the workspace that uses FlyDSL."""
+
+    name = "the FlyDSL code"
+
+    def __init__(self, project: Project, options: FlydslOptions) -> None:
+        self.project = project
+        self.paths = list(holding(project, [MARK]))
+        self.contract = find_contract(project, options.version)
+        indexes = project.python_readings(FILE_INDEX, self.paths)
+        patching = [path for path, index in indexes.items() if index.patching]
+        self.program = Program(project.workspace.files, project.python, patching)
+        self.words = Words(indexes)
+        self.package = OwnPackage(project, self.program, self.contract)
+        self._latest: tuple[str, FlyTree] | None = None
+
+    @cached_property
+    def files(self) -> list[FlyFile]:
+        """Its files, each by itself."""
+        return [FlyFile(self, path) for path in self.words.indexes]
+
+    @cached_property
+    def tree(self) -> FlyTree:
+        """All of it."""
+        return self._tree(self.program, list(self.words.indexes), lambda name: None)
+
+    @cached_property
+    def values(self) -> CodeValues[bytes]:
+        """The values that follow from the code of each file."""
+        return CodeValues(self.project, self.program, "flydsl files", bytes, self._state)
+
+    def _state(self, name: str) -> str:
+        """The state of what values rest on besides files."""
+        if name == CONTRACT:
+            return repr(self.contract)
+        return self.package.state if name == PACKAGE else self.words.state(name)
+
+    def tree_of(self, path: str) -> FlyTree:
+        """One file with what it needs of the others; the tree of the latest one is kept."""
+        if self._latest is None or self._latest[0] != path:
+            group = self.values.group(path)
+            group.reads_value(CONTRACT)
+            self._latest = path, self._tree(group.program, [path], group.reads_value)
+        return self._latest[1]
+
+    def _tree(self, program: Program, paths: list[str], note: Callable[[str], None]) -> FlyTree:
+        words = self.words.noting(note)
+        bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, words.calling)
+        if program is not self.program:
+            bodies.share_bodies(self.tree.bodies)
+        tree = FlyTree(self.project, bodies, Names(bodies), self.contract, self.package, words, paths, note)
+        tree.finder = Reader(tree)
+        return tree
+
+
+class FlyFile:
+    """One file of FlyDSL code. What is found in it is kept while the file and what was read for it stay the same."""
+
+    def __init__(self, code: FlyCode, path: str) -> None:
+        self.code = code
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        """Its path."""
+        return self.path
+
+    @property
+    def kept(self) -> Group[bytes]:
+        """What earlier runs found in it."""
+        return self.code.values.group(self.path)
+
+    @property
+    def tree(self) -> FlyTree:
+        """Its code."""
+        return self.code.tree_of(self.path)
+
+    def value(self, key: str, kind: type[T], find: Callable[[FlyTree], T]) -> T:
+        """A value that follows from its code, which msgspec can encode."""
+        return kept_value(self.kept, key, kind, lambda: find(self.tree))
+
+
+def read_tree(project: Project, options: FlydslOptions) -> FlyTree:
+    """The FlyDSL code of a workspace as one tree."""
+    return FlyCode(project, options).tree

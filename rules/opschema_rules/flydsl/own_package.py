@@ -1,0 +1,70 @@
+"""FlyDSL's own files, where its package lies in the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from opschema_cli.project import Project
+from opschema_cli.source.program import FunctionRef, Program
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl.api_reading import Package
+from opschema_rules.flydsl.contract import JIT_ARGUMENT, Contract
+from opschema_rules.flydsl.names import ROOT
+
+
+class OwnPackage:
+    """The package ``flydsl`` of a workspace; it has no files where the workspace only uses it."""
+
+    def __init__(self, project: Project, program: Program, contract: Contract) -> None:
+        self._project = project
+        self._program = program
+        self._folder = contract.source.removesuffix(JIT_ARGUMENT)
+        self._definitions: dict[str, FunctionRef | None] = {}
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Its files; not one that the package of its name hides."""
+        program = self._program
+        hidden = {path.removesuffix("/__init__.py") + ".py" for path in program.files if path.endswith("/__init__.py")}
+        paths = [path for path in sorted(program.files) if f"/{ROOT}/" in f"/{path}" and path not in hidden]
+        return [path for path in paths if program.module_name(path).partition(".")[0] == ROOT]
+
+    @property
+    def files(self) -> Iterator[PythonFile]:
+        """Those of its files that parse."""
+        return filter(None, map(self._program.load, self.paths))
+
+    def definition(self, name: str) -> FunctionRef | None:
+        """The one function of that name at the top of a module."""
+        if name not in self._definitions:
+            mark = f"def {name}("
+            found = [(file, file.body.function(name)) for file in self.files if mark in file.source.text]
+            functions = [FunctionRef(file, function) for file, function in found if function is not None]
+            self._definitions[name] = functions[0] if len(functions) == 1 else None
+        return self._definitions[name]
+
+    @cached_property
+    def api(self) -> Package:
+        """The names of its modules."""
+        files = self._project.workspace.files
+        paths = [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
+        self._project.load_python(paths)
+        return Package([path.removeprefix(self._folder) for path in paths], self._load)
+
+    def _load(self, path: str) -> PythonFile | None:
+        return self._project.python(f"{self._folder}{path}")
+
+    def place(self, module: str) -> Place:
+        """The start of a module."""
+        return Place(f"{self._folder}{self.api.paths[module]}", Span(0, 0))
+
+    def compiler_file(self, name: str) -> str:
+        """The path of a file in the folder of its compiler."""
+        return f"{self._folder}{JIT_ARGUMENT.rpartition('/')[0]}/{name}"
+
+    @cached_property
+    def state(self) -> str:
+        """Identifies the contents of its files."""
+        return " ".join(self._project.workspace.digest(path) for path in self.paths)

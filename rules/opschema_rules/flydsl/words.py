@@ -1,0 +1,113 @@
+"""Questions about the words of all files of a tree, each answered from the files' indexes and noted when it is asked.
+
+What follows from code of several files is cached with the files that were read and the questions that were asked for it. A change
+of another file matters only if it changes an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+
+from opschema_cli.source.word_index import aliased, joined_aliases
+from opschema_rules.flydsl.file_index import FileIndex
+
+Answer = tuple[str, ...]
+"""Paths or words, in the order of the files or sorted; of a question with yes and no, nothing for no."""
+
+
+class Words:
+    """The words of a tree. ``note`` is given the name of every question that is asked; :meth:`state` answers it by that name."""
+
+    def __init__(self, indexes: Mapping[str, FileIndex], note: Callable[[str], None] = lambda question: None) -> None:
+        self.indexes = indexes
+        self._note = note
+        self._answers: dict[str, Answer] = {}
+        self._sets: dict[str, frozenset[str]] = {}
+        self._inverted: dict[str, dict[str, list[str]]] = {}
+        self._places = {path: place for place, path in enumerate(indexes)}
+        self._aliases = joined_aliases(index.words for index in indexes.values())
+
+    def noting(self, note: Callable[[str], None]) -> Words:
+        """The same words, whose questions are noted elsewhere."""
+        other = copy(self)
+        other._note = note
+        return other
+
+    def calling(self, word: str) -> Answer:
+        """The files that call a function by this last word."""
+        return self._ask(f"calling {word}")
+
+    def passing(self, word: str) -> Answer:
+        """The files that pass a name with this last word, or the result of such a function, first in a call."""
+        return self._ask(f"passing {word}")
+
+    def aliased(self, words: Iterable[str]) -> frozenset[str]:
+        """Words, and those that anything of these names may be called in some file."""
+        return self._ask_set(f"aliased {' '.join(sorted(words))}")
+
+    def sized(self) -> frozenset[str]:
+        """The functions with a parameter ``max_size``, under all their names."""
+        return self._ask_set("sized")
+
+    def is_taking(self, word: str) -> bool:
+        """Whether a function of this name is called with an argument that may be of a kind that no cache key sees."""
+        return bool(self._ask(f"taking {word}"))
+
+    def is_deciding(self, word: str) -> bool:
+        """Whether a function that is called so may decide by a parameter in Python."""
+        return bool(self._ask(f"deciding {word}"))
+
+    def place(self, path: str) -> int:
+        """The place of a file in the order of the tree."""
+        return self._places[path]
+
+    def state(self, question: str) -> str:
+        """The answer to a question, as a text."""
+        return "\0".join(self._answer(question))
+
+    def _ask(self, question: str) -> Answer:
+        self._note(question)
+        return self._answer(question)
+
+    def _ask_set(self, question: str) -> frozenset[str]:
+        if question not in self._sets:
+            self._sets[question] = frozenset(self._answer(question))
+        self._note(question)
+        return self._sets[question]
+
+    def _answer(self, question: str) -> Answer:
+        found = self._answers.get(question)
+        if found is None:
+            found = self._answers[question] = self._find(*question.partition(" ")[::2])
+        return found
+
+    def _find(self, kind: str, word: str) -> Answer:
+        match kind:
+            case "aliased":
+                return tuple(sorted(aliased(word.split(), self._aliases)))
+            case "sized":
+                return tuple(sorted(aliased(self._inversion(kind, lambda index: index.sized), self._aliases)))
+            case "calling":
+                return tuple(self._inversion(kind, lambda index: index.words.calls).get(word, ()))
+            case "passing":
+                return tuple(self._inversion(kind, lambda index: index.passed).get(word, ()))
+            case "taking":
+                return (word,) if word in self._inversion(kind, lambda index: index.taking) else ()
+        return (word,) if word in self._deciding else ()
+
+    def _inversion(self, kind: str, words: Callable[[FileIndex], Iterable[str]]) -> dict[str, list[str]]:
+        """The files by each of these words of theirs."""
+        if kind not in self._inverted:
+            found = self._inverted[kind] = {}
+            for path, index in self.indexes.items():
+                for word in words(index):
+                    found.setdefault(word, []).append(path)
+        return self._inverted[kind]
+
+    @property
+    def _deciding(self) -> frozenset[str]:
+        if "deciding" not in self._sets:
+            names = {name for index in self.indexes.values() for name in index.deciding}
+            self._sets["deciding"] = aliased(names, self._aliases)
+        return self._sets["deciding"]
