@@ -37,6 +37,11 @@ class Bodies(BodyTree):
         self._called: dict[Body, dict[str, list[Expr]]] = {}
         self._meanings: dict[tuple[str, str], Resolution] = {}
 
+    def share_calls(self, other: Bodies) -> None:
+        """Use the same bodies, and what is known of the calls that are written in each."""
+        self.share_bodies(other)
+        self._lambdas, self._called = other._lambdas, other._called
+
     @cached_property
     def files(self) -> list[PythonFile]:
         """The package's files that parse."""

@@ -12,7 +12,7 @@ from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
 from opschema_rules.flydsl.contract import find_contract
 from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
-from opschema_rules.flydsl.file_index import FILE_INDEX
+from opschema_rules.flydsl.file_index import FILE_INDEX, FileIndex
 from opschema_rules.flydsl.model import CONTRACT, PACKAGE, FlyTree
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.own_package import OwnPackage
@@ -32,11 +32,15 @@ class FlyCode:
         self.paths = list(holding(project, [MARK]))
         self.contract = find_contract(project, options.version)
         indexes = project.python_readings(FILE_INDEX, self.paths)
-        patching = [path for path, index in indexes.items() if index.patching]
-        self.program = Program(project.workspace.files, project.python, patching)
+        self.program = Program(project.workspace.files, project.python)
+        self.program.package_files = [path for path, index in indexes.items() if self._may_patch(index)]
         self.words = Words(indexes)
         self.package = OwnPackage(project, self.program, self.contract)
-        self._latest: tuple[str, FlyTree] | None = None
+        self._trees: dict[str, FlyTree] = {}
+
+    def _may_patch(self, index: FileIndex) -> bool:
+        """Whether a file may write to classes of the workspace from outside."""
+        return any(all(package in self.program.roots for package in write.split()) for write in index.patching)
 
     @cached_property
     def files(self) -> list[FlyFile]:
@@ -61,17 +65,17 @@ class FlyCode:
 
     def tree_of(self, path: str) -> FlyTree:
         """One file with what it needs of the others; the tree of the latest one is kept."""
-        if self._latest is None or self._latest[0] != path:
+        if path not in self._trees:
             group = self.values.group(path)
             group.reads_value(CONTRACT)
-            self._latest = path, self._tree(group.program, [path], group.reads_value)
-        return self._latest[1]
+            self._trees[path] = self._tree(group.program, [path], group.reads_value)
+        return self._trees[path]
 
     def _tree(self, program: Program, paths: list[str], note: Callable[[str], None]) -> FlyTree:
         words = self.words.noting(note)
         bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, words.calling)
         if program is not self.program:
-            bodies.share_bodies(self.tree.bodies)
+            bodies.share_calls(self.tree.bodies)
         tree = FlyTree(self.project, bodies, Names(bodies), self.contract, self.package, words, paths, note)
         tree.finder = Reader(tree)
         return tree

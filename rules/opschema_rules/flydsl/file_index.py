@@ -33,8 +33,8 @@ class FileIndex(msgspec.Struct):
     """The functions without decorators that may decide by a parameter in Python."""
     passed: list[str]
     """The last words of what calls are passed first: of names, and of the functions whose results these are."""
-    patching: bool
-    """Whether code outside classes may write to one."""
+    patching: list[str]
+    """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
@@ -60,7 +60,7 @@ def index_file(file: PythonFile) -> FileIndex:
             {item.name for scope in scopes for item in scope.functions if not item.decorators and _decides(file, item)}
         ),
         sorted({_first_word(call) for scope in scopes for call in scope.calls} - {""}),
-        _may_patch(file),
+        sorted(set(_patches(file))),
     )
 
 
@@ -70,25 +70,26 @@ def _first_word(call: Expr) -> str:
     return called_word(first) if first is not None and first.kind in ("name", "call") else ""
 
 
-def _may_patch(file: PythonFile) -> bool:
-    """Whether code of the module may write to a class from outside, as far as the file shows."""
+def _patches(file: PythonFile) -> Iterator[str]:
+    """The top packages through which each statement goes that may write to a class; none of the file itself."""
     body = file.body
-    if any(
-        target.rpartition(".")[0] in file.classes or target.rpartition(".")[0] in file.imports
-        for function in body.functions
-        for target in function.written
-    ):
-        return True
-    names = {item.name for item in body.classes} | {item.name for item in body.imports}
-    names.update(item.target for item in body.assigns if item.value is not None and item.value.kind == "name")
-    functions = names | {item.name for item in body.functions} | {"setattr"}
-    names.update(name for item in body.loops for name in item.targets)
-    everything = any(item.attr == "*" for item in body.imports)
+    packages = {item.name: "" if item.level else item.module.partition(".")[0] for item in body.imports}
+    classes = packages | {item.name: "" for item in body.classes}
+    classes |= {item.target: "" for item in body.assigns if item.value is not None and item.value.kind == "name"}
+    functions = classes | {item.name: "" for item in body.functions} | {"setattr": ""}
+    classes |= {name: "" for item in body.loops for name in item.targets}
+    anything = any(item.attr == "*" for item in body.imports)
+
+    def through(known: dict[str, str], name: str) -> str | None:
+        return known.get(name.partition(".")[0], "" if anything else None)
+
     written = [item.target for item in body.assigns if "." in item.target]
+    written += [target for item in body.functions for target in item.written if "." in target]
+    yield from (package for target in written if (package := through(classes, target)) is not None)
     for call in body.calls:
-        if everything or call.callee.partition(".")[0] in functions:
-            written += [item.text for item in call.items[1:] if item.kind == "name"]
-    return any(everything or name.partition(".")[0] in names for name in written)
+        callee = through(functions, call.callee)
+        passed = [item.text for item in call.items[1:] if item.kind == "name"] if callee is not None else ()
+        yield from (f"{callee} {package}" for name in passed if (package := through(classes, name)) is not None)
 
 
 def _decides(file: PythonFile, function: Function) -> bool:
