@@ -103,7 +103,8 @@ def rule(
         name: the same in words, lower case with dashes.
         severity: what a finding counts as, unless config says otherwise.
         fixable: the safety of the fixes that its findings may carry.
-        pure: its findings depend on nothing but what the subject's ``content_key`` covers, so they may be cached by it.
+        pure: its findings depend on nothing but what the subject's ``content_key`` covers, or what the subject records as read
+            in its ``kept`` (see :mod:`opschema_cli.code_values`), so they may be cached.
         by_release: its findings rest on tables of a release. Where the subject's ``release_doubt`` says why none of the known
             releases is certain to apply, they are warnings that give this reason, and their fixes are unsafe.
         candidates: what in a subject has to be looked at in the light of other files. It depends on nothing but what the

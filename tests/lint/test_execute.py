@@ -98,6 +98,29 @@ def test_other_code_or_no_stamp_runs_everything(tmp_path: Path) -> None:
     assert run(cache, [Word("a", "1")], stamp="")[0] == ["pure a", "impure a"]
 
 
+class Kept(dict[str, bytes]):
+    """Values that a subject keeps."""
+
+    def put(self, key: str, value: bytes) -> None:
+        self[key] = value
+
+
+@dataclass
+class KeptWord(Word):
+    kept: Kept
+
+
+def test_findings_are_kept_where_a_subject_keeps_values_for_the_same_rules_and_code(tmp_path: Path) -> None:
+    cache, kept = Cache(tmp_path / "cache.sqlite"), Kept()
+    first = run(cache, [KeptWord("a", "", kept)])
+    assert first[0] == ["pure a", "impure a"]
+    assert run(cache, [KeptWord("a", "", kept)]) == (["impure a"], first[1])
+    assert run(cache, [KeptWord("a", "", kept)], stamp="other code")[0] == ["pure a", "impure a"]
+    assert run(cache, [KeptWord("a", "", kept)], stamp="")[0] == ["pure a", "impure a"]
+    kept.clear()
+    assert run(cache, [KeptWord("a", "", kept)])[0] == ["pure a", "impure a"]
+
+
 def test_late_subjects_are_made_after_the_pure_rules_have_run(tmp_path: Path) -> None:
     """So that what they are made of may be parsed meanwhile."""
     executor = _executor(Cache(tmp_path / "cache.sqlite"))

@@ -1,0 +1,114 @@
+"""What is found in FlyDSL files is the same with and without the cache, whatever is edited; other files are not judged again."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.cache import Cache
+from opschema_cli.config import Config
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.runner import Job, run
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.workspace import Workspace
+from opschema_rules.flydsl.pack import PACK
+
+NAMES = ("m0", "m1", "m2", "m3", "m4")
+
+HEAD = "import torch\nimport flydsl.compiler as flyc\nimport flydsl.expr as fx\n"
+
+PARTS = (
+    "@flyc.kernel\ndef fill{own}(A: fx.Tensor, n: fx.Int32{more}):\n    if n > {number}:\n        A[0] = helper(n)\n",
+    "@flyc.kernel(known_block_size=(64, 1, {number}))\ndef fill{own}(A: fx.Tensor, m: int):\n    A[0] = 1\n",
+    "@flyc.jit\ndef launch{own}(A: fx.Tensor, n: fx.Int32):\n    fill{other}(A, n).launch(grid=(1,), block=(64,))\n",
+    "@flyc.jit\ndef launch{own}(A: fx.Tensor, n: fx.Constexpr[int]):\n    fill{other}(A, m=n)\n",
+    "def make{own}(sizes):\n    @flyc.jit\n    def launch(A: fx.Tensor):\n        fill{other}(A, sizes[0]).launch(grid=(1,))\n"
+    "    return launch\n",
+    "held = make{other}([{number}, 2])\nheld(torch.empty(4))\n",
+    "flyc.compile(launch{other}, torch.empty(4), {number}.5)\n",
+    "traced = flyc.jit(helper)\n",
+    "from pkg.m{other} import helper, fill{other}, launch{other}\n",
+    "from pkg.m{other} import *\n",
+    "from pkg.m{other} import fill{other} as fill{own}\n",
+    "def run(x):\n    launch{other}(x, None)\n    for n in (1, {number}):\n        launch{other}(torch.empty(n), n)\n",
+    "def helper(n):\n    return n + {number}\n",
+    "def helper(n):\n    if n > {number}:\n        return 1\n    return 0\n",
+    "M = {number}\n\n\n@flyc.jit\ndef launch{own}(A: fx.Tensor):\n    fill{other}(A, 1).launch(grid=(M // 4,), block=(64,))\n\n\n"
+    "torch.empty(M)\n",
+    "class Op:\n    def __init__(self, size):\n        self.size = size\n\n    @flyc.jit\n    def run(self, A: fx.Tensor):\n"
+    "        fill{other}(A, self.size).launch(grid=(1,))\n",
+    "from pkg.m{other} import Op\nOp.size = {number}\n",
+    "def test_it():\n    with pytest.raises(TypeError):\n        launch{other}(None)\n",
+    "# a remark\n",
+    "def (\n",
+)
+IMPORTS = ("from pkg.m{other} import fill{other}, launch{other}, make{other}\n",) * 3
+
+
+def edits(seed: int) -> Iterator[tuple[str, str | None]]:
+    """Paths with their new texts; None deletes a file."""
+    drawn = random.Random(seed)
+    while True:
+        own = drawn.randrange(len(NAMES))
+        parts = drawn.sample(PARTS[:-1], k=drawn.randrange(1, 7)) + ([PARTS[-1]] if drawn.random() < 0.02 else [])
+        words = {"own": own, "number": drawn.randrange(1, 4), "more": drawn.choice(("", ", k: fx.Int32"))}
+        text = "".join(part.format(other=drawn.randrange(len(NAMES)), **words) for part in (*IMPORTS, *parts))
+        yield f"pkg/m{own}.py", None if drawn.random() < 0.05 else HEAD + text
+
+
+def lint(folder: Path, cache: Cache | None, version: str = "0.4.2") -> tuple[list[Diagnostic], Counter[str]]:
+    """The findings, and how often each rule ran."""
+    registry = Registry((PACK,))
+    config = Config(pack_options={"flydsl": {"version": version}})
+    stamp = "one" if cache is not None else ""
+    project = Project(Workspace(folder), cache, stamp=stamp)
+    outcome = run(Job(registry, resolve_settings(config, registry), stamp=stamp), project)
+    assert not outcome.crashed, outcome.traces
+    return outcome.diagnostics, Counter({code: timing.runs for code, timing in outcome.timings.items()})
+
+
+def write(folder: Path, path: str, text: str | None) -> None:
+    place = folder / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if text is None:
+        place.unlink(missing_ok=True)
+    else:
+        place.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_is_found_after_any_edit(tmp_path: Path, seed: int) -> None:
+    cache, drawn = Cache(tmp_path / "cache.sqlite"), edits(seed)
+    folder = tmp_path / "tree"
+    write(folder, "pkg/__init__.py", "")
+    seen: set[str] = set()
+    for _ in range(60):
+        write(folder, *next(drawn))
+        cold, fresh = lint(folder, cache)[0], lint(folder, None)[0]
+        assert cold == fresh
+        seen.update(item.code for item in fresh)
+    assert len(seen) > 8, seen
+
+
+def test_only_files_are_judged_again_that_a_change_concerns(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    kernel = "@flyc.kernel\ndef fill{0}(A: fx.Tensor):\n    A[0] = 1\n\n\n@flyc.jit\ndef launch{0}(A: fx.Tensor):\n    fill{0}(A)\n"
+    for at in range(3):
+        write(tmp_path, f"pkg/m{at}.py", HEAD + kernel.format(at))
+    write(tmp_path, "pkg/__init__.py", "")
+    write(tmp_path, "pkg/use.py", f"{HEAD}from pkg.m1 import launch1\n\nlaunch1(torch.empty(4))\n")
+    first, runs = lint(tmp_path, cache)
+    assert [item.code for item in first] == ["FLY213"] * 3
+    assert runs["FLY213"] == 4
+    write(tmp_path, "pkg/use.py", f"{HEAD}from pkg.m1 import launch1\n\nlaunch1(None)\n")
+    found, runs = lint(tmp_path, cache)
+    assert [item.code for item in found] == ["FLY213"] * 3 + ["FLY218"]
+    assert runs["FLY213"] == 2  # `use` and the module whose launcher it calls
+    assert lint(tmp_path, cache)[1]["FLY213"] == 0
+    assert lint(tmp_path, cache, "0.1.8")[1]["FLY213"] == 4  # all rests on the release
