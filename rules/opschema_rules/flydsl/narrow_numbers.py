@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 import msgspec
 
-from opschema_cli.evaluation.statements import is_variable, own_expressions, targets
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, targets
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
-from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values
-from opschema_rules.flydsl.gpu_blocks import stops
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, stays_python
+from opschema_rules.flydsl.gpu_blocks import is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.needs import is_const_expr
 from opschema_rules.flydsl.number_types import I32, I32_MAX, I64, NumberTypes
 from opschema_rules.flydsl.tensors import number
 from opschema_rules.flydsl.workloads import Workload, computed
@@ -22,6 +24,15 @@ _SMALL = 2**16
 """Product of all sizes up to which nothing is expected to overflow, with constants and indices too."""
 _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
+_LEAVING = frozenset({"return", "raise", "break", "continue"})
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 class Overflow(msgspec.Struct, frozen=True):
@@ -88,6 +99,10 @@ def _indices(reader: _Reader, body: Body, launch: Expr) -> Iterator[tuple[str, i
                 yield f"{name}.{axis}", count - 1
 
 
+def _may_leave(statements: Sequence[Statement]) -> bool:
+    return any(item.kind in _LEAVING for item in all_statements(statements))
+
+
 class _Reader:
     """Reads the numbers of one traced function."""
 
@@ -98,22 +113,54 @@ class _Reader:
         self.types = NumberTypes(self.values)
 
     def overflows(self) -> Iterator[tuple[Body, Expr, int]]:
-        """The innermost expressions of 32 bits that overflow, in statements that run for every thread."""
+        """The innermost expressions of 32 bits that overflow in the last thread of the last block."""
         body = self.frame.traced.body
         text = body.file.text(body.function.outer) if body.function is not None else ""
         if "*" not in text and "<<" not in text:
             return
-        for stop in stops(self.frame.traced, body):
-            if not stop.blocks:
-                wide = {
-                    expr.items[1].span
-                    for expr in own_expressions(stop.statement)
-                    if self.types.of(body, expr) == I64 and expr.kind == "call"
-                }
-                for expr in own_expressions(stop.statement):
-                    value = self._overflow(body, expr, I32_MAX if expr.span in wide else U32_MAX)
-                    if value is not None and expr.span not in {item.span for item in targets(stop.statement)}:
-                        yield body, expr, value
+        for item in self._running(body, body.statements):
+            wide = {
+                expr.items[1].span
+                for expr in own_expressions(item)
+                if self.types.of(body, expr) == I64 and expr.kind == "call"
+            }
+            for expr in own_expressions(item):
+                value = self._overflow(body, expr, I32_MAX if expr.span in wide else U32_MAX)
+                if value is not None and expr.span not in {target.span for target in targets(item)}:
+                    yield body, expr, value
+
+    def _running(self, body: Body, statements: Sequence[Statement]) -> Iterator[Statement]:
+        """The statements that the last thread of the last block surely runs."""
+        for item in statements:
+            yield item
+            taken = self._taken(body, item)
+            yield from self._running(body, taken or ())
+            if item.kind in _LEAVING or any(map(_may_leave, item.blocks if taken is None else (taken,))):
+                return
+
+    def _taken(self, body: Body, item: Statement) -> Sequence[Statement] | None:
+        """The block of a statement that is run; None if that is not sure."""
+        if item.kind == "if":
+            test = item.exprs[0].items[1] if is_const_expr(item.exprs[0]) else item.exprs[0]
+            holds = self._holds(body, test)
+            return (
+                None if holds is None else item.blocks[0] if holds else item.blocks[1] if len(item.blocks) > 1 else ()
+            )
+        python = item.kind == "for" and (
+            not is_gpu_loop(item.exprs[1]) or stays_python(self.frame.traced.body, body, item.start)
+        )
+        return item.blocks[0] if item.kind == "with" or python else None
+
+    def _holds(self, body: Body, test: Expr) -> bool | None:
+        """Whether a condition holds for the last thread of the last block; None if that is not sure."""
+        if test.kind == "boolop":
+            found = [self._holds(body, item) for item in test.items]
+            settled = test.text == "or"
+            return settled if settled in found else None if None in found else not settled
+        if test.kind != "compare" or test.text not in _COMPARED:
+            return None
+        left, right = (self.top(body, item) for item in test.items)
+        return _COMPARED[test.text](left, right) if left is not None and right is not None else None
 
     def _overflow(self, body: Body, expr: Expr, most: int) -> int | None:
         if expr.kind != "binary" or expr.text not in _GROWING or self.types.of(body, expr) != I32:

@@ -33,6 +33,9 @@ CALLED = "def run(rows, width):\n    launch(torch.empty(rows, width), rows, widt
 SHAPE = "def run():\n    a = torch.empty(65536, 131072)\n    launch(a, a.shape[0], a.size(-1))\n"
 
 
+LAST_THREAD = "if fx.block_idx.x < M and fx.thread_idx.x >= 255:\n        x = fx.block_idx.x * K"
+
+
 def _lint(body: str, host: str = RUN, grid: str = "1") -> list[str]:
     files = {**BASE_FILES, KERNELS_PATH: HEAD + KERNEL.format(body, grid) + host}
     return [item.message for item in lint_files([PACK], files, ["FLY226"]).diagnostics]
@@ -49,6 +52,11 @@ FOUND = {
     "the last test": ("x = M * K", TEST.format("[(64, 64), (65536, 131072)]"), "1"),
     "a caller": ("x = M * K", CALLED.format(65536, 131072), "1"),
     "shapes": ("x = M * K", SHAPE, "1"),
+    "a condition that the last thread fulfils": (LAST_THREAD, RUN, "M"),
+    "a condition on sizes": ("if M > 4096 or K < 0:\n        x = M * K", RUN, "1"),
+    "a condition while tracing": ("if fx.const_expr(65536 > 1):\n        x = M * K", RUN, "1"),
+    "the other branch": ("if M <= 4096:\n        x = M\n    else:\n        x = M * K", RUN, "1"),
+    "behind a block that does not leave": ("if A[0] > 0:\n        A[0] = 1\n    x = M * K", RUN, "1"),
     "a shift": ("x = M << 17", RUN, "1"),
 }  # fmt: skip
 
@@ -60,6 +68,13 @@ SILENT = {
     "numbers that are no sizes": ("x = M * K", "def run(a):\n    launch(a, 65536, 131072)\n", "1"),
     "unknown sizes": ("x = M * K", "def run(a, rows):\n    launch(a, rows, 131072)\n", "1"),
     "below a condition": ("if M < 4096:\n        x = M * K", RUN, "1"),
+    "a condition that another thread fulfils": ("if fx.block_idx.x < 4:\n        x = fx.block_idx.x * K", RUN, "M"),
+    "a condition that is not known": ("if A[0] > 0:\n        x = M * K", RUN, "1"),
+    "the branch that is not taken": ("if M > 4096:\n        x = M\n    else:\n        x = M * K", RUN, "1"),
+    "a constant that does not hold": ("if fx.const_expr(65536 < 1):\n        x = M * K", RUN, "1"),
+    "behind a return": ("if M > 4096:\n        return\n    x = M * K", RUN, "1"),
+    "behind what may return": ("if A[0] > 0:\n        return\n    x = M * K", RUN, "1"),
+    "a loop of the GPU": ("for i in range(M):\n        x = M * K", RUN, "1"),
     "a part of the block": ("x = (fx.block_idx.x % 4) * K", RUN, "M"),
     "blocks that cancel out": ("x = (fx.block_idx.x * K) - (fx.block_idx.x * K) + K", SHAPE, "4"),
     "a sum that is reduced": ("x = M // 4 * K // 8", CALLED.format(4096, 4096), "1"),

@@ -29,8 +29,8 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     The sizes are those of calls in the tree: constants, the rows of a loop over a list or of `pytest.mark.parametrize`, and
     what callers pass. Reported are arguments beyond the range of the parameter, and sums and products of sizes of tensors and
     of block and thread indices, whose greatest values the launch's grid shows. Only results beyond 32 bits are reported, as
-    offsets between 2^31 and 2^32 may be meant as unsigned ones, unless the result is made an `fx.Int64`. Statements below an
-    `if` are not checked.
+    offsets between 2^31 and 2^32 may be meant as unsigned ones, unless the result is made an `fx.Int64`. Below an `if`,
+    statements are checked if the condition surely holds for the last thread of the last block.
 
     Bad:
 
