@@ -16,7 +16,7 @@ __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "para
 class Bodies(BodyTree):
     """All bodies of a program's package, found through the words in them.
 
-    If the words are kept, ``index`` gives those of a file, and ``callers`` the files that call functions by a last word.
+    If the words are kept, ``index`` gives those of a file, and ``callers`` the files that may call a function.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class Bodies(BodyTree):
         program: Program,
         paths: Iterable[str],
         index: Callable[[PythonFile], WordIndex] | None = None,
-        callers: Callable[[str], Iterable[str]] | None = None,
+        callers: Callable[[Body], Iterable[str]] | None = None,
     ) -> None:
         super().__init__()
         self.program = program
@@ -117,7 +117,9 @@ class Bodies(BodyTree):
         """Every call that names the function ``target``, and the body it stands in."""
         if target not in self._calls:
             name = target.function.name if target.function is not None else ""
-            bodies = (body for file in self._naming(name) for body in self.calling(file, [name])) if name else ()
+            bodies = (
+                (body for file in self._naming(target, name) for body in self.calling(file, [name])) if name else ()
+            )
             calls = ((body, call) for body in bodies for call in self._calls_in(body).get(name, ()))
             self._calls[target] = [(body, call) for body, call in calls if self.called(body, call.callee) is target]
         return self._calls[target]
@@ -139,10 +141,10 @@ class Bodies(BodyTree):
             found = self._indexes[file.path] = index
         return found
 
-    def _naming(self, name: str) -> Iterable[PythonFile]:
-        """The files that may call a function of that name; without an index of all, those whose text holds it."""
+    def _naming(self, target: Body, name: str) -> Iterable[PythonFile]:
+        """The files that may call a function; without an index of all, those whose text holds its name."""
         if self._callers is not None:
-            return filter(None, map(self.program.load, self._callers(name)))
+            return filter(None, map(self.program.load, self._callers(target)))
         return (file for file in self.files if name in file.source.text)
 
     def calling(self, file: PythonFile, words: Iterable[str]) -> list[Body]:

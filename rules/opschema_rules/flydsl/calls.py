@@ -33,21 +33,21 @@ class Calls:
         found = [
             Call(traced, body, expr, self._launches(body, expr)) for body, expr in self.bodies.calls_of(traced.body)
         ]
-        words = self.tree.words.aliased(self._holders(traced))
-        compilers = self.tree.words.aliased([_COMPILE])
-        for path in self._files(traced, words, compilers):
+        words, compilers = self.tree.words.aliased(self._holders(traced)), self.tree.words.aliased([_COMPILE])
+        for path in self._files(traced):
             file = self.bodies.program.load(path)
             for body in self.bodies.calling(file, words | compilers) if file is not None else ():
                 found += (call for call in self.within(body) if call.target is traced)
         return found
 
-    def _files(self, traced: Traced, holders: frozenset[str], compilers: frozenset[str]) -> list[str]:
-        """The files that may call what holds a traced function, or have it compiled."""
-        words = self.tree.words
-        calling = {path for word in holders for path in words.calling(word)}
-        passing = {path for word in words.aliased([traced.name]) | holders for path in words.passing(word)}
-        compiling = {path for word in compilers for path in words.calling(word)} if passing else set[str]()
-        return sorted(calling | (passing & compiling), key=words.place)
+    def _files(self, traced: Traced) -> list[str]:
+        """The files that may have a traced function compiled, or call the factory that makes it and then what holds it."""
+        words, home = self.tree.words, traced.body.file.path
+        found = {path for word in words.aliased([traced.name]) for path in words.passing(word, home)}
+        factory = traced.body.parent.function if traced.body.parent is not None else None
+        for word in words.aliased([factory.name]) if factory is not None else ():
+            found.update(words.calling(word, home))
+        return words.in_order(found)
 
     def called_in(self, body: Body) -> Iterator[Traced]:
         """The traced functions that a body calls, by their names or through other names."""

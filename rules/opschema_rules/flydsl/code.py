@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from opschema_cli.code_values import CodeValues, Group, kept_value
 from opschema_cli.project import Project
-from opschema_cli.source.bodies import Bodies
+from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_rules.flydsl.contract import find_contract
 from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
@@ -73,7 +73,12 @@ class FlyCode:
 
     def _tree(self, program: Program, paths: list[str], note: Callable[[str], None]) -> FlyTree:
         words = self.words.noting(note)
-        bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, words.calling)
+
+        def callers(target: Body) -> list[str]:
+            name = target.function.name if target.function is not None else ""
+            return words.in_order(words.calling(name, target.file.path))
+
+        bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, callers)
         if program is not self.program:
             bodies.share_calls(self.tree.bodies)
         tree = FlyTree(self.project, bodies, Names(bodies), self.contract, self.package, words, paths, note)

@@ -8,7 +8,7 @@ import msgspec
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.python import Expr, Function, PythonFile, Scope
-from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
+from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.names import ROOT
 
@@ -31,8 +31,10 @@ class FileIndex(msgspec.Struct):
     """The last words of the functions that are called with an argument which may be of a kind that no cache key sees."""
     deciding: list[str]
     """The functions without decorators that may decide by a parameter in Python."""
-    passed: list[str]
-    """The last words of what calls are passed first: of names, and of the functions whose results these are."""
+    calling: list[str]
+    """The last words of the functions that are called by names which may lead to another file."""
+    passing: list[str]
+    """The last words of such names that calls are passed first, or such functions with whose results that is done."""
     patching: list[str]
     """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
 
@@ -45,6 +47,7 @@ def index_file(file: PythonFile) -> FileIndex:
     own = [item for item in imports if not item.level and item.module.partition(".")[0] == ROOT]
     names = {item.name for item in own}
     inner = {name for scope in scopes[1:] for name in scope.named} if names else set[str]()
+    leading = _leading(scopes)
     held = {name for scope in scopes for name in _holding(scope)}
     calls = [
         call for scope in scopes for call in scope.calls if any(_may_be_missed(item, held) for item in call.items[1:])
@@ -59,15 +62,37 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(
             {item.name for scope in scopes for item in scope.functions if not item.decorators and _decides(file, item)}
         ),
-        sorted({_first_word(call) for scope in scopes for call in scope.calls} - {""}),
+        sorted({word for scope in scopes for call in scope.calls if (word := _outward(leading, call.items[0]))}),
+        sorted({word for scope in scopes for call in scope.calls if (word := _outward(leading, _first(call)))}),
         sorted(set(_patches(file))),
     )
 
 
-def _first_word(call: Expr) -> str:
-    """The last word of the name that a call is passed first, or of the function whose result that is."""
+def _leading(scopes: list[Scope]) -> Collection[str] | None:
+    """The first words of names that may lead to another file; None for all."""
+    found: set[str] = set()
+    for scope in scopes:
+        if any(item.attr == "*" for item in scope.imports):
+            return None
+        found.update([item.name for item in scope.imports], [item.name for item in scope.classes])
+        found.update(item.target for item in scope.assigns if item.value is not None and item.value.kind == "name")
+        found.update(item.params[0].name for cls in scope.classes for item in cls.body.functions if item.params)
+    return found
+
+
+def _first(call: Expr) -> Expr | None:
+    """The function whose result a call is passed first, or the value itself."""
     first = call.items[1] if len(call.items) > 1 else None
-    return called_word(first) if first is not None and first.kind in ("name", "call") else ""
+    return first.items[0] if first is not None and first.kind == "call" else first
+
+
+def _outward(leading: Collection[str] | None, expr: Expr | None) -> str:
+    """The last word of a name, also in `name[0]` and `name(x)`, that may lead to another file."""
+    while expr is not None and expr.kind in ("call", "subscript"):
+        expr = expr.items[0]
+    if expr is None or expr.kind != "name" or (leading is not None and expr.text.partition(".")[0] not in leading):
+        return ""
+    return expr.text.rpartition(".")[2]
 
 
 def _patches(file: PythonFile) -> Iterator[str]:

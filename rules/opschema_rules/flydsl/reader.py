@@ -74,9 +74,8 @@ class Reader:
     def _applied_to(self, body: Body) -> Iterator[Traced]:
         """The traced functions that calls in any file make of a function."""
         words, name = self.tree.words, body.function.name if body.function is not None else ""
-        passing = {path for word in words.aliased([name]) for path in words.passing(word)}
-        calling = {path for word in self._compilers for path in words.calling(word)} if passing else set[str]()
-        for path in sorted(passing & calling, key=words.place):
+        passing = {path for word in words.aliased([name]) for path in words.passing(word, body.file.path)}
+        for path in words.in_order(passing):
             file = self.bodies.program.load(path)
             for caller in self.bodies.calling(file, self._compilers) if file is not None else ():
                 yield from (item for item in self._applied(caller) if item.body is body)

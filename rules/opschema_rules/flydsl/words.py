@@ -34,13 +34,13 @@ class Words:
         other._note = note
         return other
 
-    def calling(self, word: str) -> Answer:
-        """The files that call a function by this last word."""
-        return self._ask(f"calling {word}")
+    def calling(self, word: str, home: str) -> list[str]:
+        """The files that may call a function of the file ``home`` by this last word, that file first."""
+        return [home, *(path for path in self._ask(f"calling {word}") if path != home)]
 
-    def passing(self, word: str) -> Answer:
-        """The files that pass a name with this last word, or the result of such a function, first in a call."""
-        return self._ask(f"passing {word}")
+    def passing(self, word: str, home: str) -> list[str]:
+        """The files that may pass such a function or its result first in a call, the file ``home`` first."""
+        return [home, *(path for path in self._ask(f"passing {word}") if path != home)]
 
     def aliased(self, words: Iterable[str]) -> frozenset[str]:
         """Words, and those that anything of these names may be called in some file."""
@@ -58,9 +58,9 @@ class Words:
         """Whether a function that is called so may decide by a parameter in Python."""
         return bool(self._ask(f"deciding {word}"))
 
-    def place(self, path: str) -> int:
-        """The place of a file in the order of the tree."""
-        return self._places[path]
+    def in_order(self, paths: Iterable[str]) -> list[str]:
+        """Those of some files that belong to the tree, in its order."""
+        return sorted((path for path in set(paths) if path in self._places), key=self._places.__getitem__)
 
     def state(self, question: str) -> str:
         """The answer to a question, as a text."""
@@ -89,9 +89,9 @@ class Words:
             case "sized":
                 return tuple(sorted(aliased(self._inversion(kind, lambda index: index.sized), self._aliases)))
             case "calling":
-                return tuple(self._inversion(kind, lambda index: index.words.calls).get(word, ()))
+                return tuple(self._inversion(kind, lambda index: index.calling).get(word, ()))
             case "passing":
-                return tuple(self._inversion(kind, lambda index: index.passed).get(word, ()))
+                return tuple(self._inversion(kind, lambda index: index.passing).get(word, ()))
             case "taking":
                 return (word,) if word in self._inversion(kind, lambda index: index.taking) else ()
         return (word,) if word in self._deciding else ()

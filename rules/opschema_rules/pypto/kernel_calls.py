@@ -43,12 +43,25 @@ class Calls(Expressions):
 
     def _instruction(self, values: list[Refs], span: Span) -> None:
         written = values[0]
-        if written and self.walk.file.has_atomics:
+        atomic = self._is_atomic(span)
+        if written and atomic is None:
             self.walk.lose(written, "it may be stored to atomically", span)
         elif written:
             self.walk.effect(written, "written", span)
+        if written and atomic:
+            self.walk.effect(written, "read", span)
         for value in values[1:]:
             self.walk.effect(value, "read", span)
+
+    def _is_atomic(self, span: Span) -> bool | None:
+        """Whether a store combines what it stores with what is there, by its template parameters; None if that is not sure."""
+        file = self.walk.file
+        if file.has_atomic_mode:
+            return None
+        parameters = file.text[span.start : span.end].partition("(")[0].partition("<")[2]
+        if "AtomicType::" in parameters:
+            return "AtomicType::AtomicNone" not in parameters
+        return None if parameters and file.has_atomics else False
 
     def _enter(self, name: str, pairs: list[tuple[int, int]], values: list[Refs], span: Span) -> Refs:
         functions = self.walk.file.functions(name)

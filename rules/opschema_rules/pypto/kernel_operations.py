@@ -18,8 +18,11 @@ NO_EFFECT = re.compile(
 CONTEXT = re.compile(r"get_\w+\Z")
 """The runtime's functions that take a kernel's ``args`` and read the context behind all arguments (``intrinsic.h``)."""
 
-ATOMIC = re.compile(r"\b(?:set_atomic_\w+|set_st_atomic_cfg|SetAtomic\w*|AtomicType|Atomic(?:Add|Max|Min)\w*)\b")
-"""A store that may add to what is there."""
+ATOMIC = re.compile(r"\b(?:AtomicType|Atomic(?:Add|Max|Min)\w*)\b")
+"""A template parameter by which a store adds to what is there."""
+
+ATOMIC_MODE = re.compile(r"\b(?:set_atomic_\w+|set_st_atomic_cfg|SetAtomic\w*)\b")
+"""A mode in which stores add to what is there."""
 
 TENSOR = re.compile(r"\b(?!GlobalTensor\b)\w*Tensor(?:Desc\w*|Data)?\b[^<>]*\*")
 """The type of a pointer to a tensor's description."""

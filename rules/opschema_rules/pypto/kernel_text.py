@@ -16,7 +16,7 @@ import msgspec
 
 from opschema_cli.source.preprocessor import Condition, is_dead, read_directives
 from opschema_rules.pypto.kernel_facts import Core
-from opschema_rules.pypto.kernel_operations import ATOMIC
+from opschema_rules.pypto.kernel_operations import ATOMIC, ATOMIC_MODE
 
 _BLANK = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|(?<!\w)'(?:[^'\\\n]|\\.)*'"
 _NOISE = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|/\*[\s\S]*?\*/|[^\n])*", re.MULTILINE)
@@ -225,7 +225,15 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def has_atomics(self) -> bool:
         """Whether stores may be atomic, and so read what they add to."""
-        found = ATOMIC.finditer(self.text) if "tomic" in self.text else ()
+        return self._has(ATOMIC)
+
+    @cached_property
+    def has_atomic_mode(self) -> bool:
+        """Whether all stores may be atomic, as a mode says that is set before."""
+        return self._has(ATOMIC_MODE)
+
+    def _has(self, words: re.Pattern[str]) -> bool:
+        found = words.finditer(self.text) if "tomic" in self.text else ()
         return any(not self._is_comment(match.start()) for match in found)
 
 

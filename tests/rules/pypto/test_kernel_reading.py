@@ -43,6 +43,7 @@ def effects(body: str, core: str = "") -> dict[int, str]:
 
 
 T = "auto *{0} = reinterpret_cast<__gm__ float *>(reinterpret_cast<__gm__ ChipTensor *>(args[{1}])->buffer.addr);"
+BOTH = {0: "read+written", 1: "written"}
 A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
 
 
@@ -61,6 +62,9 @@ A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
         (f"{A} auto *p = a + 4; auto *q = p; q[0] = 1;", {0: "written"}),
         (f"{A} float *p; p = a; p[0] = 1;", {0: "written"}),
         (f"{A} View g{{a}}; TSTORE(g, tile);", {0: "written"}),
+        (f"{A} View g(a); TSTORE<Tile, View, AtomicType::AtomicAdd>(g, tile);", {0: "read+written"}),
+        (f"{A} View g(a); TSTORE<View, pto::AtomicType::AtomicMax>(g, t);{B} View h(b); TSTORE(h, t);", BOTH),
+        (f"{A} View g(a); TSTORE<Tile, View, AtomicType::AtomicNone>(g, tile);", {0: "written"}),
         (f"{A} auto g = GlobalTensor<float, Shape<1, 16>, Stride<1, 1>>(a + (x + y), s, t); TLOAD(tile, g);", {0: "read"}),
         (f"{A} auto *p = a + static_cast<size_t>(n) * 4 * M; p[0] = 1;", {0: "written"}),
         (f"{A} auto *p = n * 4 + a; p[0] = 1;", {0: "written"}),
@@ -96,6 +100,7 @@ def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
         f"{A} __gm__ float *both[2] = {{a, b}}; both[0][1] = 1;",
         f"{A} *out_pointer = elsewhere(a);",
         f"{A} View g(a); set_atomic_add(); TSTORE(g, tile);",
+        f"{A} View g(a); constexpr auto mode = AtomicType::AtomicAdd; TSTORE<Tile, View, mode>(g, tile);",
         f"{A} View g(a); g.method();",
         "struct P { P(float *p); }; " + A + " P object(a);",
     ],
