@@ -22,6 +22,15 @@ def orchestrated(body: str, head: str = "") -> Files:
     return kernels("".join(map(_kernel, range(3))), "_D.IN, _D.OUT", text)
 
 
+_ARGUMENT = "auto *p = reinterpret_cast<__gm__ float *>(reinterpret_cast<__gm__ ChipTensor *>(args[0])->buffer.addr);\n"
+
+
+def kernel(body: str, head: str = "") -> Files:
+    """A tree with an orchestration and the C++ of a kernel that it submits."""
+    text = f'{head}extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {{\n{_ARGUMENT}{body}}}\n'
+    return {**orchestrated(_TASK.replace("#", "0")), "a/k0.cpp": text}
+
+
 def _library(body: str) -> Files:
     return cpp(f"TORCH_LIBRARY(kit2, m) {{\n{body}}}\n")
 
@@ -71,6 +80,18 @@ CPP: dict[str, Kind] = {
     "functions of an orchestration": Kind(lambda n: orchestrated(_TASK, numbered(n, "static void g#(const Tensor &x) {\n" + _TASK.replace("a.tensor(0).ref()", "x").replace("a.tensor(1).ref()", "x") + "}\n")), 50),
     "functions that call each other twice": Kind(lambda n: orchestrated(f"  g{n}(a);\n", "static void g0(const ChipTaskArgs &a) {\n" + _TASK + "}\n" + "".join(f"static void g{i + 1}(const ChipTaskArgs &a) {{ g{i}(a); g{i}(a); }}\n" for i in range(n))), 5),
     "constants of an orchestration": Kind(lambda n: orchestrated(_TASK, numbered(n, "constexpr int C# = #;\n")), 500),
+    "stores of a kernel": Kind(lambda n: kernel("View g(p); TSTORE(g, tile);\n" * n), 200),
+    "variables of a kernel": Kind(lambda n: kernel("".join(f"auto *p{i} = {f'p{i - 1}' if i else 'p'} + 1;\n" for i in range(n)) + f"p{n - 1}[0] = 1;\n"), 200),
+    "arguments of a kernel": Kind(lambda n: kernel(numbered(n, "auto *q# = reinterpret_cast<__gm__ float *>(args[#]); q#[0] = 1;\n")), 200),
+    "helpers of a kernel in a chain": Kind(lambda n: kernel(f"g{n}(p);\n", "void g0(float *p) { p[0] = 1; }\n" + "".join(f"void g{i + 1}(float *p) {{ g{i}(p); }}\n" for i in range(n))), 100),
+    "helpers of a kernel that call twice": Kind(lambda n: kernel(f"g{n}(p);\n", "void g0(float *p) { p[0] = 1; }\n" + "".join(f"void g{i + 1}(float *p) {{ g{i}(p); g{i}(p + 1); }}\n" for i in range(n))), 10),
+    "overloads of a kernel's helper": Kind(lambda n: kernel("g(p);\n", "".join(f"void g(float *p{', int a' * (i % 9)}) {{ p[{i}] = 1; }}\n" for i in range(n))), 100),
+    "blocks of a kernel": Kind(lambda n: kernel("for (int i = 0; i < 4; i++) {\n" * n + "p[0] = 1;\n" + "}\n" * n), 20),
+    "branches of a kernel": Kind(lambda n: kernel("auto *q = p;\n" + "if (x) { q = p; } else { q = q + 1; }\n" * n + "q[0] = 1;\n"), 100),
+    "template parameters of a store": Kind(lambda n: kernel("View g(p);\nTSTORE<" + "A<" * n + ">" * n + ", AtomicType::AtomicAdd>(g, tile);\n"), 100),
+    "atomic stores of a kernel": Kind(lambda n: kernel("View g(p);\n" + "TSTORE<Tile, View, AtomicType::AtomicAdd>(g, tile);\n" * n), 200),
+    "comments of a kernel with atomics": Kind(lambda n: kernel("// AtomicAdd set_atomic_add\n" * n + "View g(p);\nTSTORE(g, tile);\n"), 500),
+    "directives of a kernel": Kind(lambda n: kernel("#if defined(A)\np[0] = 1;\n#else\np[1] = 1;\n#endif\n" * n), 100),
     "an enumeration": Kind(lambda n: orchestrated(_TASK, "enum E { " + numbered(n, "A#, ") + "};\n"), 500),
 }  # fmt: skip
 
