@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ class Editor:
         self.versions: dict[str, int] = {}
         self.published: dict[str, types.PublishDiagnosticsParams] = {}
         self.messages: list[str] = []
+        self.patience = PATIENCE
         self._loop = asyncio.new_event_loop()
         self._news = asyncio.Event()
         self._client = LanguageClient("tests", "1")
@@ -48,7 +50,7 @@ class Editor:
             self._news.set()
 
     def _run(self, work: Any) -> Any:
-        return self._loop.run_until_complete(asyncio.wait_for(work, PATIENCE))
+        return self._loop.run_until_complete(asyncio.wait_for(work, self.patience))
 
     async def _start(self, encoding: str | None) -> types.InitializeResult:
         await self._client.start_io(sys.executable, "-m", "opschema_cli", "server")
@@ -93,6 +95,15 @@ class Editor:
         wanted = types.Range(self.position(path, start), self.position(path, start + len(old)))
         self.texts[path] = text.replace(old, new)
         self._changed(path, types.TextDocumentContentChangePartial(wanted, new))
+
+    def type(self, path: str, text: str) -> None:
+        """Replace the part in which the text differs from a new one."""
+        old = self.texts[path]
+        start = len(os.path.commonprefix([old, text]))
+        end = len(os.path.commonprefix([old[start:][::-1], text[start:][::-1]]))
+        wanted = types.Range(self.position(path, start), self.position(path, len(old) - end))
+        self.texts[path] = text
+        self._changed(path, types.TextDocumentContentChangePartial(wanted, text[start : len(text) - end]))
 
     def write(self, path: str, text: str) -> None:
         """Replace the entire text."""

@@ -238,6 +238,15 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
         assumed = " as implemented" if self.assumed else ""
         return f"{self.file.path} {self.key.start} {self.file.source.digest} {self.manifest.spec.digest}{assumed}"
 
+    @cached_property
+    def meaning(self) -> str:
+        """Identifies what the entry says, wherever in its file it stands: its text, the tree's specification, and the entire file if
+        aliases may lead elsewhere.
+        """
+        text = self.file.source.text[self.node.start : self.node.end]
+        others = self.file.source.digest if self.file.document.anchors else ""
+        return f"{self.name} {self.manifest.spec.digest} {others} {self.assumed} {text}"
+
     @property
     def severity(self) -> Severity:
         """The severity of drift from the code: an entry that is spec-only may run ahead of it."""

@@ -20,11 +20,12 @@ from opschema_rules.tileops.model import Manifest, OpImplementation
 
 class Agreement(msgspec.Struct, array_like=True):
     """The outcome of executing a method that differs nowhere from the manifest: what was ``checked`` of it, and what could not be
-    followed.
+    followed. While it is stored, the ``doubts`` are what could not be followed at the entry, whose place may change.
     """
 
     checked: list[str]
     unresolved: list[NotUnderstood]
+    doubts: list[str] = msgspec.field(default_factory=list)
 
 
 class Code:
@@ -54,15 +55,23 @@ class Code:
 
     def known(self, op: OpImplementation, method: str) -> Agreement | None:
         """The agreement of a method, from an earlier run; ``method`` may be followed by what else it rests on."""
-        return self._agreements.get(_key(op, method))
+        found = self._agreements.get(_key(op, method))
+        if found is None:
+            return None
+        at_entry = [NotUnderstood(op.place, reason) for reason in found.doubts]
+        return Agreement(found.checked, [*found.unresolved, *at_entry])
 
     def keep(self, op: OpImplementation, method: str, found: Agreement) -> None:
-        """Keep an agreement for later runs."""
-        self._agreements.put(_key(op, method), found)
+        """Keep an agreement for later runs; not where something could not be followed at another place of the manifest."""
+        doubts = [item.reason for item in found.unresolved if item.place == op.place]
+        others = [item for item in found.unresolved if item.place != op.place]
+        if all(item.place.path != op.entry.file.path for item in others):
+            self._agreements.put(_key(op, method), Agreement(found.checked, others, doubts))
 
 
 def _key(op: OpImplementation, method: str) -> str:
-    return content_digest(f"{method} {op.entry.content_key} {op.ref.cls.start}".encode("utf-8", "surrogatepass"))
+    """The key of an agreement, which holds when the entry moves in its file."""
+    return content_digest(f"{method} {op.entry.meaning} {op.ref.cls.start}".encode("utf-8", "surrogatepass"))
 
 
 def code_of(op: OpImplementation) -> Code:
