@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -156,6 +156,18 @@ class Executor(msgspec.Struct):
     def _tell_crashes(self, pack: Pack) -> None:
         self.found += [crash.diagnostic(pack.name) for crash in self.crashes.values()]
         self.crashes.clear()
+
+    def run_touched(self, pack: Pack, loaded: Loaded, project: Project, edits: Mapping[str, Span]) -> list[object]:
+        """Run the pack's rules over the subjects that edits touch; these subjects."""
+        subjects: list[object] = []
+
+        def make() -> list[object]:
+            subjects.extend(pack.speed.touched(loaded, edits))
+            return subjects
+
+        self._run_made(pack, project, loaded, [make], [])
+        self._run_put_off(pack, project, loaded)
+        return subjects
 
     def _run_made(
         self,

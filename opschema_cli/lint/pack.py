@@ -18,6 +18,7 @@ from opschema_cli.lint.pack_checks import check_detection, check_records, check_
 from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
+from opschema_cli.source.text import Span
 
 if TYPE_CHECKING:
     from opschema_cli.lint.diagnostic import Diagnostic
@@ -119,6 +120,11 @@ def nothing_read(project: Project, options: Any) -> Iterable[str]:
     return ()
 
 
+def nothing_touched(loaded: Loaded, edits: Mapping[str, Span]) -> Iterable[object]:
+    """The subjects that edits touch, of a pack that does not name them."""
+    return ()
+
+
 def claims_all(project: Project, options: Any, path: str) -> bool:
     """Claim every file: of a pack that does not say which are its own."""
     return True
@@ -131,12 +137,16 @@ class Speed(msgspec.Struct, frozen=True):
     returns the Python files that ``load`` asks for in any case; ``reads_on`` returns further ones once all these are parsed, and
     is called until it returns none. ``shares`` returns what the pack has found out for packs that build on it, if they run in
     another process; ``builds_on`` names the pack on which this one builds (see :attr:`Loaded.joint`).
+
+    ``touched`` returns a few subjects that edits are likely to concern, each by the span that was edited of a file. An editor shows
+    what is found in these before all others are judged. Rules report what they find in a subject under its ``name`` in ``ops``.
     """
 
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
     shares: Callable[[Project, Any], bytes] | None = None
     builds_on: str = ""
+    touched: Callable[[Loaded, Mapping[str, Span]], Iterable[object]] = nothing_touched
 
 
 class Pack(msgspec.Struct, frozen=True):

@@ -70,6 +70,7 @@ class OpschemaServer(LanguageServer):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.worker = Worker(
             Listener(
+                self._looked,
                 self._linted,
                 lambda: self._later(self.bar.end),
                 lambda done, total: self._later(self.bar.report, done, total),
@@ -204,11 +205,12 @@ class OpschemaServer(LanguageServer):
             return self.documents[full].uri
         return from_fs_path(str(full)) or ""
 
-    def converter(self, rooted: RootedLint) -> Converter:
-        """The converter of the findings of a workspace."""
+    def converter(self, rooted: RootedLint, outcome: Outcome | None = None) -> Converter:
+        """The converter of the findings of a workspace: of its last run unless an ``outcome`` is given."""
         warm = rooted.warm
         assert warm is not None  # it was linted
-        codes = {item.code for item in rooted.outcome.diagnostics} if rooted.outcome is not None else set()
+        outcome = outcome or rooted.outcome
+        codes = {item.code for item in outcome.diagnostics} if outcome is not None else set()
         pages = {rule.code: page for rule, page in warm.registry.described(codes)}
         return Converter(warm.project.source, lambda path: self.uri_of(rooted, path), self.encoding, pages)
 
@@ -217,6 +219,14 @@ class OpschemaServer(LanguageServer):
     def _later(self, function: Callable[..., None], *arguments: object) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _looked(self, rooted: RootedLint, outcome: Outcome, path: str) -> None:
+        """Publish the first findings in an edited file; those of the run follow."""
+        document = rooted.documents.get(rooted.root / path)
+        if document is not None:
+            found = [item for item in outcome.diagnostics if item.place.path == path]
+            items = self.converter(rooted, outcome).by_file(found).get(path, [])
+            self._later(self._publish_one, rooted.root / path, document, items)
 
     def _linted(self, rooted: RootedLint) -> None:
         versions = {item.uri: item.version for item in rooted.documents.values()}
@@ -256,6 +266,12 @@ class OpschemaServer(LanguageServer):
                 published = types.PublishDiagnosticsParams(uri, items, version=current.get(uri))
                 self.text_document_publish_diagnostics(published)
         self._published[root] = dict(found)
+
+    def _publish_one(self, path: Path, document: Document, items: list[types.Diagnostic]) -> None:
+        """Publish the findings of an open text, unless it has changed meanwhile."""
+        if self.documents.get(path) is document:
+            published = types.PublishDiagnosticsParams(document.uri, items, version=document.version)
+            self.text_document_publish_diagnostics(published)
 
     def show_notes(self, notes: Sequence[str]) -> None:
         """Show the user how many places a change leaves to them; the places are logged."""

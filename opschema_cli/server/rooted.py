@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
@@ -22,7 +23,9 @@ SETTINGS = frozenset({"opschema.toml", "pyproject.toml", DEFAULT_NAME, ".gitigno
 
 
 class RootedLint:
-    """The workspace at ``root``. ``checkpoint`` may end a run, ``progress`` is told how many files of how many are parsed."""
+    """The workspace at ``root``. ``checkpoint`` may end a run, ``progress`` is told how many files of how many are parsed,
+    ``looked`` is passed what is likely to be found in an edited file, before a run ends.
+    """
 
     def __init__(
         self,
@@ -30,12 +33,14 @@ class RootedLint:
         checkpoint: Callable[[], None],
         progress: Callable[[int, int], None],
         notify: Callable[[str], None],
+        looked: Callable[[RootedLint, Outcome, str], None],
     ) -> None:
         self.root = root
         self.outcome: Outcome | None = None
         self.error: OpschemaError | None = None
         """Why there is no outcome: the configuration is wrong, or refused."""
         self._checkpoint, self._progress, self._notify = checkpoint, progress, notify
+        self._looked = looked
         self.documents: Mapping[Path, Document] = {}
         """The open texts of the last run."""
         self._texts: dict[Path, str] = {}
@@ -82,7 +87,7 @@ class RootedLint:
         overlay = {names[path]: text for path, text in self._texts.items() if names[path] in files}
         gc.disable()  # a run makes half a million objects, nearly all of which live on
         try:
-            self.outcome = warm.run(overlay, {names[path] for path in self._pending})
+            self.outcome = warm.run(overlay, {names[path] for path in self._pending}, partial(self._looked, self))
         finally:
             gc.enable()
 

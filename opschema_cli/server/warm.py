@@ -14,13 +14,19 @@ from opschema_cli.lint.baseline import BaselineFile, read_baseline
 from opschema_cli.lint.fix import fix_all
 from opschema_cli.lint.loaded import Entry
 from opschema_cli.lint.operators import operators_of
-from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.pack import Pack, nothing_touched
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.lint.touched import Change, look
 from opschema_cli.operators.model import Operator
 from opschema_cli.project import Project
 from opschema_cli.session import Session
+from opschema_cli.source.text import Source
+from opschema_cli.workspace import ReadError
+
+FirstLook = Callable[[Outcome, str], None]
+"""Is passed what is likely to be found in the file of a path, before all of the workspace is judged."""
 
 
 class Superseded(BaseException):
@@ -38,6 +44,19 @@ class _PackRun(msgspec.Struct):
     given: Mapping[str, bytes]
     changed: set[str] = msgspec.field(default_factory=set)
     operators: list[Operator] | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a file has changed that the pack has read."""
+        return any(map(self.project.workspace.was_asked, self.changed))
+
+    def changed_to(self, new: Source) -> Change | None:
+        """The change of a file, which the pack has read, to a new text; None if it had no text."""
+        try:
+            old = self.project.workspace.peek_source(new.path)
+        except ReadError:
+            return None
+        return Change.between(new.path, old.text, new.text)
 
 
 class _Shared:
@@ -66,6 +85,7 @@ class WarmLint:
         self._progress = progress
         self._stamp = session.code_stamp
         self._runs: dict[str, _PackRun] = {}
+        self._looked: dict[str, Project] = {}
         self._baseline = _read_baseline(session)
         self.project = self._new_project()
         """The project of the report, with all texts as of the last run."""
@@ -76,9 +96,11 @@ class WarmLint:
         project.checkpoint = self._checkpoint
         return project
 
-    def run(self, overlay: Mapping[str, str | None], changed: Collection[str]) -> Outcome:
+    def run(
+        self, overlay: Mapping[str, str | None], changed: Collection[str], first: FirstLook | None = None
+    ) -> Outcome:
         """Lint the workspace with these texts, which ``changed`` since the last run that was completed; the list of files is the
-        same.
+        same. ``first`` is called after a first look at a file that was edited.
 
         Raises:
             OpschemaError: the configuration is wrong, or a pack refuses it.
@@ -86,12 +108,15 @@ class WarmLint:
         """
         if "parsers" in self.session.__dict__:
             self.session.parsers.begin_run()
+        self._looked.clear()
         for run in self._runs.values():
             run.changed.update(changed)
         self.project = report = self.project.updated(overlay, changed)
         registry = self.session.registry_for(report)
         settings = resolve_settings(self.session.config, registry)
         self._job = job = Job(registry, settings, *self._baseline, None, self._stamp)
+        if first is not None:
+            self._look(job, overlay, first)
         findings = PackFindings()
         for pack in _in_order(registry.packs):
             run = self._run_of(pack, job, overlay)
@@ -155,18 +180,53 @@ class WarmLint:
         overlaid = self.project.with_overlay
         return fix_all(self._job, self.project, outcome, overlaid, unsafe=False)[0].texts
 
+    def _look(self, job: Job, overlay: Mapping[str, str | None], first: FirstLook) -> None:
+        """Pass on the findings in subjects that an edit of one file touches, beside those of the last run in others."""
+        for pack in job.registry.packs:
+            known = self._runs.get(pack.name)
+            if known is None or pack.speed.touched is nothing_touched or len(known.changed) != 1 or not known.is_stale:
+                continue
+            project = known.project.updated(overlay, known.changed)
+            new = project.source(*known.changed)
+            findings = self._first_findings(job, pack, project, new) if new is not None else None
+            if not project.missing:  # which is reported where it is first found
+                self._looked[pack.name] = project
+            if new is not None and findings is not None:
+                report = project.updated(overlay, ())
+                report.inputs = set(project.inputs)
+                mine = [item for item in project.problems.values() if item.place.path in project.claimed]
+                others = [item for run in self._runs.values() for item in run.project.problems.values()]
+                report.take_problems([item for item in others if item.place.path != new.path] + mine)
+                first(report_outcome(job, report, findings), new.path)
+            return
+
+    def _first_findings(self, job: Job, pack: Pack, project: Project, new: Source) -> PackFindings | None:
+        """The findings of a pack in subjects that an edit touches, and all others of the last runs."""
+        findings = PackFindings()
+        for name, run in self._runs.items():
+            found: PackFindings | None = run.findings
+            if run.is_stale:
+                change = run.changed_to(new)
+                if change is None:
+                    return None
+                mine = name == pack.name
+                found = look(job, pack, project, change, run.findings) if mine else change.moved_findings(run.findings)
+            if found is None:
+                return None
+            findings = findings.joined(found)
+        return findings
+
     def _run_of(self, pack: Pack, job: Job, overlay: Mapping[str, str | None]) -> _PackRun:
         """The last run of a pack if nothing that it read has changed since, else a new one."""
         builds_on = self._runs.get(pack.speed.builds_on)
         given = builds_on.shares if builds_on is not None else {}
         known = self._runs.get(pack.name)
-        if (
-            known is not None
-            and known.given == given
-            and not any(map(known.project.workspace.was_asked, known.changed))
-        ):
+        if known is not None and known.given == given and not known.is_stale:
             return known
-        if known is not None:
+        looked = self._looked.pop(pack.name, None)
+        if looked is not None:
+            project = looked
+        elif known is not None:
             project = known.project.updated(overlay, known.changed)
         else:
             project = self._new_project()

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from opschema_cli.lint.runner import Outcome
 from opschema_cli.server.documents import Document
 from opschema_cli.server.rooted import RootedLint
 from opschema_cli.server.warm import Superseded
@@ -24,10 +25,11 @@ TIDY = 2.0
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """Functions that the thread calls: with a workspace that was linted, when a run has ended, with numbers of parsed files, and
-    with messages for the log and for the user.
+    """Functions that the thread calls: after a first look at an edited file, with a workspace that was linted, when a run has
+    ended, with numbers of parsed files, and with messages for the log and for the user.
     """
 
+    looked: Callable[[RootedLint, Outcome, str], None]
     linted: Callable[[RootedLint], None]
     ended: Callable[[], None]
     progress: Callable[[int, int], None]
@@ -116,7 +118,7 @@ class Worker:
     def _rooted(self, root: Path) -> RootedLint:
         if root not in self._roots:
             listener = self._listener
-            self._roots[root] = RootedLint(root, self._check, listener.progress, listener.notify)
+            self._roots[root] = RootedLint(root, self._check, listener.progress, listener.notify, listener.looked)
         return self._roots[root]
 
     def _check(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path, to_fs_path
+
+from opschema_cli.lint.touched import Change
 
 PATIENCE = 10.0
 """Seconds that the server has for an answer; a busy machine is slow."""
@@ -98,12 +99,10 @@ class Editor:
 
     def type(self, path: str, text: str) -> None:
         """Replace the part in which the text differs from a new one."""
-        old = self.texts[path]
-        start = len(os.path.commonprefix([old, text]))
-        end = len(os.path.commonprefix([old[start:][::-1], text[start:][::-1]]))
-        wanted = types.Range(self.position(path, start), self.position(path, len(old) - end))
+        change = Change.between(path, self.texts[path], text)
+        wanted = types.Range(self.position(path, change.start), self.position(path, change.old_end))
         self.texts[path] = text
-        self._changed(path, types.TextDocumentContentChangePartial(wanted, text[start : len(text) - end]))
+        self._changed(path, types.TextDocumentContentChangePartial(wanted, text[slice(*change.edited)]))
 
     def write(self, path: str, text: str) -> None:
         """Replace the entire text."""
@@ -178,9 +177,19 @@ class Editor:
 
     def diagnostics(self, path: str) -> list[types.Diagnostic]:
         """The diagnostics of an open text as it is now."""
+        self.settle(path)
+        return self.first_diagnostics(path)
+
+    def first_diagnostics(self, path: str) -> list[types.Diagnostic]:
+        """The first diagnostics that are published of an open text as it is now."""
         uri, version = self.uri(path), self.versions[path]
         self.wait(lambda: uri in self.published and self.published[uri].version == version)
         return list(self.published[uri].diagnostics)
+
+    def settle(self, path: str) -> None:
+        """Wait for the run that the present texts need, by a question."""
+        params = types.CodeLensParams(types.TextDocumentIdentifier(self.uri(path)))
+        self.request(types.TEXT_DOCUMENT_CODE_LENS, params)
 
     def codes(self, path: str) -> list[str]:
         """The codes of what is found in a file, open or not."""

@@ -22,7 +22,7 @@ from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import YamlEditError, remove_item
 from opschema_rules.tileops.made_methods import made_method
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.model import Implementations, Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.op_classes import call_params
 
 MAX_SHOWN = 80
@@ -132,11 +132,11 @@ def _methods(op: OpImplementation) -> dict[str, Method | None]:
     return {}
 
 
-def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drift]]) -> Iterator[Diagnostic]:
+def settle(ops: Implementations, check: Callable[[OpImplementation], Iterable[Drift]]) -> Iterator[Diagnostic]:
     """Findings of a check in every implementation, each shared cause once."""
     shared: dict[Place, dict[str, list[Drift]]] = {}
     users: dict[str, dict[tuple[str, int], set[str]]] = {}
-    for op in manifest.implementations:
+    for op in ops.ops:
         for drift in check(op):
             if drift.in_manifest or drift.method.made:
                 yield _at_entry(drift)
@@ -146,7 +146,7 @@ def settle(manifest: Manifest, check: Callable[[OpImplementation], Iterable[Drif
         drifts = [drift for found in messages.values() for drift in found]
         method = drifts[0].method
         if method.name not in users:
-            users[method.name] = _users(manifest, method.name)
+            users[method.name] = _users(ops.manifest, method.name)
         own = any(drift.method.ref.owner == drift.method.op.ref for drift in drifts)
         if own or users[method.name].get(method.key, set()) <= {drift.method.op.name for drift in drifts}:
             yield from map(_at_code, messages.values())

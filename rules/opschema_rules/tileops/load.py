@@ -16,6 +16,7 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.tileops.carve_outs import may_carve_out
 from opschema_rules.tileops.detection import TileopsOptions, manifest_files
 from opschema_rules.tileops.model import (
+    Implementations,
     Manifest,
     ManifestFile,
     OpEntry,
@@ -87,8 +88,11 @@ def _spec(project: Project, base: str, folder: str, files: Iterable[YamlFile], o
     return find_spec(project, base, folder, entries, options.spec)
 
 
-def _implementations(manifest: Manifest, scripts: Iterable[str]) -> Iterator[OpImplementation | Validator]:
+def _implementations(
+    manifest: Manifest, scripts: Iterable[str]
+) -> Iterator[OpImplementation | Implementations | Validator]:
     yield from manifest.implementations
+    yield Implementations(manifest, manifest.implementations)
     for script in filter(None, map(manifest.project.python, scripts)):
         yield Validator(manifest, script)
 

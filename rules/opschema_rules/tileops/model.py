@@ -240,8 +240,8 @@ class OpEntry(msgspec.Struct, eq=False, dict=True, weakref=True):
 
     @cached_property
     def meaning(self) -> str:
-        """Identifies what the entry says, wherever in its file it stands: its text, the tree's specification, and the entire file if
-        aliases may lead elsewhere.
+        """Identifies what the entry says, wherever in its file it stands: its text, the tree's specification, and the entire file
+        if aliases may lead elsewhere.
         """
         text = self.file.source.text[self.node.start : self.node.end]
         others = self.file.source.digest if self.file.document.anchors else ""
@@ -467,6 +467,25 @@ class OpImplementation(msgspec.Struct, eq=False, dict=True):
     def code_place(self, ref: FunctionRef, span: Span | None = None) -> Place:
         """A place in the code."""
         return Place(ref.file.path, span if span is not None else ref.function.span)
+
+
+class Implementations(msgspec.Struct, eq=False):
+    """Op classes of a manifest, for rules that compare each with its entry and report a cause that several share once: all of them,
+    or in an editor those that an edit touches.
+    """
+
+    manifest: Manifest
+    ops: Sequence[OpImplementation]
+
+    @property
+    def name(self) -> str:
+        """The manifest's folder."""
+        return self.manifest.name
+
+    @property
+    def place(self) -> Place:
+        """The head of the manifest's first file."""
+        return self.manifest.place
 
 
 class Validator(msgspec.Struct, eq=False):

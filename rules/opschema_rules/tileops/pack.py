@@ -15,6 +15,7 @@ from opschema_rules.tileops.load import load, specs
 from opschema_rules.tileops.manifest_schema import schema_text
 from opschema_rules.tileops.model import Manifest
 from opschema_rules.tileops.operator_table import operators
+from opschema_rules.tileops.touched import touched
 
 if TYPE_CHECKING:
     from opschema_cli.operators.answers import RowAnswer
@@ -67,6 +68,6 @@ PACK = Pack(
     describe=describe,
     migrations=collect_migrations(migrations),
     plans=plans,
-    speed=Speed(builds_on="torchlib"),
+    speed=Speed(builds_on="torchlib", touched=touched),
     schemas=(FileSchema("manifest", lambda project, options: schema_text(), _manifests_of),),
 )

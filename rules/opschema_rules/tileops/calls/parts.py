@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from opschema_cli.lint.rule import Part
-from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpImplementation
 
 
-def judged_ops(manifest: Manifest, feature: str) -> Iterator[OpImplementation]:
+def judged_ops(ops: Implementations, feature: str) -> Iterator[OpImplementation]:
     """The implemented ops, each entry once; none where the tree's specification does not know the ``feature``."""
-    for op in manifest.implementations if manifest.spec.knows(feature) else ():
-        if op.entry.implemented and not manifest.repeats(op.entry):
+    for op in ops.ops if ops.manifest.spec.knows(feature) else ():
+        if op.entry.implemented and not ops.manifest.repeats(op.entry):
             yield op
 
 

@@ -12,17 +12,17 @@ from opschema_rules.tileops.calls.dtypes import VALIDATE, DtypeOutcome, RefusedD
 from opschema_rules.tileops.calls.findings import Difference, settled
 from opschema_rules.tileops.calls.parts import judged_ops, part
 from opschema_rules.tileops.dtypes import dtype_node
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpEntry, OpImplementation
 
 
-def _parts(manifest: Manifest) -> Iterator[Part]:
+def _parts(ops: Implementations) -> Iterator[Part]:
     """The calls of each op's method."""
-    for op in judged_ops(manifest, "validate-dtypes"):
+    for op in judged_ops(ops, "validate-dtypes"):
         yield part(op, dtype_outcome)
 
 
 @rule("DTY109", "dtype-refused", parts=_parts)
-def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
+def dtype_refused(ops: Implementations) -> Iterator[Diagnostic]:
     """`_validate_dtypes()` rejects dtypes that the manifest declares.
 
     opschema interprets a hand-written `_validate_dtypes()`, without running it, for every combination of dtypes that the
@@ -74,13 +74,13 @@ def dtype_refused(manifest: Manifest) -> Iterator[Diagnostic]:
     """
     yield from settled(
         (method, _refusal(op, method, outcome.refused) if outcome.refused else None)
-        for op, method, outcome in _outcomes(manifest)
+        for op, method, outcome in _outcomes(ops)
     )
 
 
-def _outcomes(manifest: Manifest) -> Iterator[tuple[OpImplementation, FunctionRef, DtypeOutcome]]:
+def _outcomes(ops: Implementations) -> Iterator[tuple[OpImplementation, FunctionRef, DtypeOutcome]]:
     """The outcomes of the hand-written methods of implemented ops, as far as they are known."""
-    for op in judged_ops(manifest, "validate-dtypes"):
+    for op in judged_ops(ops, "validate-dtypes"):
         outcome, method = dtype_outcome(op), op.method(VALIDATE)
         if method is not None and outcome.known:
             yield op, method, outcome
@@ -113,7 +113,7 @@ def _written(dtypes: Mapping[str, str]) -> str:
 
 
 @rule("DTY110", "dtype-accepted", severity="warning", parts=_parts)
-def dtype_accepted(manifest: Manifest) -> Iterator[Diagnostic]:
+def dtype_accepted(ops: Implementations) -> Iterator[Diagnostic]:
     """`_validate_dtypes()` accepts a dtype that the manifest does not declare.
 
     opschema interprets a hand-written `_validate_dtypes()`, without running it, with dtypes that the manifest does not
@@ -159,7 +159,7 @@ def dtype_accepted(manifest: Manifest) -> Iterator[Diagnostic]:
     """
     yield from settled(
         (method, _acceptance(op, method, outcome) if outcome.accepted else None)
-        for op, method, outcome in _outcomes(manifest)
+        for op, method, outcome in _outcomes(ops)
     )
 
 

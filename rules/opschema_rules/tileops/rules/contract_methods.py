@@ -11,11 +11,11 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import Drift, Method, method_of, names, settle
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpEntry, OpImplementation
 
 
 @rule("SIG301", "infer-shapes-signature")
-def infer_shapes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
+def infer_shapes_signature(ops: Implementations) -> Iterator[Diagnostic]:
     """`_infer_output_shapes()` does not take the inputs' shapes.
 
     It is called with one argument for each declared input, named `<input>_shape`, including optional ones. With a parameter
@@ -51,8 +51,8 @@ def infer_shapes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    if manifest.spec.knows("infer-shapes"):
-        yield from settle(manifest, _infer_signature)
+    if ops.manifest.spec.knows("infer-shapes"):
+        yield from settle(ops, _infer_signature)
 
 
 def _infer_signature(op: OpImplementation) -> Iterator[Drift]:
@@ -106,7 +106,7 @@ def _inputs_key(entry: OpEntry) -> Span:
 
 
 @rule("SIG302", "infer-shapes-outputs")
-def infer_shapes_outputs(manifest: Manifest) -> Iterator[Diagnostic]:
+def infer_shapes_outputs(ops: Implementations) -> Iterator[Diagnostic]:
     """`_infer_output_shapes()` returns shapes for other outputs than the manifest declares.
 
     Callers look each declared output up in the dictionary that it returns. If it returns only literal dictionaries, the
@@ -147,8 +147,8 @@ def infer_shapes_outputs(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    if manifest.spec.knows("infer-shapes"):
-        yield from settle(manifest, _infer_outputs)
+    if ops.manifest.spec.knows("infer-shapes"):
+        yield from settle(ops, _infer_outputs)
 
 
 def returns_other_outputs(op: OpImplementation) -> bool:
@@ -191,7 +191,7 @@ def _literal_keys(method: Method, value: Expr) -> dict[str, Span] | None:
 
 
 @rule("SIG303", "validate-dtypes-signature")
-def validate_dtypes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
+def validate_dtypes_signature(ops: Implementations) -> Iterator[Diagnostic]:
     """A hand-written `_validate_dtypes()` does not take the declared inputs.
 
     It is called with the inputs by name, without the optional ones that a call omits. A method that is generated from the
@@ -236,8 +236,8 @@ def validate_dtypes_signature(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, bias)
     ```
     """
-    if manifest.spec.knows("validate-dtypes"):
-        yield from settle(manifest, _validate_signature)
+    if ops.manifest.spec.knows("validate-dtypes"):
+        yield from settle(ops, _validate_signature)
 
 
 def _validate_signature(op: OpImplementation) -> Iterator[Drift]:

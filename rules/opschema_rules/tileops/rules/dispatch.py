@@ -11,12 +11,12 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved
 from opschema_cli.source.python import Expr, Function
 from opschema_rules.tileops.drift import Drift, Method, method_of, settle
-from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpImplementation
 from opschema_rules.tileops.op_classes import call_params
 
 
 @rule("SIG206", "kernel-map-argument")
-def kernel_map_argument(manifest: Manifest) -> Iterator[Diagnostic]:
+def kernel_map_argument(ops: Implementations) -> Iterator[Diagnostic]:
     """`__init__()` does not take `kernel_map`.
 
     `kernel_map` lets a caller replace kernels. A constructor that does not take it (or `**kwargs`) makes that impossible.
@@ -44,8 +44,8 @@ def kernel_map_argument(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    if manifest.spec.knows("kernel-map-argument"):
-        yield from settle(manifest, _kernel_map_argument)
+    if ops.manifest.spec.knows("kernel-map-argument"):
+        yield from settle(ops, _kernel_map_argument)
 
 
 def _kernel_map_argument(op: OpImplementation) -> Iterator[Drift]:
@@ -60,7 +60,7 @@ def _takes_kernel_map(method: Method) -> bool:
 
 
 @rule("SIG207", "dispatch-call")
-def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
+def dispatch_call(ops: Implementations) -> Iterator[Diagnostic]:
     """`__init__()` never calls `self.dispatch_kernel()`.
 
     `dispatch_kernel` resolves and installs the kernels, and registers the instance for `torch.compile`. A constructor that
@@ -107,12 +107,12 @@ def dispatch_call(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    strict = manifest.spec.knows("dispatch-in-init")
-    if manifest.spec.knows("dispatch-call") or strict:
-        built = ((op, _construction(op, strict=strict)) for op in manifest.implementations)
+    strict = ops.manifest.spec.knows("dispatch-in-init")
+    if ops.manifest.spec.knows("dispatch-call") or strict:
+        built = ((op, _construction(op, strict=strict)) for op in ops.manifest.implementations)
         found = {op.name: construction for op, construction in built if construction is not None}
         sound = {item.key for each in found.values() if each.dispatches is not False for item in each.constructors}
-        yield from settle(manifest, lambda op: _dispatch_call(op, found.get(op.name), sound))
+        yield from settle(ops, lambda op: _dispatch_call(op, found.get(op.name), sound))
 
 
 class _Construction(msgspec.Struct, frozen=True):

@@ -9,11 +9,11 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.schema.align import Alignment, Slot, align
 from opschema_rules.tileops.carriers import carrier_names
 from opschema_rules.tileops.drift import Drift, Method, method_of, names, settle
-from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpImplementation
 
 
 @rule("SIG101", "forward-order")
-def forward_order(manifest: Manifest) -> Iterator[Diagnostic]:
+def forward_order(ops: Implementations) -> Iterator[Diagnostic]:
     """`forward()` does not take the inputs and parameters that the manifest declares, in their order.
 
     A caller passes inputs by position. If `forward()` takes them in another order, under other names, or takes fewer or
@@ -75,7 +75,7 @@ def forward_order(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, weight, scale)
     ```
     """
-    yield from settle(manifest, _order)
+    yield from settle(ops, _order)
 
 
 def _order(op: OpImplementation) -> Iterator[Drift]:
@@ -123,7 +123,7 @@ def _reordered(method: Method, result: Alignment) -> Drift:
 
 
 @rule("SIG102", "forward-positional")
-def forward_positional(manifest: Manifest) -> Iterator[Diagnostic]:
+def forward_positional(ops: Implementations) -> Iterator[Diagnostic]:
     """`forward()` takes a declared input by keyword only.
 
     Inputs are passed by position, in the order of `signature.inputs`: benchmarks, fakes and compiled graphs do so. An input
@@ -158,7 +158,7 @@ def forward_positional(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, scale)
     ```
     """
-    yield from settle(manifest, _positional)
+    yield from settle(ops, _positional)
 
 
 def _positional(op: OpImplementation) -> Iterator[Drift]:
@@ -176,7 +176,7 @@ def _inputs(op: OpImplementation) -> Iterator[tuple[Method, Slot, Slot]]:
 
 
 @rule("SIG103", "optional-default")
-def optional_default(manifest: Manifest) -> Iterator[Diagnostic]:
+def optional_default(ops: Implementations) -> Iterator[Diagnostic]:
     """An input is optional in only one of manifest and code.
 
     `optional: true` promises that a call may omit the input, so `forward()` must default it to `None`; otherwise it is an
@@ -239,8 +239,8 @@ def optional_default(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, bias)
     ```
     """
-    if manifest.spec.knows("optional"):
-        yield from settle(manifest, _defaults)
+    if ops.manifest.spec.knows("optional"):
+        yield from settle(ops, _defaults)
 
 
 def _defaults(op: OpImplementation) -> Iterator[Drift]:

@@ -14,7 +14,7 @@ from opschema_cli.source.yaml_edit import insert_key, remove_key, set_value
 from opschema_rules.tileops.annotations import annotation_admits_none, text_admits_none
 from opschema_rules.tileops.drift import Drift, Method, method_of, settle, short, yaml_fix
 from opschema_rules.tileops.entry_parts import ParamDecl
-from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpImplementation
 from opschema_rules.tileops.param_defaults import agree, as_data, is_refused, state_default
 from opschema_rules.tileops.proofs import ROWS
 
@@ -22,7 +22,7 @@ UNSAFE = "the manifest is the source of truth: perhaps the code is the side to c
 
 
 @rule("SIG203", "ctor-default", fixable="safe", proof=ROWS)
-def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
+def ctor_default(ops: Implementations) -> Iterator[Diagnostic]:
     """A parameter's default differs between the manifest and `__init__()`.
 
     The constructor must have exactly the defaults that the manifest declares, and no others: workloads, benchmarks and other
@@ -106,10 +106,10 @@ def ctor_default(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, self.eps)
     ```
     """
-    if manifest.spec.knows("ctor-default"):
-        yield from settle(manifest, default_drifts)
+    if ops.manifest.spec.knows("ctor-default"):
+        yield from settle(ops, default_drifts)
     else:
-        for found in settle(manifest, _stated_defaults):
+        for found in settle(ops, _stated_defaults):
             yield msgspec.structs.replace(found, severity=Severity.WARNING)
 
 
@@ -193,7 +193,7 @@ def _other_default(method: Method, default: Expr, declared: ParamDecl) -> Iterat
 
 
 @rule("SIG204", "ctor-kw-only", fixable="safe", proof=ROWS)
-def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
+def ctor_kw_only(ops: Implementations) -> Iterator[Diagnostic]:
     """A parameter is keyword-only in only one of manifest and code.
 
     Parameters are positional unless the manifest says `kw_only: true`. A constructor with the parameter after its `*`
@@ -239,8 +239,8 @@ def ctor_kw_only(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, self.eps)
     ```
     """
-    if manifest.spec.knows("kw-only"):
-        yield from settle(manifest, kw_only_drifts)
+    if ops.manifest.spec.knows("kw-only"):
+        yield from settle(ops, kw_only_drifts)
 
 
 def kw_only_drifts(op: OpImplementation) -> Iterator[Drift]:
@@ -274,7 +274,7 @@ def _only_in_manifest(method: Method, param: Param, declared: ParamDecl) -> Drif
 
 
 @rule("SIG205", "none-annotation", fixable="safe", proof=ROWS)
-def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
+def none_annotation(ops: Implementations) -> Iterator[Diagnostic]:
     """A parameter admits `None` in only one of manifest and code.
 
     Whether a type admits `None` decides whether a caller may omit the value, so the manifest's `type` and the annotation in
@@ -323,8 +323,8 @@ def none_annotation(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x, self.eps)
     ```
     """
-    if manifest.spec.knows("optional-none"):
-        yield from settle(manifest, _none_annotation)
+    if ops.manifest.spec.knows("optional-none"):
+        yield from settle(ops, _none_annotation)
 
 
 def _none_annotation(op: OpImplementation) -> Iterator[Drift]:

@@ -15,13 +15,13 @@ from opschema_cli.source.program import FunctionRef
 from opschema_rules.tileops.calls.findings import Difference, settled
 from opschema_rules.tileops.calls.outcomes import outcome_of
 from opschema_rules.tileops.calls.parts import judged_ops, part
+from opschema_rules.tileops.model import Implementations, OpImplementation
 from opschema_rules.tileops.mutated_inputs import OpsWithOperators
 from opschema_rules.tileops.rules.returned_shapes import readings
 
 if TYPE_CHECKING:
     from opschema_rules.tileops.calls.code import Code
     from opschema_rules.tileops.calls.fakes import Compiled, FakeMismatch, FakeOutcome, Makers
-    from opschema_rules.tileops.model import OpImplementation
 
 
 def _outcome(subject: OpsWithOperators, op: OpImplementation) -> list[FakeOutcome]:
@@ -32,7 +32,8 @@ def _outcome(subject: OpsWithOperators, op: OpImplementation) -> list[FakeOutcom
 
 def _with_fakes(subject: OpsWithOperators) -> Iterator[OpImplementation]:
     by_op, fakes = {id(item.op): item for item in subject.ops}, subject.operators.fakes.keys()
-    for op in judged_ops(subject.manifest, "infer-shapes"):
+    ops = Implementations(subject.manifest, subject.manifest.implementations)
+    for op in judged_ops(ops, "infer-shapes"):
         if not fakes.isdisjoint(by_op[id(op)].listed() or ()) or _makers(subject).of(op):
             yield op
 

@@ -12,19 +12,19 @@ from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.findings import SHOWN_ROWS, Difference, is_explicit, settled
 from opschema_rules.tileops.calls.outcomes import INFER, Mismatch, OpOutcome, Refusal, outcome_of
 from opschema_rules.tileops.calls.parts import judged_ops, part
-from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.model import Implementations, OpEntry, OpImplementation
 from opschema_rules.tileops.rules.contract_methods import returns_other_outputs
 from opschema_rules.tileops.rules.row_values import stated
 
 
-def _parts(manifest: Manifest) -> Iterator[Part]:
+def _parts(ops: Implementations) -> Iterator[Part]:
     """The calls of each op."""
-    for op in judged_ops(manifest, "infer-shapes"):
+    for op in judged_ops(ops, "infer-shapes"):
         yield part(op, outcome_of)
 
 
 @rule("SHP113", "returned-shape", parts=_parts)
-def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
+def returned_shape(ops: Implementations) -> Iterator[Diagnostic]:
     """`_infer_output_shapes()` returns another shape than the manifest declares.
 
     The registered fake takes the shape of each output from `_infer_output_shapes()`, so compiled code (`torch.compile`)
@@ -97,12 +97,12 @@ def returned_shape(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    yield from settled(_compared(manifest))
+    yield from settled(_compared(ops))
 
 
-def _compared(manifest: Manifest) -> Iterator[tuple[FunctionRef, Difference | None]]:
+def _compared(ops: Implementations) -> Iterator[tuple[FunctionRef, Difference | None]]:
     """The methods that were executed, each with the difference to show."""
-    for outcome in _outcomes(manifest):
+    for outcome in _outcomes(ops):
         method, found = outcome.op.method(INFER), _first(outcome)
         if method is None:
             continue
@@ -112,9 +112,9 @@ def _compared(manifest: Manifest) -> Iterator[tuple[FunctionRef, Difference | No
             yield method, _difference(outcome.op, method, found)
 
 
-def _outcomes(manifest: Manifest) -> Iterator[OpOutcome]:
+def _outcomes(ops: Implementations) -> Iterator[OpOutcome]:
     """The outcomes of the calls of implemented ops; nothing where the tree's specification knows no shape functions."""
-    return map(outcome_of, judged_ops(manifest, "infer-shapes"))
+    return map(outcome_of, judged_ops(ops, "infer-shapes"))
 
 
 def _first(outcome: OpOutcome) -> Mismatch | None:
@@ -161,7 +161,7 @@ def readings(entry: OpEntry, call: DescribedCall) -> str:
 
 
 @rule("SHP114", "row-refused", parts=_parts)
-def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
+def row_refused(ops: Implementations) -> Iterator[Diagnostic]:
     """The code rejects a workload row.
 
     A workload row is a call that must work. opschema interprets the constructor and `_infer_output_shapes()` with its
@@ -209,10 +209,10 @@ def row_refused(manifest: Manifest) -> Iterator[Diagnostic]:
             return self.kernel_map["example"](x)
     ```
     """
-    for outcome in _outcomes(manifest):
+    for outcome in _outcomes(ops):
         by_place: dict[Place | None, list[Refusal]] = {}
         for item in outcome.refusals:
-            if item.call.origin == "row" and is_explicit(manifest, item.raised):
+            if item.call.origin == "row" and is_explicit(ops.manifest, item.raised):
                 by_place.setdefault(item.raised.place, []).append(item)
         yield from (_refused(outcome.op.entry, found) for found in by_place.values())
 
