@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import msgspec
 
@@ -11,6 +11,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.execute import Executor
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.rule import Rule
 from opschema_cli.lint.runner import Job, PackFindings
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -36,32 +37,34 @@ class Change(msgspec.Struct, frozen=True):
         """The span of the new text that differs."""
         return Span(self.start, self.new_end)
 
-    def moved(self, place: Place) -> Place:
-        """A place of the old text in the new one; what lies in the edited part covers all of that."""
-        return Place(place.path, self._span(place.span)) if place.path == self.path else place
-
-    def _span(self, span: Span) -> Span:
+    def moved(self, span: Span) -> Span:
+        """A span of the old text in the new one; one that ends in the edited part covers all of that."""
         shift = self.new_end - self.old_end
         start = span.start if span.start <= self.start else max(span.start + shift, self.start)
         end = span.end + shift if span.end >= self.old_end else min(span.end, self.new_end)
         return Span(start, max(start, end))
 
-    def moved_findings(self, findings: PackFindings) -> PackFindings:
-        """Findings in the old text at their places in the new one. Their fixes are left out."""
-        return msgspec.structs.replace(
-            findings,
-            found=[self._finding(item) for item in findings.found],
-            entries=[self._entry(item) for item in findings.entries],
-        )
 
-    def _finding(self, item: Diagnostic) -> Diagnostic:
-        related = tuple(msgspec.structs.replace(other, place=self.moved(other.place)) for other in item.related)
-        return msgspec.structs.replace(item, place=self.moved(item.place), related=related, fix=None)
+def moved_findings(findings: PackFindings, changes: Iterable[Change]) -> PackFindings:
+    """Findings in old texts at their places in the new ones. Their fixes are left out."""
+    by_path = {change.path: change for change in changes}
 
-    def _entry(self, item: Entry) -> Entry:
-        if item.path != self.path:
+    def moved(place: Place) -> Place:
+        return Place(place.path, by_path[place.path].moved(place.span)) if place.path in by_path else place
+
+    def finding(item: Diagnostic) -> Diagnostic:
+        related = tuple(msgspec.structs.replace(other, place=moved(other.place)) for other in item.related)
+        return msgspec.structs.replace(item, place=moved(item.place), related=related, fix=None)
+
+    def entry(item: Entry) -> Entry:
+        change = by_path.get(item.path)
+        if change is None:
             return item
-        return msgspec.structs.replace(item, key=self._span(item.key), span=self._span(item.span))
+        return msgspec.structs.replace(item, key=change.moved(item.key), span=change.moved(item.span))
+
+    return msgspec.structs.replace(
+        findings, found=list(map(finding, findings.found)), entries=list(map(entry, findings.entries))
+    )
 
 
 def _same(left: str, right: str) -> int:
@@ -72,8 +75,10 @@ def _same(left: str, right: str) -> int:
     return next(index for index in range(length) if left[index] != right[index])
 
 
-def look(job: Job, pack: Pack, project: Project, change: Change, before: PackFindings) -> PackFindings | None:
-    """The findings of a pack in the subjects that a change touches, with those ``before`` it in others; None if the pack fails, or
+def look(
+    job: Job, pack: Pack, project: Project, changes: Sequence[Change], before: PackFindings
+) -> PackFindings | None:
+    """The findings of a pack in the subjects that changes touch, with those ``before`` them in others; None if the pack fails, or
     finds nothing of its kind.
     """
     suggestions.start_anew()
@@ -82,41 +87,47 @@ def look(job: Job, pack: Pack, project: Project, change: Change, before: PackFin
     if loaded is None:
         return None
     project.claim(loaded.files)
-    subjects = executor.run_touched(pack, loaded, project, {change.path: change.edited})
+    subjects = executor.run_touched(pack, loaded, project, {change.path: change.edited for change in changes})
     project.settle()
     if executor.crashed:
         return None
-    moved = change.moved_findings(before)
-    anew = _Anew(job, pack, loaded, subjects)
-    broken = any(path == change.path for _, path in project.problems)
-    kept = [item for item in moved.found if not anew.covers(item) and not (broken and item.place.path == change.path)]
+    moved = moved_findings(before, changes)
+    paths = {change.path for change in changes}
+    anew = _Anew(job, pack, loaded, subjects, paths)
+    broken = paths.intersection(path for _, path in project.problems)
+    kept = [item for item in moved.found if item.place.path not in broken and not anew.covers(item)]
     return msgspec.structs.replace(moved, entries=loaded.entries, found=[*kept, *executor.found])
 
 
 class _Anew:
-    """What was judged anew: the rules for the subjects, and the ops that these are."""
+    """What was judged anew: the rules for files that are subjects, and those for ops."""
 
-    def __init__(self, job: Job, pack: Pack, loaded: Loaded, subjects: Sequence[object]) -> None:
-        kinds = set(map(type, subjects))
-        self.codes = {
-            rule.code
-            for rule in pack.rules
-            if rule.code in job.settings.enabled and any(_sees(rule.subject, kind) for kind in kinds)
-        }
-        self.names = {name for subject in subjects if isinstance(name := getattr(subject, "name", None), str)}
-        self.entries = [entry for entry in loaded.entries if entry.name in self.names]
+    def __init__(self, job: Job, pack: Pack, loaded: Loaded, subjects: Sequence[object], paths: Set[str]) -> None:
+        self._paths = paths
+        self._names = {str(getattr(subject, "name", "")) for subject in subjects}
+        self._entries = [entry for entry in loaded.entries if entry.name in self._names]
+        rules = [rule for rule in pack.rules if rule.code in job.settings.enabled]
+        files = [subject for subject in subjects if getattr(subject, "name", "") in paths]
+        self._of_files = _codes(rules, files)
+        self._of_ops = _codes(rules, [subject for subject in subjects if subject not in files])
 
     def covers(self, item: Diagnostic) -> bool:
-        """Whether a finding was judged anew, at its place of now."""
-        return item.code in self.codes and (not self.names.isdisjoint(item.ops) or _within(item.place, self.entries))
+        """Whether a finding, at its place in the new text, is of a rule that judged anew what it is about."""
+        if item.code in self._of_files and item.place.path in self._paths:
+            return True
+        about = not self._names.isdisjoint(item.ops) or any(_lies_in(item.place, entry) for entry in self._entries)
+        return about and item.code in self._of_ops
 
 
-def _sees(subject: type | None, kind: type) -> bool:
-    return subject is not None and issubclass(kind, subject)
+def _codes(rules: Iterable[Rule], subjects: Sequence[object]) -> set[str]:
+    """The codes of the rules that see any of these subjects."""
+    return {
+        rule.code
+        for rule in rules
+        if rule.subject is not None and any(isinstance(subject, rule.subject) for subject in subjects)
+    }
 
 
-def _within(place: Place, entries: Collection[Entry]) -> bool:
-    return any(
-        entry.path == place.path and entry.key.start <= place.span.start and place.span.end <= entry.span.end
-        for entry in entries
-    )
+def _lies_in(place: Place, entry: Entry) -> bool:
+    start, end = place.span
+    return entry.path == place.path and entry.key.start <= start and end <= entry.span.end

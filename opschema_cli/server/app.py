@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TypeVar
@@ -220,13 +220,15 @@ class OpschemaServer(LanguageServer):
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _looked(self, rooted: RootedLint, outcome: Outcome, path: str) -> None:
-        """Publish the first findings in an edited file; those of the run follow."""
-        document = rooted.documents.get(rooted.root / path)
-        if document is not None:
-            found = [item for item in outcome.diagnostics if item.place.path == path]
-            items = self.converter(rooted, outcome).by_file(found).get(path, [])
-            self._later(self._publish_one, rooted.root / path, document, items)
+    def _looked(self, rooted: RootedLint, outcome: Outcome, paths: Set[str]) -> None:
+        """Publish the first findings in edited files; those of the run follow."""
+        found = self.converter(rooted, outcome).by_file(
+            item for item in outcome.diagnostics if item.place.path in paths
+        )
+        for path in paths:
+            document = rooted.documents.get(rooted.root / path)
+            if document is not None:
+                self._later(self._publish_one, rooted.root / path, document, found.get(path, []))
 
     def _linted(self, rooted: RootedLint) -> None:
         versions = {item.uri: item.version for item in rooted.documents.values()}

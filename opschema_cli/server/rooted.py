@@ -6,7 +6,7 @@ All of it is used by the one thread that lints.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +24,7 @@ SETTINGS = frozenset({"opschema.toml", "pyproject.toml", DEFAULT_NAME, ".gitigno
 
 class RootedLint:
     """The workspace at ``root``. ``checkpoint`` may end a run, ``progress`` is told how many files of how many are parsed,
-    ``looked`` is passed what is likely to be found in an edited file, before a run ends.
+    ``looked`` is passed what is likely to be found in edited files, before a run ends.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class RootedLint:
         checkpoint: Callable[[], None],
         progress: Callable[[int, int], None],
         notify: Callable[[str], None],
-        looked: Callable[[RootedLint, Outcome, str], None],
+        looked: Callable[[RootedLint, Outcome, Set[str]], None],
     ) -> None:
         self.root = root
         self.outcome: Outcome | None = None

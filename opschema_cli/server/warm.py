@@ -6,7 +6,7 @@ run. A pack that builds on another is passed what that one shares, as in a forke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 import msgspec
 
@@ -18,15 +18,14 @@ from opschema_cli.lint.pack import Pack, nothing_touched
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run_packs
 from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.lint.touched import Change, look
+from opschema_cli.lint.touched import Change, look, moved_findings
 from opschema_cli.operators.model import Operator
 from opschema_cli.project import Project
 from opschema_cli.session import Session
-from opschema_cli.source.text import Source
-from opschema_cli.workspace import ReadError
+from opschema_cli.workspace import ReadError, Workspace
 
-FirstLook = Callable[[Outcome, str], None]
-"""Is passed what is likely to be found in the file of a path, before all of the workspace is judged."""
+FirstLook = Callable[[Outcome, Set[str]], None]
+"""Is passed what is likely to be found in the files of some paths, before all of the workspace is judged."""
 
 
 class Superseded(BaseException):
@@ -50,13 +49,14 @@ class _PackRun(msgspec.Struct):
         """Whether a file has changed that the pack has read."""
         return any(map(self.project.workspace.was_asked, self.changed))
 
-    def changed_to(self, new: Source) -> Change | None:
-        """The change of a file, which the pack has read, to a new text; None if it had no text."""
+    def changes_to(self, new: Workspace) -> list[Change] | None:
+        """The changes since this run of files that the pack has read; None if one had no text, or has none."""
+        old = self.project.workspace
+        read = sorted(filter(old.was_asked, self.changed))
         try:
-            old = self.project.workspace.peek_source(new.path)
+            return [Change.between(path, old.peek_source(path).text, new.peek_source(path).text) for path in read]
         except ReadError:
             return None
-        return Change.between(new.path, old.text, new.text)
 
 
 class _Shared:
@@ -100,7 +100,7 @@ class WarmLint:
         self, overlay: Mapping[str, str | None], changed: Collection[str], first: FirstLook | None = None
     ) -> Outcome:
         """Lint the workspace with these texts, which ``changed`` since the last run that was completed; the list of files is the
-        same. ``first`` is called after a first look at a file that was edited.
+        same. ``first`` is called after a first look at files that were edited.
 
         Raises:
             OpschemaError: the configuration is wrong, or a pack refuses it.
@@ -181,40 +181,38 @@ class WarmLint:
         return fix_all(self._job, self.project, outcome, overlaid, unsafe=False)[0].texts
 
     def _look(self, job: Job, overlay: Mapping[str, str | None], first: FirstLook) -> None:
-        """Pass on the findings in subjects that an edit of one file touches, beside those of the last run in others."""
-        for pack in job.registry.packs:
-            known = self._runs.get(pack.name)
-            if known is None or pack.speed.touched is nothing_touched or len(known.changed) != 1 or not known.is_stale:
-                continue
-            project = known.project.updated(overlay, known.changed)
-            new = project.source(*known.changed)
-            findings = self._first_findings(job, pack, project, new) if new is not None else None
-            if not project.missing:  # which is reported where it is first found
-                self._looked[pack.name] = project
-            if new is not None and findings is not None:
-                report = project.updated(overlay, ())
-                report.inputs = set(project.inputs)
-                mine = [item for item in project.problems.values() if item.place.path in project.claimed]
-                others = [item for run in self._runs.values() for item in run.project.problems.values()]
-                report.take_problems([item for item in others if item.place.path != new.path] + mine)
-                first(report_outcome(job, report, findings), new.path)
-            return
-
-    def _first_findings(self, job: Job, pack: Pack, project: Project, new: Source) -> PackFindings | None:
-        """The findings of a pack in subjects that an edit touches, and all others of the last runs."""
+        """Pass on the findings in subjects that edits touch, beside those of the last runs at their new places."""
+        changed = {path for run in self._runs.values() if run.is_stale for path in run.changed}
+        report = self.project.updated(overlay, ())
         findings = PackFindings()
-        for name, run in self._runs.items():
-            found: PackFindings | None = run.findings
-            if run.is_stale:
-                change = run.changed_to(new)
-                if change is None:
-                    return None
-                mine = name == pack.name
-                found = look(job, pack, project, change, run.findings) if mine else change.moved_findings(run.findings)
-            if found is None:
-                return None
+        for pack in job.registry.packs:
+            run = self._runs.get(pack.name)
+            found = run.findings if run is not None else None
+            if run is not None and run.is_stale:
+                found = self._first_findings(job, pack, run, overlay, report)
+            if run is None or found is None:
+                return
             findings = findings.joined(found)
-        return findings
+            report.inputs |= run.project.inputs
+            report.take_problems(item for item in run.project.problems.values() if item.place.path not in changed)
+        if changed:
+            first(report_outcome(job, report, findings), changed)
+
+    def _first_findings(
+        self, job: Job, pack: Pack, run: _PackRun, overlay: Mapping[str, str | None], report: Project
+    ) -> PackFindings | None:
+        """The first findings of a pack that has read a changed file; None if there is no telling before it has run."""
+        changes = run.changes_to(report.workspace)
+        if changes is None:
+            return None
+        if pack.speed.touched is nothing_touched:
+            return moved_findings(run.findings, changes)
+        project = run.project.updated(overlay, run.changed)
+        found = look(job, pack, project, changes, run.findings)
+        report.take_problems(item for item in project.problems.values() if item.place.path in project.claimed)
+        if not project.missing:  # which is reported where it is first found
+            self._looked[pack.name] = project
+        return found
 
     def _run_of(self, pack: Pack, job: Job, overlay: Mapping[str, str | None]) -> _PackRun:
         """The last run of a pack if nothing that it read has changed since, else a new one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -25,11 +25,11 @@ TIDY = 2.0
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """Functions that the thread calls: after a first look at an edited file, with a workspace that was linted, when a run has
+    """Functions that the thread calls: after a first look at edited files, with a workspace that was linted, when a run has
     ended, with numbers of parsed files, and with messages for the log and for the user.
     """
 
-    looked: Callable[[RootedLint, Outcome, str], None]
+    looked: Callable[[RootedLint, Outcome, Set[str]], None]
     linted: Callable[[RootedLint], None]
     ended: Callable[[], None]
     progress: Callable[[int, int], None]

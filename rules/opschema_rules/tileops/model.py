@@ -122,6 +122,11 @@ class ManifestFile(msgspec.Struct, eq=False):
         """The head of the file."""
         return Place(self.file.path, Span(0, 0))
 
+    @property
+    def entries(self) -> Iterator[OpEntry]:
+        """Its entries."""
+        return (entry for entry in self.manifest.entries if entry.file is self.file)
+
 
 def entries_node(file: YamlFile) -> Node | None:
     """The mapping of op names to entries: the root, or in the first layout what stands below a top-level ``ops``."""

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Span
-from opschema_rules.tileops.model import Implementations, Manifest, OpEntry, OpImplementation
+from opschema_rules.tileops.model import Implementations, Manifest, ManifestFile, OpEntry, OpImplementation
 
 MOST = 6
 """Most ops that are judged first."""
 
 
 def touched(loaded: Loaded, edits: Mapping[str, Span]) -> Iterator[object]:
-    """The entries whose texts or classes were edited, with their implementations, each and all together."""
+    """The manifest files that were edited, and the entries whose texts or classes were, with their implementations, each and all
+    together.
+    """
     for manifest in loaded.subjects:
         if isinstance(manifest, Manifest):
             yield from _of_manifest(manifest, edits)
@@ -24,6 +26,7 @@ def _of_manifest(manifest: Manifest, edits: Mapping[str, Span]) -> Iterator[obje
     entries = [entry for entry in manifest.entries if _meets(Span(entry.key.start, entry.node.end), edits, entry)]
     entries = (entries or list(_by_classes(manifest, edits)))[:MOST]
     ops = [OpImplementation(entry, entry.op_class) for entry in entries if isinstance(entry.op_class, ClassRef)]
+    yield from (ManifestFile(manifest, file) for file in manifest.files if file.path in edits)
     yield from entries
     yield from ops
     if ops:

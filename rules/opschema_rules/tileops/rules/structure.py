@@ -9,14 +9,14 @@ from functools import lru_cache
 from opschema_cli.lint.diagnostic import Diagnostic, Fix, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
-from opschema_cli.source.yaml import Data, Node, YamlSyntaxError, scalar_value
+from opschema_cli.source.yaml import Data, Node, YamlFile, YamlSyntaxError, scalar_value
 from opschema_cli.source.yaml_edit import quote_scalar, remove_key, rename_key, set_value
 from opschema_cli.suggestions import near_name, nearest
 from opschema_rules.tileops.doubtful_keys import is_doubtful
 from opschema_rules.tileops.drift import yaml_fix
 from opschema_rules.tileops.entry_paths import first_line, key_at, kind_of_key, owner_span, path_name, shown, value_span
 from opschema_rules.tileops.manifest_schema import EntrySchema, SchemaError, entry_schema, other_keys
-from opschema_rules.tileops.model import Manifest, OpEntry, entries_node, is_op_name
+from opschema_rules.tileops.model import ManifestFile, OpEntry, entries_node, is_op_name
 from opschema_rules.tileops.proofs import VALIDATOR
 from opschema_rules.tileops.scalar_roles import is_misread
 from opschema_rules.tileops.scalars import misreading
@@ -34,7 +34,7 @@ _KEYS = ("required", "dependentRequired", "additionalProperties", "propertyNames
 
 
 @rule("MAN101", "manifest-structure", fixable="safe", pure=True, proof=VALIDATOR)
-def manifest_structure(manifest: Manifest) -> Iterator[Diagnostic]:
+def manifest_structure(file: ManifestFile) -> Iterator[Diagnostic]:
     """A part of an entry is missing, misspelt or of the wrong kind.
 
     The loader passes the entry on unchanged, so a string where a list is expected fails later, elsewhere, or never: a
@@ -84,35 +84,30 @@ def manifest_structure(manifest: Manifest) -> Iterator[Diagnostic]:
         bias: {type: "dict | None", default: {1: 2}}
     ```
     """
-    yield from _roots(manifest)
-    yield from _other_ops(manifest)
-    schema = entry_schema(manifest.spec.known)
-    for entry in manifest.entries:
+    yield from _root(file)
+    yield from _other_ops(file.file)
+    schema = entry_schema(file.manifest.spec.known)
+    for entry in file.entries:
         if entry.key.value != "<<" or entry.key.style:
             yield from _entry(entry, schema)
 
 
-def _roots(manifest: Manifest) -> Iterator[Diagnostic]:
-    """Files of a manifest folder that hold something other than entries."""
-    if manifest.folder.rpartition("/")[2] != "manifest":
-        return
-    for file in manifest.files:
-        root = file.root
-        if root is not None and not root.is_mapping and shown(file, root) != "empty":
-            message = f"the file holds {shown(file, root)}; a manifest file maps op names to entries"
-            yield Diagnostic(message, Place(file.path, first_line(file, root)))
+def _root(subject: ManifestFile) -> Iterator[Diagnostic]:
+    """A file of a manifest folder that holds something other than entries."""
+    file, root = subject.file, subject.file.root
+    in_folder = subject.manifest.folder.rpartition("/")[2] == "manifest"
+    if in_folder and root is not None and not root.is_mapping and shown(file, root) != "empty":
+        message = f"the file holds {shown(file, root)}; a manifest file maps op names to entries"
+        yield Diagnostic(message, Place(file.path, first_line(file, root)))
 
 
-def _other_ops(manifest: Manifest) -> Iterator[Diagnostic]:
+def _other_ops(file: YamlFile) -> Iterator[Diagnostic]:
     """Keys that cannot be the name of an op, so that what they hold is not an entry."""
-    for file in manifest.files:
-        owner = entries_node(file)
-        for key, _ in owner.pairs() if owner is not None else ():
-            if key.kind == "scalar" and not is_op_name(key):
-                message = (
-                    f"`{key.value}` is {kind_of_key(key)}; a manifest file maps op names, which are text, to entries"
-                )
-                yield Diagnostic(message, Place(file.path, key.span))
+    owner = entries_node(file)
+    for key, _ in owner.pairs() if owner is not None else ():
+        if key.kind == "scalar" and not is_op_name(key):
+            message = f"`{key.value}` is {kind_of_key(key)}; a manifest file maps op names, which are text, to entries"
+            yield Diagnostic(message, Place(file.path, key.span))
 
 
 def _entry(entry: OpEntry, schema: EntrySchema) -> Iterator[Diagnostic]:
