@@ -40,9 +40,12 @@ class Change(msgspec.Struct, frozen=True):
     def moved(self, span: Span) -> Span:
         """A span of the old text in the new one; one that ends in the edited part covers all of that."""
         shift = self.new_end - self.old_end
-        start = span.start if span.start <= self.start else max(span.start + shift, self.start)
-        end = span.end + shift if span.end >= self.old_end else min(span.end, self.new_end)
-        return Span(start, max(start, end))
+        start, end = span
+        moved_end = end if end <= self.start else end + shift if end >= self.old_end else self.new_end
+        if start == end:
+            return Span(moved_end, moved_end)
+        moved_start = start + shift if start >= self.old_end else min(start, self.start)
+        return Span(moved_start, max(moved_start, moved_end))
 
 
 def moved_findings(findings: PackFindings, changes: Iterable[Change]) -> PackFindings:

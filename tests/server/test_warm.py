@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +15,8 @@ pytest.importorskip("pygls", reason="the language server needs pygls")
 
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.lint.touched import Change
+from opschema_cli.source.text import Span
 from opschema_cli.server.warm import Superseded, WarmLint
 from opschema_cli.session import open_session
 from tests.command import TILEKIT
@@ -66,3 +71,89 @@ def test_warm_runs_find_what_cold_ones_find(tmp_path: Path, monkeypatch: pytest.
             assert found.diagnostics == expected
             seen.add(repr(expected))
     assert len(seen) >= 5, "nothing is tested where no edit changes what is found"
+
+
+STEPS = int(os.environ.get("OPSCHEMA_SLOW", "0")) * 190 + 10
+TYPED = ("\n", "  ", "x", "_new", "{", "# new\n", "7", ": ", "None", "(", "*", "\n    y = 1\n")
+
+
+def typed(text: str, draw: random.Random) -> str:
+    """A text in which something is typed over a few characters, or a line is deleted."""
+    start = draw.randrange(len(text))
+    if draw.random() < 0.2:
+        return text[: text.rfind("\n", 0, start) + 1] + text[text.find("\n", start) + 1 :]
+    return text[:start] + draw.choice(TYPED) + text[start + draw.choice((0, 0, 1, 4)) :]
+
+
+def test_random_edits_find_what_a_first_run_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    root = Path(shutil.copytree(TILEKIT, tmp_path / "tilekit")).resolve()
+    draw = random.Random(int(os.environ.get("OPSCHEMA_SEEDS", "1")))
+    paths = [MANIFEST, OPS, "tilekit/ops/op_base.py", "tilekit/ops/softmax.py", "tilekit/kernels/norm.py"]
+    overlay: dict[str, str | None] = {}
+    looks: list[Collection[str]] = []
+    seen = set()
+    with closing(open_session(root)) as session:
+        warm = WarmLint(session, lambda: None)
+        warm.run({}, [])
+        for _ in range(STEPS):
+            path = draw.choice(paths)
+            text = overlay.get(path) or (root / path).read_text(encoding="utf-8")
+            if path in overlay and draw.random() < 0.4:
+                del overlay[path]
+            else:
+                overlay[path] = typed(text, draw)
+            found = warm.run(overlay, [path], lambda outcome, changed: looks.append(changed))
+            expected = cold(root, overlay)
+            assert found.diagnostics == expected.diagnostics, (path, overlay.get(path))
+            assert found.unresolved == expected.unresolved
+            seen.add(repr(expected.diagnostics))
+    assert looks, "no edit is looked at first"
+    assert len(seen) >= 4, "nothing is tested where no edit changes what is found"
+
+
+def test_the_first_look_finds_what_is_wrong_with_an_edited_op(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+    root = Path(shutil.copytree(TILEKIT, tmp_path / "tilekit")).resolve()
+    looks: list[Outcome] = []
+
+    def first(outcome: Outcome, changed: Collection[str]) -> None:
+        looks.append(outcome)
+        raise Superseded  # nothing else is judged
+
+    def codes(overlay: dict[str, str | None], path: str) -> list[tuple[str, str]]:
+        with pytest.raises(Superseded):
+            warm.run(overlay, [path], first)
+        found = [item for item in looks[-1].diagnostics if item.place.path == path and item.code not in known]
+        return [(item.code, (overlay[path] or "")[slice(*item.place.span)]) for item in found]
+
+    code, entries = ((root / path).read_text(encoding="utf-8") for path in (OPS, MANIFEST))
+    with closing(open_session(root)) as session:
+        warm = WarmLint(session, lambda: None)
+        known = {item.code for item in warm.run({}, []).diagnostics}
+        wrong = code.replace("DEFAULT_EPS = 1.0e-6", "DEFAULT_EPS = 1.0e-5")
+        assert codes({OPS: wrong}, OPS) == [("SIG203", "DEFAULT_EPS")]
+        assert codes({OPS: code}, OPS) == []
+        warm.run({OPS: wrong}, [OPS])
+        moved = wrong.replace("import math\n", "import math\nimport os\n")
+        assert codes({OPS: moved}, OPS) == [("SIG203", "DEFAULT_EPS")], "a finding moves with its line"
+        assert codes({OPS: code}, OPS) == [], "a finding that is mended is not shown"
+        assert codes({OPS: code + "def ("}, OPS)[0][0] == "OPS102"
+        misspelt = entries.replace("weight: {dtype:", "weight: {dtpye:", 1)
+        assert ("MAN101", "dtpye") in codes({MANIFEST: misspelt, OPS: code}, MANIFEST)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "span", "moved"),
+    [
+        ("abcdef", "abXcdef", (4, 6), (5, 7)),  # after the edit
+        ("abcdef", "abXcdef", (0, 2), (0, 2)),  # before it
+        ("abcdef", "abXcdef", (0, 4), (0, 5)),  # around it
+        ("abcdef", "abf", (3, 4), (2, 2)),  # removed
+        ("abcdef", "aXf", (2, 3), (1, 2)),  # replaced
+        ("aaa", "aaaa", (3, 3), (3, 3)),
+        ("", "x", (0, 0), (0, 0)),  # at the head of a file
+    ],
+)
+def test_places_move_with_the_text(old: str, new: str, span: tuple[int, int], moved: tuple[int, int]) -> None:
+    assert Change.between("a", old, new).moved(Span(*span)) == moved
