@@ -65,6 +65,13 @@ class Editor:
         self._client.initialized(types.InitializedParams())
         return found
 
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        server = self._client._server
+        assert server is not None  # it was started
+        return server.pid
+
     def close(self) -> None:
         """Shut the server down."""
 

@@ -16,9 +16,9 @@ pytest.importorskip("pygls", reason="the language server needs pygls")
 from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.lint.touched import Change
-from opschema_cli.source.text import Span
 from opschema_cli.server.warm import Superseded, WarmLint
 from opschema_cli.session import open_session
+from opschema_cli.source.text import Span
 from tests.command import TILEKIT
 
 MANIFEST, OPS = "tilekit/manifest/normalization.yaml", "tilekit/ops/norm.py"
