@@ -195,8 +195,11 @@ class Editor:
 
     def settle(self, path: str) -> None:
         """Wait for the run that the present texts need, by a question."""
-        params = types.CodeLensParams(types.TextDocumentIdentifier(self.uri(path)))
-        self.request(types.TEXT_DOCUMENT_CODE_LENS, params)
+        head = types.Range(types.Position(0, 0), types.Position(0, 0))
+        document = types.TextDocumentIdentifier(self.uri(path))
+        self.request(
+            types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionParams(document, head, types.CodeActionContext([]))
+        )
 
     def codes(self, path: str) -> list[str]:
         """The codes of what is found in a file, open or not."""
