@@ -85,7 +85,6 @@ class WarmLint:
         self._progress = progress
         self._stamp = session.code_stamp
         self._runs: dict[str, _PackRun] = {}
-        self._looked: dict[str, Project] = {}
         self._baseline = _read_baseline(session)
         self.project = self._new_project()
         """The project of the report, with all texts as of the last run."""
@@ -108,7 +107,6 @@ class WarmLint:
         """
         if "parsers" in self.session.__dict__:
             self.session.parsers.begin_run()
-        self._looked.clear()
         for run in self._runs.values():
             run.changed.update(changed)
         self.project = report = self.project.updated(overlay, changed)
@@ -210,8 +208,6 @@ class WarmLint:
         project = run.project.updated(overlay, run.changed)
         found = look(job, pack, project, changes, run.findings)
         report.take_problems(item for item in project.problems.values() if item.place.path in project.claimed)
-        if not project.missing:  # which is reported where it is first found
-            self._looked[pack.name] = project
         return found
 
     def _run_of(self, pack: Pack, job: Job, overlay: Mapping[str, str | None]) -> _PackRun:
@@ -221,10 +217,7 @@ class WarmLint:
         known = self._runs.get(pack.name)
         if known is not None and known.given == given and not known.is_stale:
             return known
-        looked = self._looked.pop(pack.name, None)
-        if looked is not None:
-            project = looked
-        elif known is not None:
+        if known is not None:
             project = known.project.updated(overlay, known.changed)
         else:
             project = self._new_project()
