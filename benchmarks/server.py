@@ -112,8 +112,7 @@ def table(times: Mapping[str, Sequence[Key]]) -> str:
     rows.append(("all", [item for _, found in rows for item in found]))
     lines = ["| edit | keys | first | all | first, processor | all, processor |", "|---|---|---|---|---|---|"]
     for kind, keys in rows:
-        columns = ([key.first for key in keys], [key.all for key in keys])
-        columns += ([key.first_cpu for key in keys], [key.all_cpu for key in keys])
+        columns = zip(*((key.first, key.all, key.first_cpu, key.all_cpu) for key in keys), strict=True)
         lines.append(f"| {kind} | {len(keys)} | {' | '.join(map(_cell, columns))} |")
     return "\n".join(lines)
 
