@@ -8,7 +8,7 @@ from opschema_cli.source.python import Class, Function, PythonFile
 from opschema_cli.source.python_facts import collect
 from opschema_cli.source.resolution import ClassRef, FunctionRef
 from opschema_cli.source.text import Source
-from opschema_cli.source.word_index import aliased
+from opschema_cli.source.word_index import aliased, joined_aliases
 
 TEXT = """\
 class Outer:
@@ -144,7 +144,7 @@ traced = compiled(plain)
 """
     file = PythonFile(Source("b.py", text, "utf-8", "digest"), collect(text))
     found = Bodies(Program(["b.py"], {"b.py": file}.get, ["b.py"]), ["b.py"])
-    words = aliased({"jit"}, [found.words(file)])
+    words = aliased({"jit"}, joined_aliases([found.words(file)]))
     assert words == {"jit", "compiled"}
     assert [name(body) for body in found.decorated(file, words)] == ["plain", "inner"]
     assert [name(body) for body in found.calling(file, {"make"})] == ["inner", "Held"]
