@@ -7,6 +7,7 @@ an escape) is not read.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import msgspec
@@ -61,10 +62,14 @@ def inline_cpp(text: str) -> str | None:
     if not calls:
         return None
     groups = _groups(literals, code)
-    used = [item for item in groups if any(_is_inside(item, call) for call in calls)]
+    starts = [call.start for call in calls]
+    used = [item for item in groups if _is_inside(item, calls, starts)]
     names = {name: known for call in calls for name, known in _names(code, call)}
+    by_name: dict[str, list[_Group]] = {}
+    for item in groups:
+        by_name.setdefault(item.name, []).append(item)
     for name, known in names.items():
-        assigned = [item for item in groups if item.name == name]
+        assigned = by_name.get(name, [])
         for item in assigned:
             item.known = item.known and known and len(assigned) == 1
         used += assigned
@@ -78,8 +83,7 @@ def has_call_at_top_level(text: str) -> bool:
     """Whether a call of ``load_inline`` begins in the first column or a statement that does."""
     found = _literals(text)
     code = found[1] if found is not None else text
-    lines = (code[code.rfind("\n", 0, match.start()) + 1 : match.start() + 1] for match in _CALL.finditer(code))
-    return any(not line[:1].isspace() for line in lines)
+    return any(not code[code.rfind("\n", 0, match.start()) + 1].isspace() for match in _CALL.finditer(code))
 
 
 def _literals(text: str) -> tuple[list[_Literal], str] | None:
@@ -141,8 +145,11 @@ def _names(code: str, call: Span) -> Iterator[tuple[str, bool]]:
         yield match[1], match[2] is None
 
 
-def _is_inside(group: _Group, call: Span) -> bool:
-    return call.start <= group.literals[0].outer.start < call.end
+def _is_inside(group: _Group, calls: list[Span], starts: list[int]) -> bool:
+    """Whether a group begins in one of the calls, which come one after the other."""
+    at = group.literals[0].outer.start
+    index = bisect_right(starts, at) - 1
+    return index >= 0 and at < calls[index].end
 
 
 def _registers(text: str, group: _Group) -> bool:

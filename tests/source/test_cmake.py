@@ -166,8 +166,9 @@ def test_files_that_are_compiled_together(text: str, expected: bool) -> None:
         "set(A a.cpp)\n" + "set(A ${A};${A}x)\n" * 20_000,
         "add_library(a ${" + "x" * 50_000 + "})",
         'list(FILTER S EXCLUDE REGEX "' + "(a+)+" * 1_000 + '")',
+        'set(S a.cpp)\nlist(FILTER S EXCLUDE REGEX "' + "\\\\" * 100 + '!!")',
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_hostile_texts_take_little_time(text: str) -> None:
     before = time.process_time()

@@ -69,7 +69,21 @@ def test_a_call_is_at_top_level_or_in_a_function() -> None:
     assert not has_call_at_top_level("def f():\n    load_inline(name)\n'''\nload_inline(x)'''\n")
 
 
-@pytest.mark.parametrize("part", ['"', '"a" ', "load_inline(", "x = '''", "'\\", "[", 'load_inline("', "A = 'b'\n"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        '"',
+        '"a" ',
+        "load_inline(",
+        "x = '''",
+        "'\\",
+        "[",
+        'load_inline("',
+        "A = 'b'\n",
+        "load_inline('') ",
+        "load_inline(a, b, c)\n",
+    ],
+)
 def test_time_is_linear(part: str) -> None:
     def seconds(count: int) -> float:
         started = time.process_time()

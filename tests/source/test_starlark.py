@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fnmatch import fnmatch
 
 import pytest
@@ -114,3 +115,44 @@ def test_files_that_are_compiled_together(sources: str, expected: bool) -> None:
     origins = dict(targets[0].sources)
     found = [origins.get(f"//kit/{name}.cpp") for name in "xy"]
     assert (len(origins) == 2 and are_together(*found)) is expected
+
+
+DOUBLED = "def f():\n    a = ['x.cpp']\n" + "    a += a\n" * 40 + "    return a\n\ncc_library(name = 'a', srcs = f())\n"
+EXTENDED = DOUBLED.replace("a += a", "a.extend(a)")
+NESTED = (
+    "def f():\n    n = ['x'] * 9 + ["
+    + "'y', " * 60
+    + "]\n"
+    + "".join(
+        f"{'    ' * depth}for i{depth} in [{repr('y') + ', ' * 1}{', '.join(['1'] * 59)}]:\n" for depth in range(1, 7)
+    )
+    + "    " * 7
+    + "a = 1\n\nf()\n"
+)
+COMPREHENSIONS = (
+    "L = [" + "1, " * 60 + "]\nA = " + "[" * 6 + "1" + "".join(f" for i{at} in L]" for at in range(6)) + "\n"
+)
+CYCLES = """
+def f():
+    d = {}
+    d['a'] = d
+    e = {}
+    e['a'] = e
+    return d if x.y else e
+
+Z = f()
+"""
+
+
+@pytest.mark.parametrize("text", [DOUBLED, EXTENDED, NESTED, COMPREHENSIONS, CYCLES], ids=range(5))
+def test_hostile_files_take_little_time_and_leave_the_others(text: str) -> None:
+    started = time.process_time()
+    found = read({"kit/BUILD": "cc_library(name = 'b', srcs = ['y.cpp'])\n", "other/BUILD": text})
+    assert time.process_time() - started < 10
+    assert "b" in [target.name for target in found]
+
+
+def test_a_long_chain_of_files_that_load_one_another_is_followed_in_part() -> None:
+    files = {f"kit/m{at}.bzl": f"load(':m{at + 1}.bzl', 'f')\n" for at in range(2_000)}
+    files["kit/BUILD"] = "load(':m0.bzl', 'f')\ncc_library(name = 'a', srcs = ['x.cpp'])\n"
+    assert [target.name for target in read(files)] == ["a"]

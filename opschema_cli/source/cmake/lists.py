@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from opschema_cli.source.cmake.conditions import Origin
 from opschema_cli.source.cmake.scopes import UNKNOWN, Values
 
-_PATTERN = re.compile(r"(?P<start>\^)?(?P<any>\.[*+])?(?P<text>(?:[\w/-]|\\*\\.)*)(?P<more>\.[*+])?(?P<end>\$)?")
+_PATTERN = re.compile(r"(?P<start>\^)?(?P<any>\.[*+])?(?P<text>(?:[\w/-]|\\+[^\\])*)(?P<more>\.[*+])?(?P<end>\$)?")
 
 
 def filtered(values: Values, *, includes: bool, pattern: str, surely: bool) -> Values:

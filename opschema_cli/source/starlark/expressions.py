@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
 
 from opschema_cli.source.python import Expr
-from opschema_cli.source.starlark.values import UNKNOWN, ListValue, NamedRule, Value, list_of, truth
-
-MAX_ITEMS = 2_000
-"""Longest list that is known."""
+from opschema_cli.source.starlark.values import MAX_ITEMS, UNKNOWN, ListValue, NamedRule, Value, list_of, truth
 
 MAX_TEXT = 1_000
 """Longest string that is computed, in characters."""
 
 Scope = Mapping[str, Value]
-Caller = Callable[[Expr, Scope], Value]
 
 
-def evaluate(expr: Expr, scope: Scope, call: Caller) -> Value:
-    """The value of an expression; ``call`` evaluates calls."""
+class Host(Protocol):
+    """What evaluates calls, and limits the work."""
+
+    def call(self, expr: Expr, scope: Scope) -> Value:
+        """The value of a call."""
+
+    def spend(self, work: int) -> None:
+        """Count work: expressions, statements and items of lists.
+
+        Raises:
+            TooMuchWorkError: it is beyond the limit.
+        """
+
+
+def evaluate(expr: Expr, scope: Scope, host: Host) -> Value:
+    """The value of an expression."""
+    host.spend(1)
     if expr.kind == "const":
         return expr.value
     if expr.kind == "name":
         return _named(expr.text, scope)
     if expr.kind == "call":
-        return call(expr, scope)
+        return host.call(expr, scope)
     compute = _COMPUTED.get(expr.kind)
-    return compute(expr, scope, call) if compute is not None else UNKNOWN
+    value = compute(expr, scope, host) if compute is not None else UNKNOWN
+    if isinstance(value, ListValue):
+        host.spend(len(value.items))
+    return value
 
 
 def _named(text: str, scope: Scope) -> Value:
@@ -40,27 +56,27 @@ def _named(text: str, scope: Scope) -> Value:
     return value
 
 
-def _dictionary(expr: Expr, scope: Scope, call: Caller) -> Value:
+def _dictionary(expr: Expr, scope: Scope, host: Host) -> Value:
     found: dict[str, Value] = {}
     for key, value in zip(expr.items[::2], expr.items[1::2], strict=True):
-        name = evaluate(key, scope, call) if key.kind != "absent" else UNKNOWN
+        name = evaluate(key, scope, host) if key.kind != "absent" else UNKNOWN
         if isinstance(name, str):
-            found[name] = evaluate(value, scope, call)
+            found[name] = evaluate(value, scope, host)
     return found
 
 
-def _listed(expr: Expr, scope: Scope, call: Caller) -> Value:
-    return list_of(evaluate(item, scope, call) if item.kind != "starred" else UNKNOWN for item in expr.items)
+def _listed(expr: Expr, scope: Scope, host: Host) -> Value:
+    return list_of(evaluate(item, scope, host) if item.kind != "starred" else UNKNOWN for item in expr.items)
 
 
-def _item(expr: Expr, scope: Scope, call: Caller) -> Value:
-    owner, *keys = (evaluate(item, scope, call) for item in expr.items)
+def _item(expr: Expr, scope: Scope, host: Host) -> Value:
+    owner, *keys = (evaluate(item, scope, host) for item in expr.items)
     known = isinstance(owner, dict) and len(keys) == 1 and isinstance(keys[0], str)
     return owner.get(keys[0], UNKNOWN) if isinstance(owner, dict) and known else UNKNOWN
 
 
-def _operation(expr: Expr, scope: Scope, call: Caller) -> Value:
-    left, right = (evaluate(item, scope, call) for item in expr.items)
+def _operation(expr: Expr, scope: Scope, host: Host) -> Value:
+    left, right = (evaluate(item, scope, host) for item in expr.items)
     return _binary(expr.text, left, right)
 
 
@@ -68,7 +84,7 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
     if operator == "+":
         if isinstance(left, str) and isinstance(right, str) and len(left) + len(right) <= MAX_TEXT:
             return left + right
-        if isinstance(left, ListValue) and len(left.items) <= MAX_ITEMS:
+        if isinstance(left, ListValue):
             return left + right
         if isinstance(right, ListValue):
             return ListValue(list(right.items), open=True)
@@ -95,20 +111,20 @@ def formatted(text: str, positional: Sequence[Value], named: Mapping[str, Value]
     return UNKNOWN if isinstance(found, str) and ("{" in found or "}" in found) else found
 
 
-def _either(expr: Expr, scope: Scope, call: Caller) -> Value:
+def _either(expr: Expr, scope: Scope, host: Host) -> Value:
     test, yes, no = expr.items
-    holds = truth(evaluate(test, scope, call))
+    holds = truth(evaluate(test, scope, host))
     if holds is not None:
-        return evaluate(yes if holds else no, scope, call)
-    one, other = evaluate(yes, scope, call), evaluate(no, scope, call)
+        return evaluate(yes if holds else no, scope, host)
+    one, other = evaluate(yes, scope, host), evaluate(no, scope, host)
     if isinstance(one, ListValue) and isinstance(other, ListValue):
         condition = f"condition at {expr.start}"
         return one.under(frozenset({(condition, True)})) + other.under(frozenset({(condition, False)}))
-    return one if one == other else UNKNOWN
+    return one if _is_plain(one) and _is_plain(other) and one == other else UNKNOWN
 
 
-def _logic(expr: Expr, scope: Scope, call: Caller) -> Value:
-    values = [evaluate(item, scope, call) for item in expr.items]
+def _logic(expr: Expr, scope: Scope, host: Host) -> Value:
+    values = [evaluate(item, scope, host) for item in expr.items]
     if expr.kind == "unary":
         holds = truth(values[0]) if expr.text == "not" else None
         return not holds if holds is not None else UNKNOWN
@@ -119,16 +135,20 @@ def _logic(expr: Expr, scope: Scope, call: Caller) -> Value:
             if holds is None or holds == stops:
                 return value if holds is not None else UNKNOWN
         return values[-1]
-    plain = all(value is None or isinstance(value, (str, bool, int)) for value in values)
-    if len(values) == 2 and plain and expr.text in ("==", "!=", "is", "is-not"):
+    if len(values) == 2 and all(map(_is_plain, values)) and expr.text in ("==", "!=", "is", "is-not"):
         return (values[0] == values[1]) == (expr.text in ("==", "is"))
     return UNKNOWN
 
 
-def _comprehension(expr: Expr, scope: Scope, call: Caller) -> Value:
+def _is_plain(value: Value) -> bool:
+    """Whether a value holds no others, so that it can be compared at once."""
+    return value is None or isinstance(value, (str, bool, int))
+
+
+def _comprehension(expr: Expr, scope: Scope, host: Host) -> Value:
     element, clause = expr.items[:2]
     target, iterable, *conditions = clause.items
-    listed = evaluate(iterable, scope, call)
+    listed = evaluate(iterable, scope, host)
     if (
         not isinstance(listed, ListValue)
         or target.kind != "name"
@@ -137,13 +157,16 @@ def _comprehension(expr: Expr, scope: Scope, call: Caller) -> Value:
     ):
         return ListValue([], open=True)
     items = [
-        (evaluate(element, {**scope, target.text: value}, call), origin if not conditions else None)
+        (
+            evaluate(element, ChainMap({target.text: value}, cast("dict[str, Value]", scope)), host),
+            origin if not conditions else None,
+        )
         for value, origin in listed.items
     ]
     return ListValue(items, listed.open)
 
 
-_COMPUTED: dict[str, Callable[[Expr, Scope, Caller], Value]] = {
+_COMPUTED: dict[str, Callable[[Expr, Scope, Host], Value]] = {
     "list": _listed,
     "tuple": _listed,
     "dict": _dictionary,

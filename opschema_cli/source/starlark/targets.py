@@ -11,11 +11,12 @@ import posixpath
 import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from opschema_cli.source.cmake.conditions import ALWAYS, Origin, joined
 from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.python import Expr, Function, PythonFile, Statement
-from opschema_cli.source.starlark.expressions import Scope, evaluate, formatted
+from opschema_cli.source.starlark.expressions import Host, Scope, evaluate, formatted
 from opschema_cli.source.starlark.values import (
     UNKNOWN,
     FunctionValue,
@@ -36,11 +37,18 @@ _FLAGS = re.compile(r"(?:\w+_)?(?:defines|copts|flags)")
 _MACRO = re.compile(r"(?:-D)?([A-Za-z_]\w*)=\\?\"?([A-Za-z_]\w*)\\?\"?")
 _SOURCES = ("srcs", "sources")
 
-MAX_CALLS = 20_000
-"""Most calls of one tree that are followed."""
+MAX_WORK = 1_000_000
+"""Most expressions, statements and items of lists of one tree that are evaluated: some seconds."""
+
+MAX_LOADS = 100
+"""Longest chain of files that load one another."""
 
 MAX_DEPTH = 12
 """Deepest nesting of calls that is followed."""
+
+
+class TooMuchWorkError(Exception):
+    """The build files of a tree take more than :data:`MAX_WORK`."""
 
 
 class StarlarkTree:
@@ -52,24 +60,40 @@ class StarlarkTree:
         self.files = files
         self.glob = glob
         self.is_source = is_source
-        self.calls_left = MAX_CALLS
+        self._work_left = MAX_WORK
+        self._loading = 0
         self._modules: dict[str, dict[str, Value]] = {}
 
+    def spend(self, work: int) -> None:
+        """Count work.
+
+        Raises:
+            TooMuchWorkError: it is beyond the limit.
+        """
+        self._work_left -= work
+        if self._work_left < 0:
+            raise TooMuchWorkError
+
     def targets(self) -> list[Target]:
-        """The libraries of all build files."""
+        """The libraries of all build files, but those that take too much work or nest too deeply."""
         found: list[Target] = []
         for path, file in self.files.items():
             if posixpath.basename(path) in BUILD_FILES:
-                found += _Package(self, file).targets()
+                with suppress(TooMuchWorkError, RecursionError):
+                    found += _Package(self, file).targets()
         return found
 
     def module(self, file: PythonFile) -> dict[str, Value]:
         """The names of a file."""
         known = self._modules.get(file.path)
-        if known is None:
+        if known is None and self._loading < MAX_LOADS:
             known = self._modules[file.path] = {}
-            known.update(_Package(self, file).names())
-        return known
+            self._loading += 1
+            try:
+                known.update(_Package(self, file).names())
+            finally:
+                self._loading -= 1
+        return known if known is not None else {}
 
     def loaded(self, label: str, path: str) -> PythonFile | None:
         """The file of the tree that a label names in another file."""
@@ -104,7 +128,7 @@ class _Package:
         }
         for call in self.file.facts.body.calls:
             if (call.start, call.end) not in inner:
-                self._call(call, scope)
+                self.call(call, scope)
         return [
             Target(name, self._files(sources), macros, extension) for name, sources, macros, extension in self.found
         ]
@@ -123,21 +147,25 @@ class _Package:
         for assign in body.assigns:
             if assign.value is not None and assign.target.isidentifier():
                 known = found.get(assign.target)
-                value = evaluate(assign.value, found, self._call) if assign.sure else UNKNOWN
+                value = evaluate(assign.value, found, self) if assign.sure else UNKNOWN
                 found[assign.target] = value if known is None else UNKNOWN
         return found
 
     # Calls
 
-    def _call(self, call: Expr, scope: Scope) -> Value:
-        self.tree.calls_left -= 1
-        if self.tree.calls_left < 0 or self.depth >= MAX_DEPTH:
+    def spend(self, work: int) -> None:
+        """Count work of the tree."""
+        self.tree.spend(work)
+
+    def call(self, expr: Expr, scope: Scope) -> Value:
+        """The value of a call."""
+        if self.depth >= MAX_DEPTH:
             return UNKNOWN
-        method = self._method(call, scope)
+        method = self._method(expr, scope)
         if method is not None:
             return method
-        callee = evaluate(call.items[0], scope, self._call)
-        positional, named = self._arguments(call, scope)
+        callee = evaluate(expr.items[0], scope, self)
+        positional, named = self._arguments(expr, scope)
         if isinstance(callee, FunctionValue):
             before = len(self.found)
             value = self._run(callee, positional, named)
@@ -145,14 +173,14 @@ class _Package:
                 self._rule(callee.function.name, named)
             return value
         if isinstance(callee, NamedRule):
-            return self._outside(callee.name.rpartition(".")[2], positional, named, call)
+            return self._outside(callee.name.rpartition(".")[2], positional, named, expr)
         return UNKNOWN
 
     def _arguments(self, call: Expr, scope: Scope) -> tuple[list[Value], dict[str, Value]]:
         positional: list[Value] = []
         named: dict[str, Value] = {}
         for keyword, item in call.args:
-            value = evaluate(item, scope, self._call)
+            value = evaluate(item, scope, self)
             if keyword == "**":
                 named.update(value if isinstance(value, dict) else {})
             elif keyword == "*":
@@ -161,12 +189,13 @@ class _Package:
                 named[keyword] = value
             else:
                 positional.append(value)
+        self.spend(len(positional) + len(named))
         return positional, named
 
     def _method(self, call: Expr, scope: Scope) -> Value | None:
         """A method of a known value; None of another call."""
         owner = call.items[0].owner
-        value = evaluate(owner, scope, self._call) if owner is not None else UNKNOWN
+        value = evaluate(owner, scope, self) if owner is not None else UNKNOWN
         name = call.items[0].member
         if isinstance(value, str) and name == "format":
             return formatted(value, *self._arguments(call, scope))
@@ -175,7 +204,9 @@ class _Package:
         if isinstance(value, ListValue) and name in ("append", "extend"):
             (item, *_), _ = (*self._arguments(call, scope)[:1], None) if call.args else ([UNKNOWN], None)
             added = item if name == "extend" else list_of([item])
-            value.items[:] = (value + (added.under(self.conditions) if isinstance(added, ListValue) else added)).items
+            longer = value + (added.under(self.conditions) if isinstance(added, ListValue) else added)
+            self.spend(len(longer.items))
+            value.items[:], value.open = longer.items, longer.open
             return UNKNOWN
         return None
 
@@ -223,7 +254,7 @@ class _Package:
     # Functions
 
     def _run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
-        local = _bound(value.function, positional, named, self.tree.module(value.file), self._call)
+        local = _bound(value.function, positional, named, self.tree.module(value.file), self)
         self.depth += 1
         returned = self._block(value.function.statements, local, ChainMap(local, self.tree.module(value.file)))
         self.depth -= 1
@@ -232,14 +263,15 @@ class _Package:
     def _block(self, statements: Iterable[Statement], local: dict[str, Value], scope: Scope) -> Value | None:
         """Run statements; the value that they return, if they do."""
         for item in statements:
+            self.spend(1)
             if item.kind == "expr":
-                evaluate(item.exprs[0], scope, self._call)
+                evaluate(item.exprs[0], scope, self)
             elif item.kind == "assign":
-                self._assign(item.exprs[:-1], evaluate(item.exprs[-1], scope, self._call), local, scope)
+                self._assign(item.exprs[:-1], evaluate(item.exprs[-1], scope, self), local, scope)
             elif item.kind == "augassign":
                 self._extend(item, local, scope)
             elif item.kind == "return":
-                return evaluate(item.exprs[0], scope, self._call) if item.exprs else UNKNOWN
+                return evaluate(item.exprs[0], scope, self) if item.exprs else UNKNOWN
             elif item.kind in ("if", "for"):
                 returned = (self._branch if item.kind == "if" else self._loop)(item, local, scope)
                 if returned is not None:
@@ -251,21 +283,23 @@ class _Package:
             if target.kind == "name" and "." not in target.text:
                 local[target.text] = value if not self.conditions else UNKNOWN
             elif target.kind == "subscript":
-                owner, key = (evaluate(item, scope, self._call) for item in target.items[:2])
+                owner, key = (evaluate(item, scope, self) for item in target.items[:2])
                 if isinstance(owner, dict) and isinstance(key, str):
                     owner[key] = value if not self.conditions else UNKNOWN
 
     def _extend(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
         target, item = statement.exprs
-        before, added = evaluate(target, scope, self._call), evaluate(item, scope, self._call)
+        before, added = evaluate(target, scope, self), evaluate(item, scope, self)
         value: Value = UNKNOWN
         if statement.text.startswith("+") and isinstance(before, ListValue):
-            value = before + (added.under(self.conditions) if isinstance(added, ListValue) else added)
+            longer = before + (added.under(self.conditions) if isinstance(added, ListValue) else added)
+            self.spend(len(longer.items))
+            value = longer
         if target.kind == "name":
             local[target.text] = value
 
     def _branch(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
-        holds = truth(evaluate(statement.exprs[0], scope, self._call))
+        holds = truth(evaluate(statement.exprs[0], scope, self))
         if holds is not None:
             return self._block(statement.blocks[not holds], local, scope)
         before = self.conditions
@@ -278,7 +312,7 @@ class _Package:
 
     def _loop(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
         target, iterable = statement.exprs
-        listed = evaluate(iterable, scope, self._call)
+        listed = evaluate(iterable, scope, self)
         items = listed.items if isinstance(listed, ListValue) and not listed.open else [(UNKNOWN, None)]
         before = self.conditions
         for at, (value, origin) in enumerate(items):
@@ -327,7 +361,7 @@ def _bound(
     positional: Sequence[Value],
     named: Mapping[str, Value],
     module: Scope,
-    call: Callable[[Expr, Scope], Value],
+    host: Host,
 ) -> dict[str, Value]:
     """The variables that a function begins with."""
     found: dict[str, Value] = {}
@@ -343,7 +377,7 @@ def _bound(
         elif given and item.kind != "kwonly":
             found[item.name] = given.pop(0)
         else:
-            found[item.name] = evaluate(item.default, module, call) if item.default is not None else UNKNOWN
+            found[item.name] = evaluate(item.default, module, host) if item.default is not None else UNKNOWN
     return found
 
 

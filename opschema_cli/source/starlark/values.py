@@ -12,6 +12,9 @@ from opschema_cli.source.python import Function, PythonFile
 
 Value: TypeAlias = object
 
+MAX_ITEMS = 2_000
+"""Longest list that is made of others; what is added beyond is not known."""
+
 
 class Unknown(msgspec.Struct, frozen=True):
     """A value that is not known."""
@@ -32,7 +35,7 @@ class ListValue(msgspec.Struct):
 
     def __add__(self, other: Value) -> ListValue:
         """Both lists; another value stands for items that are not known."""
-        if isinstance(other, ListValue):
+        if isinstance(other, ListValue) and len(self.items) + len(other.items) <= MAX_ITEMS:
             return ListValue([*self.items, *other.items], self.open or other.open)
         return ListValue(list(self.items), open=True)
 
