@@ -21,6 +21,7 @@ class OwnPackage:
         self._project = project
         self._program = program
         self._folder = contract.source.removesuffix(JIT_ARGUMENT)
+        self._own = contract.own
         self._definitions: dict[str, FunctionRef | None] = {}
 
     @cached_property
@@ -46,10 +47,15 @@ class OwnPackage:
         return self._definitions[name]
 
     @cached_property
+    def _installed(self) -> list[str]:
+        """All Python files of its folder, which is what an installation has of it."""
+        files = self._project.workspace.files
+        return [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
+
+    @cached_property
     def api(self) -> Package:
         """The names of its modules."""
-        files = self._project.workspace.files
-        paths = [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
+        paths = self._installed
         self._project.load_python(paths)
         return Package([path.removeprefix(self._folder) for path in paths], self._load)
 
@@ -66,5 +72,6 @@ class OwnPackage:
 
     @cached_property
     def state(self) -> str:
-        """Identifies the contents of its files."""
-        return " ".join(self._project.workspace.digest(path) for path in self.paths)
+        """Identifies its files and their contents."""
+        paths = sorted({*self.paths, *(self._installed if self._own else ())})
+        return " ".join(f"{path} {self._project.workspace.digest(path)}" for path in paths)

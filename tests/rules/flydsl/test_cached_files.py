@@ -112,3 +112,22 @@ def test_only_files_are_judged_again_that_a_change_concerns(tmp_path: Path) -> N
     assert runs["FLY213"] == 2  # `use` and the module whose launcher it calls
     assert lint(tmp_path, cache)[1]["FLY213"] == 0
     assert lint(tmp_path, cache, "0.1.8")[1]["FLY213"] == 4  # all rests on the release
+
+
+@pytest.mark.parametrize("above", ["lib/__init__.py", "lib/README.md"])
+def test_a_change_of_flydsls_own_package_concerns_all(tmp_path: Path, above: str) -> None:
+    """Also where a package lies around it, so that its modules have other names."""
+    cache = Cache(tmp_path / "cache.sqlite")
+    folder = tmp_path / "tree"
+    write(folder, above, "")
+    write(folder, "lib/flydsl/__init__.py", "")
+    write(folder, "lib/flydsl/compiler/jit_argument.py", "def from_torch_tensor(t): pass\n")
+    write(folder, "lib/flydsl/compiler/__init__.py", "def kernel(f): return f\ndef jit(f): return f\n")
+    write(folder, "lib/flydsl/expr/__init__.py", "def foo_thing(a): pass\ndef bar_thing(a): pass\n")
+    write(folder, "k.py", f"{HEAD}\n@flyc.kernel\ndef k(a):\n    fx.foo_thing(a)\n")
+    before = lint(folder, cache, "")[0]
+    assert "FLY207" not in {item.code for item in before}
+    write(folder, "lib/flydsl/expr/__init__.py", "def bar_thing(a): pass\n")
+    after = lint(folder, cache, "")[0]
+    assert "FLY207" in {item.code for item in after}
+    assert after == lint(folder, None, "")[0]
