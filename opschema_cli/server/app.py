@@ -228,7 +228,7 @@ class OpschemaServer(LanguageServer):
         for path in paths:
             document = rooted.documents.get(rooted.root / path)
             if document is not None:
-                self._later(self._publish_one, rooted.root / path, document, found.get(path, []))
+                self._later(self._publish_one, rooted.root, rooted.root / path, document, found.get(path, []))
 
     def _linted(self, rooted: RootedLint) -> None:
         versions = {item.uri: item.version for item in rooted.documents.values()}
@@ -269,9 +269,10 @@ class OpschemaServer(LanguageServer):
                 self.text_document_publish_diagnostics(published)
         self._published[root] = dict(found)
 
-    def _publish_one(self, path: Path, document: Document, items: list[types.Diagnostic]) -> None:
+    def _publish_one(self, root: Path, path: Path, document: Document, items: list[types.Diagnostic]) -> None:
         """Publish the findings of an open text, unless it has changed meanwhile."""
         if self.documents.get(path) is document:
+            self._published.setdefault(root, {})[document.uri] = items
             published = types.PublishDiagnosticsParams(document.uri, items, version=document.version)
             self.text_document_publish_diagnostics(published)
 

@@ -7,6 +7,7 @@ run. A pack that builds on another is passed what that one shares, as in a forke
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from contextlib import suppress
 
 import msgspec
 
@@ -114,7 +115,8 @@ class WarmLint:
         settings = resolve_settings(self.session.config, registry)
         self._job = job = Job(registry, settings, *self._baseline, None, self._stamp)
         if first is not None:
-            self._look(job, overlay, first)
+            with suppress(Exception):  # the run that follows meets it again, and reports it
+                self._look(job, overlay, first)
         findings = PackFindings()
         for pack in _in_order(registry.packs):
             run = self._run_of(pack, job, overlay)

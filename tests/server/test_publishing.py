@@ -1,0 +1,37 @@
+"""What an editor shows of a file that was closed is what the last run found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygls", reason="the language server needs pygls")
+
+from lsprotocol import types  # noqa: E402
+
+from opschema_cli.server.app import OpschemaServer  # noqa: E402
+from opschema_cli.server.documents import Document  # noqa: E402
+
+
+def finding(message: str) -> types.Diagnostic:
+    start = types.Position(0, 0)
+    return types.Diagnostic(types.Range(start, start), message)
+
+
+def test_a_first_look_does_not_stay_when_the_file_is_closed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sent: list[list[str]] = []
+    server = OpschemaServer()
+    monkeypatch.setattr(
+        server,
+        "text_document_publish_diagnostics",
+        lambda params: sent.append([item.message for item in params.diagnostics]),
+    )
+    path, uri = tmp_path / "a.py", (tmp_path / "a.py").as_uri()
+    server.documents[path] = Document(uri, 1, "x = 1\n")
+    server._publish(tmp_path, {uri: [finding("saved")]}, {uri: 1})
+    server.documents[path] = edited = Document(uri, 2, "x = 2\n")
+    server._publish_one(tmp_path, path, edited, [finding("edited")])
+    del server.documents[path]
+    server._publish(tmp_path, {uri: [finding("saved")]}, {})
+    assert sent == [["saved"], ["edited"], ["saved"]]
