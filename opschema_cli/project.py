@@ -130,7 +130,13 @@ class Project:
         return other
 
     def continue_in_fork(self, cache: Cache, parsers: Callable[[], Parsers]) -> None:
-        """Go on in a forked process, with a cache and parsers of its own. What is parsed stays so; nothing is being parsed."""
+        """Go on in a forked process, with a cache and parsers of its own. What is parsed stays so.
+
+        Raises:
+            RuntimeError: something is being parsed, which only the process that has the parsers will know.
+        """
+        if self._awaited:
+            raise RuntimeError(f"{len(self._awaited)} texts are being parsed")
         self.cache, self.parsers = cache, parsers
         self._readings.cache = cache
         self._readings.forget_fresh()
@@ -264,9 +270,11 @@ class Project:
         """Values that are cached by keys of the caller's choice, under a name that is unique among all readings."""
         return self._readings.shelf(name, kind)
 
-    def fresh_readings(self) -> dict[str, dict[str, bytes]]:
-        """The values of readings and shelves that are not stored yet, encoded."""
-        return self._readings.fresh()
+    def hand_over_readings(self) -> dict[str, dict[str, bytes]]:
+        """The values of readings and shelves that are not stored yet, encoded, for another process that stores them."""
+        fresh = self._readings.fresh()
+        self._readings.forget_fresh()
+        return fresh
 
     def take_readings(self, fresh: Mapping[str, Mapping[str, bytes]]) -> None:
         """Add those of another process."""

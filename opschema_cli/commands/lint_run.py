@@ -166,6 +166,7 @@ class HelperProcesses:
         from opschema_cli.lint.forked_run import ForkedRun
 
         session, project = self._session, self._project
+        project.settle()  # a helper cannot wait for what this process has parsed
 
         def help_out(report_parsed: Callable[[], None], publish: Publish) -> tuple[Share, Project]:
             with closing(session.forked()) as child:
@@ -177,6 +178,7 @@ class HelperProcesses:
 
         def join() -> Share:
             share = process.join(project)
+            process.close()
             suggestions.spend(share.spent)
             # In one process some of the last names might have got no suggestion.
             if suggestions.exhausted():

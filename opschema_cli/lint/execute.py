@@ -26,7 +26,7 @@ from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.pack_calls import finds, loaded_by
 from opschema_cli.lint.rule import Part, Rule
 from opschema_cli.lint.settings import Settings
-from opschema_cli.lint.shared_work import Helpers, Ranges, Share, divided
+from opschema_cli.lint.shared_work import Helpers, LostForkError, Ranges, Share, divided
 from opschema_cli.lint.timing import Timing
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
@@ -238,19 +238,20 @@ class Executor(msgspec.Struct):
         """What this process does as a helper.
 
         Raises:
-            AssertionError: a rule failed, which is told by who runs all again.
+            LostForkError: a rule failed, which is told by who runs all again.
         """
         self.timings, missing, unresolved = {}, len(project.missing), len(loaded.unresolved)
         before = suggestions.spent()
         found = ranges.taken(run)
-        assert not self.crashes
+        if self.crashes:
+            raise LostForkError
         return Share(
             found,
             self.timings,
             project.missing[missing:],
             project.claimed,
             loaded.unresolved[unresolved:],
-            project.fresh_readings(),
+            project.hand_over_readings(),
             suggestions.spent() - before,
         )
 

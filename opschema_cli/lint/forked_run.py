@@ -20,7 +20,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import IO, Generic, NoReturn, TypeAlias, TypeVar
 
 import msgspec
@@ -65,17 +65,25 @@ class _Answer(msgspec.Struct, array_like=True):
 class ForkedRun(Generic[T]):
     """A forked child that runs ``task``, which finds a value of a ``kind`` that msgspec encodes. Linux only: elsewhere a fork of a
     running program is not safe.
+
+    Raises:
+        OSError: no process can be started, or too many files are open.
     """
 
     def __init__(self, task: Task[T], kind: type[T]) -> None:
         self._kind = kind
-        reader, writer = os.pipe()
-        memory = os.memfd_create("opschema")  # a pipe holds too little: the child would wait for this process
-        with no_interrupts():
-            self._pid = os.fork()
-            if not self._pid:
-                os.close(reader)
-                _run_child(task, writer, memory)
+        with ExitStack() as on_error:
+            reader, writer = os.pipe()
+            on_error.callback(os.close, reader)
+            on_error.callback(os.close, writer)
+            memory = os.memfd_create("opschema")  # a pipe holds too little: the child would wait for this process
+            on_error.callback(os.close, memory)
+            with no_interrupts():
+                self._pid = os.fork()
+                if not self._pid:
+                    os.close(reader)
+                    _run_child(task, writer, memory)
+            on_error.pop_all()
         os.close(writer)
         self._pipe = os.fdopen(reader, "rb")
         self._memory = os.fdopen(memory, "rb")

@@ -83,8 +83,13 @@ def divided(
             break
     left = list(numbers)
     shares: list[Share] = []
-    if left and helpers is not None:
-        with closing(Ranges(left, most + 1)) as ranges:
+    try:
+        ranges = Ranges(left, most + 1) if left else None
+    except OSError:  # too many files are open
+        found.update((number, run(number)) for number in left)
+        ranges = None
+    if ranges is not None and helpers is not None:
+        with closing(ranges):
             joins = list(_forked(helpers, min(most, len(left) - 1), lambda: in_helper(ranges)))
             found.update(ranges.taken(run))
         shares = [join() for join in joins]
@@ -109,14 +114,15 @@ class Ranges:
         first, end = numbers[0], numbers[-1] + 1
         # All are written before any is read: a pipe holds 4096 bytes and more.
         size = max(size, -(-len(numbers) // (4096 // _RANGE.size)))
+        self._owner = os.getpid()
         self._pipe, writer = os.pipe()
         with open(writer, "wb") as stream:
             stream.writelines(_RANGE.pack(at, min(at + size, end)) for at in range(first, end, size))
 
     def taken(self, run: Run) -> dict[int, list[Diagnostic]]:
-        """The findings of the runs that this process takes."""
+        """The findings of the runs that this process takes: a helper none any more once the process that forked it is gone."""
         found: dict[int, list[Diagnostic]] = {}
-        while taken := os.read(self._pipe, _RANGE.size):
+        while self._owner in (os.getpid(), os.getppid()) and (taken := os.read(self._pipe, _RANGE.size)):
             found.update((number, run(number)) for number in range(*_RANGE.unpack(taken)))
         return found
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from opschema_cli.lint import shared_work
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.shared_work import Ranges, Share, divided
 from opschema_cli.main import run
+from opschema_cli.session import open_session
 from opschema_cli.source.text import Span
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
@@ -181,6 +183,33 @@ def test_a_rule_that_fails_in_a_helper_is_told_once(
     monkeypatch.setattr(Ranges, "taken", lambda self, run: {} if os.getpid() == here else taken(self, run))
     assert lint("--no-cache", "--jobs", "2") == expected
     assert asked
+
+
+def test_what_is_being_parsed_is_there_before_a_helper_is_forked(tmp_path: Path) -> None:
+    (tmp_path / "opschema.toml").write_text("")
+    paths = [f"m{at}.py" for at in range(6)]
+    for path in paths:
+        (tmp_path / path).write_text("x = 1\n" * 20_000)
+    with closing(open_session(tmp_path, cache=False, jobs=2)) as session:
+        project = session.project()
+        project.load_python(paths)
+
+        def work() -> Share:
+            return Share({0: [diagnostic(at) for at, path in enumerate(paths) if project.python(path) is not None]})
+
+        assert len(HelperProcesses(session, project).fork(work)().found[0]) == len(paths)
+        assert not project.problems
+
+
+def test_too_many_open_files(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_drifted()
+    expected = alone(lint)
+
+    def refuse(self: Ranges, numbers: object, processes: int) -> NoReturn:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Ranges, "__init__", refuse)
+    assert lint("--no-cache", "--jobs", "2") == expected
 
 
 def diagnostic(number: int) -> Diagnostic:
