@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-READ = "ExecuTorch's code generator, which refuses the file before, reads it after"
+READ = "ExecuTorch's code generator rejects the file before the fix and accepts it afterwards"
 
-LINKED = "g++ compiles a call as the code generator writes it; linking it with the tree's C++ fails before, and succeeds after"
+LINKED = (
+    "g++ compiles the call that the code generator emits; linking it against the repository's C++ fails before the fix and"
+    " succeeds afterwards"
+)

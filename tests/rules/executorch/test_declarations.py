@@ -29,15 +29,19 @@ def found(schema: str) -> list[str]:
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (SCHEMA.replace("float", "int"), f"ERROR {DIFFERS}: it has `int factor`"),
-        (SCHEMA.replace("float factor, ", ""), f"ERROR {DIFFERS}: it has no `float factor`"),
-        (SCHEMA.replace("int n", "int m, int n"), f"ERROR {DIFFERS}: it has `int m`, which is missing here"),
+        (SCHEMA.replace("float", "int"), f"ERROR {DIFFERS}: it declares `int factor`, this entry `float factor`"),
+        (SCHEMA.replace("float factor, ", ""), f"ERROR {DIFFERS}: argument `float factor` exists only in this entry"),
+        (SCHEMA.replace("int n", "int m, int n"), f"ERROR {DIFFERS}: argument `int m` is missing here"),
         (
             SCHEMA.replace("float factor, int n=1", "int n, float factor"),
-            f"ERROR {DIFFERS}: `factor` is here in the place of its `n`",
+            f"ERROR {DIFFERS}: it has `n` where this entry has `factor`",
         ),
-        (SCHEMA.replace("n=1", "n=2"), f"WARNING {DIFFERS}: it has `int n=2`"),
-        (SCHEMA.replace("factor", "by"), f"WARNING {DIFFERS}: it calls `factor` `by`"),
+        (
+            SCHEMA.replace("-> Tensor(a!)", "-> (Tensor(a!), Tensor)"),
+            f"ERROR {DIFFERS}: it returns `Tensor, Tensor`; this entry returns `Tensor`",
+        ),
+        (SCHEMA.replace("n=1", "n=2"), f"WARNING {DIFFERS}: it declares `int n=2`, this entry `int n=1`"),
+        (SCHEMA.replace("factor", "by"), f"WARNING {DIFFERS}: argument `by` is named `factor` here"),
         (SCHEMA.replace("int n=1, *, ", "*, int n=1, "), f"WARNING {DIFFERS}: `n` is positional here"),
     ],
 )

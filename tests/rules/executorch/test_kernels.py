@@ -75,21 +75,21 @@ def test_no_finding(text: str) -> None:
 
 
 ANOTHER = [
-    ("scale", "double", "float", "takes `float` where the schema has `float factor`, which is `double`"),
-    ("scale", "double", "int64_t", "takes `int64_t` where the schema has `float factor`"),
-    ("scale", "const Tensor& x", "Tensor& x", "takes `Tensor&` where the schema has `Tensor x`"),
-    ("scale", "Tensor& out)", "const Tensor& out)", "takes `const Tensor&` where the schema has `Tensor out`"),
-    ("scale", ", double f", "", "takes 3 arguments after the context, and the schema has 4"),
-    ("scale", "KernelRuntimeContext& c, ", "", "does not take `KernelRuntimeContext&` first"),
-    ("scale", "Tensor& scale", "Tensor scale", "returns `Tensor`, and is called as if it returned `Tensor&`"),
-    ("both", "std::tuple<Tensor&, Tensor&>", "void", "and is called as if it returned `tuple<Tensor&,Tensor&>`"),
+    ("scale", "double", "float", "takes `float`, but must take `double` for `float factor`"),
+    ("scale", "double", "int64_t", "takes `int64_t`, but must take `double` for `float factor`"),
+    ("scale", "const Tensor& x", "Tensor& x", "takes `Tensor&`, but must take `const Tensor&` for `Tensor x`"),
+    ("scale", "Tensor& out)", "const Tensor& out)", "takes `const Tensor&`, but must take `Tensor&` for `Tensor out`"),
+    ("scale", ", double f", "", "takes 3 arguments after the context, but the schema has 4"),
+    ("scale", "KernelRuntimeContext& c, ", "", "must take `KernelRuntimeContext&` as its first parameter"),
+    ("scale", "Tensor& scale", "Tensor scale", "returns `Tensor`, but the generated code expects `Tensor&`"),
+    ("both", "std::tuple<Tensor&, Tensor&>", "void", "but the generated code expects `tuple<Tensor&,Tensor&>`"),
     (
         "pad",
         "const std::optional<executorch::aten::Tensor>&",
         "std::optional<Tensor>",
-        "which is `const optional<Tensor>&`",
+        "must take `const optional<Tensor>&`",
     ),
-    ("pad", "IntArrayRef", "TensorList", "`SymInt[] sizes`, which is `ArrayRef<int64_t>`"),
+    ("pad", "IntArrayRef", "TensorList", "`ArrayRef<int64_t>` for `SymInt[] sizes`"),
 ]
 
 
@@ -119,7 +119,7 @@ def test_a_missing_kernel(text: str) -> None:
 def test_a_kernel_in_the_namespace_as_it_is_written() -> None:
     text = source(SCALE, PAD, BOTH, space="kit")
     assert [item.split()[0] for item in found(text)] == ["EXE402"] * 3
-    assert "the tree defines `scale_out()` in `kit`: linking fails" in found(text)[0]
+    assert "but `scale_out()` is defined in `kit`: linking fails" in found(text)[0]
 
 
 def test_the_fix_of_a_namespace_that_is_written_in_full() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.schema_changes import SchemaChange, described
+from opschema_cli.schema.schema_changes import SchemaChange, returned
 from opschema_rules.aten.findings import found
 from opschema_rules.executorch.declarations import SHOWN, DeclaredTwice
 
@@ -15,10 +15,11 @@ from opschema_rules.executorch.declarations import SHOWN, DeclaredTwice
 def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
     """An operator whose schema differs between an operator list and another declaration.
 
-    A model is exported with the operator that Python or C++ defines for torch, and runs with the kernel of the list. The runtime
-    passes all arguments by position: with another number, order or type of them it fails, or reads one argument as another.
-    That is an error. Other names, defaults and places of `*` are a warning: they do not change what the kernel gets, but one of
-    both declarations is out of date. Lists of several backends are compared, too, since one model is exported for all of them.
+    A model is exported with the operator that Python or C++ defines for PyTorch, and runs with the kernel of the list. The runtime
+    passes all arguments by position. If their number, order or types differ, the call fails or the kernel reads the wrong
+    argument; this is reported as an error. Differences in names, defaults or the position of `*` are a warning: they do not
+    affect the kernel, but one of the two declarations is out of date. The lists of different backends are also compared, since
+    one model may be exported for all of them.
 
     Bad:
 
@@ -36,7 +37,7 @@ def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
     lib.define("scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)")
     ```
 
-    Bad (a default alone; a warning):
+    Bad (only a default differs; a warning):
 
     ```yaml
     - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
@@ -85,20 +86,20 @@ def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
 
 
 def _words(change: SchemaChange, twice: DeclaredTwice) -> str:
-    """A difference in words, of this entry's side."""
+    """A difference in words, with both sides."""
     old, new = change.old, change.new
     match change.kind:
         case "argument-removed":
-            return f"it has `{old}`, which is missing here"
+            return f"argument `{old}` is missing here"
         case "argument-added":
-            return f"it has no `{new}`"
+            return f"argument `{new}` exists only in this entry"
         case "argument-renamed" if old is not None and new is not None:
-            return f"it calls `{new.name}` `{old.name}`"
+            return f"argument `{old.name}` is named `{new.name}` here"
         case "argument-moved" if old is not None and new is not None:
-            return f"`{new.name}` is here in the place of its `{old.name}`"
+            return f"it has `{old.name}` where this entry has `{new.name}`"
         case "keyword-only" | "positional" if new is not None:
             return f"`{new.name}` is {change.kind} here"
-        case "default" | "type" if old is not None:
-            return f"it has `{old}`"
+        case _ if old is not None and new is not None:
+            return f"it declares `{old}`, this entry `{new}`"
         case _:
-            return described(change, twice.other, twice.schema)
+            return f"it returns {returned(twice.other)}; this entry returns {returned(twice.schema)}"

@@ -1,4 +1,4 @@
-"""Entries that ExecuTorch's code generator cannot read, or reads as something else."""
+"""Entries that ExecuTorch's code generator rejects or misreads."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from opschema_rules.executorch.proofs import READ
 
 @rule("EXE101", "entry-form", pure=True)
 def entry_form(listed: OpList) -> Iterator[Diagnostic]:
-    """An entry of an operator list that names no operator, or two.
+    """An entry of an operator list that does not name exactly one operator.
 
-    Each entry is a mapping with `op`, the name of an operator of ATen with its overload, or with `func`, the schema of another
-    one. The code generator (`codegen/gen.py`) fails on other entries, and on one with both.
+    Each entry is a mapping with `op`, the name and overload of an ATen operator, or `func`, the schema of any other operator.
+    The code generator (`codegen/gen.py`) fails on other entries, and on an entry with both.
 
     Bad:
 
@@ -53,29 +53,28 @@ def entry_form(listed: OpList) -> Iterator[Diagnostic]:
     for item in items_of(listed.file):
         if not item.is_mapping:
             place = Place(listed.file.path, item.span)
-            yield Diagnostic("an entry is a mapping with `op` or `func`, and this is none", place)
+            yield Diagnostic("an entry must be a mapping with `op` or `func`", place)
     for entry in listed.entries:
         op, func = entry.key("op"), entry.key("func")
         if op is None and func is None:
             first = entry.node.items[0] if entry.node.items else entry.node
-            yield found(entry, first, "this entry has neither `op` nor `func`, so that it names no operator")
+            yield found(entry, first, "this entry has neither `op` nor `func`")
         elif op is not None and func is not None:
-            other = entry.related(func, "this declares it, too")
-            yield found(
-                entry, op, "`op` and `func` are both given; keep `func`, or `op` for an operator of ATen", other
-            )
+            other = entry.related(func, "`func` is here")
+            message = "this entry has both `op` and `func`; keep `op` for an ATen operator, otherwise `func`"
+            yield found(entry, op, message, other)
         for name in ("op", "func"):
             node = entry.get(name)
             if node is not None and string(node) is None:
-                yield found(entry, node, f"`{name}` is a text, and this is none")
+                yield found(entry, node, f"`{name}` must be a string")
 
 
 @rule("EXE102", "unknown-entry-field", fixable="safe", proof=READ, pure=True)
 def unknown_entry_field(listed: OpList) -> Iterator[Diagnostic]:
     """A field that the code generator does not know.
 
-    It refuses unknown fields of an entry (`leftover entries`). Those of an item of `kernels` it ignores: without `arg_meta` a
-    kernel is taken for all dtypes, and without `kernel_name` the code generator fails.
+    The code generator rejects unknown fields of an entry (`leftover entries`) but ignores unknown fields in `kernels`. A misspelled
+    `arg_meta` therefore makes the kernel apply to all dtypes; a misspelled `kernel_name` makes the code generator fail.
 
     Bad:
 
@@ -94,7 +93,7 @@ def unknown_entry_field(listed: OpList) -> Iterator[Diagnostic]:
           kernel_name: torch::executor::mul_out
     ```
 
-    Bad (without a fix: the kernel is used for all dtypes now):
+    Bad (not fixed automatically, since the kernel currently applies to all dtypes):
 
     ```yaml
     - op: add.out
@@ -118,15 +117,14 @@ def unknown_entry_field(listed: OpList) -> Iterator[Diagnostic]:
         for name, (key, _) in entry.written.items():
             if name not in entry.known_fields:
                 meant = entry.misspelt.get(name)
-                yield _unknown(
-                    entry, key, meant, f"`{name}` is no field of an entry, and the code generator refuses it"
-                )
+                yield _unknown(entry, key, meant, f"unknown field `{name}`; the code generator rejects it")
         for item in entry.kernel_items:
             written = [key.value for key, _ in item.pairs()] if item.is_mapping else []
             for key, _ in item.pairs() if item.is_mapping else ():
                 if key.value not in KERNEL_FIELDS:
                     meant = nearest(key.value, KERNEL_FIELDS.difference(written))
-                    yield _unknown(entry, key, meant, f"`{key.value}` is no field of a kernel, and has no effect")
+                    message = f"unknown kernel field `{key.value}`; the code generator ignores it"
+                    yield _unknown(entry, key, meant, message)
 
 
 def _unknown(entry: OpEntry, key: Node, meant: str | None, message: str) -> Diagnostic:
@@ -139,8 +137,8 @@ def _unknown(entry: OpEntry, key: Node, meant: str | None, message: str) -> Diag
 def func_schema(entry: OpEntry) -> Iterator[Diagnostic]:
     """A schema in `func` that torchgen rejects.
 
-    The code generator parses `func` with torchgen, which stops at the first error and names no column. See
-    [ATN201](ATN201.md) and the rules after it for what torchgen requires.
+    The code generator parses `func` with torchgen, which stops at the first error without reporting its column. See
+    [ATN201](ATN201.md) and the following rules for what torchgen requires.
 
     Bad:
 
@@ -171,11 +169,11 @@ def func_schema(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("EXE104", "untranslated-type")
 def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An argument or result of a type for which ExecuTorch has no C++ type, or an operator without a result.
+    """An argument or result whose type ExecuTorch cannot express in C++, or an operator without a result.
 
-    The code generator translates tensors, scalars, numbers, strings, `ScalarType` and `MemoryFormat`, their lists and
-    optionals (`codegen/api/et_cpp.py`); on others, as `Generator`, `Layout` and `Device`, it fails. It fails as well on an
-    operator that returns nothing and has no `out` argument.
+    The code generator supports tensors, scalars, numbers, strings, `ScalarType` and `MemoryFormat`, and lists and optionals of
+    them (`codegen/api/et_cpp.py`). It fails on other types, such as `Generator`, `Layout` and `Device`, and on an operator that
+    returns nothing and has no `out` argument.
 
     Bad:
 
@@ -218,10 +216,10 @@ def untranslated_type(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("EXE105", "listed-twice", pure=True)
 def listed_twice(listed: OpList) -> Iterator[Diagnostic]:
-    """A list names an operator twice.
+    """An operator that is listed twice.
 
-    The code generator compares names without their namespaces: `kit::add.out` and `add.out` in one file are the same to it
-    (`Duplicate func found in yaml`).
+    The code generator ignores namespaces when it compares names, so it rejects a file that lists both `kit::add.out` and
+    `add.out` (`Duplicate func found in yaml`).
 
     Bad:
 
@@ -255,17 +253,19 @@ def listed_twice(listed: OpList) -> Iterator[Diagnostic]:
         before = first.setdefault(name, entry) if name else entry
         if before is entry:
             continue
-        same = "" if before.qualified == entry.qualified else ", whatever its namespace"
-        message = f"`{entry.name}` is the second entry for `{name}`{same}: the code generator refuses the file"
-        yield found(entry, entry.place.span, message, Related(before.place, "the first one"))
+        same = before.qualified == entry.qualified
+        words = "is listed twice" if same else f"duplicates `{before.name}`"
+        why = "" if same else "ignores namespaces and "
+        message = f"`{entry.name}` {words}: the code generator {why}rejects the file"
+        yield found(entry, entry.place.span, message, Related(before.place, "the first entry"))
 
 
 @rule("EXE106", "no-kernel", severity="warning", pure=True)
 def no_kernel(listed: OpList) -> Iterator[Diagnostic]:
     """An entry without a kernel, in a list whose other entries have one.
 
-    The code generator registers nothing for it, even if the entry has a field `dispatch`: a program that calls the operator
-    fails to load (`Missing operator`). A list in which no entry has `kernels` only selects operators.
+    The code generator registers nothing for it, even if the entry has a field `dispatch`, so a program that calls the operator
+    fails to load (`Missing operator`). A list without any `kernels` only selects operators and is not checked.
 
     Bad:
 
@@ -287,5 +287,5 @@ def no_kernel(listed: OpList) -> Iterator[Diagnostic]:
     """
     for entry in listed.entries if listed.names_kernels else ():
         if entry.head is not None and entry.key("kernels") is None:
-            message = f"`{entry.name}` has no `kernels`, so that none is registered for it"
+            message = f"`{entry.name}` has no `kernels`, so no kernel is registered for it"
             yield found(entry, entry.place.span, message, severity=Severity.WARNING)

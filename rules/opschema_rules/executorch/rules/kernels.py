@@ -1,4 +1,4 @@
-"""C++ functions that entries name as kernels, against the function that ExecuTorch's code generator calls."""
+"""Compares the C++ functions that entries name as kernels with the functions that ExecuTorch's code generator calls."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from opschema_rules.executorch.proofs import LINKED
 
 @rule("EXE401", "missing-runtime-kernel", needs=(CPP,))
 def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
-    """A kernel that no C++ file of the tree defines.
+    """A kernel that no C++ file of the repository defines.
 
-    The code generator calls the function, so that linking the program fails. It is reported only if the tree defines most of
-    the kernels of that namespace, and no C++ file mentions the name other than in declarations and calls: a macro may define it
-    otherwise.
+    The generated code calls this function, so linking fails. It is reported only if the repository defines most of the listed
+    kernels in that namespace and the name appears only in declarations and calls. Any other mention may be a macro that defines
+    it.
 
     Bad:
 
@@ -51,7 +51,7 @@ def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (macros define two of them):
+    Good (two of the kernels are defined by macros):
 
     ```yaml
     - op: abs.out
@@ -87,11 +87,10 @@ def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
 
 @rule("EXE402", "runtime-kernel-namespace", fixable="unsafe", needs=(CPP,), proof=LINKED)
 def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
-    """A kernel that is defined in another namespace than the one in which the code generator looks for it.
+    """A kernel that is not defined in the namespace that the generated code uses.
 
-    The code generator puts `::native` behind the namespace of `kernel_name`: the kernel `kit::add_out` is the function
-    `kit::native::add_out()`. A function in the namespace as it is written, or in one that differs by a slip, is not
-    found.
+    The code generator appends `::native` to the namespace in `kernel_name`: the kernel `kit::add_out` is the function
+    `kit::native::add_out()`. A function defined in the namespace as written, or in a misspelled one, is not found.
 
     Bad:
 
@@ -110,7 +109,7 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (the kernel of the library is elsewhere, and that of the accelerator is another one):
+    Good (`torch::executor` belongs to another library; `kit` defines an unrelated function with the same name):
 
     ```yaml
     - op: abs.out
@@ -145,8 +144,8 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
     yield found(
         check.entry,
         kernel.name_node,
-        f"`{kernel.written}` is the function `{kernel.full}()`, and the tree defines `{kernel.symbol}()` in {where}:"
-        " linking fails",
+        f"`kernel_name: {kernel.written}` refers to `{kernel.full}()` (the code generator appends `::native`), but"
+        f" `{kernel.symbol}()` is defined in {where}: linking fails",
         Related(Place(item.path, item.function.name_span), "it is defined here"),
         fix=fix,
     )
@@ -154,17 +153,18 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
 
 @rule("EXE403", "runtime-kernel-signature", needs=(CPP,))
 def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
-    """A kernel whose parameters are not those that the code generator passes.
+    """A kernel whose signature differs from the one that the generated code calls.
 
-    It declares the function as `codegen/api/et_cpp.py` derives it from the schema: `KernelRuntimeContext&` first, then the
-    arguments in their order with the out arguments last; `int64_t` for `int` and `SymInt`, `const std::optional<Tensor>&`,
-    `ArrayRef<int64_t>`, `Tensor&` for what is written. Parameter types are part of the name that is linked, so that
-    any difference fails there. Of overloads one has to fit.
+    The code generator declares the function as `codegen/api/et_cpp.py` derives it from the schema: `KernelRuntimeContext&` first,
+    then the arguments in schema order with the out arguments last. `int` and `SymInt` are `int64_t`, `Tensor?` is
+    `const std::optional<Tensor>&`, `int[]` is `ArrayRef<int64_t>`, and arguments that are written to are `Tensor&`. Parameter types
+    are part of the mangled name, so any difference is a link error. If there are several overloads, one of them must match.
 
-    A function that returns `void` in place of `Tensor&` links with GCC and Clang, and is not reported. One that returns a tensor
-    by value, or no tuple where the schema returns several tensors, takes its arguments from other registers.
+    A function that returns `void` instead of `Tensor&` links with GCC and Clang, and is not reported. A function that returns a
+    tensor by value, or does not return a tuple where the schema returns several tensors, is reported: it links, but its calling
+    convention differs, so it reads its arguments from the wrong registers.
 
-    Bad (an argument of another type, and no context):
+    Bad (the wrong type of an argument, and a missing context):
 
     ```yaml
     - op: add.out
@@ -187,7 +187,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     }
     ```
 
-    Bad (a tensor by value):
+    Bad (a tensor is returned by value):
 
     ```yaml
     - op: abs.out
@@ -204,7 +204,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (ExecuTorch's types, and an overload that is no kernel):
+    Good (ExecuTorch's own type names, and an overload that is not a kernel):
 
     ```yaml
     - op: sum.IntList_out
@@ -235,7 +235,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     message, at = _words(check, nearest_one)
     signature = nearest_one.signature
     place = signature.places[at] if at is not None else signature.place
-    named = Related(check.entry.at(check.kernel.name_node), f"it is the kernel of `{check.entry.name}`")
+    named = Related(check.entry.at(check.kernel.name_node), f"named as the kernel of `{check.entry.name}` here")
     yield Diagnostic(message, place, (check.entry.declared(), named), ops=(check.entry.name,))
 
 
@@ -245,17 +245,15 @@ def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
     assert schema is not None
     arguments = arguments_of(schema)
     if not found.context:
-        return f"{signature.shown} does not take `KernelRuntimeContext&` first, which is passed: linking fails", None
+        return f"{signature.shown} must take `KernelRuntimeContext&` as its first parameter; linking fails", None
     if found.count is not None:
         takes, wanted = count(found.count, "argument"), len(arguments)
-        return f"{signature.shown} takes {takes} after the context, and the schema has {wanted}: linking fails", None
+        return f"{signature.shown} takes {takes} after the context, but the schema has {wanted}; linking fails", None
     if found.wrong:
         index = found.wrong[0]
         argument, parameter = arguments[index], signature.parameters[index + 1]
         meant = argument_type(argument)
-        what = f"`{argument.type} {argument.name}`, which is `{meant}`"
-        return f"{signature.shown} takes `{parameter.type}` where the schema has {what}: linking fails", index + 1
-    return (
-        f"{signature.shown} returns `{signature.returns}`, and is called as if it returned `{returned_type(schema)}`",
-        None,
-    )
+        what = f"`{meant}` for `{argument.type} {argument.name}`"
+        return f"{signature.shown} takes `{parameter.type}`, but must take {what}; linking fails", index + 1
+    expected = f"but the generated code expects `{returned_type(schema)}`; its arguments or result are misread"
+    return f"{signature.shown} returns `{signature.returns}`, {expected}", None

@@ -1,4 +1,4 @@
-"""Kernels of an entry: the fields of each, and the dtypes and dim orders that it is for."""
+"""Kernels of an entry: their fields, and the dtypes and dim orders that they are registered for."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _aliases(entry: OpEntry, field: str) -> Mapping[str, tuple[Node, Node]]:
 
 @rule("EXE301", "kernel-form", pure=True)
 def kernel_form(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An item of `kernels` that names no C++ function, or a function that the code generator cannot declare.
+    """An item of `kernels` without a C++ function that the code generator can declare.
 
-    `kernels` is a list of mappings, each with a `kernel_name` of at most three namespaces, and with `arg_meta`: `null`, or a
-    mapping from tensor arguments to pairs of a type alias and a dim order alias.
+    `kernels` is a list of mappings. Each has a `kernel_name` with at most three namespaces and an `arg_meta`, which is `null` or
+    maps tensor arguments to pairs of a type alias and a dim order alias.
 
     Bad:
 
@@ -87,14 +87,14 @@ def kernel_form(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     node = entry.get("kernels")
     if node is not None and not node.is_sequence and (node.kind != "scalar" or scalar_value(node) is not None):
-        yield found(entry, node, "`kernels` is a list, and this is none")
+        yield found(entry, node, "`kernels` must be a list")
     for item in entry.kernel_items:
         name = item.get("kernel_name") if item.is_mapping else None
         text = string(entry.file.document.follow(name)) if name is not None else None
         if not text:
             yield found(entry, name or item, "a kernel needs `kernel_name`, the name of a C++ function")
         elif text.count("::") > 3:
-            message = f"`{text}` has {text.count('::')} namespaces, and the code generator takes at most 3"
+            message = f"`{text}` has {text.count('::')} namespaces; the code generator accepts at most 3"
             yield found(entry, name or item, message)
         elif not all(part.isidentifier() for part in text.split("::")):
             yield found(entry, name or item, f"`{text}` is not the name of a C++ function")
@@ -102,10 +102,10 @@ def kernel_form(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("EXE302", "undefined-alias", fixable="unsafe", proof=READ, pure=True)
 def undefined_alias(entry: OpEntry) -> Iterator[Diagnostic]:
-    """`arg_meta` uses an alias that the entry does not define.
+    """An alias in `arg_meta` that the entry does not define.
 
-    Each argument has a pair of an alias from `type_alias` and one from `dim_order_alias` of the same entry. The code generator
-    fails on other values (`Undefined type alias`); dtypes cannot be written in place of an alias.
+    Each argument has a pair of aliases, one from `type_alias` and one from `dim_order_alias` of the same entry. The code generator
+    fails on other values (`Undefined type alias`); a dtype cannot be written instead of an alias.
 
     Bad:
 
@@ -155,21 +155,21 @@ def _undefined(entry: OpEntry, field: str, node: Node, known: Sequence[str]) -> 
     edit = (
         FileEdit(entry.file.path, Edit(node.span, only)) if only and node.kind == "scalar" and not node.style else None
     )
-    why = "it may be another alias that is to be defined"
+    why = "a missing alias definition may be intended instead"
     fix = Fix(f"write `{only}`", (edit,), "unsafe", why) if edit is not None else None
     key = entry.key(field)
     related = (entry.related(key, "the aliases"),) if key is not None else ()
-    message = f"`{field}` of this entry does not define `{node.value}`{did_you_mean(only)}"
+    message = f"`{node.value}` is not defined in this entry's `{field}`{did_you_mean(only)}"
     return found(entry, node, message, *related, fix=fix)
 
 
 @rule("EXE303", "alias-value", pure=True)
 def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An alias that stands for no dtype or dim order.
+    """An alias whose value is not a list of dtypes or a dim order.
 
-    A type alias is a list of `Byte`, `Char`, `Short`, `Int`, `Long`, `Float`, `Double` and `Bool`: the code generator has no
-    number for other dtypes in a kernel key (`codegen/model.py`). A dim order alias is one list of integers, a permutation of
-    the dimensions. Only aliases that a kernel uses are checked.
+    A type alias is a list of `Byte`, `Char`, `Short`, `Int`, `Long`, `Float`, `Double` and `Bool`: other dtypes cannot be part of a
+    [kernel key](../executorch.md#kernel-keys) (`codegen/model.py`). A dim order alias is a single list of integers, a permutation
+    of the dimensions. Only aliases that a kernel uses are checked.
 
     Bad:
 
@@ -206,16 +206,16 @@ def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
         if name not in types:
             continue
         if not value.is_sequence:
-            yield found(entry, value, f"`{name}` is a list of dtypes: write `[{value.value}]`")
+            yield found(entry, value, f"`{name}` must be a list of dtypes; write `[{value.value}]`")
         for node in value.items if value.is_sequence else ():
             if node.value not in DTYPES:
                 meant = did_you_mean(nearest(node.value, DTYPES))
                 yield found(
-                    entry, node, f"kernel keys have no dtype `{node.value}`: the code generator fails on it{meant}"
+                    entry, node, f"`{node.value}` is not a dtype of kernel keys; the code generator rejects it{meant}"
                 )
     for name, (_, value) in _aliases(entry, "dim_order_alias").items():
         if name in orders and not _is_order(value):
-            yield found(entry, value, f"`{name}` is one list with a permutation of 0, 1, …, and this is none")
+            yield found(entry, value, f"`{name}` must be a single list containing each of 0, 1, ... once")
 
 
 def _order(value: Node) -> tuple[int, ...] | None:
@@ -232,11 +232,11 @@ def _is_order(value: Node) -> bool:
 
 @rule("EXE304", "meta-argument")
 def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
-    """`arg_meta` names an argument that is no tensor of the operator, or names them in another order.
+    """An `arg_meta` that names an argument that is not a tensor, or that is not in schema order.
 
-    The code generator takes any name, and writes a kernel key with the dtypes and dim orders in the order of `arg_meta`. At
-    run time the key is compared with that of the tensors that are passed, in the order of the schema: with another one the
-    kernel is never found.
+    The code generator accepts any name and writes the [kernel key](../executorch.md#kernel-keys) in the order of `arg_meta`. At run
+    time, the key is built from the tensors in schema order. If the orders differ, the keys never match and the kernel is not
+    found.
 
     Bad:
 
@@ -281,11 +281,11 @@ def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
                 meant = did_you_mean(nearest(name, tensors))
                 yield found(entry, spec.key, f"`{entry.name}` has no argument `{name}`{meant}", entry.declared())
             elif name not in tensors:
-                message = f"`{name}` is of type `{argument.type}`, and `arg_meta` is about tensors"
+                message = f"`{name}` has type `{argument.type}`; `arg_meta` is only for tensor arguments"
                 yield found(entry, spec.key, message, entry.declared())
             elif tensors.index(name) < last:
                 message = (
-                    f"`{name}` comes before `{tensors[last]}` in the schema: with this order the kernel is never found"
+                    f"`{name}` comes before `{tensors[last]}` in the schema; in this order the kernel is never found"
                 )
                 yield found(entry, spec.key, message, entry.declared())
             else:
@@ -294,11 +294,11 @@ def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("EXE305", "several-kernels", pure=True)
 def several_kernels(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An entry with more than one kernel.
+    """An entry with more than one kernel key.
 
-    The code generator declares the kernels of a file only if each operator has one kernel key (`Can't convert ETKernelIndex to
-    BackendIndex`): a second item of `kernels`, and a type alias with several dtypes that a kernel uses, are refused. Two
-    kernels with the same key, and a dtype that an alias lists twice, are refused, too (`Duplicate kernel key`).
+    The code generator accepts one [kernel key](../executorch.md#kernel-keys) per operator (`Can't convert ETKernelIndex to
+    BackendIndex`). It rejects a second item of `kernels`, and a kernel that uses a type alias with several dtypes. It also rejects
+    two kernels with the same key, and an alias that lists a dtype twice (`Duplicate kernel key`).
 
     Bad:
 
@@ -348,12 +348,12 @@ def several_kernels(entry: OpEntry) -> Iterator[Diagnostic]:
             if key in seen:
                 other = Related(entry.at(seen[key]), "the other kernel")
                 related = (other,) if seen[key] is not item else ()
-                yield found(entry, item, "this kernel is for the same dtypes and dim orders as another one", *related)
+                yield found(entry, item, "this kernel has the same kernel key as another one", *related)
                 return
             seen[key] = item
     if len(seen) > 1:
         node = entry.key("kernels")
-        message = f"this entry has {count(len(seen), 'kernel key')}, and the code generator takes one for each operator"
+        message = f"this entry expands to {count(len(seen), 'kernel key')}; the code generator accepts one per operator"
         yield found(entry, node or entry.node, message)
 
 

@@ -13,12 +13,12 @@ from opschema_rules.executorch.selections import Selected
 
 @rule("EXE601", "unknown-selected-operator")
 def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
-    """A build selects an operator that no list declares.
+    """A selected operator that no list declares.
 
-    A selective build registers the kernels of the operators that it names, with namespace and overload. Unknown names are
-    ignored, and a program that calls the operator fails to load (`Missing operator`). Read are `ROOT_OPS` of CMake files, `ops`
-    of Buck's `et_operator_library`, and `selected_operators.yaml`. A name is judged if a list of the tree has other operators
-    of its namespace.
+    A selective build registers only the kernels of the operators that it names, with namespace and overload. Unknown names are
+    ignored, and a program that calls the operator fails to load (`Missing operator`). opschema reads `ROOT_OPS` in CMake files,
+    `ops` and `ops_dict` in Buck's `et_operator_library`, and `selected_operators.yaml`. A name is checked only if some list
+    declares operators in its namespace.
 
     Bad:
 
@@ -34,7 +34,7 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     gen_selected_ops(LIB_NAME "ops" ROOT_OPS ${_ops})
     ```
 
-    Good (operators of a namespace that no list of the tree declares are those of another library):
+    Good (no list declares operators in `kit`, so they are assumed to come from another library):
 
     ```yaml
     - op: add.out
@@ -56,7 +56,7 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
         return
     near = nearest(name, (one for one in tree.by_name if one.startswith(f"{namespace}::")))
     yield Diagnostic(
-        f"no operator list declares `{name}`, so that selecting it has no effect{did_you_mean(near)}",
+        f"no operator list declares `{name}`; selecting it has no effect{did_you_mean(near)}",
         selected.place,
         ops=(name,),
     )
