@@ -114,14 +114,14 @@ def _key(item: Mismatch) -> tuple[object, ...]:
 
 @rule("REG511", "aten-kernel-result")
 def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
-    """A Python kernel that returns something other than an operator of torch returns.
+    """A Python kernel whose return value does not match the PyTorch operator it implements.
 
-    The dispatcher converts what a kernel returns to the types of the schema: a kernel that returns nothing, or another number of
-    values, raises when it is called (`Unable to cast Python instance`). An operator in place and one with `out` return the tensor
-    that they write. Only a literal tuple, `None` and a function without `return` are judged. See [REG509](REG509.md) for what
-    counts as a kernel.
+    The dispatcher converts the returned value to the types of the schema: a kernel that returns nothing, or the wrong number of
+    values, raises when it is called (`Unable to cast Python instance`). In-place operators and out variants return the tensor
+    they write. Only literal tuples, `None` and functions without `return` are checked. See [REG509](REG509.md) for what counts
+    as a kernel.
 
-    Bad (the operator in place returns `self`):
+    Bad (an in-place operator must return `self`):
 
     ```python kit/ops.py
     import torch
