@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("pygls", reason="the language server needs pygls")
 
-from lsprotocol import types  # noqa: E402
+from lsprotocol import types
 
-from opschema_cli.server.app import OpschemaServer  # noqa: E402
-from opschema_cli.server.documents import Document  # noqa: E402
+from opschema_cli.server.app import OpschemaServer
+from opschema_cli.server.documents import Document
 
 
 def finding(message: str) -> types.Diagnostic:
