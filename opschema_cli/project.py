@@ -20,7 +20,6 @@ from opschema_cli.file_kinds import is_python, is_yaml
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Missing, Place
 from opschema_cli.readings import Reading, Readings, Shelf
 from opschema_cli.regular_files import content_digest
-from opschema_cli.source.inline_cpp import inline_cpp
 from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError
@@ -329,6 +328,7 @@ class Project:
     def _parsed_cpp(self, source: Source) -> CppTree | None:
         # Not at the top: most runs read no C++.
         from opschema_cli.source.cpp import CppError, CppUnavailableError, parse_cpp
+        from opschema_cli.source.inline_cpp import inline_cpp
 
         text = source.text if not is_python(source.path) else inline_cpp(source.text)
         if text is None:
