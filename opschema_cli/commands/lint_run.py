@@ -132,7 +132,7 @@ def _run_anew(
     registry = session.registry_for(project, prefetch=True)
     job = job_of(session, registry, inputs, options)
     divide = partial(_divide, session, job, project, options) if forks else None
-    helpers = HelperProcesses(session, project) if forks else None
+    helpers = HelperProcesses.of(session, project) if forks else None
     return report_outcome(job, project, run_packs(job, project, divide=divide, helpers=helpers))
 
 
@@ -143,7 +143,7 @@ def _divide(session: Session, job: Job, project: Project, options: LintOptions, 
     def run_rest(report_parsed: Callable[[], None], publish: Publish) -> tuple[PackFindings, Project]:
         with closing(session.forked()) as child:
             project.continue_in_fork(child.cache, lambda: child.parsers)
-            helpers = HelperProcesses(child, project, fewer=1)
+            helpers = HelperProcesses.of(child, project, fewer=1)
             return run_packs(rest, project, publish=publish, helpers=helpers), project
 
     return ForkedPacks(session, project, options, run_rest)
@@ -152,9 +152,15 @@ def _divide(session: Session, job: Job, project: Project, options: LintOptions, 
 class HelperProcesses:
     """Processes that take a part of the runs of a pack: its :class:`~opschema_cli.lint.shared_work.Helpers`."""
 
-    def __init__(self, session: Session, project: Project, *, fewer: int = 0) -> None:
+    def __init__(self, session: Session, project: Project, count: int) -> None:
         self._session, self._project = session, project
-        self.count = min(session.processes - 1 - fewer, MAX_HELPERS)
+        self.count = count
+
+    @classmethod
+    def of(cls, session: Session, project: Project, *, fewer: int = 0) -> HelperProcesses | None:
+        """Those for the processors that this process and ``fewer`` others leave; None if none is left."""
+        count = min(session.processes - 1 - fewer, MAX_HELPERS)
+        return cls(session, project, count) if count > 0 else None
 
     def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
         """Have a helper do some work; the result waits for what it has done.
@@ -252,7 +258,7 @@ def _run_divided(
     job = job_of(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)
     forked_packs.wait_parsed()
 
-    helpers = HelperProcesses(session, project, fewer=1)
+    helpers = HelperProcesses.of(session, project, fewer=1)
     return report_outcome(job, project, run_packs(job, project, forked_packs, helpers=helpers))
 
 

@@ -32,7 +32,7 @@ _RANGE = struct.Struct("=II")
 
 
 class Share(msgspec.Struct, array_like=True):
-    """What a helper has done: the findings by the number of the run, the timings of the rules, and what the runs added to the
+    """The results of a helper: the findings by the number of the run, the timings of the rules, and what the runs added to the
     project and to what the pack has loaded. ``readings`` are new values of the project's shelves, ``spent`` is the work that went
     into suggestions.
     """
@@ -55,7 +55,7 @@ class Helpers(Protocol):
 
     @property
     def count(self) -> int:
-        """How many."""
+        """How many; at least one."""
 
     def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
         """Have a helper do some work; the result waits for what it has done, and may raise :class:`LostForkError`.
@@ -74,32 +74,40 @@ def divided(
 ) -> tuple[list[Diagnostic], list[Share]]:
     """The findings of ``count`` runs, in their order, and what each helper did; ``in_helper`` is a helper's work."""
     found: dict[int, list[Diagnostic]] = {}
-    most = helpers.count if helpers is not None else 0
     until = time.process_time() + PATIENCE
     numbers = iter(range(count))
     for number in numbers:
         found[number] = run(number)
-        if most and time.process_time() > until and count - number > 2:
+        if helpers is not None and time.process_time() > until and count - number > 2:
             break
     left = list(numbers)
-    shares: list[Share] = []
-    try:
-        ranges = Ranges(left, most + 1) if left else None
-    except OSError:  # too many files are open
-        found.update((number, run(number)) for number in left)
-        ranges = None
-    if ranges is not None and helpers is not None:
-        with closing(ranges):
-            joins = list(_forked(helpers, min(most, len(left) - 1), lambda: in_helper(ranges)))
-            found.update(ranges.taken(run))
-        shares = [join() for join in joins]
+    shares = _shared(left, run, helpers, in_helper, found) if left and helpers is not None else []
     for share in shares:
         found.update(share.found)
     return [item for number in range(count) for item in found[number]], shares
 
 
-def _forked(helpers: Helpers, count: int, work: Callable[[], Share]) -> Iterator[Callable[[], Share]]:
-    for _ in range(count):
+def _shared(
+    left: Sequence[int],
+    run: Run,
+    helpers: Helpers,
+    in_helper: Callable[[Ranges], Share],
+    found: dict[int, list[Diagnostic]],
+) -> list[Share]:
+    """What helpers did of the runs that are left; the findings of the other runs are added to ``found``."""
+    try:
+        ranges = Ranges(left, helpers.count + 1)
+    except OSError:  # too many files are open
+        found.update((number, run(number)) for number in left)
+        return []
+    with closing(ranges):
+        joins = list(_forked(helpers, len(left) - 1, lambda: in_helper(ranges)))
+        found.update(ranges.taken(run))
+    return [join() for join in joins]
+
+
+def _forked(helpers: Helpers, most: int, work: Callable[[], Share]) -> Iterator[Callable[[], Share]]:
+    for _ in range(min(helpers.count, most)):
         try:
             yield helpers.fork(work)
         except OSError:  # the system has no room for a process: those that run do all
@@ -120,7 +128,7 @@ class Ranges:
             stream.writelines(_RANGE.pack(at, min(at + size, end)) for at in range(first, end, size))
 
     def taken(self, run: Run) -> dict[int, list[Diagnostic]]:
-        """The findings of the runs that this process takes: a helper none any more once the process that forked it is gone."""
+        """The findings of the runs that this process takes. A helper stops once the process that forked it is gone."""
         found: dict[int, list[Diagnostic]] = {}
         while self._owner in (os.getpid(), os.getppid()) and (taken := os.read(self._pipe, _RANGE.size)):
             found.update((number, run(number)) for number in range(*_RANGE.unpack(taken)))

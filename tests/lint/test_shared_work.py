@@ -197,7 +197,7 @@ def test_what_is_being_parsed_is_there_before_a_helper_is_forked(tmp_path: Path)
         def work() -> Share:
             return Share({0: [diagnostic(at) for at, path in enumerate(paths) if project.python(path) is not None]})
 
-        assert len(HelperProcesses(session, project).fork(work)().found[0]) == len(paths)
+        assert len(HelperProcesses(session, project, 1).fork(work)().found[0]) == len(paths)
         assert not project.problems
 
 
