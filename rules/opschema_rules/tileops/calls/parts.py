@@ -16,6 +16,13 @@ def judged_ops(ops: Implementations, feature: str) -> Iterator[OpImplementation]
             yield op
 
 
+def parts_of(
+    feature: str, outcome: Callable[[OpImplementation], object]
+) -> Callable[[Implementations], Iterator[Part]]:
+    """The parts of a rule that computes an outcome of each op."""
+    return lambda ops: (part(op, outcome) for op in judged_ops(ops, feature))
+
+
 def part(op: OpImplementation, outcome: Callable[[OpImplementation], object]) -> Part:
     """The part of computing an outcome of an op; the ops of one file share the modules that they load."""
     return Part(op.ref.file.path, partial(outcome, op))

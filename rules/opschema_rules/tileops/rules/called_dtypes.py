@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.rule import Part, rule
+from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.program import FunctionRef
 from opschema_rules.tileops.calls.dtypes import VALIDATE, DtypeOutcome, RefusedDtypes, dtype_outcome
 from opschema_rules.tileops.calls.findings import Difference, settled
-from opschema_rules.tileops.calls.parts import judged_ops, part
+from opschema_rules.tileops.calls.parts import judged_ops, parts_of
 from opschema_rules.tileops.dtypes import dtype_node
 from opschema_rules.tileops.model import Implementations, OpEntry, OpImplementation
 
-
-def _parts(ops: Implementations) -> Iterator[Part]:
-    """The calls of each op's method."""
-    for op in judged_ops(ops, "validate-dtypes"):
-        yield part(op, dtype_outcome)
+_parts = parts_of("validate-dtypes", dtype_outcome)
 
 
 @rule("DTY109", "dtype-refused", parts=_parts)

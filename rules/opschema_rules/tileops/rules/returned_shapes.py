@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
-from opschema_cli.lint.rule import Part, rule
+from opschema_cli.lint.rule import rule
 from opschema_cli.schema.describe import describe
 from opschema_cli.source.program import FunctionRef
 from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.findings import SHOWN_ROWS, Difference, is_explicit, settled
 from opschema_rules.tileops.calls.outcomes import INFER, Mismatch, OpOutcome, Refusal, outcome_of
-from opschema_rules.tileops.calls.parts import judged_ops, part
+from opschema_rules.tileops.calls.parts import judged_ops, parts_of
 from opschema_rules.tileops.model import Implementations, OpEntry, OpImplementation
 from opschema_rules.tileops.rules.contract_methods import returns_other_outputs
 from opschema_rules.tileops.rules.row_values import stated
 
-
-def _parts(ops: Implementations) -> Iterator[Part]:
-    """The calls of each op."""
-    for op in judged_ops(ops, "infer-shapes"):
-        yield part(op, outcome_of)
+_parts = parts_of("infer-shapes", outcome_of)
 
 
 @rule("SHP113", "returned-shape", parts=_parts)
