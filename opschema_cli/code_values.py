@@ -138,7 +138,7 @@ class Group(Generic[T]):
 
 
 def kept_value(group: Group[bytes], key: str, kind: type[T], find: Callable[[], T]) -> T:
-    """A value of any type that msgspec can encode, from a group of encoded values, or else as it is found now."""
+    """A value from a group of encoded values; if it is not there, ``find`` computes it, and the group keeps it."""
     found = decoded(group.get(key), kind)
     if found is None:
         found = find()

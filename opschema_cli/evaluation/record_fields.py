@@ -21,7 +21,7 @@ class Field(msgspec.Struct, frozen=True):
     in_init: bool = True
     by_name_only: bool = False
     compared: bool = True
-    """Whether it has no ``compare`` option."""
+    """Whether ``==`` certainly compares it: it has no ``compare`` option."""
 
 
 def is_dataclass(program: Program, ref: ClassRef) -> bool:

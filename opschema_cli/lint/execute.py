@@ -235,7 +235,7 @@ class Executor(msgspec.Struct):
         return found
 
     def _share(self, run: Callable[[int], list[Diagnostic]], project: Project, loaded: Loaded, ranges: Ranges) -> Share:
-        """What this process does as a helper.
+        """Do a helper's part of the runs.
 
         Raises:
             LostForkError: a rule failed, which is told by who runs all again.

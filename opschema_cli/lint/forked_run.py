@@ -50,7 +50,7 @@ loaded; it returns what it found and the project that was read, whose readings a
 
 
 class _Answer(msgspec.Struct, array_like=True):
-    """What the child found, encoded, problems of the files it read, its inputs, and all it asked of the workspace.
+    """The child's encoded result, problems of the files it read, its inputs, and all it asked of the workspace.
 
     ``refused`` is the message of an :class:`OpschemaError`; nothing else is set then.
     """

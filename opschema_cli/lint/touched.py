@@ -103,7 +103,7 @@ def look(
 
 
 class _Anew:
-    """What was judged anew: the rules for files that are subjects, and those for ops."""
+    """The rules that ran again: those for the edited files, and those for the touched ops."""
 
     def __init__(self, job: Job, pack: Pack, loaded: Loaded, subjects: Sequence[object], paths: Set[str]) -> None:
         self._paths = paths

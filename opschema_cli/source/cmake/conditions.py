@@ -16,7 +16,7 @@ Origin: TypeAlias = "frozenset[Choice] | None"
 ALWAYS: frozenset[Choice] = frozenset()
 
 MAX_CHOICES = 64
-"""Most conditions of one place that are told apart."""
+"""Most conditions that are kept for one place."""
 
 _BLOCKS = frozenset({"while", "block"})
 _ENDS = frozenset({"endif", *(f"end{name}" for name in _BLOCKS)})
@@ -44,7 +44,7 @@ class Conditions:
     def read(self, name: str, words: Sequence[str], holds: bool | None = None, scope: str = "") -> bool:
         """Read a command, and return whether it opens or closes a block.
 
-        ``holds`` is the value of its condition, if that is known; ``scope`` tells conditions on local variables apart.
+        ``holds`` is the value of its condition, if that is known; ``scope`` distinguishes conditions on local variables.
         """
         if name in ("if", *_BLOCKS):
             block = _Block(self.origin, self.skips, [])
