@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.huge_pages import collapse
+
 # A busy machine must not fail a test, and CI must give the same answer each time.
 settings.register_profile(
     "opschema",
@@ -74,6 +76,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests in the order that all processes have to agree on, which is that of one process."""
     if WORKERS > 1:
         items.sort(key=lambda item: item.path.parts)
+
+
+def pytest_collection_finish() -> None:
+    """Many tests fork; collecting has made this process large."""
+    collapse()
 
 
 @pytest.fixture(autouse=True)
