@@ -15,6 +15,7 @@ import click
 
 from opschema_cli import __version__
 from opschema_cli.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE, OpschemaError
+from opschema_cli.interrupts import is_interrupted, noted_interrupts
 from opschema_cli.suggestions import near_name
 
 COMMANDS = {
@@ -138,6 +139,19 @@ def _leave(code: int) -> NoReturn:
 
 def run(args: list[str]) -> int:
     """Run the command line on ``args``; the exit code."""
+    with noted_interrupts():
+        code = _run(args)
+        if is_interrupted() and code != EXIT_INTERRUPTED:
+            return _interrupted()
+        return code
+
+
+def _interrupted() -> int:
+    click.echo("opschema: interrupted", err=True)
+    return EXIT_INTERRUPTED
+
+
+def _run(args: list[str]) -> int:
     try:
         result = cli.main(args, prog_name="opschema", standalone_mode=False)
         sys.stdout.flush()
@@ -153,8 +167,7 @@ def run(args: list[str]) -> int:
         click.echo("opschema: " + "\n".join(map(visible, str(error).split("\n"))), err=True)
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
-        click.echo("opschema: interrupted", err=True)
-        return EXIT_INTERRUPTED
+        return _interrupted()
     except (BrokenPipeError, SystemExit):
         # The reader of our output went away (click makes that a SystemExit); keep Python from complaining again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_python
+from opschema_cli.interrupts import check_interrupted
 from opschema_cli.read_only import check_folder, check_replaceable
 from opschema_cli.regular_files import content_digest, read_regular
 from opschema_cli.source.text import DecodeError, decode
@@ -23,7 +24,9 @@ def write_all(workspace: Workspace, texts: Mapping[str, str | None], origins: Ma
     Raises:
         OpschemaError: a file changed on disk since it was read, leads out of the workspace, cannot hold the text in its
             encoding, or cannot be written; then no file was changed.
+        KeyboardInterrupt: ^C has come.
     """
+    check_interrupted()
     try:
         writes: dict[Path, Write] = {}
         for path, text in sorted(texts.items()):

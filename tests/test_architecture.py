@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -24,7 +24,16 @@ TILEKIT = ROOT / "fixtures/tilekit"
 # Each room, and the rooms that it may import; `annotations` may name more, for they are not imported at run time.
 ROOMS = {
     "__main__": {"main"},
-    "main": {"commands", "crash_report", "crash_traces", "errors", "reporters", "suggestions", "versions"},
+    "main": {
+        "commands",
+        "crash_report",
+        "crash_traces",
+        "errors",
+        "interrupts",
+        "reporters",
+        "suggestions",
+        "versions",
+    },
     "commands": {
         *("file_kinds", "regular_files", "root"),
         *(
@@ -82,14 +91,14 @@ ROOMS = {
     "lint": {
         *("file_kinds", "regular_files", "operators"),
         *("plugins", "project", "readings", "cache", "config", "gitignore", "workspace", "schema", "source", "errors"),
-        *("phrases", "suggestions", "authoring", "crash_traces"),
+        *("interrupts", "phrases", "suggestions", "authoring", "crash_traces"),
     },
     "project": {"file_kinds", "regular_files", "cache", "readings", "lint", "workspace", "source"},
     "readings": {"cache", "source"},
     "code_values": {"cache", "project", "readings", "regular_files", "source"},
     "cpp_units": {"project", "readings", "source"},
     "requirements": {"readings", "workspace"},
-    "write": {"file_kinds", "regular_files", "transaction", "read_only", "workspace", "source", "errors"},
+    "write": {"file_kinds", "regular_files", "transaction", "read_only", "workspace", "source", "errors", "interrupts"},
     "read_only": set(),
     "transaction": {"regular_files", "cache", "user_key", "errors"},
     "git": {"file_listing", "git_answer", "errors"},
@@ -113,7 +122,8 @@ ROOMS = {
     "plugins": {"regular_files", "permissions", "workspace", "errors"},
     "evaluation": {"source", "installed_tables", "cached_on_argument"},
     "installed_tables": {"errors"},
-    "source": {"errors"},
+    "source": {"errors", "interrupts"},
+    "interrupts": set(),
     "errors": set(),
     "authoring": set(),
     "api": {"errors", "lint", "migrate", "project", "readings", "source"},
@@ -138,21 +148,27 @@ def modules(folder: Path) -> Iterator[Path]:
 @cache
 def imports(path: Path) -> tuple[str, ...]:
     """The dotted names that a module imports, at its top or later; not those that only type checkers see."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))  # it is changed
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body.clear()
-    return tuple(_imports(path, tree))
+    return tuple(_imports(path, _run(parsed(path))))
 
 
 @cache
 def all_imports(path: Path) -> tuple[str, ...]:
     """The dotted names that a module imports, those that only type checkers see included."""
-    return tuple(_imports(path, parsed(path)))
+    return tuple(_imports(path, ast.walk(parsed(path))))
 
 
-def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _run(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes of a tree but for those that only type checkers see."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        hidden = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        left += node.orelse if hidden else ast.iter_child_nodes(node)
+
+
+def _imports(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -421,7 +437,7 @@ def test_an_alias_is_a_string_only_where_it_must_be() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {node.target.id}"
         for path in [*modules(ENGINE), *modules(ROOT / "rules")]
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in parsed(path).body
         if isinstance(node, ast.AnnAssign)
         and isinstance(node.target, ast.Name)
         and isinstance(node.value, ast.Constant)

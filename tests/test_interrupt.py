@@ -242,3 +242,49 @@ parsers.close()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+LOSES = """
+import os, signal, sys
+from pathlib import Path
+from opschema_cli import main
+from opschema_cli.workspace import Workspace
+from opschema_cli.write import write_all
+
+class Dies:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(100):
+            pass
+
+def command(args, **options):
+    Dies()
+    print("goes on")
+    if args:
+        write_all(Workspace(Path.cwd()), {"a.txt": "new"})
+
+main.cli.main = command
+print(main.run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("args", [[], ["write"]])
+def test_an_interrupt_whose_exception_python_loses_counts_all_the_same(tmp_path: Path, args: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOSES, *args], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Exception ignored in" in done.stderr, "Python did not lose it"
+    assert (done.returncode, done.stdout) == (0, "goes on\n130\n")
+    assert done.stderr.endswith("opschema: interrupted\n")
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_whoever_wants_interrupts_keeps_them() -> None:
+    mine = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run(["--version"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, mine)
+    assert run(["--version"]) == 0
+    assert signal.getsignal(signal.SIGINT) is mine

@@ -27,10 +27,10 @@ import msgspec
 
 from opschema_cli.cache import decoded
 from opschema_cli.errors import OpschemaError
+from opschema_cli.interrupts import no_interrupts
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.shared_work import LostForkError
 from opschema_cli.project import Project
-from opschema_cli.source.interrupts import no_interrupts
 from opschema_cli.workspace import Asked
 
 T = TypeVar("T")

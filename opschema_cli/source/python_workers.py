@@ -25,8 +25,8 @@ from multiprocessing.context import BaseContext
 from typing import NamedTuple, cast
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.interrupts import check_interrupted, no_interrupts
 from opschema_cli.source import parsing
-from opschema_cli.source.interrupts import no_interrupts
 from opschema_cli.source.parsing import HURRIED, at_risk, budget, encoded, encoded_facts
 
 POOL_THRESHOLD = 400_000
@@ -139,6 +139,7 @@ class Parsers:
         """The texts that are done; with ``wait`` at least one, unless none is left."""
         found: list[Parsed] = []
         while self._asked:
+            check_interrupted()
             found += self._refuse()
             if found:
                 break
