@@ -78,9 +78,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: item.path.parts)
 
 
-def pytest_collection_finish() -> None:
-    """Many tests fork; collecting has made this process large."""
-    collapse()
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Many tests fork; collecting all of them has made this process large."""
+    if len(session.items) > 1000:
+        collapse()
 
 
 @pytest.fixture(autouse=True)

@@ -21,8 +21,9 @@ Lint = Callable[..., Linted]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folder = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(folder):
             item.add_marker(pytest.mark.corpus)
             if not os.environ.get("OPSCHEMA_CORPUS"):
                 item.add_marker(pytest.mark.skip(reason="OPSCHEMA_CORPUS is not set"))
