@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda check bench docs site torch-table torch-releases lock sbom dist pythons man clean
+.PHONY: help demo test cuda check bench docs records site torch-table torch-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ docs: $(VENV)/.demo  ## write the generated pages of docs/ from the code
 	$(BIN)/python -m opschema_cli.lint.docs
 	$(BIN)/python -m opschema_cli.migrate.docs
 	$(BIN)/python -m tests.verify.faults
+
+records: $(VENV)/.dev  ## ask the real systems anew what the proofs of fixes and migrations need, and keep the answers
+	rm -f tests/proofs/answers/*.jsonl
+	OPSCHEMA_RECORD=1 $(BIN)/python -m pytest -q tests/proofs
 
 site: $(VENV)/.demo $(VENV)-tools/.made  ## write the documentation as a site to build/site
 	$(BIN)/python -m website

@@ -31,7 +31,7 @@ from torchgen.yaml_utils import YamlLoader
 
 from opschema_cli.proof import Files, Observation, Seen
 from tests.proofs import aten_cpp, aten_silence
-from tests.proofs.processes import ask
+from tests.proofs.records import ask
 from tests.rules.aten import oracle
 from tests.rules.aten.oracle import BACKEND, DEPRECATED, DERIVATIVES, NATIVE, TAGS, Refusal
 

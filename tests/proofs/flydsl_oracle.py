@@ -28,7 +28,8 @@ from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
 from tests.proofs.flydsl_bytes import described
-from tests.proofs.processes import ask, failure, in_folder, serve
+from tests.proofs.processes import failure, in_folder, serve
+from tests.proofs.records import ask
 
 _LINKING = ("lld", "ld.lld")
 """Words of the error with which a machine without the linker ends a trace that is complete."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs import processes, torch_oracle
+from tests.proofs import processes, records, torch_oracle
 
 CORPUS = Path(os.environ.get("OPSCHEMA_CORPUS", "."))
 CHECKOUTS = (CORPUS / "oplibs/magi-e68e0b0", CORPUS / "oplibs/magi-e68e0b0p")
@@ -32,12 +32,12 @@ REAL = all(path.is_dir() for path in CHECKOUTS)
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle, in a process of its own; see :data:`opschema_cli.proof.Oracle`."""
-    return processes.ask("tests.proofs.magi_oracle", workspaces, *map(str, CHECKOUTS))
+    return records.ask("tests.proofs.magi_oracle", workspaces, *map(str, CHECKOUTS))
 
 
 def observe_torch(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle without Magi's decorators; see :func:`only_torch` for what it may be asked."""
-    return processes.ask("tests.proofs.magi_oracle", workspaces)
+    return records.ask("tests.proofs.magi_oracle", workspaces)
 
 
 def only_torch(files: Files) -> bool:

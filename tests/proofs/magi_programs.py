@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs import processes, torch_oracle
+from tests.proofs import processes, records, torch_oracle
 from tests.proofs.magi_oracle import CHECKOUTS, REAL, checkout_for
 
 MODULE = "kit.ops"
@@ -24,7 +24,7 @@ UNDECORATED = "run() undecorated"
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle, in processes of its own; under the decorators if they are there."""
     given = [[], list(map(str, CHECKOUTS))] if REAL else [[]]
-    by_decorator = [processes.ask("tests.proofs.magi_programs", workspaces, *item) for item in given]
+    by_decorator = [records.ask("tests.proofs.magi_programs", workspaces, *item) for item in given]
     return [dict(_compared(outcomes)) for outcomes in zip(*by_decorator, strict=True)]
 
 

@@ -1,56 +1,25 @@
-"""Runs an oracle in a process of its own, which answers for each workspace from a fork, once what is slow to import is there."""
+"""The process of an oracle: it answers for each workspace from a fork, once what is slow to import is there."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
-from opschema_cli.proof import Files, Observation, Seen
+from opschema_cli.proof import Files, Seen
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 120
 """How long one workspace may take."""
 
 Examine: TypeAlias = Callable[[Files], dict[str, Seen]]
 """Gives the outcomes of one workspace, in a process that nothing else uses."""
-
-
-def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
-    """The answers of an oracle: a module that calls :func:`serve` when it is run, or that reads and answers as that does.
-
-    Line ends of Windows are given as others, so that texts that differ in these alone are observed once: Python, YAML and C++ are
-    defined to read both alike.
-
-    Raises:
-        subprocess.CalledProcessError: the oracle itself fails.
-        subprocess.TimeoutExpired: it does not end.
-    """
-    paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    texts = [
-        msgspec.json.encode({path: text.replace("\r\n", "\n") for path, text in files.items()}) for files in workspaces
-    ]
-    different = list(dict.fromkeys(texts))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", module, *arguments],
-        input=b"[" + b",".join(different) + b"]",
-        stdout=subprocess.PIPE,
-        check=True,
-        timeout=1200,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    answers = [msgspec.json.decode(line, type=dict[str, Seen]) for line in done.stdout.splitlines()]
-    by_text = dict(zip(different, answers, strict=True))
-    return [by_text[text] for text in texts]
 
 
 def failure(error: BaseException) -> Seen:

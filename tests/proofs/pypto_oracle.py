@@ -18,38 +18,38 @@ Run as a module it reads workspaces (JSON, texts by path) from stdin and answers
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs.processes import ask, failure, in_folder, serve
+from tests.proofs.processes import failure, in_folder, serve
 from tests.proofs.pypto_descriptions import ArgDirection, Description, description, stand_in
 from tests.proofs.pypto_runs import RefusedError, Submitted, Used, runs
 from tests.proofs.pypto_specs import entries
+from tests.proofs.records import ask
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle."""
-    with tempfile.TemporaryDirectory() as cache:
-        return ask("tests.proofs.pypto_oracle", workspaces, cache)
+    return ask("tests.proofs.pypto_oracle", workspaces)
 
 
-def examine(root: Path, files: Mapping[str, str]) -> dict[str, Seen]:
-    """The outcomes of one workspace."""
+def examine(root: Path, files: Mapping[str, str], built: Path) -> dict[str, Seen]:
+    """The outcomes of one workspace; the folder ``built`` has the libraries that were built for others."""
     stand_in()
     os.chdir(root)
     found: dict[str, Seen] = {}
     for path, text in files.items():
         if path.endswith("kernel_config.py") or "CALLABLE" in text:
-            found |= {f"program{probe}": seen for probe, seen in _described(root, root / path)}
+            found |= {f"program{probe}": seen for probe, seen in _described(root, root / path, built)}
         elif path.endswith(".py") and "TensorSpec" in text:
             found |= {f"{path}{probe}": seen for probe, seen in entries(root / path)}
     return found
 
 
-def _described(root: Path, path: Path) -> Iterator[tuple[str, Seen]]:
+def _described(root: Path, path: Path, built: Path) -> Iterator[tuple[str, Seen]]:
     try:
         found = description(root, path)
     except Exception as error:
@@ -59,7 +59,7 @@ def _described(root: Path, path: Path) -> Iterator[tuple[str, Seen]]:
     yield " names", Seen("right", result=str(sorted(str(item.get("name")) for item in found.kernels)))
     try:
         text = Path(found.source).read_text(encoding="utf-8")
-        ways = runs(text, found.function, Path(sys.argv[1]))
+        ways = runs(text, found.function, built)
     except (RefusedError, OSError) as error:
         yield " orchestration", failure(error)
         return
@@ -108,4 +108,5 @@ def _tensor(declared: ArgDirection | None, uses: Sequence[Used]) -> Seen:
 
 
 if __name__ == "__main__":
-    serve(in_folder(examine))
+    with tempfile.TemporaryDirectory() as folder:
+        serve(in_folder(partial(examine, built=Path(folder))))

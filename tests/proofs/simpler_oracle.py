@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs.processes import ask, failure, in_folder, serve
+from tests.proofs.processes import failure, in_folder, serve
 from tests.proofs.pypto_descriptions import description, stand_in
+from tests.proofs.records import ask
 
 
 def observe(folder: Path, workspaces: Sequence[Files]) -> list[Observation]:

@@ -34,7 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs.processes import ask, failure, in_folder, serve
+from tests.proofs.processes import failure, in_folder, serve
+from tests.proofs.records import ask
 
 _COUNTED = 8
 """Errors of one check that are counted, so that one that is cured among others shows."""

@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from opschema_cli.proof import Files, Observation, Seen
-from tests.proofs import processes
+from tests.proofs import processes, records
 from tests.proofs.processes import write_files
 
 
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """The oracle, in a process of its own; see :data:`opschema_cli.proof.Oracle`."""
-    return processes.ask("tests.proofs.torch_oracle", workspaces)
+    return records.ask("tests.proofs.torch_oracle", workspaces)
 
 
 # --- in the forked process
