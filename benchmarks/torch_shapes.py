@@ -51,6 +51,8 @@ def _fork(candidate: Candidate, seed: int) -> tuple[int, int]:
     if process:
         os.close(writer)
         return process, reader
+    # oneDNN takes tensors of two dtypes for some convolutions where the processor has instructions for them.
+    torch.backends.mkldnn.set_flags(False)
     prober = Prober(candidate, seed)
     try:
         answer = pickle.dumps((prober.fit(), prober.log))
