@@ -11,13 +11,14 @@ from opschema_rules.aten.pack import PACK as ATEN
 from opschema_rules.executorch.pack import PACK as EXECUTORCH
 from opschema_rules.flydsl.pack import PACK as FLYDSL
 from opschema_rules.magi.pack import PACK as MAGI
+from opschema_rules.paddle.pack import PACK as PADDLE
 from opschema_rules.pypto.pack import PACK as PYPTO
 from opschema_rules.tileops.pack import PACK as TILEOPS
 from opschema_rules.torchlib.pack import PACK as TORCHLIB
 
 PAGES = [
     pytest.param(pack, rule, id=f"{rule.code}-{rule.name}")
-    for pack in (TILEOPS, TORCHLIB, MAGI, ATEN, PYPTO, FLYDSL, EXECUTORCH)
+    for pack in (TILEOPS, TORCHLIB, MAGI, ATEN, PYPTO, FLYDSL, EXECUTORCH, PADDLE)
     for rule in pack.rules
 ]
 

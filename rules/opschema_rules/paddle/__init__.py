@@ -1,0 +1,1 @@
+"""Pack for PaddlePaddle's operator YAML."""

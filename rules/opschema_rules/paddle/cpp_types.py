@@ -1,0 +1,240 @@
+"""Compares the arguments that Paddle's generators pass with the parameters of C++ functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from opschema_cli.cpp_units import Declared
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.phrases import count, quoted
+from opschema_cli.source.cpp_functions import CppParameterText
+from opschema_cli.source.yaml import Node, scalar_value
+from opschema_rules.paddle.cpp import FunctionCheck
+from opschema_rules.paddle.grammar import Kernel
+from opschema_rules.paddle.model import OpEntry
+
+_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|\b(?:phi|paddle|common|std|experimental)::|\bUNUSED\b")
+_TENSORS = r"(?P<kind>\w*Tensor\w*|SelectedRows)"
+_SHAPES = [
+    (re.compile(shape.replace("X", _TENSORS)), form)
+    for shape, form in (
+        (r"const X&", "{}"),
+        (r"const optional<X>&", "optional {}"),
+        (r"const vector<const X\*>&", "list of {}"),
+        (r"const optional<vector<const X\*>>&", "optional list of {}"),
+        (r"X\*", "output {}"),
+        (r"vector<X\*>", "output list of {}"),
+    )
+]
+_TYPES = {
+    **{
+        name: name
+        for name in ("bool", "int", "int64_t", "float", "double", "size_t", "DataType", "DataLayout", "Place")
+    },
+    "int32_t": "int",
+    "const Place&": "Place",
+    "const string&": "str",
+    "const Scalar&": "Scalar",
+    "const IntArray&": "IntArray",
+    "const vector<Scalar>&": "Scalar[]",
+    "const vector<string>&": "str[]",
+    **{f"const vector<{name}>&": f"{name}[]" for name in ("bool", "int", "int64_t", "float", "double")},
+}
+_KINDS = {"dense": "DenseTensor", "selected_rows": "SelectedRows", "sparse_coo": "SparseCooTensor"}
+_KINDS |= {"sparse_csr": "SparseCsrTensor", "vec::sparse_coo": "SparseCooTensor", "vec::sparse_csr": "SparseCsrTensor"}
+_NUMBERS = frozenset(("bool", "int", "int64_t", "float", "double", "size_t", "long"))
+_CONVERSIONS = {
+    "Scalar": _NUMBERS | {"str", "Scalar"},
+    "IntArray": frozenset(("IntArray", "int[]", "int64_t[]")),
+    "str": frozenset(("str",)),
+    **dict.fromkeys(_NUMBERS, _NUMBERS),
+}
+"""Attributes of YAML that C++ converts to the type of a parameter."""
+
+
+class Passed(msgspec.Struct, frozen=True):
+    """Something that is passed: its name, and its type in the words of :func:`shown_type`; None where that is not known."""
+
+    name: str
+    type: str | None
+
+
+class Mismatch(msgspec.Struct, frozen=True):
+    """A difference of a function from what is passed, in words, and the place in the function."""
+
+    text: str
+    place: Place
+
+
+def shown_type(written: str) -> str | None:
+    """The type of a parameter: an attribute of YAML, or a tensor (``optional list of DenseTensor``); None if it is unknown."""
+    text = " ".join(_COMMENT.sub(" ", written).split())
+    text = re.sub(r"\s*([<>*&])\s*", r"\1", text)
+    if text.startswith("const ") and text[-1] not in "&*":
+        text = text.removeprefix("const ")
+    found = ((shape.fullmatch(text), form) for shape, form in _SHAPES)
+    return next((form.format(match["kind"]) for match, form in found if match is not None), _TYPES.get(text))
+
+
+def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[Passed] | None:
+    """The arguments and outputs that are passed to the function in ``infer_meta`` or to a kernel; None if they are not known."""
+    params = entry.params(field)
+    if params is None and entry.within(field, "param") is None and field == "infer_meta":
+        params = entry.params("kernel")
+    if not entry.is_sound or (params is None and entry.within(field, "param") is not None):
+        return None
+    names = [arg.name for arg in entry.signature.args] if params is None else [_literal(item) for item in params]
+    kinds = _dispatched(entry, kernel)
+    base = "MetaTensor" if field == "infer_meta" else "Tensor"
+    found = [Passed(name, _argument(entry, name, kinds.get(name, base), base)) for name in names]
+    for number, output in enumerate(entry.signature.outputs):
+        kind = kernel.outputs[number] if kernel is not None and kernel.outputs and len(kernel.outputs) > number else ""
+        tensor = _KINDS.get(kind, base)
+        found.append(
+            Passed(output.name, f"output list of {tensor}" if output.type.endswith("[]") else f"output {tensor}")
+        )
+    return found
+
+
+def _literal(node: Node) -> str:
+    value = scalar_value(node) if node.kind == "scalar" else ""
+    return value if isinstance(value, str) else str(value)
+
+
+def _dispatched(entry: OpEntry, kernel: Kernel | None) -> dict[str, str]:
+    inputs = [arg.name for arg in entry.signature.inputs]
+    kinds = kernel.inputs if kernel is not None and kernel.inputs is not None else ()
+    return {name: _KINDS[kind] for name, kind in zip(inputs, kinds, strict=False)}
+
+
+def _argument(entry: OpEntry, name: str, tensor: str, base: str) -> str | None:
+    arg = entry.arguments.get(name)
+    if arg is None:
+        return None
+    if not arg.is_tensor:
+        return "Scalar" if arg.type.startswith("Scalar(") else arg.type
+    # The functions for shapes take an absent tensor as an empty one.
+    absent = "optional " if name in entry.optional and (base == "Tensor" or arg.type == "Tensor[]") else ""
+    return f"{absent}list of {tensor}" if arg.type == "Tensor[]" else f"{absent}{tensor}"
+
+
+def mismatch(check: FunctionCheck) -> Mismatch | None:
+    """The difference of what an entry passes from the parameters of a function; None if it may be called so, or is not known."""
+    field = "infer_meta" if check.kernel is None else "kernel"
+    passed = passed_to(check.entry, field, check.kernel)
+    if passed is None or not check.functions:
+        return None
+    found = _differences(check, check.functions, passed)
+    if all(found) and check.registering:
+        found = _differences(check, check.defined(), passed) or found
+    return found[0] if all(found) else None
+
+
+def _differences(
+    check: FunctionCheck, functions: Sequence[Declared], passed: Sequence[Passed]
+) -> list[Mismatch | None]:
+    project = check.entry.listed.tree.project
+    found: list[Mismatch | None] = []
+    for item in functions:
+        source = project.source(item.path)
+        known = (
+            source is not None
+            and item.function.parameters
+            and not (item.function.unsure and not item.function.template)
+        )
+        found.append(_compared(check, item, passed, source.text) if known and source is not None else None)
+    return found
+
+
+def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed], text: str) -> Mismatch | None:
+    parameters = item.function.parameters
+    pointer = check.entry.calls_through_pointer
+    if check.kernel is not None:
+        parameters = parameters[1:]
+        compared = _by_position if pointer else _by_context
+        found = compared(passed, parameters, len(parameters), False)
+    else:
+        config = parameters[-1:] if parameters[-1].type.endswith("MetaConfig") else ()
+        needed = sum("=" not in text[one.span.start : one.span.end] for one in parameters if one not in config)
+        found = _by_position(passed, parameters, needed, True, pointer)
+    if found is None:
+        return None
+    message, index = found
+    place = parameters[index].span if index is not None else item.function.name_span
+    return Mismatch(f"`{item.function.name}()` {message}", Place(item.path, place))
+
+
+_Found: TypeAlias = "tuple[str, int | None] | None"
+
+
+def _by_position(
+    passed: Sequence[Passed], parameters: Sequence[CppParameterText], needed: int, converts: bool, eager: bool = True
+) -> _Found:
+    """Compare a call; one that ``converts`` takes other numbers, and kernels are called through pointers of their exact type."""
+    if not needed <= len(passed) <= len(parameters):
+        takes = count(needed, "argument") + ("" if converts else " after the context")
+        return f"takes {takes}, but {len(passed)} are passed: {_listed(passed)}", None
+    for index, (given, parameter) in enumerate(zip(passed, parameters, strict=False)):
+        wanted = shown_type(parameter.type)
+        if given.type is not None and wanted is not None and not _fits(given.type, wanted, converts, eager):
+            return _words(given, parameter), index
+    return None
+
+
+def _by_context(passed: Sequence[Passed], parameters: Sequence[CppParameterText], *_: object) -> _Found:
+    """Compare what a kernel takes from a context: its inputs, attributes and outputs, each in turn. It may take fewer."""
+    types = [shown_type(item.type) for item in parameters]
+    if any(item is None for item in types):
+        return None
+    for part in ("input", "attribute", "output"):
+        given = [item for item in passed if _part(item.type) == part]
+        wanted = [(index, item) for index, item in enumerate(types) if item is not None and _part(item) == part]
+        if len(given) < len(wanted):
+            takes = count(len(wanted), part)
+            return f"takes {takes}, but {len(given)} are passed: {_listed(given)}", wanted[len(given)][0]
+        for one, (index, type_) in zip(given, wanted, strict=False):
+            if part == "attribute" and one.type is not None and not _fits(one.type, type_, False, True):
+                return _words(one, parameters[index]), index
+    return None
+
+
+def _part(type_: str | None) -> str:
+    if type_ is None or not _is_tensor(type_):
+        return "attribute"
+    return "output" if type_.startswith("output ") else "input"
+
+
+def _is_tensor(type_: str) -> bool:
+    kind = type_.rpartition(" ")[2]
+    return "Tensor" in kind or kind == "SelectedRows"
+
+
+def _words(given: Passed, parameter: CppParameterText) -> str:
+    written = " ".join(f"{parameter.type} {parameter.name}".split())
+    return f"takes `{written}`, but `{given.name}` ({given.type}) is passed"
+
+
+def _listed(passed: Sequence[Passed]) -> str:
+    return quoted(item.name for item in passed) or "none"
+
+
+def _fits(given: str, wanted: str, converts: bool, eager: bool) -> bool:
+    if given == wanted or (given, wanted) == ("int32_t", "int"):
+        return True
+    if _is_tensor(given) or _is_tensor(wanted):
+        return _is_tensor(given) and _is_tensor(wanted) and _tensors_fit(given, wanted, converts, eager)
+    # The functions for shapes get the values of an `IntArray` when a graph is built.
+    values = not eager and (given, wanted) == ("IntArray", "int64_t[]")
+    return converts and (given in _CONVERSIONS.get(wanted, ()) or values)
+
+
+def _tensors_fit(given: str, wanted: str, converts: bool, eager: bool) -> bool:
+    shape, _, kind = given.rpartition(" ")
+    other_shape, _, other_kind = wanted.rpartition(" ")
+    if converts and {shape, other_shape} == {"list of", "optional list of"}:
+        return shape == "list of" or not eager
+    return shape == other_shape and (converts or kind == "Tensor" or kind == other_kind)

@@ -1,0 +1,111 @@
+"""Detects YAML files that PaddlePaddle's code generators read, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.file_kinds import is_yaml
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_rules import PAGES
+
+Kind: TypeAlias = Literal["ops", "compat", "version", "exclude", "onednn", "python"]
+
+_TEST = re.compile(r"(?:^|/)tests?/")
+_KEYS = [
+    re.compile(rb"(?m)^(?:-[ \t]+|[ \t]+)%s[ \t]*:[ \t]*\S" % key)
+    for key in (rb"(?:backward_)?op", rb"args", rb"output")
+]
+_FOLDERS = ("inconsistent", "legacy")
+"""Folders beside the main files that hold more of them."""
+
+_BESIDE: dict[str, Kind] = {
+    "op_compat.yaml": "compat",
+    "op_version.yaml": "version",
+    "ops_exclude.yaml": "exclude",
+    "backward_exclude.yaml": "exclude",
+    "onednn_ops_extra.yaml": "onednn",
+    "python_api_info.yaml": "python",
+}
+
+
+class PaddleOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``tests`` reads what lies in folders of tests, too."""
+
+    tests: bool = False
+
+
+def _entries(data: bytes) -> int:
+    return len(_KEYS[1].findall(data)) if all(key.search(data) for key in _KEYS) else 0
+
+
+_ENTRIES = Reading("paddle entries", _entries, int)
+
+
+def detect(project: Project, options: PaddleOptions) -> bool:
+    """Whether a file of the workspace lists operators for Paddle's code generators."""
+    return any(True for _ in op_files(project, options))
+
+
+def op_files(project: Project, options: PaddleOptions) -> Iterator[YamlFile]:
+    """The files that list operators."""
+    paths = [path for path in project.workspace.files if is_yaml(path) and (options.tests or not _TEST.search(path))]
+    for path, entries in project.scan(_ENTRIES, paths):
+        if not entries:
+            continue
+        file = project.yaml(path) if claims(project, options, path) else project.guess_yaml(path)
+        if file is not None and _lists_ops(file):
+            yield file
+
+
+def other_files(project: Project, listed: list[YamlFile]) -> Iterator[tuple[Kind, YamlFile]]:
+    """The files beside those that list operators."""
+    folders = {home(file.path) for file in listed}
+    for path in project.workspace.files:
+        kind = _BESIDE.get(path.rpartition("/")[2])
+        if kind is not None and home(path) in folders:
+            file = project.yaml(path)
+            if file is not None:
+                yield kind, file
+
+
+def home(path: str) -> str:
+    """The folder of the main files that a file belongs to."""
+    folder = path.rpartition("/")[0]
+    above, _, last = folder.rpartition("/")
+    return above if last in _FOLDERS else folder
+
+
+def claims(project: Project, options: PaddleOptions, path: str) -> bool:
+    """Whether a file plainly lists operators for Paddle's code generators."""
+    data = project.workspace.peek(path) if is_yaml(path) else b""
+    return b"infer_meta" in data and _entries(data) > 0
+
+
+def _lists_ops(file: YamlFile) -> bool:
+    root = file.root
+    items = [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
+    return 2 * sum(map(_is_entry, items)) > len(items)
+
+
+def _is_entry(item: Node) -> bool:
+    keys = {key.value for key, _ in item.pairs()}
+    return len(keys & {"args", "output", "kernel", "infer_meta"}) > 1 and not keys.isdisjoint(("op", "backward_op"))
+
+
+LAZY_PACK = LazyPack(
+    "paddle",
+    detect,
+    PaddleOptions,
+    "opschema_rules.paddle.pack",
+    Path(__file__).with_name(CATALOGUE),
+    claims=claims,
+    pages=PAGES,
+)

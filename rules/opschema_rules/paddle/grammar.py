@@ -1,0 +1,267 @@
+"""Grammar of the strings in Paddle's operator YAML, as ``paddle/fluid/operators/generator/parse_utils.py`` reads them.
+
+Spans count characters of the string that is parsed. What cannot be read is an :class:`Error`, and left out of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.source.text import Span
+from opschema_cli.suggestions import did_you_mean, nearest
+
+TENSORS = ("Tensor", "Tensor[]")
+OUTPUTS = (*TENSORS, "SelectedRows")
+SCALARS = ("Scalar", *(f"Scalar({name})" for name in ("bool", "int", "int64_t", "float", "double")))
+PLAIN = ("bool", "int", "int64_t", "float", "double", "str")
+ATTRIBUTES = (
+    *SCALARS,
+    "Scalar[]",
+    "IntArray",
+    "Place",
+    "DataLayout",
+    "DataType",
+    *PLAIN,
+    *(f"{name}[]" for name in PLAIN),
+)
+"""Types of attributes (``attr_types_map`` of ``type_mapping.py``)."""
+
+OTHER_ATTRIBUTES = ("int32_t", "long", "size_t")
+"""Types that only the generator of the C++ API knows (``api_base.py``)."""
+
+_COMMA = re.compile(r",(?![^{]*\})")
+_WORD = re.compile(r"[A-Za-z_]\w*(?:@\w+)?")
+_OUTPUT = re.compile(r"([a-zA-Z0-9_[\]]+)\s*(?:\(([a-zA-Z0-9_@]+)\))?\s*(?:\{([^}]+)\})?")
+_FORWARD = re.compile(r"\s*([a-z][a-z0-9_]+)\s*(\([^)]+\))\s*->\s*(.+)", re.DOTALL)
+_PAIR = re.compile(r"\s*\(?\s*(\w+)\s*->\s*(\w+)\s*\)?\s*")
+_KERNEL = re.compile(r"([a-zA-Z0-9_]+)\s*(?:\{([^}]+)\})?")
+_COMPLEX = re.compile(r"complex\((\w+)\)")
+
+
+class Error(msgspec.Struct, frozen=True):
+    """Something that the generators reject, or misread."""
+
+    message: str
+    span: Span
+
+
+class Arg(msgspec.Struct, frozen=True):
+    """An argument: a tensor or an attribute; ``default`` is None without one."""
+
+    type: str
+    name: str
+    span: Span
+    type_span: Span
+    name_span: Span
+    default: str | None = None
+    default_span: Span = Span(0, 0)
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is an input, and no attribute."""
+        return self.type in TENSORS
+
+
+class Output(msgspec.Struct, frozen=True):
+    """An output; ``size`` is the expression for the length of a list, empty without one."""
+
+    type: str
+    name: str
+    span: Span
+    name_span: Span
+    size: str = ""
+
+
+class Name(msgspec.Struct, frozen=True):
+    """A name in a string."""
+
+    text: str
+    span: Span
+
+
+class Kernel(msgspec.Struct, frozen=True):
+    """A kernel, and the kinds of tensors that it takes and returns; None where it takes any."""
+
+    name: str
+    span: Span
+    inputs: tuple[str, ...] | None = None
+    outputs: tuple[str, ...] | None = None
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """Arguments and outputs of an operator or of a ``forward``, and the errors in them."""
+
+    args: tuple[Arg, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    errors: tuple[Error, ...] = ()
+
+    @property
+    def inputs(self) -> list[Arg]:
+        """The arguments that are tensors."""
+        return [arg for arg in self.args if arg.is_tensor]
+
+    @property
+    def attributes(self) -> list[Arg]:
+        """The arguments that are no tensors."""
+        return [arg for arg in self.args if not arg.is_tensor]
+
+
+def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Name]:
+    """The parts between commas without the space around them; ``at`` is the place of the text."""
+    start = 0
+    for end in [*(found.start() for found in comma.finditer(text)), len(text)]:
+        part = text[start:end]
+        lead = len(part) - len(part.lstrip())
+        yield Name(part.strip(), Span(at + start + lead, at + start + max(lead, len(part.rstrip()))))
+        start = end + 1
+
+
+def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
+    """The arguments in ``(Tensor x, int axis = -1)``."""
+    lead = len(text) - len(text.lstrip())
+    inner = text.strip()
+    if not inner.startswith("(") or not inner.endswith(")") or len(inner) < 2:
+        return [], [Error("the arguments must stand in parentheses", Span(at + lead, at + lead + len(inner)))]
+    args, errors = list[Arg](), list[Error]()
+    for part in split(inner[1:-1], at + lead + 1):
+        read = _arg(part)
+        (errors if isinstance(read, Error) else args).append(read)  # type: ignore[arg-type]
+    return args, [*errors, *_order(args), *_twice((arg.name, arg.name_span) for arg in args)]
+
+
+def _arg(part: Name) -> Arg | Error:
+    type_, space, rest = part.text.partition(" ")
+    if not space:
+        return Error("an argument is a type and a name", part.span)
+    type_span = Span(part.span.start, part.span.start + len(type_))
+    if type_ not in TENSORS and type_ not in ATTRIBUTES and type_ not in OTHER_ATTRIBUTES:
+        near = nearest(type_, (*TENSORS, *ATTRIBUTES))
+        return Error(f"unknown type `{type_}` of an argument{did_you_mean(near)}", type_span)
+    name, equals, default = rest.partition("=")
+    start = type_span.end + 1 + len(name) - len(name.lstrip())
+    name_span = Span(start, start + len(name.strip()))
+    if _WORD.fullmatch(name.strip()) is None:
+        return Error(f"`{part.text}` has no name" if not name.strip() else f"`{name.strip()}` is no name", part.span)
+    if not equals:
+        return Arg(type_, name.strip(), part.span, type_span, name_span)
+    if not default.strip() or "=" in default:
+        return Error("a default is one value after one `=`", part.span)
+    if type_ in TENSORS:
+        return Error(f"the tensor `{name.strip()}` has a default; list it under `optional` instead", part.span)
+    begin = part.span.end - len(default.lstrip())
+    return Arg(type_, name.strip(), part.span, type_span, name_span, default.strip(), Span(begin, part.span.end))
+
+
+def _order(args: Sequence[Arg]) -> Iterator[Error]:
+    attribute: Arg | None = None
+    default: Arg | None = None
+    for arg in args:
+        if arg.is_tensor and attribute is not None:
+            yield Error(f"the tensor `{arg.name}` comes after the attribute `{attribute.name}`", arg.span)
+        if not arg.is_tensor:
+            attribute = attribute or arg
+            if arg.default is not None:
+                default = default or arg
+            elif default is not None:
+                yield Error(f"`{arg.name}` has no default, but `{default.name}` before it has one", arg.span)
+
+
+def _twice(names: Iterable[tuple[str, Span]]) -> Iterator[Error]:
+    seen = set[str]()
+    for name, span in names:
+        if name in seen:
+            yield Error(f"`{name}` is declared twice", span)
+        seen.add(name)
+
+
+def parse_outputs(text: str, at: int = 0) -> tuple[list[Output], list[Error]]:
+    """The outputs in ``Tensor(out), Tensor[](parts){n}``."""
+    outputs, errors = list[Output](), list[Error]()
+    for part in split(text, at):
+        found = _OUTPUT.fullmatch(part.text)
+        if found is None:
+            errors.append(Error(f"`{part.text}` is no output; write `Tensor(name)`", part.span))
+            continue
+        start = part.span.start
+        if found[1] not in OUTPUTS:
+            near = nearest(found[1], OUTPUTS)
+            errors.append(
+                Error(f"unknown type `{found[1]}` of an output{did_you_mean(near)}", Span(start, start + found.end(1)))
+            )
+            continue
+        if found[3] and not found[1].endswith("[]"):
+            errors.append(Error(f"the output `{found[2] or 'out'}` has a size, but is no list", part.span))
+        named = Span(start + found.start(2), start + found.end(2)) if found[2] else part.span
+        outputs.append(Output(found[1], (found[2] or "out").partition("@")[0], part.span, named, found[3] or ""))
+    return outputs, [*errors, *_twice((item.name, item.name_span) for item in outputs)]
+
+
+def parse_forward(text: str) -> tuple[Name | None, Parsed]:
+    """The name, arguments and outputs in ``abs (Tensor x) -> Tensor(out)``."""
+    found = _FORWARD.fullmatch(text)
+    if found is None:
+        message = "`forward` must be `name (arguments) -> outputs`, and its types without parentheses"
+        return None, Parsed(errors=(Error(message, Span(0, len(text))),))
+    args, errors = parse_args(found[2], found.start(2))
+    outputs, more = parse_outputs(found[3], found.start(3))
+    return Name(found[1], Span(*found.span(1))), Parsed(tuple(args), tuple(outputs), (*errors, *more))
+
+
+def parse_pairs(text: str) -> tuple[list[tuple[Name, Name]], list[Error]]:
+    """The inputs and outputs in ``(x -> out), (y -> out_y)``."""
+    pairs, errors = list[tuple[Name, Name]](), list[Error]()
+    for part in split(text, 0):
+        found = _PAIR.fullmatch(part.text)
+        if found is None:
+            errors.append(Error(f"`{part.text}` is no pair; write `(input -> output)`", part.span))
+            continue
+        at = part.span.start
+        first, second = (
+            Name(found[number], Span(at + found.start(number), at + found.end(number))) for number in (1, 2)
+        )
+        pairs.append((first, second))
+    return pairs, errors
+
+
+KINDS = ("dense", "selected_rows", "sparse_coo", "sparse_csr", "vec::sparse_coo", "vec::sparse_csr")
+
+
+def parse_kernels(text: str) -> tuple[list[Kernel], list[Error]]:
+    """The kernels in ``scale {dense -> dense}, scale_sr {selected_rows -> selected_rows}``."""
+    kernels, errors = list[Kernel](), list[Error]()
+    for found in _KERNEL.finditer(text):
+        span = Span(*found.span(1))
+        if found[2] is None:
+            kernels.append(Kernel(found[1], span))
+            continue
+        sides = [tuple(item.strip() for item in side.split(",")) for side in found[2].split("->")]
+        wrong = next((kind for side in sides for kind in side if kind not in KINDS), None)
+        if len(sides) != 2:
+            errors.append(
+                Error(f"the kinds of tensors of `{found[1]}` are written `{{dense -> dense}}`", Span(*found.span()))
+            )
+        elif wrong is not None:
+            message = f"unknown kind of tensor `{wrong}`{did_you_mean(nearest(wrong, KINDS))}"
+            errors.append(Error(message, Span(*found.span(2))))
+        else:
+            kernels.append(Kernel(found[1], span, *sides))
+    rest = _KERNEL.sub("", text)
+    if rest.strip(" ,\t\n") or not (kernels or errors):
+        return [], [Error(f"`{text}` is no list of kernels", Span(0, len(text)))]
+    return kernels, errors
+
+
+def parse_candidates(text: str) -> tuple[str, list[Name]]:
+    """The separator (``>``, ``,`` or none) and the names in ``dtype > x``; ``complex(x)`` is ``x``."""
+    mark = ">" if ">" in text else ","
+    names = [part for part in split(text, 0, re.compile(mark)) if part.text]
+    read = [
+        Name(found[1], Span(name.span.start + found.start(1), name.span.start + found.end(1)))
+        if (found := _COMPLEX.fullmatch(name.text))
+        else name
+        for name in names
+    ]
+    return (mark if len(names) > 1 else ""), read

@@ -1,0 +1,47 @@
+"""Load the operator YAML of a workspace."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+from opschema_rules.paddle.cpp import read_functions
+from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
+from opschema_rules.paddle.model import OpEntry, OpFile, OtherFile, Tree, group_of
+
+
+def load(project: Project, options: PaddleOptions) -> Loaded:
+    """All files of the workspace, their entries, and the C++ functions that these name."""
+    tree = read_tree(project, options)
+    loaded = Loaded(files=[*(item.file.path for item in tree.files), *(item.file.path for item in tree.others)])
+    for listed in tree.files:
+        loaded.subjects += [listed, *listed.entries]
+        loaded.entries += [_declared(entry) for entry in listed.entries]
+    loaded.subjects += [*tree.others, tree]
+    loaded.ops = len(tree.by_name)
+    loaded.late.append(lambda: read_functions(tree))
+    return loaded
+
+
+@lru_cache(maxsize=2)
+def read_tree(project: Project, options: PaddleOptions) -> Tree:
+    """The files of a workspace, read once; items that are not mappings are left to a rule."""
+    tree = Tree(project, options)
+    listed = list(op_files(project, options))
+    for file in listed:
+        found = OpFile(file, tree, *group_of(file.path))
+        root = file.root
+        for index, item in enumerate(root.items if root is not None else ()):
+            node = file.document.follow(item)
+            if node.is_mapping:
+                found.entries.append(OpEntry(file, index, node, found))
+        tree.files.append(found)
+    tree.others += [OtherFile(kind, file, tree) for kind, file in other_files(project, listed)]
+    return tree
+
+
+def _declared(entry: OpEntry) -> Entry:
+    first = entry.node.items[0] if entry.node.items else entry.node
+    return Entry(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)

@@ -1,0 +1,321 @@
+"""The pack's subjects: files of operator YAML, their entries, and the tree that they are part of.
+
+A part of an entry that is malformed reads as absent; one rule reports it, and no other judges it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.project import Project
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node, YamlFile
+from opschema_rules.aten.entry import Entry, string
+from opschema_rules.paddle.detection import Kind, PaddleOptions, home
+from opschema_rules.paddle.grammar import (
+    Arg,
+    Error,
+    Kernel,
+    Name,
+    Output,
+    Parsed,
+    parse_args,
+    parse_candidates,
+    parse_forward,
+    parse_kernels,
+    parse_outputs,
+    parse_pairs,
+    split,
+)
+
+_TENSOR_FIELDS = ("inplace", "view", "optional", "intermediate", "no_need_buffer", "data_transform", "support_tensor")
+_OTHER_FIELDS = ("support_dygraph_mode", "composite", "invoke", "infer_meta", "kernel", "traits", "interfaces")
+FIELDS = frozenset(("op", "backward_op", "forward", "args", "output", "backward", *_TENSOR_FIELDS, *_OTHER_FIELDS))
+INFER_META = frozenset(("func", "param", "spmd_rule", "local_shape", "global_shape"))
+KERNEL = frozenset(("func", "param", "data_type", "layout", "backend", "force_backend"))
+DATA_TRANSFORM = frozenset(("skip_transform", "support_trans_dtype"))
+"""Keys of an entry and of the mappings in it (``check_op_config`` of ``parse_utils.py``)."""
+
+K = TypeVar("K")
+
+_STEM = re.compile(r"(?:(\w+)_)?(?:ops|backward)\.ya?ml")
+_KEY_SET = re.compile(r"(?:base|infer_meta|kernel)_key_set = \(([^)]*)\)")
+_PARSER = "paddle/fluid/operators/generator/parse_utils.py"
+
+
+class OpEntry(Entry, eq=False, dict=True):
+    """An operator, or with ``backward_op`` the gradient of one."""
+
+    listed: OpFile
+
+    @property
+    def known_fields(self) -> frozenset[str]:
+        """The keys that the parser knows."""
+        return self.listed.tree.keys | FIELDS
+
+    @cached_property
+    def head(self) -> Node | None:
+        """The node that names the operator."""
+        node = self.get("op") or self.get("backward_op")
+        return node if string(node) else None
+
+    @property
+    def name(self) -> str:
+        """The name; empty without one."""
+        return self.head.value.strip() if self.head is not None else ""
+
+    @property
+    def is_backward(self) -> bool:
+        """Whether it is the gradient of another entry."""
+        return self.get("backward_op") is not None
+
+    @property
+    def place(self) -> Span:
+        """The operator's name, or the start of an entry without one."""
+        first = self.node.items[0] if self.node.items else self.node
+        return self.head.span if self.head is not None else first.span
+
+    @property
+    def eager(self) -> bool:
+        """Whether code for eager mode is generated for it, which joins gradients and operators by the names of tensors."""
+        if self.listed.group == "fused":
+            return self.flag("support_dygraph_mode") is True
+        return self.listed.group in ("", "sparse", "strings") and not self.listed.foreign
+
+    @property
+    def calls_through_pointer(self) -> bool:
+        """Whether its kernel is called through a pointer, and not with a context of inputs, attributes and outputs."""
+        return self.eager and self.listed.group != "sparse"
+
+    def within(self, *path: str) -> Node | None:
+        """A node below a field, aliases followed."""
+        node = self.get(path[0])
+        for key in path[1:]:
+            node = node.get(key) if node is not None and node.is_mapping else None
+            node = self.file.document.follow(node) if node is not None else None
+        return node
+
+    @cached_property
+    def _args(self) -> tuple[list[Arg], list[Error]]:
+        text = self.text("args")
+        return parse_args(text) if text is not None else ([], [])
+
+    @cached_property
+    def _outputs(self) -> tuple[list[Output], list[Error]]:
+        text = self.text("output")
+        return parse_outputs(text) if text is not None else ([], [])
+
+    @property
+    def argument_errors(self) -> Sequence[Error]:
+        """The errors in ``args``; the other ones of the signature are in ``output``."""
+        return self._args[1]
+
+    @cached_property
+    def signature(self) -> Parsed:
+        """The arguments and outputs."""
+        return Parsed(tuple(self._args[0]), tuple(self._outputs[0]), (*self._args[1], *self._outputs[1]))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all arguments and outputs are known."""
+        return not self.signature.errors and self.text("args") is not None and self.get("output") is not None
+
+    @cached_property
+    def forward(self) -> tuple[Name | None, Parsed]:
+        """The operator that a gradient belongs to, as the gradient repeats it."""
+        text = self.text("forward")
+        return parse_forward(text) if text is not None else (None, Parsed())
+
+    @cached_property
+    def kernels(self) -> Sequence[Kernel]:
+        """The kernels that it dispatches to."""
+        text = string(self.within("kernel", "func"))
+        return parse_kernels(text)[0] if text is not None else ()
+
+    def names(self, *path: str) -> Iterator[tuple[Node, Name]]:
+        """The names in a field that lists them in a string."""
+        node = self.within(*path)
+        text = string(node)
+        if node is not None and text is not None:
+            yield from ((node, name) for name in split(text, 0) if name.text)
+
+    def pairs(self, field: str) -> Iterator[tuple[Node, Name, Name]]:
+        """The pairs of an input and an output in ``inplace`` or ``view``."""
+        node, text = self.get(field), self.text(field)
+        if node is not None and text is not None:
+            yield from ((node, *pair) for pair in parse_pairs(text)[0])
+
+    def candidates(self, field: str) -> tuple[str, list[tuple[Node, Name]]]:
+        """The separator and names in ``data_type``, ``layout`` or ``backend`` of ``kernel``."""
+        node = self.within("kernel", field)
+        text = string(node)
+        if node is None or text is None:
+            return "", []
+        mark, names = parse_candidates(text)
+        return mark, [(node, name) for name in names]
+
+    def params(self, field: str) -> Sequence[Node] | None:
+        """The items of ``param`` in ``kernel`` or ``infer_meta``; None without a list."""
+        node = self.within(field, "param")
+        return (
+            [self.file.document.follow(item) for item in node.items] if node is not None and node.is_sequence else None
+        )
+
+    @cached_property
+    def arguments(self) -> Mapping[str, Arg]:
+        """The arguments by their names."""
+        return {arg.name: arg for arg in self.signature.args}
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The names of tensors that may be absent."""
+        return frozenset(name.text for _, name in self.names("optional"))
+
+    def related_name(self, message: str) -> Related:
+        """The entry as the other side of a finding."""
+        return self.related(self.place, message)
+
+    def declared(self) -> Related:
+        """The arguments as the other side of a finding."""
+        node = self.get("args")
+        return self.related(node.span if node is not None else self.place, "the arguments")
+
+    def found(self, target: Node | Span, message: str, *related: Related) -> Diagnostic:
+        """A finding in the entry."""
+        return Diagnostic(message, self.at(target), related, ops=(self.name,) if self.name else ())
+
+
+class OpFile(msgspec.Struct, eq=False, dict=True):
+    """A file that lists operators.
+
+    ``group`` names the files whose gradients and operators belong together: the main ones (empty), ``pir`` for the new static
+    graph, which builds on them, and others for themselves. ``part`` is the first word of the file's name.
+    """
+
+    file: YamlFile
+    tree: Tree
+    group: str
+    part: str
+    entries: list[OpEntry] = msgspec.field(default_factory=list)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether CINN compiles its operators, which have no kernels."""
+        return "/cinn/" in f"/{self.file.path}"
+
+    @property
+    def calls_cpp(self) -> bool:
+        """Whether what it passes to C++ functions is generated from it alone; those of the old static graph are written by hand."""
+        return not self.group.startswith("legacy ") and not self.foreign
+
+
+class OtherFile(msgspec.Struct, frozen=True, eq=False):
+    """A file beside those that list operators, and its kind."""
+
+    kind: Kind
+    file: YamlFile
+    tree: Tree
+
+    def items(self) -> Iterator[Node]:
+        """The items of its list."""
+        root = self.file.root
+        yield from map(self.file.document.follow, root.items if root is not None and root.is_sequence else ())
+
+
+class Tree(msgspec.Struct, eq=False, dict=True):
+    """One workspace with its files."""
+
+    project: Project
+    options: PaddleOptions
+    files: list[OpFile] = msgspec.field(default_factory=list)
+    others: list[OtherFile] = msgspec.field(default_factory=list)
+
+    @property
+    def entries(self) -> Iterator[OpEntry]:
+        """All entries."""
+        return (entry for file in self.files for entry in file.entries)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[OpEntry]]:
+        """The entries by their names, without the underscore at the end of in-place operators."""
+        return _by_name((entry.name.rstrip("_"), entry) for entry in self.entries)
+
+    @cached_property
+    def _grouped(self) -> Mapping[tuple[str, str, str], list[OpEntry]]:
+        return _by_name(((home(entry.file.path), entry.listed.group, entry.name), entry) for entry in self.entries)
+
+    def named(self, name: str, of: OpEntry) -> list[OpEntry]:
+        """The entries of that name in the group of an entry; for the new static graph also in the main files."""
+        folder, group = home(of.file.path), of.listed.group
+        found = self._grouped.get((folder, group, name), [])
+        return found or (self._grouped.get((folder, "", name), []) if group == "pir" else [])
+
+    def grouped_with(self, entry: OpEntry) -> Iterator[OpEntry]:
+        """The entries of the same group."""
+        folder, group = home(entry.file.path), entry.listed.group
+        return (one for one in self.entries if one.listed.group == group and home(one.file.path) == folder)
+
+    def may_be_elsewhere(self, name: str, entry: OpEntry) -> bool:
+        """Whether a name that is not in the group of an entry is one of the new static graph or of the main files, which some
+        entries of the other share.
+        """
+        folder = home(entry.file.path)
+        return entry.listed.group in ("", "pir") and any(
+            (folder, group, name) in self._grouped for group in ("", "pir", "legacy static")
+        )
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of entries that the parser of the tree knows."""
+        text = self.project.workspace.peek(_PARSER).decode("utf-8", "replace")
+        return frozenset(key for keys in _KEY_SET.findall(text) for key in re.findall(r"['\"](\w+)['\"]", keys))
+
+    @cached_property
+    def new_names(self) -> Mapping[str, str]:
+        """The names of operators, by those in the old static graph (``maximum (elementwise_max)``)."""
+        heads = (string(item.get("op")) or "" for item in self._compat)
+        pairs = (head.partition("(") for head in heads if "(" in head)
+        return {old.rstrip(") "): new.strip() for new, _, old in pairs}
+
+    @property
+    def _compat(self) -> Iterator[Node]:
+        items = (item for other in self.others if other.kind == "compat" for item in other.items())
+        return (item for item in items if item.is_mapping)
+
+    @cached_property
+    def legacy_names(self) -> Mapping[str, Mapping[str, str]]:
+        """The names of arguments in ``op_compat.yaml``, by those of operators and gradients."""
+        found: dict[str, dict[str, str]] = {}
+        for item in self._compat:
+            parts = filter(None, map(item.get, ("inputs", "attrs", "outputs")))
+            mapped = {key.value: value.value for part in parts for key, value in part.pairs()}
+            for node in filter(None, map(item.get, ("op", "backward"))):
+                for name in split(node.value, 0):
+                    found.setdefault(name.text.partition("(")[0].strip(), {}).update(mapped)
+        return found
+
+
+def _by_name(pairs: Iterable[tuple[K, OpEntry]]) -> dict[K, list[OpEntry]]:
+    found: dict[K, list[OpEntry]] = {}
+    for name, entry in pairs:
+        found.setdefault(name, []).append(entry)
+    return found
+
+
+def group_of(path: str) -> tuple[str, str]:
+    """The group of a file that lists operators, and the first word of its name."""
+    folder, _, name = path.rpartition("/")
+    stem = _STEM.fullmatch(name)
+    part = (stem[1] or "") if stem is not None else name.partition(".")[0]
+    last = folder.rpartition("/")[2]
+    if last == "legacy":
+        return f"legacy {part}", part
+    if last == "inconsistent" and part in ("static", "update"):
+        return "pir", part
+    return ("" if part in ("", "legacy", "dygraph") else part), part

@@ -1,0 +1,311 @@
+"""Entries that Paddle's generators reject or misread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.aten.entry import string
+from opschema_rules.paddle.defaults import fault_of
+from opschema_rules.paddle.grammar import Error, Name, parse_kernels, parse_pairs, split
+from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
+
+
+@rule("PDL101", "incomplete-entry")
+def incomplete_entry(listed: OpFile) -> Iterator[Diagnostic]:
+    """An entry without a field that the generators need.
+
+    Every entry needs `op` or `backward_op`, `args` and `output`; a gradient needs `forward`. An operator of eager mode needs
+    `infer_meta` and `kernel`, unless it has `invoke` or `composite`. The generators stop with a `KeyError` or `AttributeError`.
+
+    Bad:
+
+    ```yaml
+    - op : scale_by
+      args : (Tensor x, float factor)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : scale_by}
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+    ```
+
+    Good:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      invoke : scale_by(x, 0.5f)
+    ```
+    """
+    root = listed.file.root
+    for item in root.items if root is not None and root.is_sequence else ():
+        if not listed.file.document.follow(item).is_mapping:
+            yield Diagnostic(
+                "an entry must be a mapping with `op` or `backward_op`", Place(listed.file.path, item.span)
+            )
+    for entry in listed.entries:
+        if not entry.name:
+            yield entry.found(entry.place, "this entry has neither `op` nor `backward_op`")
+            continue
+        needed = ["args", "output", *(["forward"] if entry.is_backward else [])]
+        if entry.eager and entry.get("invoke") is None and (entry.get("composite") is None or entry.get("kernel")):
+            needed += ["infer_meta", "kernel"]
+        for field in needed:
+            if entry.get(field) is None:
+                yield entry.found(entry.place, f"`{entry.name}` has no `{field}`")
+
+
+@rule("PDL102", "unknown-operator-field")
+def unknown_operator_field(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A field that the parser does not know.
+
+    `check_op_config` of `parse_utils.py` stops at an unknown field of an entry, of `infer_meta` or of `kernel`. An unknown field of
+    `data_transform` has no effect. If the repository has its own `parse_utils.py`, the fields that it lists are known, too.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half, datatype : x}
+      inplce : (x -> out)
+    ```
+
+    Good:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta, spmd_rule : ElementwiseUnaryInferSpmd}
+      kernel : {func : half, data_type : x}
+      inplace : (x -> out)
+    ```
+    """
+    yield from _unknown(entry, [key for key, _ in entry.written.values()], entry.known_fields, entry.misspelt, "")
+    for field, known in (("infer_meta", INFER_META), ("kernel", KERNEL), ("data_transform", DATA_TRANSFORM)):
+        node = entry.get(field)
+        keys = [key for key, _ in node.pairs()] if node is not None and node.is_mapping else []
+        others = known | (entry.listed.tree.keys if field != "data_transform" else frozenset())
+        yield from _unknown(entry, keys, others, {}, f" in `{field}`")
+
+
+def _unknown(
+    entry: OpEntry, keys: Sequence[Node], known: frozenset[str], meant: Mapping[str, str], where: str
+) -> Iterator[Diagnostic]:
+    written = {key.value for key in keys}
+    for key in keys:
+        if key.value not in known:
+            near = meant.get(key.value) or nearest(key.value, known - written)
+            yield entry.found(key, f"unknown field `{key.value}`{where}{did_you_mean(near)}")
+
+
+@rule("PDL103", "operator-syntax")
+def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
+    """Arguments, outputs or a `forward` that the parser rejects.
+
+    `args` lists tensors before attributes, and attributes without a default before those with one. The types are those of
+    `type_mapping.py`. A tensor has no default; `optional` lists the tensors that may be absent. The types in `forward` have no
+    parentheses: `Scalar(int)` is written `Scalar`.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, float factor = 0.5f, integer axis, Tensor mask)
+      output : Tensr(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half}
+    ```
+
+    Good (a default with commas, and outputs without a name or of the length of another list):
+
+    ```yaml
+    - op : halves
+      args : (Tensor[] x, int[] axes = {0, 1}, Scalar(int) n = 2)
+      output : Tensor, Tensor[](parts){x.size()}
+      infer_meta : {func : HalvesInferMeta}
+      kernel : {func : halves}
+    ```
+    """
+    for error in entry.signature.errors[: _split_at(entry)]:
+        yield _error(entry, entry.get("args"), error)
+    for error in entry.signature.errors[_split_at(entry) :]:
+        yield _error(entry, entry.get("output"), error)
+    for error in entry.forward[1].errors:
+        yield _error(entry, entry.get("forward"), error)
+    for field in ("inplace", "view"):
+        text = entry.text(field)
+        for error in parse_pairs(text)[1] if text is not None else ():
+            yield _error(entry, entry.get(field), error)
+    node = entry.within("kernel", "func")
+    for error in parse_kernels(text)[1] if (text := string(node)) is not None else ():
+        yield _error(entry, node, error)
+
+
+def _split_at(entry: OpEntry) -> int:
+    return len(entry.argument_errors)
+
+
+def _error(entry: OpEntry, node: Node | None, error: Error) -> Diagnostic:
+    return entry.found(entry.inner(node, error.span) if node is not None else entry.place, error.message)
+
+
+@rule("PDL104", "unknown-tensor")
+def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A field that names no tensor of the operator.
+
+    `inplace` and `view` map inputs to outputs, `optional` lists inputs and outputs, `intermediate` outputs, `no_need_buffer` and
+    `data_transform` inputs, `support_tensor` attributes, and `composite` arguments and outputs.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, float factor)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half}
+      inplace : (x -> output)
+      optional : factor
+    ```
+
+    Good:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, Tensor mask, float factor)
+      output : Tensor(out), Tensor(rest)
+      infer_meta : {func : HalfInferMeta}
+      kernel : {func : half}
+      inplace : (x -> out), (mask -> rest)
+      optional : mask, rest
+    ```
+    """
+    if not entry.is_sound:
+        return
+    inputs = [arg.name for arg in entry.signature.inputs]
+    outputs = [item.name for item in entry.signature.outputs]
+    for field in ("inplace", "view"):
+        for node, first, second in entry.pairs(field):
+            yield from _unless_known(entry, field, node, first, inputs, "an input")
+            yield from _unless_known(entry, field, node, second, outputs, "an output")
+    for path, known, what in (
+        (("optional",), [*inputs, *outputs], "a tensor"),
+        (("intermediate",), outputs, "an output"),
+        (("no_need_buffer",), inputs, "an input"),
+        (("data_transform", "skip_transform"), inputs, "an input"),
+        (("data_transform", "support_trans_dtype"), inputs, "an input"),
+    ):
+        for node, listed in entry.names(*path):
+            yield from _unless_known(entry, path[-1], node, listed, known, what)
+    attributes = [arg.name for arg in entry.signature.attributes]
+    supported = entry.get("support_tensor")
+    for item in supported.items if supported is not None and supported.is_sequence else ():
+        name = Name(item.value, Span(0, len(item.value)))
+        yield from _unless_known(entry, "support_tensor", item, name, attributes, "an attribute")
+    # Elsewhere only the name of the function is used.
+    composite = (
+        entry.get("composite") if entry.listed.part in ("", "fused") or entry.listed.group[:6] == "legacy" else None
+    )
+    text = string(composite)
+    call = _CALL.fullmatch(text) if text is not None else None
+    for name in split(call[1], call.start(1)) if call is not None else ():
+        if composite is not None:
+            everything = [*inputs, *attributes, *outputs]
+            yield from _unless_known(entry, "composite", composite, name, everything, "an argument or output")
+
+
+_CALL = re.compile(r"\s*\w+\s*\(([\w\s,]+)\)\s*")
+
+
+def _unless_known(
+    entry: OpEntry, field: str, node: Node, name: Name, known: Sequence[str], what: str
+) -> Iterator[Diagnostic]:
+    if name.text not in known:
+        near = did_you_mean(nearest(name.text, known))
+        message = f"`{field}` names `{name.text}`, which is not {what} of `{entry.name}`{near}"
+        yield entry.found(entry.inner(node, name.span), message, entry.declared())
+
+
+@rule("PDL105", "default-value-type")
+def default_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A default that does not fit its type.
+
+    The generators copy defaults into C++: `true`, not `True`; `"NCHW"` in double quotes; `{1, 1}` for a list; `DataType::FLOAT32`
+    for a `DataType`. A fraction is cut to an integer by an `int`.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, bool flag = True, int axis = 0.5, int[] axes = 1, str layout = NCHW, DataType dtype = FLOAT32)
+      output : Tensor(out)
+      infer_meta : {func : HalfInferMeta}
+      kernel : {func : half}
+    ```
+
+    Good:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, bool flag = true, int axis = (1 << 6) - 1, float p = 1, Scalar y = 1e-5f, int[] axes = {}, Place place = {})
+      output : Tensor(out)
+      infer_meta : {func : HalfInferMeta}
+      kernel : {func : half}
+    ```
+    """
+    node = entry.get("args")
+    for arg in entry.signature.attributes if entry.is_sound else ():
+        fault = fault_of(arg.type, arg.default) if arg.default is not None else ""
+        if fault and node is not None:
+            message = f"the default `{arg.default}` of `{arg.type} {arg.name}` {fault}"
+            yield entry.found(entry.inner(node, arg.default_span), message)
+
+
+@rule("PDL106", "list-without-size")
+def list_without_size(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A list of outputs without its length.
+
+    The generator of the C++ API needs the length of a `Tensor[]` output, as a C++ expression in braces, unless the output takes the
+    place of an input.
+
+    Bad:
+
+    ```yaml
+    - op : halves
+      args : (Tensor x)
+      output : Tensor[](out)
+      infer_meta : {func : HalvesInferMeta}
+      kernel : {func : halves}
+    ```
+
+    Good:
+
+    ```yaml
+    - op : halves_
+      args : (Tensor[] x, int n)
+      output : Tensor[](out), Tensor[](parts){n}
+      infer_meta : {func : HalvesInferMeta}
+      kernel : {func : halves}
+      inplace : (x -> out)
+    ```
+    """
+    node = entry.get("output")
+    if node is None or not entry.eager or entry.get("kernel") is None or not entry.is_sound:
+        return
+    inplace = {second.text for _, _, second in entry.pairs("inplace")}
+    for item in entry.signature.outputs:
+        if item.type == "Tensor[]" and not item.size and item.name not in inplace:
+            message = f"the list `{item.name}` needs its length: `{item.type}({item.name}){{...}}`"
+            yield entry.found(entry.inner(node, item.span), message)

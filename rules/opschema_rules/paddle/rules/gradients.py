@@ -1,0 +1,269 @@
+"""Operators and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_cli.source.text import Span
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.paddle.grammar import Arg, Name, Output, Parsed
+from opschema_rules.paddle.model import OpEntry
+
+
+@rule("PDL301", "unpaired-gradient")
+def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An operator and a gradient that do not name each other.
+
+    `backward` names an entry of the file with gradients that belongs to this one (`ops.yaml` and `backward.yaml`, together with
+    `inconsistent/dygraph_*.yaml`; `fused_ops.yaml` and `fused_backward.yaml`; and so on). `forward` of that entry names the
+    operator. The generator stops if there is no such gradient or the gradient belongs to another operator; a gradient that its
+    operator does not name is never called, which is reported as a warning.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half}
+      backward : half_gard
+    ```
+
+    ```yaml backward.yaml
+    - backward_op : half_grad
+      forward : half (Tensor x) -> Tensor(out)
+      args : (Tensor out_grad)
+      output : Tensor(x_grad)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half_grad}
+    ```
+
+    Good:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half}
+      backward : half_grad
+    ```
+
+    ```yaml inconsistent/dygraph_backward.yaml
+    - backward_op : half_grad
+      forward : half (Tensor x) -> Tensor(out)
+      args : (Tensor out_grad)
+      output : Tensor(x_grad)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half_grad}
+    ```
+    """
+    tree = entry.listed.tree
+    node, name = entry.get("backward"), entry.text("backward")
+    if node is not None and name is not None:
+        found = [item for item in tree.named(name, entry) if item.is_backward]
+        if not found and not tree.may_be_elsewhere(name, entry):
+            known = [item.name for item in tree.grouped_with(entry) if item.is_backward]
+            message = f"no gradient `{name}` belongs to `{entry.name}`{did_you_mean(nearest(name, known))}"
+            yield entry.found(node, message)
+        others = [item for item in found if item.forward[0] is not None and item.forward[0].text != entry.name]
+        if found and len(others) == len(found) and others[0].forward[0] is not None:
+            message = f"`{entry.name}` has the gradient `{name}`, which belongs to `{others[0].forward[0].text}`"
+            yield entry.found(
+                node, message, others[0].related(others[0].get("forward") or others[0].place, "its `forward`")
+            )
+    node, forward = entry.get("forward"), entry.forward[0]
+    if not entry.is_backward or node is None or forward is None:
+        return
+    span = entry.inner(node, forward.span)
+    operators = tree.named(forward.text, entry)
+    if not operators:
+        if not tree.may_be_elsewhere(forward.text, entry):
+            near = nearest(forward.text, [item.name for item in tree.grouped_with(entry)])
+            yield entry.found(
+                span, f"`{entry.name}` belongs to `{forward.text}`, which no entry declares{did_you_mean(near)}"
+            )
+    elif not any(item.get("backward") is not None for item in operators):
+        related = operators[0].related_name("the operator")
+        found_ = entry.found(
+            span, f"`{entry.name}` is the gradient of `{forward.text}`, which has no `backward`", related
+        )
+        yield Diagnostic(found_.message, found_.place, found_.related, ops=found_.ops, severity=Severity.WARNING)
+
+
+@rule("PDL302", "forward-differs")
+def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A `forward` that differs from its operator.
+
+    A gradient repeats the arguments and outputs of its operator. The generators compare types in order (`cross_validate`,
+    `ForwardsValidationCheck`): trailing attributes may be left out, and `Scalar` stands for all scalars. Names may differ, since
+    arguments are joined by position; swapped names are reported, as the gradient then gets the wrong tensor.
+
+    Bad:
+
+    ```yaml
+    - op : lerp
+      args : (Tensor x, Tensor y, int n)
+      output : Tensor(out)
+      infer_meta : {func : LerpInferMeta}
+      kernel : {func : lerp}
+      backward : lerp_grad
+    ```
+
+    ```yaml backward.yaml
+    - backward_op : lerp_grad
+      forward : lerp (Tensor y, Tensor x, float n) -> Tensor(out), Tensor(mask)
+      args : (Tensor x, Tensor y, Tensor out_grad, float n)
+      output : Tensor(x_grad), Tensor(y_grad)
+      infer_meta : {func : LerpGradInferMeta}
+      kernel : {func : lerp_grad}
+    ```
+
+    Good (other names, since the gradient of this one would be ambiguous):
+
+    ```yaml
+    - op : lerp
+      args : (Tensor x, Tensor y, Scalar(int) n, bool exact = false)
+      output : Tensor(out)
+      infer_meta : {func : LerpInferMeta}
+      kernel : {func : lerp}
+      backward : lerp_grad
+    ```
+
+    ```yaml backward.yaml
+    - backward_op : lerp_grad
+      forward : lerp (Tensor start, Tensor end, Scalar n) -> Tensor(out)
+      args : (Tensor start, Tensor end, Tensor out_grad, Scalar n)
+      output : Tensor(start_grad), Tensor(end_grad)
+      infer_meta : {func : LerpGradInferMeta}
+      kernel : {func : lerp_grad}
+    ```
+    """
+    name, repeated = entry.forward
+    node = entry.get("forward")
+    operators = entry.listed.tree.named(name.text, entry) if name is not None else []
+    if node is None or repeated.errors or len(operators) != 1 or not operators[0].is_sound:
+        return
+    operator = operators[0]
+    for span, message in _differences(repeated, operator.signature, entry.eager):
+        target = entry.inner(node, span) if span is not None else node.span
+        yield entry.found(target, f"`forward` {message} of `{operator.name}`", operator.declared())
+
+
+def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tuple[Span | None, str]]:
+    parts: tuple[tuple[str, Sequence[Arg | Output], Sequence[Arg | Output]], ...] = (
+        ("input", repeated.inputs, declared.inputs),
+        ("attribute", repeated.attributes, declared.attributes),
+        ("output", repeated.outputs, declared.outputs),
+    )
+    for what, here, there in parts:
+        exact = what == "output" or (what == "input" and eager and repeated.attributes)
+        if len(here) > len(there) or (exact and len(here) != len(there)):
+            yield None, f"has {count(len(here), what)}, not the {len(there)}"
+            continue
+        for one, other in zip(here, there, strict=False):
+            if one.type != other.type and not (one.type == "Scalar" and other.type.startswith("Scalar(")):
+                yield one.span, f"has `{one.type} {one.name}` in place of `{other.type} {other.name}`"
+        names, others = [one.name for one in here], [one.name for one in there]
+        if names != others and sorted(names) == sorted(others):
+            at = next(index for index, (one, other) in enumerate(zip(names, others, strict=True)) if one != other)
+            yield here[at].span, f"has `{names[at]}` in the place of `{others[at]}`"
+
+
+@rule("PDL303", "gradient-signature")
+def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
+    """Arguments or outputs of a gradient that its `forward` does not have.
+
+    In eager mode, the tensors of a gradient are inputs and outputs of the operator, and gradients of outputs (`out_grad` of
+    `out`); its outputs are gradients of inputs; its attributes are the operator's, or have defaults (`BackwardAPI.check_args`,
+    `SlotNameMatching`). Elsewhere only the numbers are checked.
+
+    Bad:
+
+    ```yaml backward.yaml
+    - backward_op : half_grad
+      forward : half (Tensor x, int axis) -> Tensor(out)
+      args : (Tensor input, Tensor output_grad, float axis)
+      output : Tensor(y_grad)
+      infer_meta : {func : HalfGradInferMeta}
+      kernel : {func : half_grad}
+    ```
+
+    Good (the gradient of a gradient):
+
+    ```yaml backward.yaml
+    - backward_op : half_double_grad
+      forward : half_grad (Tensor x, Tensor grad_out, int axis) -> Tensor(grad_x)
+      args : (Tensor x, Tensor grad_x_grad, int axis, bool exact = false)
+      output : Tensor(x_grad), Tensor(grad_out_grad)
+      infer_meta : {func : HalfGradInferMeta}
+      kernel : {func : half_double_grad}
+    ```
+    """
+    name, forward = entry.forward
+    args, out = entry.get("args"), entry.get("output")
+    if name is None or forward.errors or not entry.is_sound or args is None or out is None:
+        return
+    tree = entry.listed.tree
+    if not tree.named(name.text, entry) and tree.may_be_elsewhere(name.text, entry):
+        return
+    related = entry.related(entry.get("forward") or entry.place, "the operator")
+    if not entry.eager:
+        yield from _numbers(entry, forward, related)
+        return
+    yield from (
+        entry.found(entry.inner(args, span), message, related) for span, message in _arguments(entry, name, forward)
+    )
+    inputs = [item.name for item in forward.inputs]
+    intermediate = {item.text for _, item in entry.names("intermediate")}
+    for item in entry.signature.outputs:
+        if item.name not in intermediate and _of_gradient(item.name) not in inputs:
+            near = nearest(item.name, [f"{one}_grad" for one in inputs])
+            message = f"the output `{item.name}` is no gradient of an input of `{name.text}`{did_you_mean(near)}"
+            yield entry.found(entry.inner(out, item.name_span), message, related)
+
+
+def _arguments(entry: OpEntry, name: Name, forward: Parsed) -> Iterator[tuple[Span, str]]:
+    inputs, outputs = [item.name for item in forward.inputs], [item.name for item in forward.outputs]
+    for arg in entry.signature.inputs:
+        if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
+            near = nearest(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)])
+            yield (
+                arg.name_span,
+                f"`{arg.name}` is no input, output or gradient of an output of `{name.text}`{did_you_mean(near)}",
+            )
+    attributes = {item.name: item for item in forward.attributes}
+    for arg in (arg for arg in entry.signature.attributes if arg.default is None):
+        same = attributes.get(arg.name)
+        if same is None:
+            near = nearest(arg.name, attributes)
+            yield arg.span, f"`{arg.name}` is no attribute of `{name.text}`, and has no default{did_you_mean(near)}"
+        elif not _alike(arg.type, same.type):
+            yield arg.span, f"`{arg.type} {arg.name}` is `{same.type} {same.name}` in `{name.text}`"
+
+
+def _numbers(entry: OpEntry, forward: Parsed, related: Related) -> Iterator[Diagnostic]:
+    args, outputs = entry.signature.attributes, entry.signature.outputs
+    if len(outputs) > len(forward.inputs) and entry.name != "fused_attention_grad":
+        message = f"`{entry.name}` has {count(len(outputs), 'output')}, but its operator only {count(len(forward.inputs), 'input')}"
+        yield entry.found(entry.get("output") or entry.place, message, related)
+    if len(entry.signature.inputs) > len(forward.inputs) + 2 * len(forward.outputs):
+        message = f"`{entry.name}` has more inputs than its operator has inputs, outputs and gradients of outputs"
+        yield entry.found(entry.get("args") or entry.place, message, related)
+    node = entry.get("args")
+    for arg in args[len(forward.attributes) - len(args) :] if len(args) > len(forward.attributes) else ():
+        if arg.default is None and node is not None:
+            message = f"`{entry.name}` has more attributes than its operator, and `{arg.name}` has no default"
+            yield entry.found(entry.inner(node, arg.span), message, related)
+
+
+def _of_gradient(name: str) -> str:
+    return name.removesuffix("_grad") if name.endswith("_grad") else ""
+
+
+def _alike(one: str, other: str) -> bool:
+    return one == other or (one.startswith("Scalar") and other.startswith("Scalar") and "[]" not in one + other)

@@ -1,0 +1,272 @@
+"""Parameters and kernels of entries, and the C++ functions that they are passed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.aten.entry import string
+from opschema_rules.paddle.cpp import FunctionCheck
+from opschema_rules.paddle.cpp_types import mismatch
+from opschema_rules.paddle.model import OpEntry
+
+_SELECTING = {"data_type": "DataType", "layout": "DataLayout", "backend": "Place"}
+
+
+@rule("PDL201", "unknown-parameter")
+def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A parameter of `infer_meta` or `kernel` that is no argument of the operator.
+
+    The generator passes an unknown name in `infer_meta` as a string, and copies one in `kernel` into the call, so that the C++ does
+    not compile or an attribute is missing at run time. `data_type`, `layout` and `backend` name arguments, or are C++ like
+    `DataType::FLOAT32`.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, int axis)
+      output : Tensor(out)
+      infer_meta : {func : HalfInferMeta, param : [x, dim]}
+      kernel : {func : half, param : [x, axes], data_type : input}
+    ```
+
+    Good (a literal, and an argument that `op_compat.yaml` maps to the same name):
+
+    ```yaml legacy/static_ops.yaml
+    - op : half
+      args : (Tensor x, int[] ksize)
+      output : Tensor(out)
+      infer_meta : {func : HalfInferMeta, param : [x, false]}
+      kernel : {func : half, param : [x, kernel_size], data_type : 'DataType::FLOAT32'}
+    ```
+
+    ```yaml op_compat.yaml
+    - op : half
+      attrs : {kernel_size : ksize}
+    ```
+    """
+    if not entry.is_sound:
+        return
+    legacy = entry.listed.tree.legacy_names.get(entry.name, {}) if entry.listed.group.startswith("legacy ") else {}
+    known = {*entry.arguments, *(name for name, other in legacy.items() if other in entry.arguments)}
+    for field in ("infer_meta", "kernel"):
+        for item in entry.params(field) or ():
+            name = string(item)
+            if (
+                name is not None
+                and name.isidentifier()
+                and name not in known
+                and name not in ("true", "false", "nullptr")
+            ):
+                near = nearest(name, entry.arguments)
+                message = f"`{field}` passes `{name}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
+                yield entry.found(item, message, entry.declared())
+    for field in _SELECTING:
+        for node, selected in entry.candidates(field)[1]:
+            known_here = selected.text in known or not selected.text.isidentifier() or not selected.text.islower()
+            if not known_here:
+                near = nearest(selected.text, entry.arguments)
+                message = (
+                    f"`{field}` is `{selected.text}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
+                )
+                yield entry.found(entry.inner(node, selected.span), message, entry.declared())
+
+
+@rule("PDL202", "kernel-selection")
+def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A selection of kernels that does not fit the arguments.
+
+    Several kernels of one operator are told apart by the kinds of tensors that they take: `scale {dense -> dense}, scale_sr
+    {selected_rows -> selected_rows}`. Each lists one kind for each output, and one for each input that is not optional.
+    In `data_type`, `layout` and `backend`, `a > b` takes `b` if `a` is not set: `a` is then an attribute of type `DataType`,
+    `DataLayout` or `Place`.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x, Tensor y, str dtype)
+      output : Tensor(out)
+      infer_meta : {func : HalfInferMeta}
+      kernel :
+        func : half {dense -> dense}, half_sr {selected_rows, dense -> selected_rows, dense}
+        data_type : dtype > x
+    ```
+
+    Good (`y` is optional):
+
+    ```yaml
+    - op : half
+      args : (Tensor x, Tensor y, DataType dtype)
+      output : Tensor(out)
+      infer_meta : {func : HalfInferMeta}
+      kernel :
+        func : half {dense -> dense}, half_sr {selected_rows, dense -> selected_rows}
+        data_type : dtype > x
+      optional : y
+    ```
+    """
+    if not entry.is_sound:
+        return
+    inputs, outputs = entry.signature.inputs, entry.signature.outputs
+    needed = sum(arg.name not in entry.optional for arg in inputs)
+    node = entry.within("kernel", "func")
+    for kernel in entry.kernels if node is not None else ():
+        place = entry.inner(node, kernel.span) if node is not None else entry.place
+        if kernel.inputs is None or kernel.outputs is None:
+            if len(entry.kernels) > 1 and entry.eager:
+                message = f"`{kernel.name}` is one of several kernels, but has no `{{dense -> dense}}`"
+                yield entry.found(place, message)
+            continue
+        if not needed <= len(kernel.inputs) <= len(inputs):
+            message = f"`{kernel.name}` has {count(len(kernel.inputs), 'input')}, but `{entry.name}` has {len(inputs)}"
+            yield entry.found(place, message, entry.declared())
+        if len(kernel.outputs) != len(outputs):
+            message = (
+                f"`{kernel.name}` has {count(len(kernel.outputs), 'output')}, but `{entry.name}` has {len(outputs)}"
+            )
+            yield entry.found(place, message, entry.declared())
+    for field, type_ in _SELECTING.items():
+        mark, names = entry.candidates(field)
+        first = entry.arguments.get(names[0][1].text) if names else None
+        if mark == ">" and first is not None and first.type != type_ and entry.eager:
+            message = f"`{field}` prefers `{first.name}`, which is a `{first.type}`; it must be an attribute of type `{type_}`"
+            yield entry.found(entry.inner(names[0][0], names[0][1].span), message, entry.declared())
+
+
+@rule("PDL203", "cpp-call", needs=(CPP,))
+def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
+    """A C++ function that does not take what the generated code passes.
+
+    The function in `infer_meta` takes the parameters and then the outputs, as `MetaTensor`s. A kernel takes the context, the
+    parameters and the outputs. The code for eager mode calls it through a pointer of exactly this type, so a difference shifts or
+    misreads arguments at run time and the compiler does not see it. Elsewhere a kernel takes its inputs, attributes and outputs
+    from a context, each by its number; it may take fewer. Kernels are found by `PD_REGISTER_KERNEL`. Entries in `legacy`, whose
+    signatures are written by hand, are not compared.
+
+    Bad (an attribute that the kernel does not have, and a tensor that it needs):
+
+    ```yaml
+    - op : half
+      args : (Tensor x, Tensor mask, bool exact)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta, param : [x]}
+      kernel : {func : half}
+      optional : mask
+    ```
+
+    ```cpp
+    namespace phi {
+    void UnchangedInferMeta(const MetaTensor& x, MetaTensor* out);
+    template <typename T, typename Context>
+    void HalfKernel(const Context& ctx, const DenseTensor& x, const DenseTensor& mask, DenseTensor* out) {}
+    }
+    PD_REGISTER_KERNEL(half, CPU, ALL_LAYOUT, phi::HalfKernel, float, double) {}
+    ```
+
+    Good (an older declaration that is never defined, and an integer that C++ converts):
+
+    ```yaml
+    - op : half
+      args : (Tensor x, int axis, str layout)
+      output : Tensor(out), Tensor[](parts){axis}
+      infer_meta : {func : HalfInferMeta, param : [x, axis]}
+      kernel : {func : half}
+      optional : x
+    ```
+
+    ```cpp kernels.h
+    namespace phi {
+    void HalfInferMeta(const MetaTensor& x, int64_t axis, MetaTensor* out, std::vector<MetaTensor*> parts,
+                       MetaConfig config = MetaConfig());
+    template <typename T, typename Context>
+    void HalfKernel(const Context& ctx, const DenseTensor& x, DenseTensor* out);
+    }
+    ```
+
+    ```cpp half.cc
+    namespace phi {
+    template <typename T, typename Context>
+    void HalfKernel(const Context& ctx, const paddle::optional<DenseTensor>& x, int axis, const std::string& layout,
+                    DenseTensor* out, std::vector<DenseTensor*> parts) {}
+    }
+    PD_REGISTER_KERNEL(half, CPU, ALL_LAYOUT, phi::HalfKernel, float, double) {}
+    ```
+    """
+    found = mismatch(check)
+    if found is not None:
+        what = "`infer_meta`" if check.kernel is None else f"the kernel `{check.kernel.name}`"
+        message = f"{found.text} ({what} of `{check.entry.name}`)"
+        yield check.entry.found(check.place, message, Related(found.place, "declared here"))
+
+
+@rule("PDL204", "missing-cpp-function", needs=(CPP,))
+def missing_cpp_function(check: FunctionCheck) -> Iterator[Diagnostic]:
+    """A kernel that no C++ file registers, or a function in `infer_meta` that none declares.
+
+    It is reported if the repository has nearly all others, and no macro is passed the name or the first words of it.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangdInferMeta}
+      kernel : {func : half}
+    - op : third
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : third}
+    - &common
+      op : a1
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : third}
+    - {<<: *common, op : a2, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a3, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a4, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a5, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a6, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a7, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a8, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    - {<<: *common, op : a9, args : (Tensor x), output : Tensor(out), infer_meta : {func : UnchangedInferMeta}}
+    ```
+
+    ```cpp
+    namespace phi {
+    void UnchangedInferMeta(const MetaTensor& x, MetaTensor* out);
+    }
+    PD_REGISTER_KERNEL(half, CPU, ALL_LAYOUT, phi::HalfKernel, float, double) {}
+    PD_REGISTER_KERNEL(third, CPU, ALL_LAYOUT, phi::ThirdKernel, float, double) {}
+    ```
+
+    Good (a macro registers `half_coo`):
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half_coo}
+    ```
+
+    ```cpp
+    void UnchangedInferMeta(const MetaTensor& x, MetaTensor* out);
+    PD_REGISTER_SPARSE_UNARY_CPU_KERNEL(half, Half)
+    ```
+    """
+    if not check.missing:
+        return
+    near = nearest(check.name.rpartition("::")[2], check.known)
+    if check.kernel is None:
+        message = f"no C++ file declares `{check.name}()`, which `infer_meta` of `{check.entry.name}` names"
+    else:
+        message = f"no C++ file registers the kernel `{check.name}` of `{check.entry.name}`"
+    yield check.entry.found(check.place, message + did_you_mean(near))
