@@ -47,6 +47,7 @@ _TYPES = {
 _KINDS = {"dense": "DenseTensor", "selected_rows": "SelectedRows", "sparse_coo": "SparseCooTensor"}
 _KINDS |= {"sparse_csr": "SparseCsrTensor", "vec::sparse_coo": "SparseCooTensor", "vec::sparse_csr": "SparseCsrTensor"}
 _NUMBERS = frozenset(("bool", "int", "int64_t", "float", "double", "size_t", "long"))
+_LITERALS = ("True", "False", "None", "true", "false", "nullptr")
 _CONVERSIONS = {
     "Scalar": _NUMBERS | {"str", "Scalar"},
     "IntArray": frozenset(("IntArray", "int[]", "int64_t[]")),
@@ -88,6 +89,8 @@ def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[
     if not entry.is_sound or (params is None and entry.within(field, "param") is not None):
         return None
     names = [arg.name for arg in entry.signature.args] if params is None else [_literal(item) for item in params]
+    if any(name.isidentifier() and name not in entry.arguments and name not in _LITERALS for name in names):
+        return None
     kinds = _dispatched(entry, kernel)
     base = "MetaTensor" if field == "infer_meta" else "Tensor"
     found = [Passed(name, _argument(entry, name, kinds.get(name, base), base)) for name in names]

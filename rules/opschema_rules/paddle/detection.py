@@ -26,6 +26,9 @@ _KEYS = [
 _FOLDERS = ("inconsistent", "legacy")
 """Folders beside the main files that hold more of them."""
 
+OLD_PIR = "paddle/fluid/pir/dialect/operator/ir"
+"""The folder that Paddle kept the operators of the new static graph in before 3.0, beside the main files in ``phi/api/yaml``."""
+
 _BESIDE: dict[str, Kind] = {
     "op_compat.yaml": "compat",
     "op_version.yaml": "version",
@@ -79,6 +82,8 @@ def other_files(project: Project, listed: list[YamlFile]) -> Iterator[tuple[Kind
 def home(path: str) -> str:
     """The folder of the main files that a file belongs to."""
     folder = path.rpartition("/")[0]
+    if folder.endswith(OLD_PIR):
+        return folder.removesuffix(OLD_PIR) + "paddle/phi/api/yaml"
     above, _, last = folder.rpartition("/")
     return above if last in _FOLDERS else folder
 

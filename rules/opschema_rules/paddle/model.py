@@ -17,7 +17,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import Entry, string
-from opschema_rules.paddle.detection import Kind, PaddleOptions, home
+from opschema_rules.paddle.detection import OLD_PIR, Kind, PaddleOptions, home
 from opschema_rules.paddle.grammar import (
     Arg,
     Error,
@@ -314,8 +314,8 @@ def group_of(path: str) -> tuple[str, str]:
     stem = _STEM.fullmatch(name)
     part = (stem[1] or "") if stem is not None else name.partition(".")[0]
     last = folder.rpartition("/")[2]
-    if last == "legacy":
-        return f"legacy {part}", part
-    if last == "inconsistent" and part in ("static", "update"):
+    if folder.endswith(OLD_PIR) or (last == "inconsistent" and part in ("static", "update")):
         return "pir", part
+    if last == "legacy" or part == "static":
+        return f"legacy {part}", part
     return ("" if part in ("", "legacy", "dygraph") else part), part

@@ -17,6 +17,7 @@ from opschema_cli.operators.model import (
 from opschema_cli.project import Project
 from opschema_cli.source.text import Place
 from opschema_rules.paddle.cpp import FunctionCheck, read_functions
+from opschema_rules.paddle.cpp_types import passed_to
 from opschema_rules.paddle.detection import PaddleOptions
 from opschema_rules.paddle.load import read_tree
 from opschema_rules.paddle.model import OpEntry
@@ -57,7 +58,7 @@ def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck
             entry.at(entry.place),
             tuple(arguments) if entry.is_sound else None,
             tuple(returns) if entry.is_sound else None,
-            schema=f"{entry.name}{entry.text('args') or ''} -> {entry.text('output') or '()'}",
+            schema=f"{entry.text('args') or '()'} -> {entry.text('output') or '()'}",
             unresolved=unresolved,
         ),
         aliases=(entry.name,) if entry.name != name else (),
@@ -91,16 +92,28 @@ def _argument(entry: OpEntry, name: str) -> Argument:
 def _implementations(checks: list[FunctionCheck]) -> Iterator[Implementation]:
     for check in checks:
         place = next((Place(item.path, item.function.name_span) for item in check.functions), None)
-        takes = tuple(
-            Argument(one.name, " ".join(one.type.split()), place=Place(item.path, one.span))
-            for item in check.functions[:1]
-            for one in item.function.parameters
-        )
-        signature = Signature(check.name, place, takes, by="position") if check.functions else None
         yield Implementation(
             "fake" if check.kernel is None else "kernel",
             check.name,
             place,
-            signatures=(signature,) if signature is not None else (),
+            signatures=tuple(_signatures(check)),
             registered=check.entry.at(check.place),
         )
+
+
+def _signatures(check: FunctionCheck) -> Iterator[Signature]:
+    """The parameters for arguments of the operator, under the names of these; the context and outputs are left out."""
+    passed = passed_to(check.entry, "infer_meta" if check.kernel is None else "kernel", check.kernel)
+    for item in check.functions[:1]:
+        parameters = item.function.parameters[0 if check.kernel is None else 1 :]
+        place = Place(item.path, item.function.name_span)
+        if passed is None or len(parameters) < len(passed):
+            yield Signature(check.name, place, None, unresolved="its parameters differ from what is passed")
+            continue
+        taken = [
+            Argument(given.name, " ".join(one.type.split()), place=Place(item.path, one.span))
+            for given, one in zip(passed, parameters, strict=False)
+            if given.name in check.entry.arguments
+        ]
+        if check.kernel is not None:
+            yield Signature(check.name, place, tuple(taken))

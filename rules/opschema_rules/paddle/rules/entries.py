@@ -55,7 +55,7 @@ def incomplete_entry(listed: OpFile) -> Iterator[Diagnostic]:
         if not entry.name:
             yield entry.found(entry.place, "this entry has neither `op` nor `backward_op`")
             continue
-        needed = ["args", "output", *(["forward"] if entry.is_backward else [])]
+        needed = ["args", "output", *(["forward"] if entry.is_backward and entry.listed.group != "pir" else [])]
         if entry.eager and entry.get("invoke") is None and (entry.get("composite") is None or entry.get("kernel")):
             needed += ["infer_meta", "kernel"]
         for field in needed:

@@ -69,7 +69,13 @@ def declared_again(tree: Tree) -> Iterator[Diagnostic]:
     first: dict[tuple[str, str, str], OpEntry] = {}
     for entry in tree.entries:
         folder, group, part = home(entry.file.path), entry.listed.group, entry.listed.part
-        groups = ["", "pir"] if group == "" and part != "dygraph" else ["", "pir"] if group == "fused" else [group]
+        groups = (
+            ["", "pir"]
+            if group == "" and part not in ("dygraph", "legacy")
+            else ["", "pir"]
+            if group == "fused"
+            else [group]
+        )
         before = [first.setdefault((folder, one, entry.name), entry) for one in groups if entry.name]
         other = next((item for item in before if item is not entry), None)
         if other is not None:

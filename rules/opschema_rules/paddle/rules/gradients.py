@@ -66,7 +66,9 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
     node, name = entry.get("backward"), entry.text("backward")
     if node is not None and name is not None:
         found = [item for item in tree.named(name, entry) if item.is_backward]
-        if not found and not tree.may_be_elsewhere(name, entry):
+        # Functions like `add_n_impl()`, and their gradients, are written by hand.
+        by_hand = "_impl(" in (entry.text("invoke") or "")
+        if not found and not by_hand and not tree.may_be_elsewhere(name, entry):
             known = [item.name for item in tree.grouped_with(entry) if item.is_backward]
             message = f"no gradient `{name}` belongs to `{entry.name}`{did_you_mean(nearest(name, known))}"
             yield entry.found(node, message)
