@@ -253,6 +253,7 @@ def test_the_engine_never_imports_a_pack() -> None:
 BUILDS_ON = {
     "executorch": {"aten", "torchlib"},
     "magi": {"torchlib"},
+    "paddle": {"aten"},
     "tileops": {"torchlib"},
     "torchlib": {"aten"},
 }

@@ -21,6 +21,7 @@ FOUND = {
     "flydsl": [("FLY211", "fill.py")],
     "pypto": [("PTO110", "accumulate.py")],
     "executorch": [("EXE501", "custom.yaml"), ("EXE201", "custom.yaml")],
+    "paddle": [("PDL302", "backward.yaml"), ("PDL104", "ops.yaml")],
 }
 
 

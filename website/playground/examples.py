@@ -16,6 +16,7 @@ TITLES = {
     "flydsl": "A FlyDSL kernel",
     "pypto": "An entry in pypto's language",
     "executorch": "An operator list of ExecuTorch",
+    "paddle": "Operator YAML of PaddlePaddle",
 }
 
 
