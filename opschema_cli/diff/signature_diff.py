@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -186,19 +187,35 @@ def _default(item: Parameter) -> str:
 
 
 def _differ(old: str, new: str) -> bool | None:
-    """Whether two defaults differ; None if one of them is neither a literal nor a dtype of torch."""
+    """Whether two defaults differ; None if one of them is neither a literal, of Python or C++, nor a dtype of torch."""
     values: list[object] = []
     for text in (old, new):
         dtype = text.removeprefix("torch.")
         if dtype != text and is_dtype(dtype):
             values.append(f"torch.{canonical(dtype)}")
             continue
+        if _ENUMERATOR.fullmatch(text):
+            values.append(text)
+            continue
         try:
-            values.append(ast.literal_eval(text) if len(text) <= _LONGEST else text)
+            values.append(ast.literal_eval(_python(text)) if len(text) <= _LONGEST else text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             return None
     return repr(values[0]) != repr(values[1])
 
+
+def _python(text: str) -> str:
+    """A literal of C++ as one of Python: ``true``, ``1.0f``, ``{1, 1}``."""
+    if text in _TRUTH:
+        return _TRUTH[text]
+    number = _NUMBER.fullmatch(text)
+    is_list = text.startswith("{") and text.endswith("}") and ":" not in text and not set(text[1:-1]) & set("{}\"'")
+    return number[1] if number is not None else f"[{text[1:-1]}]" if is_list else text
+
+
+_TRUTH = {"true": "True", "false": "False"}
+_NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFlLuU]+")
+_ENUMERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 
 # -- dtypes and shapes -------------------------------------------------------------------------------------------------
 

@@ -71,3 +71,22 @@ def test_a_backend_that_lists_an_operator_of_torch_no_more_does_not_remove_it(fo
     assert folders.changes(listed("abs", "add_.Tensor", "acos"), listed("abs", "acos")) == [
         "402 [backend] `aten::add_.Tensor`: `Kit` does not list it any more (affects backends and kernels)"
     ]
+
+
+HALF = """\
+- op : half
+  args : (Tensor x, bool exact = false, float scale = 1.0f, int[] axes = {1, 1}, DataType dtype = DataType::FLOAT32)
+  output : Tensor(out)
+  infer_meta : {func : HalfInferMeta}
+  kernel : {func : half}
+"""
+
+
+def test_defaults_that_are_written_in_cpp(folders: Folders) -> None:
+    new = HALF.replace("exact = false", "exact = true").replace("1.0f", "1.0").replace("{1, 1}", "{1,1}")
+    found = folders.changes({"ops.yaml": HALF}, {"ops.yaml": new.replace("FLOAT32", "INT64")})
+    hit = "(affects callers and users of what the declaration states)"
+    assert [item.removesuffix(hit).strip() for item in found] == [
+        "209 [default] `half`: `exact` now has the default `true`; it had the default `false`",
+        "209 [default] `half`: `dtype` now has the default `DataType::INT64`; it had the default `DataType::FLOAT32`",
+    ]

@@ -58,7 +58,6 @@ def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck
             entry.at(entry.place),
             tuple(arguments) if entry.is_sound else None,
             tuple(returns) if entry.is_sound else None,
-            schema=f"{entry.text('args') or '()'} -> {entry.text('output') or '()'}",
             unresolved=unresolved,
         ),
         aliases=(entry.name,) if entry.name != name else (),
