@@ -178,14 +178,20 @@ def _by_position(
     passed: Sequence[Passed], parameters: Sequence[CppParameterText], needed: int, converts: bool, eager: bool = True
 ) -> _Found:
     """Compare a call; one that ``converts`` takes other numbers, and kernels are called through pointers of their exact type."""
-    if not needed <= len(passed) <= len(parameters):
-        takes = count(needed, "argument") + ("" if converts else " after the context")
-        return f"takes {takes}, but {len(passed)} are passed: {_listed(passed)}", None
+    differs: _Found = None
     for index, (given, parameter) in enumerate(zip(passed, parameters, strict=False)):
         wanted = shown_type(parameter.type)
         if given.type is not None and wanted is not None and not _fits(given.type, wanted, converts, eager):
-            return _words(given, parameter), index
-    return None
+            differs = _words(given, parameter), index
+            break
+    if needed <= len(passed) <= len(parameters):
+        return differs
+    takes = count(needed, "argument") + ("" if converts else " after the context")
+    at = differs[1] if differs is not None else min(len(passed), len(parameters))
+    start = f"; they differ from `{passed[at].name}` on" if at is not None and at < len(passed) else ""
+    return f"takes {takes}, but {len(passed)} are passed{start}", at if at is not None and at < len(
+        parameters
+    ) else None
 
 
 def _by_context(passed: Sequence[Passed], parameters: Sequence[CppParameterText], *_: object) -> _Found:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -109,10 +110,14 @@ class Parsed(msgspec.Struct, frozen=True):
         return [arg for arg in self.args if not arg.is_tensor]
 
 
+MOST = 1_000
+"""Most parts of a string that are read; the longest list of arguments has about 60."""
+
+
 def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Name]:
     """The parts between commas without the space around them; ``at`` is the place of the text."""
     start = 0
-    for end in [*(found.start() for found in comma.finditer(text)), len(text)]:
+    for end in [*(found.start() for found in islice(comma.finditer(text), MOST)), len(text)]:
         part = text[start:end]
         lead = len(part) - len(part.lstrip())
         yield Name(part.strip(), Span(at + start + lead, at + start + max(lead, len(part.rstrip()))))
@@ -232,7 +237,7 @@ KINDS = ("dense", "selected_rows", "sparse_coo", "sparse_csr", "vec::sparse_coo"
 def parse_kernels(text: str) -> tuple[list[Kernel], list[Error]]:
     """The kernels in ``scale {dense -> dense}, scale_sr {selected_rows -> selected_rows}``."""
     kernels, errors = list[Kernel](), list[Error]()
-    for found in _KERNEL.finditer(text):
+    for found in islice(_KERNEL.finditer(text), MOST):
         span = Span(*found.span(1))
         if found[2] is None:
             kernels.append(Kernel(found[1], span))

@@ -177,10 +177,6 @@ class OpEntry(Entry, eq=False, dict=True):
         """The names of tensors that may be absent."""
         return frozenset(name.text for _, name in self.names("optional"))
 
-    def related_name(self, message: str) -> Related:
-        """The entry as the other side of a finding."""
-        return self.related(self.place, message)
-
     def declared(self) -> Related:
         """The arguments as the other side of a finding."""
         node = self.get("args")
@@ -256,10 +252,16 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         found = self._grouped.get((folder, group, name), [])
         return found or (self._grouped.get((folder, "", name), []) if group == "pir" else [])
 
-    def grouped_with(self, entry: OpEntry) -> Iterator[OpEntry]:
-        """The entries of the same group."""
-        folder, group = home(entry.file.path), entry.listed.group
-        return (one for one in self.entries if one.listed.group == group and home(one.file.path) == folder)
+    @cached_property
+    def _group_names(self) -> Mapping[tuple[str, str], list[str]]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for entry in self.entries:
+            found.setdefault((home(entry.file.path), entry.listed.group), []).append(entry.name)
+        return found
+
+    def names_beside(self, entry: OpEntry) -> list[str]:
+        """The names of the entries of the same group."""
+        return self._group_names[home(entry.file.path), entry.listed.group]
 
     def may_be_elsewhere(self, name: str, entry: OpEntry) -> bool:
         """Whether a name that is not in the group of an entry is one of the new static graph or of the main files, which some

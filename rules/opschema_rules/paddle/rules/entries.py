@@ -138,23 +138,18 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : halves}
     ```
     """
-    for error in entry.signature.errors[: _split_at(entry)]:
-        yield _error(entry, entry.get("args"), error)
-    for error in entry.signature.errors[_split_at(entry) :]:
-        yield _error(entry, entry.get("output"), error)
-    for error in entry.forward[1].errors:
-        yield _error(entry, entry.get("forward"), error)
+    in_args = entry.argument_errors
+    in_output = entry.signature.errors[len(in_args) :]
+    for field, errors in (("args", in_args), ("output", in_output), ("forward", entry.forward[1].errors)):
+        yield from (_error(entry, entry.get(field), error) for error in errors)
     for field in ("inplace", "view"):
         text = entry.text(field)
-        for error in parse_pairs(text)[1] if text is not None else ():
-            yield _error(entry, entry.get(field), error)
+        yield from (
+            _error(entry, entry.get(field), error) for error in (parse_pairs(text)[1] if text is not None else ())
+        )
     node = entry.within("kernel", "func")
-    for error in parse_kernels(text)[1] if (text := string(node)) is not None else ():
-        yield _error(entry, node, error)
-
-
-def _split_at(entry: OpEntry) -> int:
-    return len(entry.argument_errors)
+    text = string(node)
+    yield from (_error(entry, node, error) for error in (parse_kernels(text)[1] if text is not None else ()))
 
 
 def _error(entry: OpEntry, node: Node | None, error: Error) -> Diagnostic:

@@ -80,7 +80,7 @@ def declared_again(tree: Tree) -> Iterator[Diagnostic]:
         other = next((item for item in before if item is not entry), None)
         if other is not None:
             message = f"`{entry.name}` is declared twice; the generated code would define it twice"
-            yield entry.found(entry.place, message, other.related_name("the first entry"))
+            yield entry.found(entry.place, message, other.related(other.place, "the first entry"))
 
 
 @rule("PDL402", "unknown-compat-name", severity="warning")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
@@ -69,15 +71,14 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
         # Functions like `add_n_impl()`, and their gradients, are written by hand.
         by_hand = "_impl(" in (entry.text("invoke") or "")
         if not found and not by_hand and not tree.may_be_elsewhere(name, entry):
-            known = [item.name for item in tree.grouped_with(entry) if item.is_backward]
-            message = f"no gradient `{name}` belongs to `{entry.name}`{did_you_mean(nearest(name, known))}"
+            near = did_you_mean(nearest(name, tree.names_beside(entry)))
+            message = f"no gradient `{name}` belongs to `{entry.name}`{near}"
             yield entry.found(node, message)
         others = [item for item in found if item.forward[0] is not None and item.forward[0].text != entry.name]
         if found and len(others) == len(found) and others[0].forward[0] is not None:
             message = f"`{entry.name}` has the gradient `{name}`, which belongs to `{others[0].forward[0].text}`"
-            yield entry.found(
-                node, message, others[0].related(others[0].get("forward") or others[0].place, "its `forward`")
-            )
+            other = others[0]
+            yield entry.found(node, message, other.related(other.get("forward") or other.place, "its `forward`"))
     node, forward = entry.get("forward"), entry.forward[0]
     if not entry.is_backward or node is None or forward is None:
         return
@@ -85,16 +86,12 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
     operators = tree.named(forward.text, entry)
     if not operators:
         if not tree.may_be_elsewhere(forward.text, entry):
-            near = nearest(forward.text, [item.name for item in tree.grouped_with(entry)])
-            yield entry.found(
-                span, f"`{entry.name}` belongs to `{forward.text}`, which no entry declares{did_you_mean(near)}"
-            )
+            near = did_you_mean(nearest(forward.text, tree.names_beside(entry)))
+            yield entry.found(span, f"`{entry.name}` belongs to `{forward.text}`, which no entry declares{near}")
     elif not any(item.get("backward") is not None for item in operators):
-        related = operators[0].related_name("the operator")
-        found_ = entry.found(
-            span, f"`{entry.name}` is the gradient of `{forward.text}`, which has no `backward`", related
-        )
-        yield Diagnostic(found_.message, found_.place, found_.related, ops=found_.ops, severity=Severity.WARNING)
+        message = f"`{entry.name}` is the gradient of `{forward.text}`, which has no `backward`"
+        related = operators[0].related(operators[0].place, "the operator")
+        yield msgspec.structs.replace(entry.found(span, message, related), severity=Severity.WARNING)
 
 
 @rule("PDL302", "forward-differs")
