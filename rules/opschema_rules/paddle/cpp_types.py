@@ -143,12 +143,8 @@ def _differences(
     project = check.entry.listed.tree.project
     found: list[Mismatch | None] = []
     for item in functions:
-        source = project.source(item.path)
-        known = (
-            source is not None
-            and item.function.parameters
-            and not (item.function.unsure and not item.function.template)
-        )
+        source, function = project.source(item.path), item.function
+        known = function.parameters and (function.template or not function.unsure)
         found.append(_compared(check, item, passed, source.text) if known and source is not None else None)
     return found
 

@@ -230,17 +230,14 @@ def _arguments(entry: OpEntry, name: Name, forward: Parsed) -> Iterator[tuple[Sp
     inputs, outputs = [item.name for item in forward.inputs], [item.name for item in forward.outputs]
     for arg in entry.signature.inputs:
         if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
-            near = nearest(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)])
-            yield (
-                arg.name_span,
-                f"`{arg.name}` is no input, output or gradient of an output of `{name.text}`{did_you_mean(near)}",
-            )
+            near = did_you_mean(nearest(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)]))
+            yield arg.name_span, f"`{arg.name}` is no input, output or gradient of an output of `{name.text}`{near}"
     attributes = {item.name: item for item in forward.attributes}
     for arg in (arg for arg in entry.signature.attributes if arg.default is None):
         same = attributes.get(arg.name)
         if same is None:
-            near = nearest(arg.name, attributes)
-            yield arg.span, f"`{arg.name}` is no attribute of `{name.text}`, and has no default{did_you_mean(near)}"
+            near = did_you_mean(nearest(arg.name, attributes))
+            yield arg.span, f"`{arg.name}` is no attribute of `{name.text}`, and has no default{near}"
         elif not _alike(arg.type, same.type):
             yield arg.span, f"`{arg.type} {arg.name}` is `{same.type} {same.name}` in `{name.text}`"
 
