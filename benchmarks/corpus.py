@@ -126,10 +126,37 @@ UNREAD = {
 }
 """Repositories whose operators, all or some, no pack reads."""
 
+BOUND = {
+    "NVIDIA+apex": "6424da3b4f",
+    "ROCm+aiter": "e404860735",
+    "deepseek-ai+DeepGEMM": "54e2261240",
+    "deepseek-ai+FlashMLA": "9241ae3ef9",
+    "deepspeedai+DeepSpeed": "edaa722126",
+    "nerfstudio-project+gsplat": "90d7b4b349",
+    "thu-ml+SageAttention": "d1a57a546c",
+}
+"""Repositories that bind functions with pybind11 and declare no operators for them."""
+
 DISTRIBUTIONS = ("click==8.1.8", "requests==2.32.3", "rich==13.9.4", "django==5.1.4")
 """Python projects on PyPI without operators."""
 
-READ = (".py", ".yaml", ".yml", ".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".mm", ".toml", ".md")
+READ = (
+    ".py",
+    ".pyi",
+    ".yaml",
+    ".yml",
+    ".cpp",
+    ".cc",
+    ".cxx",
+    ".cu",
+    ".cuh",
+    ".h",
+    ".hpp",
+    ".hip",
+    ".mm",
+    ".toml",
+    ".md",
+)
 """Files that opschema may read of a repository; others are not unpacked, since large ones may be missing from a mirror."""
 
 
@@ -201,8 +228,8 @@ def unpack_distribution(requirement: str, folder: Path) -> None:
 
 
 def unrelated(repositories: Path, folder: Path) -> Iterator[str]:
-    """Unpack :data:`UNRELATED` and :data:`UNREAD`, as far as ``repositories`` has them, and :data:`DISTRIBUTIONS`."""
-    for name, commit in {**UNRELATED, **UNREAD}.items():
+    """Unpack :data:`UNRELATED`, :data:`UNREAD`, :data:`BOUND`, as far as ``repositories`` has them, and :data:`DISTRIBUTIONS`."""
+    for name, commit in {**UNRELATED, **UNREAD, **BOUND}.items():
         found = [path for path in (repositories / f"{name}.git", repositories / name / "repo") if path.is_dir()]
         for git in found[:1]:
             unpack_read(git, commit, folder / "unrelated" / name)

@@ -97,6 +97,7 @@ ROOMS = {
     "readings": {"cache", "source"},
     "code_values": {"cache", "project", "readings", "regular_files", "source"},
     "cpp_units": {"project", "readings", "source"},
+    "cpp_pasting": {"project", "readings"},
     "requirements": {"readings", "workspace"},
     "write": {"file_kinds", "regular_files", "transaction", "read_only", "workspace", "source", "errors", "interrupts"},
     "read_only": set(),
@@ -251,6 +252,7 @@ def test_the_engine_never_imports_a_pack() -> None:
 
 
 BUILDS_ON = {
+    "bindings": {"aten", "torchlib"},
     "executorch": {"aten", "torchlib"},
     "magi": {"torchlib"},
     "paddle": {"aten"},

@@ -83,7 +83,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("exclude = ['!']", "exclude: "),
         (
             "packs = ['tay']",
-            "no pack is called `tay`; known packs: aten, executorch, flydsl, magi, paddle, pypto, tileops, torchlib, toy",
+            "no pack is called `tay`; known packs: aten, bindings, executorch, flydsl, magi, paddle, pypto, tileops, torchlib, toy",
         ),
         ("baseline = '../theirs.json'", "../theirs.json leads out of the workspace"),
         (

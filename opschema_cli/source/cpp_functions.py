@@ -25,11 +25,12 @@ MAX_ARGUMENTS, MAX_SCANNED = 10_000, 2_000_000
 
 
 class CppParameterText(msgspec.Struct, frozen=True, array_like=True):
-    """A parameter as it is written: its type, its name (empty without), and where all of it stands."""
+    """A parameter as it is written: its type, its name (empty without), where all of it stands, and its default (empty without)."""
 
     type: str
     name: str
     span: Span
+    default: str = ""
 
 
 class CppFunction(msgspec.Struct, frozen=True, array_like=True):
@@ -162,10 +163,11 @@ class _Reader:
         if default is not None:
             end = start + len(self.tree.text[start : default.span.start].rpartition("=")[0])
         name = _parameter_name(node.field("declarator"))
+        written = default.text if default is not None else ""
         if name is None:
-            return CppParameterText(self.tree.text[start:end].strip(), "", node.span)
+            return CppParameterText(self.tree.text[start:end].strip(), "", node.span, written)
         text = self.tree.text[start : name.span.start] + self.tree.text[name.span.end : end]
-        return CppParameterText(text.strip(), name.text, node.span)
+        return CppParameterText(text.strip(), name.text, node.span, written)
 
 
 def _template_of(node: CppNode, around: _Template) -> _Template:

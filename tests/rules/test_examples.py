@@ -8,6 +8,7 @@ from opschema_cli.lint.pack import Pack
 from opschema_cli.lint.rule import Rule
 from opschema_cli.testing import check_examples
 from opschema_rules.aten.pack import PACK as ATEN
+from opschema_rules.bindings.pack import PACK as BINDINGS
 from opschema_rules.executorch.pack import PACK as EXECUTORCH
 from opschema_rules.flydsl.pack import PACK as FLYDSL
 from opschema_rules.magi.pack import PACK as MAGI
@@ -18,7 +19,7 @@ from opschema_rules.torchlib.pack import PACK as TORCHLIB
 
 PAGES = [
     pytest.param(pack, rule, id=f"{rule.code}-{rule.name}")
-    for pack in (TILEOPS, TORCHLIB, MAGI, ATEN, PYPTO, FLYDSL, EXECUTORCH, PADDLE)
+    for pack in (TILEOPS, TORCHLIB, MAGI, ATEN, PYPTO, FLYDSL, EXECUTORCH, PADDLE, BINDINGS)
     for rule in pack.rules
 ]
 

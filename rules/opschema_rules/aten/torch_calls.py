@@ -76,7 +76,7 @@ def _of_python(bodies: Bodies, file: PythonFile) -> Iterator[TorchCall]:
         calls = {call.items[0].start: call for call in body.scope.calls}
         for use in body.scope.uses:
             name = _operator_of(bodies, body, use.name, aliases)
-            if name and not _is_guarded(body, use.start):
+            if name and not is_guarded(body, use.start):
                 yield TorchCall("ops", name, body.at(use.span), calls.get(use.start))
 
 
@@ -93,8 +93,8 @@ def _is_torch(bodies: Bodies, body: Body) -> bool:
     return bodies.external(body, "torch.ops.aten") == "torch.ops.aten"
 
 
-def _is_guarded(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on a release, or is tried."""
+def is_guarded(body: Body, start: int) -> bool:
+    """Whether code runs under a condition on what exists, such as a release, or is tried."""
     text = body.file.source.text
     for around in body.outward():
         for item in around.scope.conditions:

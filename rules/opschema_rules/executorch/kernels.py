@@ -13,10 +13,10 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.cpp_pasting import Pasting
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_namespaces import Namespaces
 from opschema_cli.source.preprocessor import is_dead
@@ -82,12 +82,16 @@ class _Search(msgspec.Struct, dict=True):
                 continue
             known = there[kernel.namespace, True] > there[kernel.namespace, False]
             elsewhere, mentioned = self._elsewhere(kernel)
-            missing = known and not mentioned and not elsewhere and not self._may_be_pasted(kernel.symbol)
+            missing = known and not mentioned and not elsewhere and not self._pasting.may_make(kernel.symbol)
             yield KernelCheck(entry, kernel, (), elsewhere, missing, not mentioned)
 
     @cached_property
     def _cpp(self) -> list[str]:
         return [path for path in self.project.workspace.files if is_cpp(path)]
+
+    @cached_property
+    def _pasting(self) -> Pasting:
+        return Pasting(self.project, self._cpp)
 
     @cached_property
     def _functions(self) -> Mapping[str, list[Declared]]:
@@ -183,18 +187,6 @@ class _Search(msgspec.Struct, dict=True):
                 return True
         return False
 
-    def _may_be_pasted(self, symbol: str) -> bool:
-        """Whether a macro may make the name from parts, one of which is passed to it somewhere."""
-        pasted = {part for _, parts in self.project.scan(_PASTED, self._cpp) for part in parts}
-        rests = {symbol[len(part) :] for part in pasted if symbol.startswith(part)}
-        rests |= {symbol.removesuffix(part) for part in pasted if symbol.endswith(part)}
-        return any(self._is_passed(rest.encode()) for rest in rests if rest)
-
-    def _is_passed(self, word: bytes) -> bool:
-        argument = re.compile(rb"[(,]\s*%s\s*[,)]" % re.escape(word))
-        texts = map(self.project.workspace.peek, self._cpp)
-        return any(word in text and argument.search(text) is not None for text in texts)
-
 
 def _is_around(outer: str, namespace: str) -> bool:
     return not outer or f"{namespace}::".startswith(f"{outer}::")
@@ -206,16 +198,6 @@ MAX_LINE = 1000
 _WORD = re.compile(rb"[A-Za-z_]\w+")
 _MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _USING = re.compile(r"using\s+[\w:]*::")
-_PASTE = re.compile(rb"(\w+)(?=[ \t]*##)|(?<=##)[ \t]*(\w+)")
-
-
-def _pasted(data: bytes) -> list[str]:
-    if b"##" not in data:
-        return []
-    return sorted({part.decode() for pair in _PASTE.findall(data) for part in pair if len(part) > 1})
-
-
-_PASTED = Reading("executorch pasted names", _pasted, list[str])
 
 
 def candidates(check: KernelCheck) -> list[Candidate]:

@@ -224,10 +224,10 @@ def _setup_targets(text: str) -> Iterator[Target]:
     for call, end in zip(calls, ends[1:], strict=True):
         name = _NAME_ARGUMENT.match(text, call.end(), end)
         if name is not None:
-            lists = [item.span() for item in _LIST.finditer(text, call.end(), _call_end(text, call.end(), end))]
-            sources = tuple(
-                (item[1], _list_of(item.start(), lists)) for item in _SOURCE.finditer(text, call.end(), end)
-            )
+            inside = _call_end(text, call.end(), end)
+            lists = [item.span() for item in _LIST.finditer(text, call.end(), inside)]
+            written = list(_SOURCE.finditer(text, call.end(), inside)) or _SOURCE.finditer(text, call.end(), end)
+            sources = tuple((item[1], _list_of(item.start(), lists)) for item in written)
             defined = (item.groups() for item in _DEFINE_ARGUMENT.finditer(text, call.end(), end))
             macros = tuple((first or third, second or fourth) for first, second, third, fourth in defined)
             yield Target(name[1], sources, macros, extension=True)

@@ -1,0 +1,182 @@
+"""Whether the C++ functions behind bindings are declared and defined in the tree, as far as its C++ shows that.
+
+A function that is mentioned in any other way than by declarations may come from a macro, and is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.cpp_pasting import Pasting
+from opschema_cli.cpp_units import DECLARATIONS, CppUnits, Declared
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.project import Project
+from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.suggestions import nearest
+from opschema_rules.bindings.functions import function_name
+from opschema_rules.bindings.model import Binding, Module
+
+_MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
+
+
+class Lost(msgspec.Struct, frozen=True, eq=False):
+    """A binding whose function the tree does not declare, or declares and does not define with the same parameters.
+
+    ``declared`` is a declaration; ``defined`` the definitions of its name with other parameters. ``near`` is a function of a
+    similar name.
+    """
+
+    binding: Binding
+    name: str
+    declared: Declared | None = None
+    defined: tuple[Declared, ...] = ()
+    near: str | None = None
+
+
+def lost_functions(project: Project, modules: Iterable[Module]) -> Iterator[Lost]:
+    """The bindings of such functions."""
+    bindings = [
+        item for module in modules for one in module.all() for item in one.bindings if item.exact and is_cpp(item.path)
+    ]
+    yield from _Search(project, bindings).lost()
+
+
+class _Search(msgspec.Struct, dict=True):
+    project: Project
+    bindings: Sequence[Binding]
+
+    def lost(self) -> Iterator[Lost]:
+        states = [(item, self._state(item)) for item in self.bindings]
+        counts = Counter((item.path, state is None) for item, state in states)
+        for item, state in states:
+            if state is None:
+                continue
+            # Most functions of a file are somewhere else where none of them is found.
+            if state.defined or counts[item.path, True] > counts[item.path, False]:
+                yield state
+
+    def _state(self, binding: Binding) -> Lost | None:
+        full = function_name(binding)
+        qualifier, _, name = full.rpartition("::")
+        if not name or "<" in binding.step.value or binding.step.branch:
+            return None
+        there = [item for item in self._functions.get(name, ()) if _is_in(item, qualifier)]
+        if any(item.function.unsure for item in self._functions.get(name, ())):
+            return None
+        defined = [item for item in there if item.function.defined]
+        if not there:
+            return self._undeclared(binding, name, qualifier)
+        declared = next((item for item in there if self._is_of(item, binding)), None)
+        if declared is None or declared.function.defined:
+            return None
+        if not defined:
+            known = not self._is_mentioned(name) and not self._pasting.may_make(name)
+            return Lost(binding, full, declared) if known else None
+        wanted = _types(declared)
+        same_owner = [item for item in defined if item.function.owner == declared.function.owner]
+        if None in wanted or len(same_owner) < len(defined) or self._is_mentioned(name):
+            return None
+        others = [_types(item) for item in defined]
+        certain = all(None not in one for one in others)
+        return Lost(binding, full, declared, tuple(defined)) if certain and wanted not in others else None
+
+    def _is_of(self, item: Declared, binding: Binding) -> bool:
+        """Whether a declaration is that which a binding sees."""
+        signature = binding.signature
+        return (
+            signature is not None
+            and signature.place.path == item.path
+            and signature.place.span == item.function.name_span
+        )
+
+    def _undeclared(self, binding: Binding, name: str, qualifier: str) -> Lost | None:
+        if qualifier or self._functions.get(name) or self._is_mentioned(name) or self._pasting.may_make(name):
+            return None
+        if not self._sees_all(binding.path):
+            return None
+        seen = {item.function.name for item in self.units.functions(binding.path, self._words(binding.path))}
+        return Lost(binding, name, None, (), nearest(name, seen))
+
+    def _words(self, path: str) -> set[str]:
+        return {function_name(item).rpartition("::")[2] or "." for item in self.bindings if item.path == path}
+
+    def _sees_all(self, path: str) -> bool:
+        """Whether all files that a file includes in quotes lie in the tree."""
+        files = self.units.files(path)
+        names = {item.rpartition("/")[2] for item in files}
+        source = self.project.source(path)
+        quoted = re.findall(r'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', source.text) if source is not None else [""]
+        return all(item.rpartition("/")[2] in names for item in quoted)
+
+    @cached_property
+    def units(self) -> CppUnits:
+        return CppUnits(self.project)
+
+    @cached_property
+    def _cpp(self) -> list[str]:
+        return [path for path in self.project.workspace.files if is_cpp(path)]
+
+    @cached_property
+    def _pasting(self) -> Pasting:
+        return Pasting(self.project, self._cpp)
+
+    @cached_property
+    def _symbols(self) -> dict[bytes, str]:
+        names = (function_name(item).rpartition("::")[2] for item in self.bindings)
+        return {name.encode(): name for name in names if name}
+
+    @cached_property
+    def _holding(self) -> dict[str, frozenset[str]]:
+        """The names of bound functions that each file has."""
+        found = {}
+        for path in self._cpp:
+            words = self._symbols.keys() & set(_WORD.findall(self.project.workspace.peek(path)))
+            if words:
+                found[path] = frozenset(self._symbols[word] for word in words)
+        return found
+
+    @cached_property
+    def _functions(self) -> dict[str, list[Declared]]:
+        found: dict[str, list[Declared]] = {}
+        for path, read in self.project.cpp_readings(DECLARATIONS, self._holding).items():
+            for item in read.functions:
+                if item.name in self._holding[path] and not is_dead(item.conditions):
+                    found.setdefault(item.name, []).append(Declared(path, item))
+        return found
+
+    def _is_mentioned(self, name: str) -> bool:
+        """Whether the C++ mentions a name otherwise than in declarations and bindings."""
+        known = {(item.path, item.function.name_span.end) for item in self._functions.get(name, ())}
+        bound = [item for item in self.bindings if function_name(item).rpartition("::")[2] == name]
+        for path, names in self._holding.items():
+            if name not in names:
+                continue
+            source = self.project.source(path)
+            if source is None:
+                return True
+            spans = [item.step.value_span for item in bound if item.path == path]
+            text = _MUTE.sub(lambda match: " " * len(match[0]), source.text)
+            for match in re.finditer(rf"\b{re.escape(name)}\b", text):
+                inside = any(span.start <= match.start() < span.end for span in spans)
+                if not inside and (path, match.end()) not in known:
+                    return True
+        return False
+
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def _is_in(item: Declared, qualifier: str) -> bool:
+    owner = f"::{item.function.owner}::"
+    return not qualifier or owner.endswith(f"::{qualifier}::")
+
+
+def _types(item: Declared) -> tuple[str | None, ...]:
+    parameters = item.function.parameters
+    return tuple(spelling(one.type) for one in parameters) if [one.type for one in parameters] != ["void"] else ()

@@ -1,0 +1,72 @@
+"""Detects C++ that binds functions of tensors to Python, without importing the rest of the pack."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.gitignore import glob_spec
+from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
+from opschema_rules import PAGES
+
+MODULES = frozenset({"PYBIND11_MODULE", "NB_MODULE"})
+"""The macros that open the block of a module."""
+
+_BINDS = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|(?:py|pybind11|nb|nanobind)::module_?)\b")
+_OPENS = re.compile(rb"(?m)^[^#\n/]*\b(?:PYBIND11_MODULE|NB_MODULE)\s*\(")
+OF_TENSORS = re.compile(rb"\bTORCH_EXTENSION_NAME\b|\b(?:at|torch)::Tensor\b|\bndarray\b|<torch/|<ATen/|\bpy::array\b")
+"""What a file of bindings holds that has to do with tensors."""
+
+
+class BindingsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+    """``modules`` gives the Python names of extension modules by their C++ files, as globs: ``{"csrc/*.cpp" = "pkg._C"}``."""
+
+    modules: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse patterns and names that are malformed.
+
+        Raises:
+            OpschemaError: see there.
+        """
+        for pattern, name in self.modules.items():
+            glob_spec([pattern], "tool.opschema.bindings: `modules`")
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise OpschemaError(f"tool.opschema.bindings: `modules`: `{name}` is not a name of a module")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.modules.items()))
+
+
+def _role(data: bytes) -> int:
+    """0: binds nothing; 1: helps to; 2: has a module; 3: of tensors."""
+    if b"load_inline(" in data and b"functions=" in data:
+        return 3
+    if _BINDS.search(data) is None:
+        return 0
+    return 1 if _OPENS.search(data) is None else 3 if OF_TENSORS.search(data) is not None else 2
+
+
+ROLES = Reading("bindings roles", _role, int)
+
+
+def detect(project: Project, options: BindingsOptions) -> bool:
+    """Whether a file of the workspace binds functions of tensors."""
+    paths = [path for path in project.workspace.files if is_cpp(path) or path.endswith(".py")]
+    return any(role == 3 for _, role in project.scan(ROLES, paths))
+
+
+LAZY_PACK = LazyPack(
+    "bindings",
+    detect,
+    BindingsOptions,
+    "opschema_rules.bindings.pack",
+    Path(__file__).with_name(CATALOGUE),
+    pages=PAGES,
+)

@@ -1,0 +1,84 @@
+"""What one C++ file binds, as stored: the blocks of modules and of functions that are given a module, step by step."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from opschema_cli.source.preprocessor import Condition, Macro
+from opschema_cli.source.text import Span
+
+Library: TypeAlias = Literal["pybind11", "nanobind"]
+
+
+class Annotation(msgspec.Struct, frozen=True, array_like=True):
+    """A ``py::arg("x") = 1`` with its default as it is written (None without), or a marker: ``*`` for ``kw_only``, ``/`` for
+    ``pos_only``. ``name`` is None where it is not a literal.
+    """
+
+    name: str | None
+    span: Span
+    default: str | None = None
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether it is no argument."""
+        return self.name in ("*", "/")
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True):
+    """One statement on a module, whose variable is ``receiver``.
+
+    ============= ============================================================================================
+    kind          meaning
+    ============= ============================================================================================
+    ``def``       ``name`` is bound to ``value``, the function as it is written
+    ``alias``     ``m.attr("name") = source.attr("value")``
+    ``name``      another name of the module: a class, a constant
+    ``submodule`` ``name`` of a submodule, whose variable is ``value``
+    ``call``      the module is passed to ``value``, a function
+    ``macro``     ``value`` is a call of a macro, to be read when macros are known
+    ``unknown``   something that may bind any name
+    ============= ============================================================================================
+    """
+
+    kind: Literal["def", "alias", "name", "submodule", "call", "macro", "unknown"]
+    receiver: str
+    span: Span
+    name: str = ""
+    value: str = ""
+    value_span: Span = Span(0, 0)
+    source: str = ""
+    annotations: tuple[Annotation, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    branch: bool = False
+    unread: bool = False
+    """Whether some of its arguments are not understood."""
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True):
+    """The block of a module, whose ``name`` is as the macro is given it; or a function that takes a module.
+
+    ``name_span`` is the place of that name, ``namespace`` is that of C++ around it, ``broken`` says that something in it is not
+    understood.
+    """
+
+    name: str
+    variable: str
+    span: Span
+    steps: tuple[Step, ...]
+    library: Library = "pybind11"
+    is_module: bool = True
+    namespace: str = ""
+    conditions: tuple[Condition, ...] = ()
+    broken: bool = False
+    name_span: Span = Span(0, 0)
+
+
+class BindingFacts(msgspec.Struct, frozen=True, array_like=True):
+    """All of one file; ``torch`` says that it has to do with tensors."""
+
+    blocks: tuple[Block, ...]
+    macros: tuple[Macro, ...]
+    torch: bool

@@ -1,0 +1,73 @@
+"""Load the extension modules of a workspace, their bindings, and what Python uses of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import NotUnderstood
+from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.project import Project
+from opschema_rules.bindings.calls import Uses, read_uses
+from opschema_rules.bindings.definitions import lost_functions
+from opschema_rules.bindings.detection import BindingsOptions
+from opschema_rules.bindings.functions import find_functions
+from opschema_rules.bindings.imports import Extensions
+from opschema_rules.bindings.inline import Inline
+from opschema_rules.bindings.model import Binding, Module
+from opschema_rules.bindings.modules import read_modules
+from opschema_rules.bindings.stubs import read_stubs
+
+
+class Tree(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """The modules of a workspace, whose bindings know their functions."""
+
+    project: Project
+    modules: list[Module]
+    inline: Inline
+
+    @property
+    def bindings(self) -> Iterator[Binding]:
+        """All bindings."""
+        return (item for module in self.modules for one in module.all() for item in one.bindings)
+
+    @cached_property
+    def extensions(self) -> Extensions:
+        """The modules as Python sees them."""
+        return Extensions(self.project, self.modules, self.inline.modules)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """What Python uses of the modules."""
+        return read_uses(self.extensions)
+
+
+def load(project: Project, options: BindingsOptions) -> Loaded:
+    """All modules, and what is compared with them."""
+    tree = read_tree(project, options)
+    loaded = Loaded(files=list(dict.fromkeys(item.path for item in tree.modules)))
+    for module in tree.modules:
+        for one in module.all():
+            loaded.subjects += [one, *one.bindings, *one.aliases]
+            loaded.entries += [
+                Entry(item.path, item.step.span, item.step.span, item.qualified) for item in one.bindings
+            ]
+    bindings = list(tree.bindings)
+    loaded.ops = len({item.qualified for item in bindings})
+    loaded.partly = len({item.qualified for item in bindings if item.parameters is None})
+    loaded.unresolved = [NotUnderstood(item.function_place, item.unresolved) for item in bindings if item.unresolved]
+    loaded.late.append(lambda: [*lost_functions(project, tree.modules), *tree.inline.lost])
+    loaded.late.append(lambda: [*tree.uses.calls, *tree.uses.missing])
+    loaded.late.append(lambda: read_stubs(tree.extensions))
+    return loaded
+
+
+@lru_cache(maxsize=2)
+def read_tree(project: Project, options: BindingsOptions) -> Tree:
+    """The modules of a workspace, read once."""
+    tree = Tree(project, read_modules(project, options), Inline(project))
+    find_functions(project, tree.bindings)
+    tree.modules.extend(tree.inline.modules.values())
+    return tree

@@ -1,0 +1,242 @@
+"""Joins what files bind to modules: functions that are given a module, macros, and the names by which Python imports them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
+
+from opschema_cli.cpp_units import CppUnits
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.gitignore import glob_spec
+from opschema_cli.phrases import excerpt
+from opschema_cli.project import Project
+from opschema_cli.source.expansion import ExpansionError, expand
+from opschema_cli.source.preprocessor import Macro, exclusive, is_dead, unambiguous
+from opschema_rules.bindings.detection import ROLES, BindingsOptions
+from opschema_rules.bindings.facts import BindingFacts, Block, Step
+from opschema_rules.bindings.model import Alias, Binding, Module
+from opschema_rules.bindings.reader import FACTS, read_bindings
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
+
+MAX_DEPTH = 20
+"""Deepest chain of functions that pass a module on."""
+
+
+def read_modules(project: Project, options: BindingsOptions) -> list[Module]:
+    """The modules of all files that bind functions of tensors, or include a file that does."""
+    roles = dict(project.scan(ROLES, filter(is_cpp, project.workspace.files)))
+    facts = project.cpp_readings(FACTS, [path for path, role in roles.items() if role])
+    return list(_Join(project, options, facts).modules())
+
+
+class _Frame(msgspec.Struct):
+    """A block whose steps are followed: the modules of its variables, and the call of a macro that makes the steps, if one does."""
+
+    module: Module
+    path: str
+    block: Block
+    receivers: dict[str, Module]
+    depth: int
+    at: Step | None = None
+
+
+class _Join:
+    def __init__(self, project: Project, options: BindingsOptions, facts: Mapping[str, BindingFacts]) -> None:
+        self.project = project
+        self.facts = facts
+        self.units = CppUnits(project)
+        self.named = [(glob_spec([pattern]), name) for pattern, name in options.modules.items()]
+        self.build = Build(project, {})
+        self.extensions = {name for names in _extensions(project).values() for name in names}
+        self.helpers: dict[str, list[tuple[str, Block]]] = {}
+        for path, item in facts.items():
+            for block in item.blocks:
+                if not block.is_module and not is_dead(block.conditions):
+                    self.helpers.setdefault(block.name, []).append((path, block))
+
+    def modules(self) -> Iterator[Module]:
+        found = []
+        for path, item in self.facts.items():
+            for block in item.blocks:
+                if block.is_module:
+                    module = Module(path, block.span, block.name, block.library, self._name(path, block))
+                    module.of_tensors, module.name_span = item.torch, block.name_span
+                    module.built_as = self._built_as(path, block)
+                    self._fill(module, path, block, 0)
+                    found.append(module)
+        _name_by_exclusion(self.project, found)
+        yield from (module for module in found if module.of_tensors)
+
+    # Contents
+
+    def _fill(self, module: Module, path: str, block: Block, depth: int) -> None:
+        if block.broken:
+            module.open("not all of its block is understood")
+        self._run(_Frame(module, path, block, {block.variable: module}, depth), block.steps)
+
+    def _run(self, frame: _Frame, steps: Iterable[Step]) -> None:
+        for step in steps:
+            target = frame.receivers.get(step.receiver)
+            if target is not None and not is_dead(step.conditions):
+                self._step(frame, target, step if frame.at is None else _moved(step, frame.at))
+
+    def _step(self, frame: _Frame, target: Module, step: Step) -> None:
+        match step.kind:
+            case "def":
+                exact = frame.at is None
+                target.bindings.append(Binding(target, frame.path, step, frame.block.namespace, exact))
+            case "alias":
+                self._alias(target, frame.receivers.get(step.source), frame.path, step)
+            case "name":
+                target.names.add(step.name)
+            case "submodule":
+                frame.receivers[step.value] = _submodule(target, frame.path, step)
+            case "call":
+                self._pass_on(frame, target, step)
+            case "macro":
+                self._expand(frame, step)
+            case _:
+                target.open("its block holds a statement that is not understood")
+
+    def _alias(self, target: Module, source: Module | None, path: str, step: Step) -> None:
+        if source is not target:
+            target.names.add(step.name)
+            return
+        earlier = frozenset({item.name for item in target.bindings} | target.names | set(target.submodules))
+        earlier |= {item.name for item in target.aliases}
+        target.aliases.append(Alias(target, path, step, earlier if target.closed else None))
+
+    def _pass_on(self, frame: _Frame, target: Module, step: Step) -> None:
+        """A function that is given a module; of several of its name, those that may be meant."""
+        qualifier, _, name = re.sub(r"\s+|^::", "", step.value).rpartition("::")
+        known = [
+            (file, item)
+            for file, item in self.helpers.get(name, ())
+            if _may_be(item.namespace, qualifier, frame.block.namespace)
+            and not exclusive(item.conditions, step.conditions)
+        ]
+        if len({item.namespace for _, item in known}) != 1 or frame.depth > MAX_DEPTH:
+            target.open(f"`{step.value}` is given the module and not followed")
+            return
+        if len(known) > 1:  # which of them is part of the build is not known
+            target.open(f"`{step.value}` is defined {len(known)} times")
+        for file, item in known:
+            self._fill(target, file, item, frame.depth + 1)
+
+    def _expand(self, frame: _Frame, step: Step) -> None:
+        """The steps of a call of a macro."""
+        module, receivers = frame.module, frame.receivers
+        macros = {name: item for name, item in self._macros(frame.path).items() if name not in receivers}
+        try:
+            text = expand(step.value, macros)
+        except ExpansionError:
+            text = step.value
+        words = set(_WORD.findall(text))
+        unknown = next((word for word in words if _CAPITALS.fullmatch(word)), None)
+        if words.isdisjoint(receivers):
+            if unknown is not None and step.value.startswith(unknown):
+                module.open(f"`{unknown}` is not defined in the files that it sees")
+            return
+        found = self._steps_of(text, step.receiver)
+        if found is None or any(item.kind == "macro" for item in found) or frame.depth > MAX_DEPTH:
+            module.open(f"`{excerpt(step.value, 40)}` is not understood")
+            return
+        self._run(_Frame(module, frame.path, frame.block, receivers, frame.depth + 1, step), found)
+
+    def _steps_of(self, text: str, variable: str) -> tuple[Step, ...] | None:
+        # Not at the top: few trees bind in macros.
+        from opschema_cli.source.cpp import CppError, parse_cpp
+
+        try:
+            facts = read_bindings(parse_cpp(f"PYBIND11_MODULE(x, {variable}) {{ {text}; }}"))
+        except CppError:
+            return None
+        return facts.blocks[0].steps if len(facts.blocks) == 1 and not facts.blocks[0].broken else None
+
+    def _macros(self, path: str) -> dict[str, Macro]:
+        if path not in self._known_macros:
+            read = self.project.cpp_readings(FACTS, self.units.files(path))
+            self._known_macros[path] = unambiguous(macro for item in read.values() for macro in item.macros)
+        return self._known_macros[path]
+
+    @cached_property
+    def _known_macros(self) -> dict[str, dict[str, Macro]]:
+        return {}
+
+    # Names
+
+    def _name(self, path: str, block: Block) -> str:
+        given = next((name for spec, name in self.named if spec.ignores(path)), None)
+        if given is not None:
+            return given
+        targets = self.build.targets(path)
+        if block.name != EXTENSION_NAME and block.name.isidentifier():
+            targets = frozenset({self._built_as(path, block) or block.name})
+        if len(targets) == 1 and "." not in (own := next(iter(targets))):  # CMake does not know the package
+            same = {name for name in self.extensions if name.rpartition(".")[2] == own}
+            return same.pop() if len(same) == 1 else own
+        return next(iter(targets)) if len(targets) == 1 else ""
+
+    def _built_as(self, path: str, block: Block) -> str:
+        """The name of the extension in ``setup.py`` that a module with a name of its own is part of; empty if there is none."""
+        targets = self.build.targets(path)
+        own = next(iter(targets)) if len(targets) == 1 and block.name.isidentifier() else ""
+        return own if block.name != EXTENSION_NAME and own in self.extensions else ""
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+
+
+def _submodule(module: Module, path: str, step: Step) -> Module:
+    if step.name not in module.submodules:
+        inner = Module(path, step.span, step.name, module.library, "", module, step.name, of_tensors=module.of_tensors)
+        module.submodules[step.name] = inner
+    return module.submodules[step.name]
+
+
+def _moved(step: Step, at: Step) -> Step:
+    """A step that a macro makes, at the place of the macro's call."""
+    return replace(
+        step, span=at.span, value_span=at.span, conditions=(*at.conditions, *step.conditions), branch=at.branch
+    )
+
+
+def _may_be(namespace: str, qualifier: str, around: str) -> bool:
+    """Whether a function of a namespace may be called by a qualified name in another namespace."""
+    if not qualifier:
+        return not namespace or f"{around}::".startswith(f"{namespace}::")
+    return namespace == qualifier or namespace.endswith(f"::{qualifier}")
+
+
+_EXTENSION = re.compile(r"""\b\w*Extension\(\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
+
+
+def _extensions(project: Project) -> dict[str, list[str]]:
+    """The names of the extensions in each ``setup.py``, in order."""
+    found = {}
+    for path in sorted(project.workspace.files):
+        source = project.source(path) if posixpath.basename(path) == "setup.py" else None
+        if source is not None:
+            found[path] = list(dict.fromkeys(_EXTENSION.findall(source.text)))
+    return found
+
+
+def _name_by_exclusion(project: Project, modules: list[Module]) -> None:
+    """Name a module without a target after the only extension of the nearest ``setup.py`` that no other module has."""
+    taken = {item.name for item in modules}
+    setups = _extensions(project)
+    nameless: dict[str, list[Module]] = {}
+    for item in modules:
+        above = [path for path in setups if item.path.startswith(path.removesuffix("setup.py"))]
+        if above and not item.name:
+            nameless.setdefault(max(above, key=len), []).append(item)
+    for path, items in nameless.items():
+        free = [name for name in setups[path] if name not in taken]
+        if len(free) == 1 and len(items) == 1:
+            items[0].name = free[0]

@@ -1,0 +1,91 @@
+"""The pack's operators for the table: bound functions with their parameters in Python and in C++."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+from opschema_cli.operators.model import Argument, Declaration, Implementation, Operator, Return, Signature, Use
+from opschema_cli.project import Project
+from opschema_cli.source.python import ParamKind
+from opschema_rules.bindings.calls import BoundCall
+from opschema_rules.bindings.load import read_tree
+from opschema_rules.bindings.model import Binding, Module
+
+if TYPE_CHECKING:
+    from opschema_rules.bindings.detection import BindingsOptions
+
+
+def operators(project: Project, options: BindingsOptions) -> Iterator[Operator]:
+    """The bound functions of all modules, each name once; the names of two files that are built alike are told by their paths."""
+    tree = read_tree(project, options)
+    calls: dict[int, list[BoundCall]] = {}
+    for call in tree.uses.calls:
+        for binding in call.bindings:
+            calls.setdefault(id(binding), []).append(call)
+    taken: set[str] = set()
+    for module in (one for item in tree.modules for one in item.all()):
+        for name, bindings in module.by_name.items():
+            full = f"{module.shown}.{name}"
+            full = full if full not in taken else f"{_root(module).path.removesuffix('.cpp')}:{name}"
+            taken.add(full)
+            yield _operator(full, name, bindings, [call for item in bindings for call in calls.get(id(item), ())])
+
+
+def _root(module: Module) -> Module:
+    return module if module.parent is None else _root(module.parent)
+
+
+def _operator(full: str, name: str, bindings: Sequence[Binding], calls: Sequence[BoundCall]) -> Operator:
+    first = bindings[0]
+    declaration = Declaration(
+        first.module.library,
+        first.place,
+        _arguments(first),
+        (Return(type=first.signature.returns),) if first.signature is not None else None,
+        unresolved=first.unresolved
+        or ("" if first.parameters is not None else "its arguments do not fit its function"),
+    )
+    uses = tuple(Use("call", call.place, call.body.file.text(call.call)) for call in dict.fromkeys(calls))
+    return Operator(
+        full,
+        declaration,
+        aliases=(name,),
+        implementations=tuple(_implementation(item) for item in bindings),
+        uses=uses,
+    )
+
+
+def _arguments(binding: Binding) -> tuple[Argument, ...] | None:
+    if binding.parameters is None:
+        return None
+    return tuple(
+        Argument(
+            item.name or item.cpp_name or f"arg{index}",
+            item.type,
+            cast("ParamKind", item.kind),
+            default=item.default,
+            mutated=None,
+            place=binding.at(item.annotation.span) if item.annotation is not None else item.place,
+        )
+        for index, item in enumerate(binding.parameters)
+    )
+
+
+def _implementation(binding: Binding) -> Implementation:
+    signature = binding.signature
+    parameters = None
+    if signature is not None:
+        pairs = zip(signature.parameters, signature.places, strict=True)
+        parameters = tuple(
+            Argument(item.name or f"arg{index}", item.type, text=f"{item.type} {item.name}".strip(), place=place)
+            for index, (item, place) in enumerate(pairs)
+        )
+    return Implementation(
+        "kernel",
+        binding.function,
+        signature.place if signature is not None else None,
+        signatures=(Signature(binding.function, None, parameters, by="position", unresolved=binding.unresolved),),
+        registered=binding.place,
+        conditional=bool(binding.conditions) or binding.step.branch,
+    )

@@ -1,0 +1,275 @@
+"""Reads from the tree of one C++ file what it binds with pybind11 and nanobind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.readings import Reading
+from opschema_cli.source.cpp import CppNode, CppTree, literal
+from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.source.text import Span
+from opschema_rules.bindings.detection import MODULES, OF_TENSORS
+from opschema_rules.bindings.facts import Annotation, BindingFacts, Block, Library, Step
+from opschema_rules.torchlib.cpp_facts import MAX_MACRO
+from opschema_rules.torchlib.cpp_syntax import (
+    BRANCHES,
+    HEAD,
+    around,
+    callee,
+    head_and_body,
+    inside,
+    is_function,
+    is_mentioned,
+    is_plain_call,
+    links_of,
+    split,
+)
+
+_MODULE_TYPE = re.compile(r"(?:::)?(?:py|pybind11|nb|nanobind)::module_?")
+_ARG = re.compile(r"(?:(?:::)?(?:py|pybind11|nb|nanobind)::)?arg(?:_v)?")
+_MARKER = re.compile(r"(?:::)?(?:py|pybind11|nb|nanobind)::(kw_only|pos_only)\s*(?:\(\s*\)|\{\s*\})")
+_TEMPLATE = re.compile(r"class_|enum_|exception|\bbind_(?:vector|map)|Class")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_VALUE = re.compile(r'\.\s*value\s*\(\s*"(\w+)"')
+_MACROS = re.compile(r"(?:[A-Z][A-Z0-9_]{2,}(?:\s*\([^(){};]*\))?\s*)+;?")
+_UNNAMED = re.compile(r"\bexport_values\b")
+_HARMLESS = frozenset({"doc", "attr"})
+
+
+class _Reader:
+    def __init__(self, tree: CppTree) -> None:
+        self.tree = tree
+
+    def blocks(self) -> Iterator[Block]:
+        for node in self.tree.root.walk():
+            if node.kind == "function_declarator":
+                yield from self._helper(node)
+            elif node.kind in ("identifier", "type_identifier") and node.text in MODULES and not is_mentioned(node):
+                yield from self._module(node)
+
+    def _module(self, name: CppNode) -> Iterator[Block]:
+        head, body = head_and_body(name)
+        written = HEAD.match(self.tree.text, name.span.end)
+        arguments = split(written[1]) if written is not None else []
+        conditions = self.tree.conditions(name)
+        if head is None or written is None or len(arguments) < 2 or is_dead(conditions):
+            return
+        library: Library = "nanobind" if name.text.startswith("NB_") else "pybind11"
+        steps = self._steps(body, arguments[1]) if body is not None else []
+        broken = body is None or self._is_broken(body, steps)
+        yield Block(
+            arguments[0],
+            arguments[1],
+            name.span,
+            tuple(steps),
+            library,
+            True,
+            around(name),
+            conditions,
+            broken,
+            _argument_span(written, arguments[0]),
+        )
+
+    def _helper(self, declarator: CppNode) -> Iterator[Block]:
+        definition = declarator.parent
+        parameters, name = declarator.field("parameters"), declarator.field("declarator")
+        body = definition.field("body") if definition is not None else None
+        if parameters is None or name is None or body is None or name.text in MODULES:
+            return
+        for parameter in parameters.children:
+            kind, variable = parameter.field("type"), parameter.field("declarator")
+            if kind is not None and variable is not None and _MODULE_TYPE.fullmatch(kind.text):
+                own = variable.text.lstrip("*& ")
+                library: Library = "nanobind" if kind.text.lstrip(":").startswith("n") else "pybind11"
+                steps = self._steps(body, own)
+                broken, conditions = self._is_broken(body, steps), self.tree.conditions(name)
+                space, _, last = name.text.rpartition("::")
+                namespace = "::".join(filter(None, (around(name), space)))
+                yield Block(last, own, name.span, tuple(steps), library, False, namespace, conditions, broken)
+
+    def _is_broken(self, body: CppNode, steps: list[Step]) -> bool:
+        if not body.has_error:
+            return False
+        start, end = body.span
+        known = [item.span for item in steps] + [item.span for item in body.walk(is_function) if is_function(item)]
+        errors = (item.span for item in self.tree.errors if start <= item.span.start <= end)
+        return any(not inside(span, known) and not self._is_directive(span.start) for span in errors)
+
+    def _is_directive(self, at: int) -> bool:
+        return self.tree.text[self.tree.text.rfind("\n", 0, at) + 1 : at].lstrip().startswith("#")
+
+    def _steps(self, body: CppNode, variable: str) -> list[Step]:
+        receivers = {variable}
+        found: list[Step] = []
+        waiting = [(node, False) for node in reversed(body.children)]
+        while waiting:
+            node, branch = waiting.pop()
+            branch = branch or node.kind in BRANCHES
+            own = list(self._of_node(node, receivers, branch)) or list(self._of_words(node, variable, branch))
+            if own:
+                found += own
+                receivers.update(step.value for step in own if step.kind == "submodule" and step.value)
+            elif node.kind == "lambda_expression":
+                if not receivers.isdisjoint(_WORD.findall(node.text)):
+                    found.append(Step("unknown", variable, node.span, conditions=self.tree.conditions(node)))
+            else:
+                waiting += [(item, branch) for item in reversed(node.children)]
+        return found
+
+    def _of_node(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
+        if node.kind == "call_expression":
+            for receiver in receivers:
+                links = links_of(node, receiver)
+                if links:
+                    for method, link in links:
+                        yield from self._method(method, link, receiver, branch)
+                    return
+            yield from self._other_call(node, receivers, branch)
+        elif node.kind == "assignment_expression":
+            yield from self._assignment(node, receivers, branch)
+        elif node.kind == "init_declarator":
+            value, name = node.field("value"), node.field("declarator")
+            value = (
+                value.children[0] if value is not None and value.kind == "argument_list" and value.children else value
+            )
+            if value is not None and name is not None and value.kind == "call_expression":
+                for step in self._of_node(value, receivers, branch):
+                    own = step.kind == "submodule"
+                    yield (
+                        Step("submodule", step.receiver, step.span, step.name, name.text.lstrip("*& ")) if own else step
+                    )
+
+    def _of_words(self, node: CppNode, variable: str, branch: bool) -> Iterator[Step]:
+        """A statement that is nothing but macros: ``OPS`` and what follows it without a semicolon, or ``OPS(half, float)``, which
+        is not an expression.
+        """
+        if node.kind in ("expression_statement", "declaration", "ERROR") and _MACROS.fullmatch(node.text):
+            conditions = self.tree.conditions(node)
+            span = Span(node.span.start, node.span.start + len(node.text.rstrip("; ")))
+            yield Step("macro", variable, span, value=node.text, conditions=conditions, branch=branch)
+
+    def _method(self, method: str, call: CppNode, receiver: str, branch: bool) -> Iterator[Step]:
+        arguments = call.field("arguments")
+        items = arguments.children if arguments is not None else []
+        name = literal(items[0]) if items else None
+        conditions = self.tree.conditions(call)
+        if method == "def" and len(items) >= 2:
+            span = items[0].span
+            if name is None:
+                yield Step("macro", receiver, call.span, value=call.text, conditions=conditions, branch=branch)
+                return
+            extras = [self._annotation(item) for item in items[2:]]
+            known = tuple(item for item in extras if item is not None)
+            unread = call.has_error or any(self._is_unread(item) for item in items[2:])
+            yield Step(
+                "def", receiver, span, name.value, items[1].text, items[1].span, "", known, conditions, branch, unread
+            )
+        elif method == "def_submodule" and name is not None:
+            yield Step("submodule", receiver, call.span, name.value, conditions=conditions)
+        elif method in ("add_object", "attr") and name is not None:
+            yield Step("name", receiver, call.span, name.value, conditions=conditions)
+        elif method not in _HARMLESS:
+            yield Step("unknown", receiver, call.span, method, conditions=conditions)
+
+    def _is_unread(self, node: CppNode) -> bool:
+        """Whether an extra of ``def`` may be an annotation that is not understood: a macro or a variable."""
+        return node.kind == "identifier" or (
+            node.kind == "call_expression" and re.fullmatch(r"[A-Z][A-Z0-9_]+", callee(node)) is not None
+        )
+
+    def _annotation(self, node: CppNode) -> Annotation | None:
+        default = None
+        target = node
+        if node.kind == "assignment_expression":
+            left, right = node.field("left"), node.field("right")
+            if left is None or right is None:
+                return None
+            target, default = left, right.text
+        marker = _MARKER.fullmatch(target.text)
+        if marker is not None:
+            return Annotation("*" if marker[1] == "kw_only" else "/", node.span)
+        if target.kind == "user_defined_literal":
+            first = next((item for item in target.children if item.kind == "string_literal"), None)
+            return Annotation(first.text[1:-1] if first is not None else None, target.span, default)
+        while target.kind == "call_expression":
+            function = target.field("function")
+            inner = function.field("argument") if function is not None and function.kind == "field_expression" else None
+            if inner is None:
+                break
+            target = inner  # `py::arg("x").noconvert()`
+        if target.kind != "call_expression" or not _ARG.fullmatch(callee(target)):
+            return None
+        arguments = target.field("arguments")
+        items = arguments.children if arguments is not None else []
+        name = literal(items[0]) if items else None
+        if len(items) > 1 and default is None:  # `py::arg_v("x", 1)`
+            default = items[1].text
+        return Annotation(name.value if name is not None else None, (items[0] if items else target).span, default)
+
+    def _assignment(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
+        left, right = node.field("left"), node.field("right")
+        target = self._attribute(left, receivers)
+        if target is None or right is None:
+            return
+        conditions = self.tree.conditions(node)
+        source = self._attribute(right, receivers)
+        if source is not None:
+            yield Step(
+                "alias", target[0], target[2], target[1], source[1], source[2], source[0], (), conditions, branch
+            )
+        else:
+            yield Step("name", target[0], target[2], target[1], conditions=conditions)
+
+    def _attribute(self, node: CppNode | None, receivers: set[str]) -> tuple[str, str, Span] | None:
+        """The variable and name of ``m.attr("name")``."""
+        for receiver in receivers if node is not None and node.kind == "call_expression" else ():
+            links = links_of(node, receiver) if node is not None else None
+            if links and len(links) == 1 and links[0][0] == "attr":
+                arguments = links[0][1].field("arguments")
+                name = literal(arguments.children[0]) if arguments is not None and arguments.children else None
+                if name is not None and arguments is not None:
+                    return receiver, name.value, arguments.children[0].span
+        return None
+
+    def _other_call(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
+        """A call that is given the module, or the chain of methods on what it makes."""
+        inner = node
+        while True:
+            function = inner.field("function")
+            argument = (
+                function.field("argument") if function is not None and function.kind == "field_expression" else None
+            )
+            if argument is None or argument.kind != "call_expression":
+                break
+            inner = argument
+        arguments = inner.field("arguments")
+        items = arguments.children if arguments is not None else []
+        names = (item.text.lstrip("& ") for item in items if item.kind in ("identifier", "pointer_expression"))
+        given = next((name for name in names if name in receivers), None)
+        conditions = self.tree.conditions(node)
+        if given is not None:
+            name = literal(items[1]) if len(items) > 1 and items[0].text == given else None
+            if name is not None and _TEMPLATE.search(callee(inner)):
+                yield Step("name", given, node.span, name.value, conditions=conditions)
+                if _UNNAMED.search(node.text):
+                    for value in _VALUE.findall(node.text):
+                        yield Step("name", given, node.span, value, conditions=conditions)
+            else:
+                yield Step("call", given, node.span, value=callee(inner), conditions=conditions, branch=branch)
+        elif node is inner and callee(node).isidentifier() and is_plain_call(node):
+            yield Step("macro", min(receivers), node.span, value=node.text, conditions=conditions, branch=branch)
+
+
+def _argument_span(written: re.Match[str], first: str) -> Span:
+    start = written.start(1) + len(written[1]) - len(written[1].lstrip())
+    return Span(start, start + len(first))
+
+
+def read_bindings(tree: CppTree) -> BindingFacts:
+    """Read what a file binds."""
+    macros = tuple(item for item in tree.directives.macros if len(item.body) <= MAX_MACRO)
+    return BindingFacts(tuple(_Reader(tree).blocks()), macros, OF_TENSORS.search(tree.text.encode()) is not None)
+
+
+FACTS = Reading("bindings-cpp", read_bindings, BindingFacts)

@@ -1,0 +1,267 @@
+"""The C++ functions that are bound, and the names that they are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.preprocessor import exclusive
+from opschema_cli.source.text import Edit
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.bindings.definitions import Lost
+from opschema_rules.bindings.model import Alias, Binding, Module
+
+
+@rule("BND201", "bound-twice")
+def bound_twice(module: Module) -> Iterator[Diagnostic]:
+    """A name that is bound twice to functions with the same parameters.
+
+    pybind11 and nanobind add the second function as an overload, and try overloads in order. The first one accepts every call, so
+    the second one is never called. If both are the same function, this is a warning.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x) { return x; }
+    at::Tensor gelu(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("relu", &relu);
+      m.def("relu", &gelu);
+    }
+    ```
+
+    Good (overloads, and functions of different builds):
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x) { return x; }
+    at::Tensor relu_slope(const at::Tensor& x, double slope) { return x; }
+    at::Tensor fast(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("relu", &relu);
+      m.def("relu", &relu_slope);
+    #ifdef WITH_FAST
+      m.def("gelu", &fast);
+    #else
+      m.def("gelu", &relu);
+    #endif
+    }
+    ```
+    """
+    earlier: dict[str, list[Binding]] = {}
+    for item in module.bindings:
+        before = next((other for other in earlier.get(item.name, ()) if _hides(other, item)), None)
+        if before is not None:
+            same = "the same function" if before.function == item.function else f"`{before.function}`"
+            message = f"`{item.name}` is bound to {same} before, with the same parameters; this one is never called"
+            severity = Severity.WARNING if before.function == item.function else Severity.ERROR
+            yield Diagnostic(message, item.place, (before.related,), ops=(item.qualified,), severity=severity)
+        earlier.setdefault(item.name, []).append(item)
+
+
+def _hides(first: Binding, second: Binding) -> bool:
+    """Whether every call that the second binding accepts goes to the first one."""
+    if first.signature is None or second.signature is None or first.step.branch or second.step.branch:
+        return False
+    if not set(first.conditions) <= set(second.conditions) or exclusive(first.conditions, second.conditions):
+        return False
+    one, other = first.signature.types[:-1], second.signature.types[:-1]
+    if one != other or None in map(spelling, (*first.signature.parameter_types, *second.signature.parameter_types)):
+        return False
+    names = [[item.name for item in binding.annotations] for binding in (first, second)]
+    return names[0] == names[1] or not names[1]
+
+
+@rule("BND202", "unknown-alias-target")
+def unknown_alias_target(alias: Alias) -> Iterator[Diagnostic]:
+    """An alias (`m.attr("a") = m.attr("b")`) of a name that the module does not have at that point.
+
+    `m.attr("b")` looks the name up when the module is imported, and raises `AttributeError` if it is not yet bound.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) { return a; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.attr("matmul") = m.attr("gemn");
+      m.def("gemm", &gemm);
+    }
+    ```
+
+    Good:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) { return a; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("gemm", &gemm);
+      m.attr("matmul") = m.attr("gemm");
+    }
+    ```
+    """
+    if alias.earlier is None or alias.target in alias.earlier or alias.step.branch or alias.target.startswith("__"):
+        return
+    later = next((item for item in alias.module.bindings if item.name == alias.target), None)
+    if later is not None:
+        message = f"`{alias.target}` is not bound yet; move the alias after it"
+        related: tuple[Related, ...] = (later.related,)
+    else:
+        near = nearest(alias.target, alias.module.known - {alias.name})
+        message = f"`{alias.module.shown}` has no `{alias.target}`{did_you_mean(near)}"
+        related = ()
+    name = f"{alias.module.shown}.{alias.name}"
+    yield Diagnostic(message, Place(alias.path, alias.step.value_span), related, ops=(name,))
+
+
+@rule("BND203", "undeclared-function", needs=(CPP,))
+def undeclared_function(lost: Lost) -> Iterator[Diagnostic]:
+    """A bound function that the C++ of the tree does not have.
+
+    The extension does not compile. A name is reported only if most functions of the same file are found, no macro or other C++
+    mentions the name, and all files that the file includes in quotes are in the tree.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x) { return x; }
+    at::Tensor gelu(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("relu", &relu);
+      m.def("gelu", &gelu);
+      m.def("silu", &silu_forward);
+    }
+    ```
+
+    Good (the declaration may come from a header that is generated):
+
+    ```cpp
+    #include <torch/extension.h>
+
+    #include "generated_ops.h"
+
+    at::Tensor relu(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("relu", &relu);
+      m.def("silu", &silu_forward);
+    }
+    ```
+    """
+    if lost.declared is None:
+        binding = lost.binding
+        message = f"`{binding.name}` is bound to `{lost.name}`, which the C++ of the tree does not declare"
+        yield Diagnostic(f"{message}{did_you_mean(lost.near)}", binding.function_place, ops=(binding.qualified,))
+
+
+@rule("BND204", "undefined-function", needs=(CPP,))
+def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
+    """A bound function that is declared and never defined, or defined with other parameters.
+
+    Extensions are linked without checking for undefined symbols. The import then fails with `undefined symbol`. A definition
+    with other parameter types is another overload and does not define the declared function. Functions that a macro or other C++
+    mentions are not reported.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x, int slope);
+    at::Tensor gelu(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("relu", &relu);
+      m.def("gelu", &gelu);
+    }
+    ```
+
+    ```cpp kernels.cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x, int64_t slope) { return x; }
+    ```
+
+    Good (`torch::Tensor` is `at::Tensor`):
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x, int slope);
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("relu", &relu); }
+    ```
+
+    ```cpp kernels.cpp
+    #include <torch/extension.h>
+
+    torch::Tensor relu(torch::Tensor const& x, const int slope) { return x; }
+    ```
+    """
+    binding, declared = lost.binding, lost.declared
+    if declared is None:
+        return
+    here = Related(Place(declared.path, declared.function.name_span), "it is declared here")
+    others = tuple(
+        Related(Place(item.path, item.function.name_span), "this is another function") for item in lost.defined
+    )
+    if not lost.defined:
+        message = f"`{lost.name}` is declared and never defined; importing the extension fails"
+    else:
+        want = ", ".join(item.type for item in declared.function.parameters)
+        have = ", ".join(item.type for item in lost.defined[0].function.parameters)
+        message = (
+            f"`{lost.name}` is declared with `({want})` and defined with `({have})`; importing the extension fails"
+        )
+    yield Diagnostic(message, binding.function_place, (here, *others), ops=(binding.qualified,))
+
+
+@rule("BND205", "module-name", fixable="unsafe")
+def module_name(module: Module) -> Iterator[Diagnostic]:
+    """A module that is built under another name than the one it is given in C++.
+
+    Python calls the function `PyInit_NAME` for the last part of the name under which the extension is built. If the macro
+    defines another name, the import fails (`dynamic module does not define module export function`). `TORCH_EXTENSION_NAME` is
+    always the right name for extensions that `torch.utils.cpp_extension` builds.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(fast_ops, m) { m.def("relu", &relu); }
+    ```
+
+    Good:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor relu(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(_C, m) { m.def("relu", &relu); }
+    ```
+    """
+    built = module.built_as
+    if built and module.parent is None and built.rpartition(".")[2] != module.written:
+        own = built.rpartition(".")[2]
+        message = f"the module is named `{module.written}` and built as `{built}`; its import fails"
+        edit = FileEdit(module.path, Edit(module.name_span, own))
+        fix = Fix(f"write `{own}`", (edit,), "unsafe", "the name in the build file may be the wrong one")
+        yield Diagnostic(message, module.place, fix=fix)

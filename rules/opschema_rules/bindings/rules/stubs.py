@@ -1,0 +1,154 @@
+"""Stubs of extension modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
+from opschema_cli.source.python import Param
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.bindings.model import Parameter
+from opschema_rules.bindings.stubs import Stub, StubFunction
+
+
+@rule("BND401", "stub-names")
+def stub_names(stub: Stub) -> Iterator[Diagnostic]:
+    """A stub that lists a function which the module does not bind, or lacks one.
+
+    Type checkers and editors trust the stub. A function that the module does not bind fails at run time; one that the stub lacks
+    is reported as an error in correct code. Names that begin with `_`, and modules that are not fully understood, are left out.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor scale(const at::Tensor& x) { return x; }
+    at::Tensor shift(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("scale", &scale);
+      m.def("shift", &shift);
+    }
+    ```
+
+    ```python _C.pyi
+    from torch import Tensor
+
+
+    def scale(arg0: Tensor) -> Tensor: ...
+    def shfit(arg0: Tensor) -> Tensor: ...
+    ```
+
+    Good:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor scale(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("scale", &scale);
+      m.def("_debug", &scale);
+    }
+    ```
+
+    ```python _C.pyi
+    from torch import Tensor
+
+
+    def scale(arg0: Tensor) -> Tensor: ...
+    ```
+    """
+    module = stub.module
+    if module.closed:
+        for function in stub.file.body.functions:
+            if function.name not in module.known and not function.name.startswith("__"):
+                near = nearest(function.name, module.known - stub.names)
+                message = f"the stub has `{function.name}()`, which `{module.shown}` does not bind{did_you_mean(near)}"
+                related = (Related(module.place, "the module"),)
+                place = Place(stub.file.path, function.span)
+                yield Diagnostic(message, place, related, ops=(f"{module.shown}.{function.name}",))
+    if stub.file.body.function("__getattr__") is not None:
+        return
+    for name, bindings in module.by_name.items():
+        if name not in stub.names and not name.startswith("_"):
+            message = f"`{name}` is bound and absent from the stub {stub.file.path}"
+            yield Diagnostic(message, bindings[0].place, ops=(bindings[0].qualified,))
+
+
+@rule("BND402", "stub-signature")
+def stub_signature(stub: StubFunction) -> Iterator[Diagnostic]:
+    """A function of a stub whose parameters differ from those of the binding.
+
+    Compared are the number of parameters, the names that the binding gives with `py::arg`, their order, and which of them have a
+    default. Where the binding names none, the names in the stub are free, but the parameters are positional only.
+
+    Bad:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor scale(const at::Tensor& x, double factor) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("scale", &scale, py::arg("x"), py::arg("factor") = 1.0); }
+    ```
+
+    ```python _C.pyi
+    from torch import Tensor
+
+
+    def scale(x: Tensor, factor: float) -> Tensor: ...
+    ```
+
+    Good:
+
+    ```cpp
+    #include <torch/extension.h>
+
+    at::Tensor scale(const at::Tensor& x, double factor) { return x; }
+    at::Tensor shift(const at::Tensor& x) { return x; }
+
+    PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("scale", &scale, py::arg("x"), py::arg("factor") = 1.0);
+      m.def("shift", &shift);
+    }
+    ```
+
+    ```python _C.pyi
+    from torch import Tensor
+
+
+    def scale(x: Tensor, factor: float = ...) -> Tensor: ...
+    def shift(self: Tensor, /) -> Tensor: ...
+    ```
+    """
+    binding = stub.binding
+    parameters = binding.parameters
+    params = stub.function.params
+    if parameters is None or any(not item.by_name for item in params):
+        return
+    message = _difference(params, parameters)
+    if message:
+        text = f"`{binding.name}()` in the stub {message}"
+        yield Diagnostic(text, stub.place, (binding.related,), ops=(binding.qualified,))
+
+
+def _difference(params: tuple[Param, ...], parameters: tuple[Parameter, ...]) -> str:
+    if any(item.kind in ("vararg", "kwarg") for item in parameters):
+        return ""
+    if len(params) != len(parameters):
+        return f"has {len(params)} parameters; the binding has {len(parameters)}"
+    named = [item.name for item in parameters]
+    if all(named) and [item.name for item in params] != named:
+        return f"names its parameters {listed(item.name for item in params)}; the binding names {listed(named)}"
+    for param, item in zip(params, parameters, strict=True):
+        if (param.default is None) != (item.default is None):
+            own, other = ("a", "none") if param.default is not None else ("no", "one")
+            return f"has {own} default for `{param.name}`; the binding has {other}"
+        if (param.kind == "kwonly") != (item.kind == "kwonly") and item.name:
+            own = "keyword-only" if param.kind == "kwonly" else "positional"
+            return f"makes `{param.name}` {own}; the binding does not"
+    return ""

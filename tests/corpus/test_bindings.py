@@ -1,0 +1,85 @@
+"""Repositories that bind functions with pybind11, at pinned commits: what is found there was judged, and is true.
+
+``python -m benchmarks.corpus unrelated`` unpacks them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.cache import Cache
+from opschema_cli.config import load_config
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.runner import Job, run
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.project import Project
+from opschema_cli.testing import Linted
+from opschema_cli.workspace import Workspace
+from opschema_rules.bindings.detection import BindingsOptions
+from opschema_rules.bindings.load import read_tree
+from opschema_rules.bindings.pack import PACK
+
+JUDGED = {
+    "NVIDIA+apex": [
+        # A test passes 7 of 8 arguments.
+        "BND301 tests/distributed/synced_batchnorm/test_groups.py:186 syncbn.batchnorm_backward",
+    ],
+    "ROCm+aiter": [
+        # Two functions have the default `std::nullopt` for a `std::string&`.
+        "BND104 csrc/pybind/moe_ck_2stages_pybind.cu:6 MOE_CK_2STAGES_PYBIND",
+    ],
+    "deepseek-ai+DeepGEMM": [],
+    "deepseek-ai+FlashMLA": [],
+    "deepspeedai+DeepSpeed": [
+        'BND201 csrc/compile/init.cpp:111 "cleanup"',
+        # torch's own functions replaced these; the benchmarks were left behind.
+        "BND303 tests/benchmarks/flatten_bench.py:26 flatten",
+        "BND303 tests/benchmarks/flatten_bench.py:27 unflatten",
+        "BND303 tests/benchmarks/unflatten_bench.py:26 flatten",
+        "BND303 tests/benchmarks/unflatten_bench.py:27 unflatten",
+    ],
+    "nerfstudio-project+gsplat": [],
+    "thu-ml+SageAttention": [],
+}
+
+BINDINGS = {
+    "NVIDIA+apex": (162, 162),
+    "ROCm+aiter": (327, 326),
+    "deepseek-ai+DeepGEMM": (52, 52),
+    "deepseek-ai+FlashMLA": (5, 5),
+    "deepspeedai+DeepSpeed": (202, 189),
+    "nerfstudio-project+gsplat": (48, 48),
+    "thu-ml+SageAttention": (25, 25),
+}
+"""The least number of bindings that are read, and of those whose C++ signature is found."""
+
+
+@pytest.fixture(params=sorted(JUDGED))
+def repository(request: pytest.FixtureRequest, corpus: Path) -> tuple[str, Path]:
+    name: str = request.param
+    root = corpus / "unrelated" / name
+    if not root.is_dir():
+        pytest.skip(f"unrelated/{name} is not below OPSCHEMA_CORPUS")
+    return name, root
+
+
+def test_what_is_found_is_what_was_judged(repository: tuple[str, Path]) -> None:
+    name, root = repository
+    project = Project(Workspace(root), Cache.for_workspace(root))
+    registry = Registry((PACK,))
+    config, _ = load_config(root)
+    linted = Linted(run(Job(registry, resolve_settings(config, registry)), project), project)
+    found = [
+        f"{item.code} {item.place.path}:{linted.position(item.place).line} {linted.text(item.place)}"
+        for item in linted.diagnostics
+    ]
+    assert found == JUDGED[name]
+
+
+def test_bindings_are_read_with_their_functions(repository: tuple[str, Path]) -> None:
+    name, root = repository
+    bindings = list(read_tree(Project(Workspace(root)), BindingsOptions()).bindings)
+    known = [item for item in bindings if item.parameters is not None]
+    assert (len(bindings), len(known)) >= BINDINGS[name]

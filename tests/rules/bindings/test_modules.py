@@ -1,0 +1,97 @@
+"""What is read as a module: macros, helpers, submodules, builds, and what keeps one open."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.bindings.pack import PACK
+
+SETUP = 'from torch.utils.cpp_extension import CppExtension\next = CppExtension("_C", ["ops.cpp"])\n'
+HEAD = "#include <torch/extension.h>\nat::Tensor f(const at::Tensor& x, int64_t n) { return x; }\n"
+
+
+def codes(block: str, python: str = "", head: str = HEAD, **files: str) -> list[str]:
+    cpp = f"{head}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{\n{block}\n}}\n"
+    texts = {"setup.py": SETUP, "ops.cpp": cpp, "use.py": f"import _C\n{python}\n"}
+    return lint_files(PACK, {**texts, **{name.replace("__", "."): text for name, text in files.items()}}).codes()
+
+
+@pytest.mark.parametrize(
+    ("block", "python", "expected"),
+    [
+        ('m.def("f", &f);', "_C.f(x)", ["BND301"]),
+        ('m.def("f", &f);', "_C.g(x)", ["BND303"]),
+        ('m.def("f", &f).def("g", &f);', "_C.g(x)", ["BND301"]),
+        ('m.def("f", &f, "n"_a = 1);', "_C.f(x)", ["BND101"]),
+        ('m.def("f", &f, "x"_a, "n"_a = 1);', "_C.f(x)", []),
+        ('m.def("f", &f, py::arg("x").noconvert(), py::arg("n") = 1);', "_C.f(x)", []),
+        ('m.def("f", &f, py::arg_v("x", 1), py::arg("n"));', "_C.f(n=1)", ["BND104"]),
+        ('m.def("f", torch::wrap_pybind_function(f));', "_C.f(x)", ["BND301"]),
+        ('m.def("f", +[](at::Tensor x, int n) { return x; });', "_C.f(x)", ["BND301"]),
+        ('m.def("f", [](auto x) { return x; });', "_C.f(x, 1, 2)", []),
+        ('m.def("f", [](py::args a, py::kwargs k) { return 1; });', "_C.f(1, 2, b=3)", []),
+        ('py::class_<A>(m, "A").def("f", &f); m.attr("N") = 3;', "_C.A(), _C.N", []),
+        ('py::enum_<E>(m, "E").value("one", E::one).export_values();', "_C.one", []),
+        ('auto sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.f(x)", ["BND301"]),
+        ('auto sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.g(x)", ["BND303"]),
+        ('m.attr("g") = m.attr("f");', "", ["BND202"]),
+        ('m.def("f", &f); m.attr("g") = m.attr("f");', "_C.g(x)", ["BND301"]),
+        ('if (fast()) { m.def("f", &f); }', "_C.f(x, 1)", []),
+        ('register_others(m);', "_C.g(x)", []),
+        ("UNKNOWN_MACRO", "_C.g(x)", []),
+        ("UNKNOWN_MACRO(m);", "_C.g(x)", []),
+        ("for (auto& item : items) { item.bind(m); }", "_C.g(x)", []),
+    ],
+)  # fmt: skip
+def test_blocks(block: str, python: str, expected: list[str]) -> None:
+    assert codes(block, python) == expected
+
+
+def test_a_macro_that_makes_bindings() -> None:
+    head = HEAD + '#define OP(name, type) m.def("f_" #name, &f<type>)\n#define OPS OP(half, float); OP(full, double);\n'
+    head = head.replace("at::Tensor f(", "template <typename T> at::Tensor f(")
+    assert codes("OPS\n", "_C.f_half(x), _C.f_full(x, 1), _C.f_none(x)", head) == ["BND301", "BND303"]
+
+
+def test_helpers_of_other_files() -> None:
+    helper = (
+        '#include <torch/extension.h>\nvoid init(py::module_& mod) { mod.def("g", [](at::Tensor x) { return x; }); }\n'
+    )
+    assert codes("init(m);", "_C.g(), _C.h()", more__cpp=helper) == ["BND301", "BND303"]
+    assert codes("init(m);", "_C.h()", more__cpp=f"namespace a {{\n{helper}}}\n") == []
+
+
+def test_functions_of_different_builds() -> None:
+    block = '#ifdef A\nm.def("f", &f);\n#else\nm.def("f", [](at::Tensor x) { return x; });\n#endif'
+    assert codes(block, "_C.f(x), _C.f(x, 1)") == []
+    assert codes(block, "_C.f(x, 1, 2)") == ["BND301"]
+    assert codes('#if 0\nm.def("g", &f);\n#endif', "_C.g(x, 1)") == ["BND303"]
+
+
+def test_the_name_of_a_module() -> None:
+    assert codes('m.def("f", &f);', "_C.g()", opschema__toml='[bindings.modules]\n"*.cpp" = "other"\n') == []
+    computed = {"setup.py": 'CppExtension(name=NAME, sources=["ops.cpp"])\n'}
+    cpp = HEAD + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    assert lint_files(PACK, {**computed, "ops.cpp": cpp, "use.py": "import _C\n_C.g()\n"}).codes() == []
+
+
+def test_a_package_and_what_it_passes_on() -> None:
+    texts = {
+        "setup.py": 'CppExtension("pkg._C", ["csrc/ops.cpp"])\n',
+        "csrc/ops.cpp": HEAD + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); m.def("g", &f); }\n',
+        "pkg/__init__.py": "from ._C import *\nfrom . import _C\nfrom ._C import f\n",
+        "tests/test_f.py": "import pkg\nfrom pkg import f as h\n\nh(1)\npkg.f(x)\npkg._C.g(x)\npkg._C.k\n",
+    }
+    linted = lint_files(PACK, texts)
+    assert [(item.code, linted.position(item.place).line) for item in linted.diagnostics] == [
+        *(("BND301", 4), ("BND301", 5), ("BND301", 6), ("BND303", 7)),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "PYBIND11_MODULE(", "PYBIND11_MODULE(_C, m) { m.def(", "PYBIND11_MODULE(,) {}", "\0\0",
+    "PYBIND11_MODULE(_C, m) { m.def(\"f\" x, &); m.attr(); m.def(\"\", \"\"); m.def_submodule(); }",
+    "void f(py::module_& m) { f(m); } PYBIND11_MODULE(_C, m) { f(m); }",
+    "#define A A\n#define B(x) B(x) m.def(x)\nPYBIND11_MODULE(_C, m) { A B(A) B( }"])  # fmt: skip
+def test_malformed_text_raises_nothing(text: str) -> None:
+    assert lint_files(PACK, {"setup.py": SETUP, "ops.cpp": f"#include <torch/extension.h>\n{text}"}).codes() == []
