@@ -21,6 +21,7 @@ from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.suggestions import nearest
 from opschema_rules.bindings.functions import function_name
 from opschema_rules.bindings.model import Binding, Module
+from opschema_rules.torchlib.cpp_signature import signature_of
 
 _MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 
@@ -44,14 +45,31 @@ def lost_functions(project: Project, modules: Iterable[Module]) -> Iterator[Lost
     bindings = [
         item for module in modules for one in module.all() for item in one.bindings if item.exact and is_cpp(item.path)
     ]
-    yield from _Search(project, bindings).lost()
+    yield from FunctionSearch(project, bindings).lost()
 
 
-class _Search(msgspec.Struct, dict=True):
+class FunctionSearch(msgspec.Struct, dict=True):
+    """The functions of the tree that have the names of bound ones."""
+
     project: Project
     bindings: Sequence[Binding]
 
+    def definition(self, binding: Binding) -> Declared | None:
+        """The only definition of a binding's function, in any file; None if it is not found, or there are several."""
+        signature = binding.signature
+        known = self._functions.get(signature.name.rpartition("::")[2], ()) if signature is not None else ()
+        wanted = signature.types[:-1] if signature is not None else ()
+        found = [
+            item
+            for item in known
+            if item.function.defined
+            and item.function.owner == (signature.name.rpartition("::")[0] if signature else "")
+            if signature_of(item).types[:-1] == wanted
+        ]
+        return found[0] if len(found) == 1 else None
+
     def lost(self) -> Iterator[Lost]:
+        """The bindings whose functions are missing."""
         states = [(item, self._state(item)) for item in self.bindings]
         counts = Counter((item.path, state is None) for item, state in states)
         for item, state in states:
@@ -116,6 +134,7 @@ class _Search(msgspec.Struct, dict=True):
 
     @cached_property
     def units(self) -> CppUnits:
+        """The files of the tree with what they include."""
         return CppUnits(self.project)
 
     @cached_property

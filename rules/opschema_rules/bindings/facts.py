@@ -53,6 +53,8 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
     annotations: tuple[Annotation, ...] = ()
     conditions: tuple[Condition, ...] = ()
     branch: bool = False
+    call: Span = Span(0, 0)
+    """The statement without its semicolon, where it is nothing but one ``m.def``."""
     unread: bool = False
     """Whether some of its arguments are not understood."""
 
@@ -60,8 +62,8 @@ class Step(msgspec.Struct, frozen=True, array_like=True):
 class Block(msgspec.Struct, frozen=True, array_like=True):
     """The block of a module, whose ``name`` is as the macro is given it; or a function that takes a module.
 
-    ``name_span`` is the place of that name, ``namespace`` is that of C++ around it, ``broken`` says that something in it is not
-    understood.
+    ``name_span`` is the place of that name, ``end`` that behind the block, ``namespace`` is that of C++ around it, ``broken`` says
+    that something in it is not understood.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
     conditions: tuple[Condition, ...] = ()
     broken: bool = False
     name_span: Span = Span(0, 0)
+    end: int = 0
 
 
 class BindingFacts(msgspec.Struct, frozen=True, array_like=True):

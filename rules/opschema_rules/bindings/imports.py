@@ -117,7 +117,7 @@ class Extensions:
             found = self._first(body, first, hops)
         full = found if isinstance(found, str) else None
         if full is not None:
-            return self._full(".".join(filter(None, (full, rest))))
+            return self.full_meaning(".".join(filter(None, (full, rest))))
         target = found if isinstance(found, Target) else None
         for name in filter(None, rest.split(".")):
             target = target.member(name) if target is not None else None
@@ -187,7 +187,7 @@ class Extensions:
         named = tuple(item for item in self.modules if any(_is_source(item, text) for text in texts))
         return Target(named) if len(named) == 1 else None
 
-    def _full(self, dotted: str) -> Target | None:
+    def full_meaning(self, dotted: str) -> Target | None:
         """The part of an extension module that a full dotted name means."""
         parts = dotted.split(".")
         for count in range(len(parts), 0, -1):
@@ -220,7 +220,7 @@ class Extensions:
         """The names of modules that a body imports from them (``from _C import f``)."""
         for item in body.scope.imports:
             full = self.program.imported_name(body.file, item) if item.attr and item.attr != "*" else None
-            target = self._full(full) if full is not None else None
+            target = self.full_meaning(full) if full is not None else None
             if target is not None and target.name:
                 yield target, Expr("name", item.start, item.end, item.attr)
 

@@ -20,7 +20,8 @@ VARIADIC = {"args": "vararg", "kwargs": "kwarg"}
 
 class Binding(msgspec.Struct, eq=False, dict=True):
     """A function that is bound to a name. ``found`` is what is known of the C++ function: the signatures that differ between
-    builds, or why there are none. ``exact`` says that the place of its parts is that of the file, not that of a macro's call.
+    builds, or why there are none. ``exact`` says that the place of its parts is that of the file, not that of a macro's call;
+    ``block_end`` is the end of the block that binds it.
     """
 
     module: Module
@@ -28,6 +29,7 @@ class Binding(msgspec.Struct, eq=False, dict=True):
     step: Step
     namespace: str = ""
     exact: bool = True
+    block_end: int = 0
     found: tuple[CppSignature, ...] | Unresolved = Unresolved("not looked for")
 
     @property

@@ -89,7 +89,7 @@ class _Join:
         match step.kind:
             case "def":
                 exact = frame.at is None
-                target.bindings.append(Binding(target, frame.path, step, frame.block.namespace, exact))
+                target.bindings.append(Binding(target, frame.path, step, frame.block.namespace, exact, frame.block.end))
             case "alias":
                 self._alias(target, frame.receivers.get(step.source), frame.path, step)
             case "name":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opschema_cli.lint.pack import Pack, collect_rules
-from opschema_rules.bindings import rules
+from opschema_cli.lint.pack import Pack, collect_migrations, collect_rules
+from opschema_rules.bindings import migrations, rules
 from opschema_rules.bindings.detection import BindingsOptions, detect
 from opschema_rules.bindings.examples import example_files
 from opschema_rules.bindings.load import load
@@ -15,6 +15,7 @@ PACK = Pack(
     detect=detect,
     load=load,
     rules=collect_rules(rules),
+    migrations=collect_migrations(migrations),
     options=BindingsOptions,
     example=example_files,
     operators=operators,

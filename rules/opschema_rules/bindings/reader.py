@@ -69,6 +69,7 @@ class _Reader:
             conditions,
             broken,
             _argument_span(written, arguments[0]),
+            body.span.end if body is not None else 0,
         )
 
     def _helper(self, declarator: CppNode) -> Iterator[Block]:
@@ -86,7 +87,10 @@ class _Reader:
                 broken, conditions = self._is_broken(body, steps), self.tree.conditions(name)
                 space, _, last = name.text.rpartition("::")
                 namespace = "::".join(filter(None, (around(name), space)))
-                yield Block(last, own, name.span, tuple(steps), library, False, namespace, conditions, broken)
+                yield Block(
+                    *(last, own, name.span, tuple(steps), library, False, namespace, conditions, broken),
+                    end=body.span.end,
+                )
 
     def _is_broken(self, body: CppNode, steps: list[Step]) -> bool:
         if not body.has_error:
@@ -162,8 +166,10 @@ class _Reader:
             extras = [self._annotation(item) for item in items[2:]]
             known = tuple(item for item in extras if item is not None)
             unread = call.has_error or any(self._is_unread(item) for item in items[2:])
+            alone = call.parent is not None and call.parent.kind == "expression_statement" and not _is_chained(call)
             yield Step(
-                "def", receiver, span, name.value, items[1].text, items[1].span, "", known, conditions, branch, unread
+                *("def", receiver, span, name.value, items[1].text, items[1].span, "", known, conditions, branch),
+                *(call.span if alone else Span(0, 0), unread),
             )
         elif method == "def_submodule" and name is not None:
             yield Step("submodule", receiver, call.span, name.value, conditions=conditions)
@@ -259,6 +265,12 @@ class _Reader:
                 yield Step("call", given, node.span, value=callee(inner), conditions=conditions, branch=branch)
         elif node is inner and callee(node).isidentifier() and is_plain_call(node):
             yield Step("macro", min(receivers), node.span, value=node.text, conditions=conditions, branch=branch)
+
+
+def _is_chained(call: CppNode) -> bool:
+    function = call.field("function")
+    owner = function.field("argument") if function is not None else None
+    return owner is None or owner.kind != "identifier"
 
 
 def _argument_span(written: re.Match[str], first: str) -> Span:

@@ -1,0 +1,141 @@
+"""Python that uses bound functions, rewritten to call operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.bindings.imports import Extensions, Target
+from opschema_rules.bindings.model import Binding
+
+_FROM = re.compile(r"(?m)^([ \t]*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^()#]*)\)|([^\n()#\\]*))[ \t]*$")
+
+
+_TORCH = "import torch\n"
+
+
+class Rewritten(msgspec.Struct):
+    """The edits of one Python file, the names of bindings with uses that cannot be rewritten, and places that pass a module on."""
+
+    edits: list[Edit] = msgspec.field(default_factory=list)
+    refused: set[str] = msgspec.field(default_factory=set)
+    passed_on: list[Place] = msgspec.field(default_factory=list)
+    uses: set[str] = msgspec.field(default_factory=set)
+
+
+def rewrite_callers(
+    extensions: Extensions, bindings: Mapping[int, Binding], namespace: str
+) -> Iterator[tuple[PythonFile, Rewritten]]:
+    """The edits of all files that use one of some bindings; ``bindings`` are by their ids."""
+    for file in extensions.bodies.files:
+        found = Rewritten()
+        for body in extensions.bodies.of(file):
+            _uses(extensions, body, bindings, namespace, found)
+            _imports(extensions, body, bindings, namespace, found)
+        if found.edits or found.refused or found.passed_on:
+            _import_torch(file, found)
+            yield file, found
+
+
+def _moved(target: Target | None, bindings: Mapping[int, Binding], found: Rewritten) -> str:
+    """The name of the only binding that a target means, if it is one of some; of several builds none is rewritten."""
+    items = target.bindings if target is not None else []
+    if not any(id(item) in bindings for item in items):
+        return ""
+    if len(items) > 1:
+        found.refused.add(items[0].name)
+    return items[0].name if len(items) == 1 else ""
+
+
+def _uses(
+    extensions: Extensions, body: Body, bindings: Mapping[int, Binding], namespace: str, found: Rewritten
+) -> None:
+    own = {id(item.module) for item in bindings.values()}
+    assigned = {item.value.start for item in body.scope.assigns if item.value is not None and item.value.kind == "name"}
+    for use in body.scope.uses:
+        holder, _, last = use.name.rpartition(".")
+        whole = extensions.meaning(body, use.name) if use.start not in assigned else None
+        if whole is not None and not whole.name and any(id(module) in own for module in whole.modules):
+            found.passed_on.append(body.at(use.span))
+        target = extensions.meaning(body, holder) if holder else None
+        if target is not None and not target.name:
+            name = _moved(target.member(last), bindings, found)
+            if name:
+                found.edits.append(Edit(use.span, f"torch.ops.{namespace}.{name}"))
+                found.uses.add(name)
+
+
+def _imports(
+    extensions: Extensions, body: Body, bindings: Mapping[int, Binding], namespace: str, found: Rewritten
+) -> None:
+    names = {
+        item.start: (item.name, name)
+        for item in body.scope.imports
+        if item.attr and item.attr != "*"
+        for full in [extensions.program.imported_name(body.file, item)]
+        if full is not None and _is_of_extension(extensions, full)
+        for name in [_moved(extensions.full_meaning(full), bindings, found)]
+        if name
+    }
+    if not names:
+        return
+    text = body.file.source.text
+    statements = [match for match in _FROM.finditer(text) if any(match.start() <= at < match.end() for at in names)]
+    covered = {at for at in names if any(match.start() <= at < match.end() for match in statements)}
+    found.refused |= {names[at][1] for at in names.keys() - covered}
+    for match in statements:
+        own = {names[at] for at in covered if match.start() <= at < match.end()}
+        moved = {name for _, name in own}
+        items = [item.strip() for item in (match[3] or match[4]).split(",") if item.strip()]
+        kept = [item for item in items if item.split()[0] not in moved]
+        first = [f"from {match[2]} import {', '.join(kept)}"] if kept else _loading(body.file, match[2])
+        lines = [*first, *(f"{local} = torch.ops.{namespace}.{name}" for local, name in sorted(own))]
+        found.edits.append(Edit(Span(*match.span()), "\n".join(f"{match[1]}{line}" for line in lines)))
+        found.uses |= moved
+
+
+def _loading(file: PythonFile, module: str) -> list[str]:
+    """The import that still loads an extension, if no other one of the file does."""
+    package, _, own = module.rpartition(".")
+    dots = package + "." if package.strip(".") == "" and module.startswith(".") else package
+    for item in file.body.imports:
+        full = "." * item.level + item.module
+        if (full == module and not item.attr) or (item.attr == own and full in (package, dots)):
+            return []
+    return [f"from {dots} import {own}  # noqa: F401" if dots else f"import {own}  # noqa: F401"]
+
+
+def _is_of_extension(extensions: Extensions, full: str) -> bool:
+    """Whether a full name is that of an extension module and a name in it: what others pass on keeps its name."""
+    return extensions.program.module_path(full.rpartition(".")[0]) in extensions.by_path
+
+
+def _import_torch(file: PythonFile, found: Rewritten) -> None:
+    if not found.edits or any(item.module == "torch" and not item.attr for item in file.imports.get("torch", ())):
+        return
+    imports = [item for item in file.body.imports if item.module != "__future__"]
+    first = min((item.start for item in imports), default=0)
+    line = file.source.text.rfind("\n", 0, first) + 1
+    while line and not re.match(r"(?:from|import)\b", file.source.text[line:]):
+        line = file.source.text.rfind("\n", 0, line - 1) + 1
+    there = next((item for item in found.edits if item.span.start == line), Edit(Span(line, line), ""))
+    found.edits = [item for item in found.edits if item != there]
+    found.edits.append(Edit(there.span, f"{_TORCH}{there.replacement}"))
+
+
+def merged(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits of a file for several modules: the import of torch is inserted once."""
+    found = list(dict.fromkeys(edits))
+    starts = {item.span.start for item in found if item.replacement.startswith(_TORCH) and item.replacement != _TORCH}
+    kept = [item for item in found if item.replacement != _TORCH or item.span.start not in starts]
+    first = next((item for item in kept if item.replacement.startswith(_TORCH)), None)
+    return [
+        Edit(item.span, item.replacement.removeprefix(_TORCH)) if item is not first and item.span.end else item
+        for item in kept
+    ]

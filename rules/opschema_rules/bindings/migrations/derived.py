@@ -1,0 +1,278 @@
+"""The operator that a binding would be: its schema, its dispatch key and the C++ that registers its function."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence, Set
+
+import msgspec
+
+from opschema_cli.schema.cpp_inference import inferred_type, plain_type, refused_type, returned_types
+from opschema_cli.schema.operator_schema import SchemaType
+from opschema_rules.bindings.accepted import of_cpp
+from opschema_rules.bindings.definitions import FunctionSearch
+from opschema_rules.bindings.functions import plain_function
+from opschema_rules.bindings.model import Binding, Parameter
+
+COMPOSITE = "CompositeImplicitAutograd"
+
+_RAW = re.compile(r"data_ptr|accessor|<<<|AT_DISPATCH|#pragma\s+omp|parallel_for|getCurrent\w*Stream|CUDAGuard")
+_OUTPUT = re.compile(r"(?:out|output|result|dst|dest|grad_\w+_out)s?(?:put)?(?:_\w+)?|\w+_out(?:put)?")
+_OTHER = re.compile(
+    r"const[ _]data_ptr|sizes?|stride|dim|numel|options|device|dtype|scalar_type|is_\w+|defined|has_value|value"
+)
+
+
+class NotDerivableError(Exception):
+    """A binding that cannot become an operator without a decision; its text is the reason."""
+
+
+class DerivedOperator(msgspec.Struct, frozen=True):
+    """An operator to define: its schema without namespace, its dispatch key, and the argument of ``m.impl``.
+
+    ``assumed`` are the tensors whose memory the function gets and that are taken to be read only.
+    """
+
+    binding: Binding
+    schema: str
+    key: str
+    function: str
+    assumed: tuple[str, ...] = ()
+    returns_nothing: bool = False
+
+
+def derive(search: FunctionSearch, binding: Binding, mutates: Set[str], device: str) -> DerivedOperator:
+    """The operator of a binding; ``mutates`` are the names of arguments that a person declares as mutated, ``device`` is the
+    dispatch key of a function that accesses memory.
+
+    Raises:
+        NotDerivableError: it cannot be one, or a person must decide.
+    """
+    parameters, signature = binding.parameters, binding.signature
+    if parameters is None or signature is None:
+        raise NotDerivableError(binding.unresolved or "its arguments do not fit its function")
+    if not any(_is_tensor(item.type) for item in parameters):
+        raise NotDerivableError("it takes no tensor")
+    body = _body(search, binding)
+    written, assumed = _mutated(binding, parameters, body, mutates)
+    names = [item.name or item.cpp_name for item in parameters]
+    for name in names:
+        if not name.isidentifier() or keyword.iskeyword(name) or names.count(name) > 1:
+            raise NotDerivableError(f"`{name}` is no name of an argument" if name else "an argument has no name")
+    arguments = _arguments(parameters, written)
+    returned = returned_types(signature.returns)
+    results = _returned(signature.returns, returned) if returned is not None else [None]
+    if None in results:
+        raise NotDerivableError(f"its type of result, `{signature.returns or 'auto'}`, has no schema type")
+    found = [str(item) for item in results]
+    shown = f"({', '.join(found)})" if len(found) != 1 else found[0]
+    raw = body is None or _RAW.search(body) is not None or bool(_unknown_call(body))
+    return DerivedOperator(
+        binding,
+        f"{binding.name}({arguments}) -> {shown}",
+        device if raw else COMPOSITE,
+        _function(binding, parameters, signature.returns),
+        assumed,
+        not found,
+    )
+
+
+def _is_tensor(written: str) -> bool:
+    found = inferred_type(written)
+    return found is not None and found.base == "Tensor"
+
+
+def _schema_type(written: str) -> SchemaType | None:
+    """The schema type of a C++ type, also of one that torch refuses and another number takes the place of."""
+    instead = refused_type(written)
+    if instead and "size_t" not in written:
+        return inferred_type(instead)
+    found = inferred_type(written)
+    return None if found is not None and found.items else found
+
+
+def _returned(written: str, types: Sequence[SchemaType | None]) -> list[SchemaType | None]:
+    if len(types) != 1 or types[0] is not None:
+        return list(types)
+    return [_schema_type(written)]
+
+
+def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> str:
+    found: list[str] = []
+    optional = False
+    for item in parameters:
+        of = _schema_type(item.type) if item.kind not in ("vararg", "kwarg") else None
+        if of is None:
+            raise NotDerivableError(f"`{item.type}`, the type of `{item.name or item.cpp_name}`, has no schema type")
+        if item.kind == "kwonly" and "*" not in found:
+            found.append("*")
+            optional = False
+        if item.default is None and optional:
+            raise NotDerivableError(f"`{item.name}` has no default and follows an argument with one")
+        optional = optional or item.default is not None
+        text = str(of)
+        name = item.name or item.cpp_name
+        if name in written:
+            mark = chr(ord("a") + len([one for one in found if "!)" in one]))
+            text = text.replace("Tensor", f"Tensor({mark}!)", 1)
+        found.append(f"{text} {name}" + (f"={_default(item, of)}" if item.default is not None else ""))
+    return ", ".join(found)
+
+
+def _default(item: Parameter, of: SchemaType) -> str:
+    value = of_cpp(item.default or "")
+    if value is not None and value.kind == "None" and of.optional:
+        return "None"
+    base = of.inner if of.optional and of.inner is not None else of
+    if value is not None and value.kind == "bool" and str(base) == "bool":
+        return "True" if value.text == "true" else "False"
+    if value is not None and value.kind in ("int", "float") and str(base) in ("int", "float"):
+        number = re.sub(r"[uUlL']|(?<=[\d.])[fF]$", "", value.text)
+        plain = re.fullmatch(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?", number)
+        if plain is not None:
+            return number if str(base) == "int" or "." in number or "e" in number.lower() else f"{number}.0"
+    if value is not None and value.kind == "str" and str(base) == "str" and value.text.startswith('"'):
+        return value.text
+    raise NotDerivableError(f"the default `{item.default}` of `{item.name}` has no spelling in a schema")
+
+
+# Mutation
+
+
+def _body(search: FunctionSearch, binding: Binding) -> str | None:
+    """The text of the function's body; None if it is not found."""
+    if binding.step.value.lstrip("+ ").startswith("["):
+        return binding.step.value
+    declared = search.definition(binding)
+    source = search.project.source(declared.path) if declared is not None else None
+    opening = source.text.find("{", declared.function.span.end) if source is not None and declared is not None else -1
+    if source is None or opening < 0:
+        return None
+    depth = 0
+    for match in re.finditer(r"[{}]", source.text[opening : opening + 100_000]):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return source.text[opening : opening + match.end()]
+    return None
+
+
+def _mutated(
+    binding: Binding, parameters: Sequence[Parameter], body: str | None, mutates: Set[str]
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The tensors that a function writes, and those that it may write and is taken to read, since they are ``const``.
+
+    Raises:
+        NotDerivableError: what it writes is not known.
+    """
+    signature = binding.signature
+    void = signature is not None and plain_type(signature.returns) == "void"
+    written: set[str] = set()
+    assumed: list[str] = []
+    open_: list[str] = []
+    for index, item in enumerate(parameters):
+        name, own = item.name or item.cpp_name, item.cpp_name or item.name
+        if not _is_tensor(item.type):
+            continue
+        first = index == 0 and binding.name.endswith("_") and not binding.name.endswith("__")
+        unclear = body is None or _may_write(body, own)
+        output = not mutates and _OUTPUT.fullmatch(own) is not None and (void or unclear)
+        if name in mutates or first or output or (body is not None and _writes(body, own)):
+            written.add(name)
+        elif unclear and (mutates or re.match(r"\s*const\b|.*\bconst\s*&", item.type)):
+            assumed.append(name)
+        elif unclear:
+            open_.append(name)
+    if open_ or (void and not written and not mutates):
+        names = ", ".join(f"`{name}`" for name in open_) or "any tensor"
+        raise NotDerivableError(f"whether it writes {names} is not known; pass `-o mutates={binding.name}.ARGUMENT`")
+    return frozenset(written), tuple(assumed)
+
+
+def _writes(body: str, name: str) -> bool:
+    """Whether a body surely writes a tensor: an in-place method, an out variant, an assignment to a part."""
+    own = re.escape(name)
+    in_place = rf"\b{own}\s*\.\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
+    assigned = rf"\b{own}\s*(?:\[[^\]]*\]|\.\s*index\([^;]*?\))\s*[-+*/]?=[^=]"
+    others = rf"\b{own}\s*\.\s*mutable_data_ptr|\b\w+_out\s*\(\s*{own}\b"
+    return re.search(f"{in_place}|{assigned}|{others}", body) is not None
+
+
+def _may_write(body: str, name: str) -> bool:
+    """Whether a body uses the memory of a tensor otherwise than by a pointer to constants, or passes it to other functions."""
+    own = re.escape(name)
+    constant = rf"\bconst\s+[\w:]+\s*\*\s*\w+\s*=\s*{own}\s*\.\s*data_ptr|\bconst\s+[\w:]+\s*\*\s*>\s*\(\s*{own}\s*\.\s*data_ptr"
+    memory = len(re.findall(rf"\b{own}\s*\.\s*(?:data_ptr|packed_accessor\w*|accessor|data)\b", body))
+    passed = re.search(
+        rf"(?<![\w.:>])(?:{_unknown_call(body) or '(?!)'})\s*(?:<[^<>()]*>)?\([^;]*\b{own}\b(?!\s*\.)", body
+    )
+    return memory > len(re.findall(constant, body)) or passed is not None
+
+
+_CALL = re.compile(r"(?<![\w.>])((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(")
+_KNOWN_CALL = re.compile(
+    r"(?:at|torch|std|c10)::.*|[A-Z][A-Z0-9_]*|if|for|while|switch|return|sizeof|decltype|\w+_cast|u?int\d*_t|int|float|double|bool"
+)
+
+
+def _unknown_call(body: str) -> str:
+    """The functions that a body calls and that are not PyTorch's, as a pattern; empty if it calls none."""
+    names = {match[1] for match in _CALL.finditer(body)}
+    declared = set(re.findall(r"\b(?:at::Tensor|torch::Tensor|auto|std::vector<[^;>]*>+)\s+(\w+)\s*\(", body))
+    return "|".join(sorted(re.escape(name) for name in names - declared if not _KNOWN_CALL.fullmatch(name)))
+
+
+# Registration
+
+
+def _function(binding: Binding, parameters: Sequence[Parameter], returns: str) -> str:
+    """What ``m.impl`` is given: the function, or a lambda around it that takes the numbers of a schema."""
+    text = plain_function(binding)
+    result = refused_type(returns)
+    changed = [refused_type(item.type) for item in parameters]
+    name = re.sub(r"^&", "", text).strip()
+    changed = [other or _by_value(item.type) for item, other in zip(parameters, changed, strict=True)]
+    if not any(changed) and not result and re.fullmatch(r"[\w:]+", name):
+        return f"&{name}"
+    if text.lstrip("+").startswith("["):
+        if any(changed) or result:
+            raise NotDerivableError("its lambda takes or returns numbers that operators cannot have, such as `int`")
+        return text
+    overload = re.search(r"\(\s*&?\s*([\w:]+)\s*\)\s*$", text)
+    called = name if re.fullmatch(r"[\w:]+(?:<[^()]*>)?", name) else overload[1] if overload is not None else ""
+    if not called:
+        raise NotDerivableError("its function is not written plainly")
+    taken, passed = [], []
+    for item, other in zip(parameters, changed, strict=True):
+        own = item.cpp_name or item.name
+        taken.append(f"{other or item.type} {own}")
+        passed.append(_converted(own, item.type, other))
+    arrow = f" -> {result}" if result else ""
+    return f"[]({', '.join(taken)}){arrow} {{ return {called}({', '.join(passed)}); }}"
+
+
+def _by_value(written: str) -> str:
+    """The type to take in place of a reference that no operator can have; empty for others."""
+    plain = _plain(written)
+    changes = written.rstrip().endswith("&") and not re.search(r"\bconst\b", written) and not _TENSOR.fullmatch(plain)
+    scalar = written.rstrip().endswith("&") and plain in ("bool", "int64_t", "double")
+    return plain if changes or scalar else ""
+
+
+_TENSOR = re.compile(r"(?:(?:at|torch)::)?Tensor")
+
+
+def _converted(name: str, written: str, other: str) -> str:
+    if not other or other == _plain(written):
+        return name
+    if "optional" in other:
+        return f"{name}.has_value() ? {_plain(written)}(*{name}) : std::nullopt"
+    if "vector" in other:
+        return f"{_plain(written)}({name}.begin(), {name}.end())"
+    if "ArrayRef" in other:
+        raise NotDerivableError(f"`{written}` is not converted")
+    return f"static_cast<{_plain(written)}>({name})" if "string" not in other else f"std::string({name}).c_str()"
+
+
+def _plain(written: str) -> str:
+    return re.sub(r"\bconst\b|&", "", written).strip()

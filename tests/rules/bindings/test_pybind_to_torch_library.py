@@ -1,0 +1,201 @@
+"""The migration `pybind-to-torch-library`. With ``OPSCHEMA_SLOW`` an extension is compiled and run before and after."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.testing import Migrated, lint_files, migrate_files
+from opschema_rules.bindings.pack import PACK
+from tests.rules.bindings.extension import FILES, built_and_run
+from tests.rules.bindings.test_bindkit import texts_of_bindkit
+
+HEAD = "#include <torch/extension.h>\n"
+
+
+def migrated(cpp: str, options: tuple[str, ...] = (), **files: str) -> Migrated:
+    texts = {
+        "setup.py": FILES["setup.py"],
+        "ext.cpp": HEAD + cpp,
+        **{f"{name}.py": text for name, text in files.items()},
+    }
+    return migrate_files(PACK, "pybind-to-torch-library", texts, options)
+
+
+def schemas(done: Migrated) -> list[str]:
+    lines = (line.strip() for line in done.files["ext.cpp"].splitlines())
+    return [
+        line.removeprefix('m.def("').removesuffix('");')
+        for line in lines
+        if line.startswith('m.def("') and "->" in line
+    ]
+
+
+def test_an_extension() -> None:
+    done = migrate_files(PACK, "pybind-to-torch-library", FILES)
+    assert schemas(done) == [
+        "scale(Tensor x, float factor=2.0, *, Tensor? bias=None) -> Tensor",
+        "scale_(Tensor(a!) x, float factor) -> ()",
+        "roll(Tensor x, int steps=1, bool flip=False) -> Tensor",
+        "copy_into(Tensor(a!) out, Tensor x) -> ()",
+        "norm(Tensor x, float eps=1e-6) -> (Tensor, Tensor)",
+        "split(Tensor x, int[] sizes, int dim=0) -> Tensor[]",
+        'total(Tensor[] items, str mode=\\"sum\\") -> Tensor',
+        "count(Tensor x, int? skip=None) -> int",
+        "twice(Tensor x) -> Tensor",
+    ]
+    cpp = done.files["ext.cpp"]
+    device = cpp[cpp.index("TORCH_LIBRARY_IMPL(ext, CPU, m)") :].partition("\n}")[0]
+    assert [line for line in device.splitlines()[1:] if "roll" not in line and "copy_into" not in line] == []
+    assert 'm.def("window", &window);  // a pair has no schema type' in cpp
+    assert "ext.window(x, (0, 1))" in done.files["main.py"]
+    assert "norm = torch.ops.ext.norm\nsplit = torch.ops.ext.split\n" in done.files["main.py"]
+    assert '@torch.library.register_fake("ext::roll")' in done.files["_fakes.py"]
+    assert done.notes() == [
+        "ext.cpp:45: `window` stays a binding: `std::pair<int64_t, int64_t>`, the type of `size`, has no schema type",
+    ]
+
+
+@pytest.mark.skipif(not os.environ.get("OPSCHEMA_SLOW") or shutil.which("g++") is None, reason="compiles twice")
+def test_an_extension_returns_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    done = migrate_files(PACK, "pybind-to-torch-library", FILES)
+    assert built_and_run(FILES, tmp_path / "before") == built_and_run(done.files, tmp_path / "after")
+
+
+def test_bindkit() -> None:
+    done = migrate_files(PACK, "pybind-to-torch-library", texts_of_bindkit())
+    assert len(done.sites()) == 6
+    assert done.notes() == [
+        "csrc/bindings.cpp:18: `numel` stays a binding: its type of result, `auto`, has no schema type",
+        "bindkit/ops.py:50: the module is passed on here; calls through it are not rewritten",  # to `hasattr`
+    ]
+    assert "TORCH_LIBRARY_FRAGMENT(bindkit, m)" in done.files["csrc/norm.cpp"]
+    assert "from . import _C" in done.files["bindkit/ops.py"]
+    assert "def norm" not in done.files["bindkit/_C.pyi"]
+    assert lint_files(PACK, done.files).codes() == []
+
+
+@pytest.mark.parametrize(
+    ("cpp", "note"),
+    [
+        ("void f(at::Tensor x, at::Tensor y) { g(x, y); }", "whether it writes `x`, `y` is not known"),
+        ("void f(at::Tensor x) { x.numel(); }", "whether it writes any tensor is not known"),
+        (
+            "at::Tensor f(at::Tensor x) { float* p = x.data_ptr<float>(); return g(p); }",
+            "whether it writes `x` is not known",
+        ),
+        ("at::Tensor f(at::Tensor x, std::tuple<int, int> n) { return x; }", "has no schema type"),
+        ("at::Tensor f(at::Tensor x, size_t n) { return x; }", "has no schema type"),
+        ("at::Tensor f(at::Tensor x, py::object o) { return x; }", "has no schema type"),
+        ("std::map<int, at::Tensor> f(at::Tensor x) { return {}; }", "has no schema type"),
+        ("at::Tensor f(at::Tensor, int64_t n) { return n; }", "an argument has no name"),
+        ("int64_t f(int64_t n) { return n; }", "it takes no tensor"),
+        ("at::Tensor f(at::Tensor lambda) { return lambda; }", "is no name of an argument"),
+    ],
+)
+def test_what_stays_a_binding(cpp: str, note: str) -> None:
+    done = migrated(cpp + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
+    assert schemas(done) == []
+    assert [note in text for text in done.notes()] == [True]
+
+
+def test_what_a_person_decides() -> None:
+    cpp = 'void f(at::Tensor x, at::Tensor y) { g(x, y); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    done = migrated(cpp, ("mutates=f.y", "namespace=own", "key=CUDA"))
+    assert schemas(done) == ["f(Tensor x, Tensor(a!) y) -> ()"]
+    assert "TORCH_LIBRARY(own, m)" in done.files["ext.cpp"]
+
+
+def test_what_is_not_touched() -> None:
+    cpp = (
+        "at::Tensor f(at::Tensor x) { return x; }\nat::Tensor g(at::Tensor x, int64_t n) { return x; }\n"
+        "#define BIND(name) m.def(#name, &f)\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
+        '  m.def("a", &f);\n  m.def("a", &g);\n  m.def("b", &f);\n  m.attr("c") = m.attr("b");\n'
+        '#ifdef D\n  m.def("d", &f);\n#endif\n  BIND(e);\n  m.def_submodule("s").def("t", &f);\n}\n'
+    )
+    done = migrated(cpp)
+    assert (done.files["ext.cpp"], done.sites(), done.notes()) == (HEAD + cpp, [], [])
+
+
+def test_callers() -> None:
+    cpp = 'at::Tensor f(at::Tensor x) { return x + 1; }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    done = migrated(
+        cpp,
+        use='"""Text."""\nfrom __future__ import annotations\n\nimport ext\n\n\ndef g(x):\n    return map(ext.f, [ext.f(x)])\n',
+        late='import importlib\nimport torch\n\ne = importlib.import_module("ext")\ne.f(1)\n',
+        other="import other as ext\n\next.f(1)\n",
+        only="from ext import f as h\n\nh(1)\n",
+        both="from ext import f, g\n\nf(1)\n",
+    )
+    assert done.files["use.py"] == (
+        '"""Text."""\nfrom __future__ import annotations\n\nimport torch\nimport ext\n\n\n'
+        "def g(x):\n    return map(torch.ops.ext.f, [torch.ops.ext.f(x)])\n"
+    )
+    assert done.files["late.py"].endswith("torch.ops.ext.f(1)\n")
+    assert done.files["other.py"] == "import other as ext\n\next.f(1)\n"
+    assert done.files["only.py"] == "import torch\nimport ext  # noqa: F401\nh = torch.ops.ext.f\n\nh(1)\n"
+    assert done.files["both.py"] == "import torch\nfrom ext import g\nf = torch.ops.ext.f\n\nf(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "schema"),
+    [
+        (
+            "at::Tensor f(const at::Tensor& x, at::Tensor& out) { g(x, out); return x; }",
+            (),
+            "f(Tensor x, Tensor(a!) out) -> Tensor",
+        ),
+        ("at::Tensor f(at::Tensor x) { const float* p = x.data_ptr<float>(); return x; }", (), "f(Tensor x) -> Tensor"),
+        (
+            "at::Tensor f(at::Tensor x) { float* p = x.data_ptr<float>(); return x; }",
+            ("mutates=f.",),
+            "f(Tensor x) -> Tensor",
+        ),
+        ("at::Tensor f(at::Tensor x) { x[0] = 1; return x; }", (), "f(Tensor(a!) x) -> Tensor"),
+        ("void f(at::Tensor x, std::vector<at::Tensor> outs) { }", (), "f(Tensor x, Tensor(a!)[] outs) -> ()"),
+    ],
+)
+def test_mutation(body: str, options: tuple[str, ...], schema: str) -> None:
+    done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n', options)
+    assert schemas(done) == [schema]
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ("at::Tensor f(const at::Tensor& x) { return at::relu(x) + x.sum(); }", "CompositeImplicitAutograd"),
+        ("at::Tensor f(const at::Tensor& x) { TORCH_CHECK(x.is_cpu()); return launch(x); }", "CPU"),
+        ("at::Tensor f(const at::Tensor& x) { auto p = x.const_data_ptr<float>(); return x; }", "CPU"),
+        ("at::Tensor f(const at::Tensor& x);", "CPU"),
+    ],
+)
+def test_the_dispatch_key(body: str, key: str) -> None:
+    done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
+    assert f"TORCH_LIBRARY_IMPL(ext, {key}, m)" in done.files["ext.cpp"]
+
+
+def test_the_key_of_a_cuda_extension() -> None:
+    cpp = 'at::Tensor f(const at::Tensor& x) { return launch(x); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    texts = {"setup.py": 'CUDAExtension("ext", ["ext.cpp"])\n', "ext.cpp": HEAD + cpp}
+    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in migrate_files(PACK, "pybind-to-torch-library", texts).files["ext.cpp"]
+
+
+def test_modules_of_one_package() -> None:
+    cpp = (
+        HEAD
+        + 'at::Tensor f(const at::Tensor& x) { return x + 1; }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    )
+    setup = 'CppExtension("pkg._a", ["a.cpp"])\nCppExtension("pkg._b", ["b.cpp"])\n'
+    use = "from . import _a, _b\n\n_a.f(1)\n_b.f(1)\n"
+    texts = {"setup.py": setup, "a.cpp": cpp, "b.cpp": cpp, "pkg/__init__.py": "", "pkg/use.py": use}
+    done = migrate_files(PACK, "pybind-to-torch-library", texts)
+    assert (
+        done.files["pkg/use.py"] == "import torch\nfrom . import _a, _b\n\ntorch.ops.pkg_a.f(1)\ntorch.ops.pkg_b.f(1)\n"
+    )
+    done = migrate_files(PACK, "pybind-to-torch-library", texts, ("namespace=pkg",))
+    assert done.files == texts
+    assert ["two modules would define `pkg::f`" in note for note in done.notes()] == [True, True]
