@@ -46,8 +46,6 @@ class BindingsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknow
 
 def _role(data: bytes) -> int:
     """0: binds nothing; 1: helps to; 2: has a module; 3: of tensors."""
-    if b"load_inline(" in data and b"functions=" in data:
-        return 3
     if _BINDS.search(data) is None:
         return 0
     return 1 if _OPENS.search(data) is None else 3 if OF_TENSORS.search(data) is not None else 2
@@ -56,10 +54,20 @@ def _role(data: bytes) -> int:
 ROLES = Reading("bindings roles", _role, int)
 
 
+def _makes_modules(data: bytes) -> bool:
+    return b"load_inline(" in data and b"functions=" in data
+
+
+INLINE = Reading("bindings in strings", _makes_modules, bool)
+"""Whether a Python file may make a module of C++ in strings."""
+
+
 def detect(project: Project, options: BindingsOptions) -> bool:
     """Whether a file of the workspace binds functions of tensors."""
-    paths = [path for path in project.workspace.files if is_cpp(path) or path.endswith(".py")]
-    return any(role == 3 for _, role in project.scan(ROLES, paths))
+    files = project.workspace.files
+    if any(role == 3 for _, role in project.scan(ROLES, filter(is_cpp, files))):
+        return True
+    return any(found for _, found in project.scan(INLINE, (path for path in files if path.endswith(".py"))))
 
 
 LAZY_PACK = LazyPack(

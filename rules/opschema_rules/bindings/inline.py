@@ -11,6 +11,7 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.suggestions import nearest
 from opschema_rules.bindings.definitions import Lost
+from opschema_rules.bindings.detection import INLINE
 from opschema_rules.bindings.facts import Step
 from opschema_rules.bindings.model import Binding, Module
 from opschema_rules.torchlib.cpp_signature import signature_of
@@ -22,8 +23,8 @@ class Inline:
     def __init__(self, project: Project) -> None:
         self.modules: dict[tuple[str, int], Module] = {}
         self.lost: list[Lost] = []
-        peek = project.workspace.peek
-        paths = [path for path in project.workspace.files if path.endswith(".py") and b"load_inline" in peek(path)]
+        own = (path for path in project.workspace.files if path.endswith(".py"))
+        paths = [path for path, found in project.scan(INLINE, own) if found]
         read = project.cpp_readings(DECLARATIONS, paths)
         for path in paths:
             file = project.python(path)
