@@ -127,12 +127,16 @@ UNREAD = {
 """Repositories whose operators, all or some, no pack reads."""
 
 BOUND = {
+    "Dao-AILab+flash-attention": "0251105a2f",
+    "NVIDIA+TransformerEngine": "d0067d0da6",
     "NVIDIA+apex": "6424da3b4f",
     "ROCm+aiter": "e404860735",
     "deepseek-ai+DeepGEMM": "54e2261240",
     "deepseek-ai+FlashMLA": "9241ae3ef9",
     "deepspeedai+DeepSpeed": "edaa722126",
+    "facebookresearch+pytorch3d": "9381c40163",
     "nerfstudio-project+gsplat": "90d7b4b349",
+    "open-mmlab+mmcv": "a8073c74bf",
     "thu-ml+SageAttention": "d1a57a546c",
 }
 """Repositories that bind functions with pybind11 and declare no operators for them."""
