@@ -70,6 +70,11 @@ def detect(project: Project, options: BindingsOptions) -> bool:
     return any(found for _, found in project.scan(INLINE, (path for path in files if path.endswith(".py"))))
 
 
+def claims(project: Project, options: BindingsOptions, path: str) -> bool:
+    """Whether a file plainly binds functions of tensors."""
+    return is_cpp(path) and _role(project.workspace.peek(path)) == 3
+
+
 LAZY_PACK = LazyPack(
     "bindings",
     detect,
@@ -77,4 +82,5 @@ LAZY_PACK = LazyPack(
     "opschema_rules.bindings.pack",
     Path(__file__).with_name(CATALOGUE),
     pages=PAGES,
+    claims=claims,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opschema_cli.lint.pack import Pack, collect_migrations, collect_rules
 from opschema_rules.bindings import migrations, rules
-from opschema_rules.bindings.detection import BindingsOptions, detect
+from opschema_rules.bindings.detection import BindingsOptions, claims, detect
 from opschema_rules.bindings.examples import example_files
 from opschema_rules.bindings.load import load
 from opschema_rules.bindings.operator_table import operators
@@ -19,4 +19,5 @@ PACK = Pack(
     options=BindingsOptions,
     example=example_files,
     operators=operators,
+    claims=claims,
 )

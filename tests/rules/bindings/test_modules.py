@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from opschema_cli.config import Config
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.runner import Job, run
+from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.project import Project
 from opschema_cli.testing import lint_files
+from opschema_cli.workspace import Workspace
 from opschema_rules.bindings.pack import PACK
 
 SETUP = 'from torch.utils.cpp_extension import CppExtension\next = CppExtension("_C", ["ops.cpp"])\n'
@@ -95,3 +103,23 @@ def test_a_package_and_what_it_passes_on() -> None:
     "#define A A\n#define B(x) B(x) m.def(x)\nPYBIND11_MODULE(_C, m) { A B(A) B( }"])  # fmt: skip
 def test_malformed_text_raises_nothing(text: str) -> None:
     assert lint_files(PACK, {"setup.py": SETUP, "ops.cpp": f"#include <torch/extension.h>\n{text}"}).codes() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("ops.cpp", ["OPS101"]), ("other.cpp", []), ("use.py", []), ("other.py", [])]
+)
+def test_an_unreadable_file(path: str, expected: list[str], tmp_path: Path) -> None:
+    cpp = HEAD + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    files = {
+        "setup.py": SETUP,
+        "ops.cpp": cpp,
+        "other.cpp": "void g();\n",
+        "use.py": "import _C\n",
+        "other.py": "x = 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_bytes(text.encode() + (b"\xff\xfe\x00\xe9\n" if name == path else b""))
+    project = Project(Workspace(tmp_path))
+    registry = Registry((PACK,))
+    outcome = run(Job(registry, resolve_settings(Config(), registry)), project)
+    assert [item.code for item in outcome.diagnostics] == expected
