@@ -16,7 +16,11 @@ class Modules:
         self._possible: dict[str, bool] = {}
         self._paths: dict[str, str | None] = {}
         self._module_names: dict[str, str] = {}
-        self.files = frozenset(path for path in self.all_files if path.endswith(".py"))
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """The files that are modules."""
+        return frozenset(path for path in self.all_files if path.endswith(".py"))
 
     def share_names(self, other: Modules) -> None:
         """Look names up together with the modules of the same files."""
