@@ -7,7 +7,8 @@ result is the only thing that is not known of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.execution.choices import Choices
@@ -43,6 +44,15 @@ class Executor:
         self.dialects = (*dialects, PATTERNS)
         self.steps = 0
         self._shared = Shared()
+
+    @contextmanager
+    def at_most(self, steps: int) -> Iterator[None]:
+        """Limit each execution to fewer steps."""
+        before, self.most_steps = self.most_steps, min(self.most_steps, steps)
+        try:
+            yield
+        finally:
+            self.most_steps = before
 
     def call(
         self,

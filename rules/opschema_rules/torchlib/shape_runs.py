@@ -170,7 +170,9 @@ class Comparison:
         self.tilelang.passed = []
         self.tilelang.lenient = True
         arguments: dict[str, object] = {}
-        self._outcome(item, self.kernel, arguments)
+        # With more steps than are left nothing would be run after it.
+        with self.executor.at_most(self.most_steps - self.executor.steps + 1):
+            self._outcome(item, self.kernel, arguments)
         self.tilelang.lenient = False
         passed = self.tilelang.passed
         self.fits = bool(passed)
