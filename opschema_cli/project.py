@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from opschema_cli.source.python_workers import Parsers
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -197,11 +198,23 @@ class Project:
 
     def scan(self, scan: Reading[bytes, T], paths: Iterable[str]) -> Iterator[tuple[str, T]]:
         """The result of a scan for each of these files, with the file; the scan sees an unreadable one as empty."""
-        return self._values(scan, paths, self.workspace.digest, lambda path: scan.read(self.workspace.peek(path)))
+        return self._values(
+            scan, paths, self.workspace.digest, lambda path: self._read_with(scan, path, self.workspace.peek(path))
+        )
 
     def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
         """The values of a reading for those of these files that can be read."""
-        return dict(self._source_values(reading, paths, lambda source: reading.read(source.text)))
+        return dict(
+            self._source_values(reading, paths, lambda source: self._read_with(reading, source.path, source.text))
+        )
+
+    def _read_with(self, reading: Reading[C, T], path: str, content: C) -> T:
+        """The value of a reading for a content, after those that are computed along with it."""
+        for other in reading.along:
+            shelf, digest = self._readings.shelf(other.name, other.kind), self.workspace.digest(path)
+            if shelf.get(digest) is None:
+                shelf.put(digest, other.read(content))
+        return reading.read(content)
 
     def file_readings(self, reading: Reading[PythonFile, T], files: Iterable[PythonFile]) -> dict[str, T]:
         """The values of a reading for each of these files."""

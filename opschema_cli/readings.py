@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -21,12 +21,14 @@ SPARE = 4 * 1024 * 1024
 class Reading(msgspec.Struct, Generic[C, T], frozen=True):
     """A function of the content of one file: its text, its bytes, its facts, or the tree of its C++.
 
-    ``name`` is unique among all readings; ``read`` returns a value of the type ``kind``, which msgspec can encode.
+    ``name`` is unique among all readings; ``read`` returns a value of the type ``kind``, which msgspec can encode. ``along`` are
+    readings of the same content that are asked for later: they are computed at once, so that a file is read once for all.
     """
 
     name: str
     read: Callable[[C], T]
     kind: type[T]
+    along: tuple[Reading[C, Any], ...] = ()
 
 
 class Shelf(Generic[T]):

@@ -29,6 +29,7 @@ from opschema_cli.file_listing import (
 )
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.links import Links
+from opschema_cli.memory import return_free_memory
 from opschema_cli.regular_files import MAX_FILE_BYTES, State, content_digest, read_with_state, state_of
 from opschema_cli.source.declared_encoding import declared_encoding
 from opschema_cli.source.text import DecodeError, Source, decode
@@ -93,6 +94,7 @@ class Workspace:
         self.pins: dict[str, str | None] = {}
         self._sources: dict[str, Source] = {}
         self._data: dict[str, bytes | ReadError] = {}
+        self._keeps_data = True
         self._digests: dict[str, str] = {}
         self._states: dict[str, State] = {}
         self._moved: set[str] = set()
@@ -298,20 +300,40 @@ class Workspace:
             return self._drafted(path)
         if path in self.provided:
             return self.provided[path].encode()
-        if path not in self._data:
+        found = self._data.get(path)
+        if found is None:
             believed = self._states.get(path) if path in self._digests else None
             is_so = False
             try:
-                self._data[path], self._states[path] = self._read(path)
+                found, self._states[path] = self._read(path)
                 is_so = self._states[path] == believed
             except ReadError as error:
-                self._data[path] = error
+                found = error
+            self._data[path] = found
             if not is_so:
                 self._check(path)
-        found = self._data[path]
         if isinstance(found, ReadError):
             raise found
+        if not self._keeps_data:
+            self._forget(path)
         return found
+
+    def release(self) -> None:
+        """Forget the bytes of files, now and from here on: who asks for them again has them read again. A file that changed in
+        between is noted like any other that is not what it was taken for.
+        """
+        self._keeps_data = False
+        for path in list(self._data):
+            self._forget(path)
+        return_free_memory()
+
+    def _forget(self, path: str) -> None:
+        """Forget the bytes of a file, but for the reason why it could not be read."""
+        data = self._data.get(path)
+        if isinstance(data, bytes):
+            if path not in self._digests:
+                self._digests[path] = content_digest(data)
+            del self._data[path]
 
     def _check(self, path: str) -> None:
         """Note, of a file that was not read until now, whether it still is what it was taken for."""

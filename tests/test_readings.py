@@ -97,3 +97,22 @@ def test_the_values_of_every_reading_of_the_packs_can_be_read_back() -> None:
     assert len(found) > 10
     for kind in found.values():
         msgspec.msgpack.Decoder(kind)  # a type that is not a type is an error here
+
+
+def test_what_is_asked_for_later_is_computed_while_the_content_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    read: list[str] = []
+
+    def noting(name: str) -> Callable[[bytes], int]:
+        return lambda data: read.append(name) or len(data)  # type: ignore[func-returns-value]
+
+    later = Reading("test later", noting("later"), int)
+    first = Reading("test first", noting("first"), int, (later,))
+    workspace = Workspace(tmp_path)
+    project = Project(workspace)
+    assert dict(project.scan(first, ["a.py"])) == {"a.py": 6}
+    assert sorted(read) == ["first", "later"]
+    workspace.peek = pytest.fail  # type: ignore[assignment, method-assign]
+    assert dict(project.scan(later, ["a.py"])) == {"a.py": 6}
+    assert dict(project.scan(first, ["a.py"])) == {"a.py": 6}
+    assert sorted(read) == ["first", "later"]

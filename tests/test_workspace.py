@@ -599,6 +599,35 @@ def test_a_file_that_comes_in_pieces_is_read_whole(tmp_path: Path, monkeypatch: 
     assert Workspace(tmp_path).data("a.py") == b"x = 1\n" * 100
 
 
+# Bytes that are not kept
+
+
+def test_released_bytes_are_read_again(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
+    workspace = Workspace(tmp_path, {"b.yaml": "b: 2\n"})
+    before = {path: workspace.peek(path) for path in ("a.yaml", "b.yaml", "missing.yaml")}
+    asked = workspace.asked
+    workspace.release()
+    assert {path: workspace.peek(path) for path in before} == before
+    assert workspace.asked == asked
+    assert [error.path for error in workspace.unread] == []
+    with pytest.raises(ReadError):
+        workspace.data("missing.yaml")
+
+
+def test_a_file_that_changed_after_its_bytes_were_released_is_noted(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
+    workspace = Workspace(tmp_path)
+    workspace.release()
+    digest = workspace.digest("a.yaml")
+    workspace.peek("b.yaml")
+    write(tmp_path, {"a.yaml": "a: 22\n", "b.yaml": "b: 1\n"})
+    assert (workspace.peek("a.yaml"), workspace.peek("b.yaml")) == (b"a: 22\n", b"b: 1\n")
+    assert workspace.digest("a.yaml") != digest, "what is read of it now is cached under its new content"
+    assert workspace.reads["a.yaml"] == "", "a run that read both is not replayed"
+    assert workspace.reads["b.yaml"]
+
+
 # What is as it was
 
 

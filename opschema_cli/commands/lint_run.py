@@ -130,6 +130,7 @@ def _run_anew(
             return _run_divided(session, project, inputs, options, others, modules)
     session.warm_up(known.changed if known is not None else None)
     registry = session.registry_for(project, prefetch=True)
+    project.workspace.release()
     job = job_of(session, registry, inputs, options)
     divide = partial(_divide, session, job, project, options) if forks else None
     helpers = HelperProcesses.of(session, project) if forks else None

@@ -11,7 +11,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
 from opschema_rules.flydsl.contract import find_contract
-from opschema_rules.flydsl.detection import MARK, FlydslOptions, holding
+from opschema_rules.flydsl.detection import FlydslOptions, holding
 from opschema_rules.flydsl.file_index import FILE_INDEX, FileIndex
 from opschema_rules.flydsl.model import CONTRACT, PACKAGE, FlyTree
 from opschema_rules.flydsl.names import Names
@@ -29,7 +29,7 @@ class FlyCode:
 
     def __init__(self, project: Project, options: FlydslOptions) -> None:
         self.project = project
-        self.paths = list(holding(project, [MARK]))
+        self.paths = list(holding(project))
         self.contract = find_contract(project, options.version)
         indexes = project.python_readings(FILE_INDEX, self.paths)
         self.program = Program(project.workspace.files, project.python)

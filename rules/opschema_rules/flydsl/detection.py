@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -26,20 +26,31 @@ class FlydslOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_
     version: str = ""
 
 
-def holding(project: Project, words: Iterable[str]) -> Iterator[str]:
-    """The Python files that hold one of the words."""
-    parts = [word.encode() for word in words]
-    for path in project.workspace.files:
-        if path.endswith(".py"):
-            data = project.workspace.peek(path)
-            if any(part in data for part in parts):
-                yield path
+EXTRA = "EXTRA_SOURCE_DIRS"
+"""The variable that names folders whose files go into every key, in the environment or in FlyDSL."""
+
+_HOLDS_EXTRA: Reading[bytes, bool] = Reading("flydsl extra folders", lambda data: EXTRA.encode() in data, bool)
+_HOLDS_MARK = Reading("flydsl mentions", lambda data: MARK.encode() in data, bool, (_HOLDS_EXTRA,))
+
+
+def holding(project: Project) -> Iterator[str]:
+    """The Python files that hold the word."""
+    return _found(project, _HOLDS_MARK)
+
+
+def naming_folders(project: Project) -> Iterator[str]:
+    """The Python files that name folders for the keys of kernels."""
+    return _found(project, _HOLDS_EXTRA)
+
+
+def _found(project: Project, scan: Reading[bytes, bool]) -> Iterator[str]:
+    paths = (path for path in project.workspace.files if path.endswith(".py"))
+    return (path for path, found in project.scan(scan, paths) if found)
 
 
 def detect(project: Project, options: FlydslOptions) -> bool:
     """Whether a file imports the package."""
-    paths = (path for path in project.workspace.files if path.endswith(".py"))
-    return any(found for _, found in project.scan(_IMPORTS, paths))
+    return next(_found(project, _IMPORTS), None) is not None
 
 
 def _imports(data: bytes) -> bool:
@@ -51,7 +62,7 @@ _IMPORTS = Reading("flydsl imports", _imports, bool)
 
 def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
     """The Python files that the pack reads in any case."""
-    return holding(project, [MARK])
+    return holding(project)
 
 
 def claims(project: Project, options: FlydslOptions, path: str) -> bool:

@@ -11,12 +11,9 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.code import FlyCode, FlyFile
-from opschema_rules.flydsl.detection import holding
+from opschema_rules.flydsl.detection import EXTRA, naming_folders
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
-
-EXTRA = "EXTRA_SOURCE_DIRS"
-"""The variable that names folders whose files go into every key, in the environment or in FlyDSL."""
 
 _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
 
@@ -129,6 +126,6 @@ def _is_own(tree: FlyTree, body: Body) -> bool:
 def names_folders(code: FlyCode) -> bool:
     """Whether something in the workspace, but for FlyDSL itself and texts, names folders for the keys."""
     workspace, own = code.project.workspace, set(code.package.paths)
-    if any(path not in own for path in holding(code.project, [EXTRA])):
+    if any(path not in own for path in naming_folders(code.project)):
         return True
     return any(EXTRA.encode() in workspace.peek(path) for path in workspace.files if path.endswith(_SETTINGS))

@@ -17,7 +17,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
 from opschema_rules import PAGES, TORCH_RELEASES
-from opschema_rules.torchlib.sightings import SIGHTINGS
+from opschema_rules.torchlib.sightings import KERNELS, ROWS, SIGHTINGS
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
 
@@ -89,14 +89,21 @@ def _registers_inline(data: bytes) -> bool:
     return b"load_inline" in data and any(part in data for part in _INLINE_PARTS)
 
 
+def _registers_classes(data: bytes) -> bool:
+    return b"paque" in data and (b"register_opaque" in data or b"OpaqueBase" in data)
+
+
 def _reaches(data: bytes) -> bool:
     speaks = b"torch" in data or b"direct_register_custom_op" in data
     return speaks and any(part in data for part in _REACHING_PARTS) and _REACHES.search(data) is not None
 
 
 _REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)
-_REGISTERS_PYTHON = Reading("torchlib registers", registers, bool)
 _REGISTERS_INLINE = Reading("torchlib registers in C++ of strings", _registers_inline, bool)
+REGISTERS_CLASSES = Reading("torchlib registers classes", _registers_classes, bool)
+"""Whether a file may register classes that torch then takes as types of arguments."""
+_LATER = (_REGISTERS_INLINE, REGISTERS_CLASSES, ROWS, KERNELS)
+_REGISTERS_PYTHON = Reading("torchlib registers", registers, bool, _LATER)
 REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 """Whether a C++ file may register operators, or define macros which do."""
 

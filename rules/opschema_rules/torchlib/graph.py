@@ -22,11 +22,11 @@ from opschema_rules.torchlib.api_calls import api_calls
 from opschema_rules.torchlib.aten_tables import table_kernels
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
-from opschema_rules.torchlib.detection import TorchlibOptions, cpp_sources, sources
+from opschema_rules.torchlib.detection import REGISTERS_CLASSES, TorchlibOptions, cpp_sources, sources
 from opschema_rules.torchlib.dialect import TORCH
 from opschema_rules.torchlib.hub_kernels import generated_modules, modules_of_kernels
 from opschema_rules.torchlib.inference import Inferrer
-from opschema_rules.torchlib.mentions import REGISTERS_CLASSES, files_that_call
+from opschema_rules.torchlib.mentions import files_that_call
 from opschema_rules.torchlib.model import Operator, Tree
 from opschema_rules.torchlib.operators import Join, NamedEvent
 from opschema_rules.torchlib.registrations import Walker

@@ -16,14 +16,6 @@ from opschema_cli.readings import Reading
 from opschema_rules.torchlib.model import Operator
 
 
-def _registers_classes(data: bytes) -> bool:
-    return b"paque" in data and (b"register_opaque" in data or b"OpaqueBase" in data)
-
-
-REGISTERS_CLASSES = Reading("torchlib registers classes", _registers_classes, bool)
-"""Whether a file may register classes that torch then takes as types of arguments."""
-
-
 def _mentions(text: str) -> list[str]:
     """The names that a file imports, a module under a star as ``module.*``, and the words behind ``torch.ops``: by these it
     may call what other files define.
@@ -57,7 +49,6 @@ _IMPORTS = re.compile(rf"(?m)^[ \t]*(?:{_FROM.pattern}|{_IMPORT.pattern})")
 _OPS = re.compile(r"torch\.ops\.([\w.]+)")  # no word's end before it: so it is found many times as fast
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
-_MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str])
 
 
 class Helper(msgspec.Struct, frozen=True):
@@ -166,6 +157,7 @@ def _held(text: str) -> list[str]:
 
 _BEHIND_OPS = Reading("torchlib words behind torch.ops", _behind_ops, list[str])
 _HELD = Reading("torchlib names of torch.ops", _held, list[str])
+_MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str], (_BEHIND_OPS, _HELD))
 
 
 def files_that_mention(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:

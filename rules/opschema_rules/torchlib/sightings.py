@@ -43,6 +43,9 @@ def _is_source(path: str) -> bool:
 ROWS = Reading("torchlib: rows of aten operators", _rows, int)
 """The number of rows of a name and a function in a file that makes a library of the namespace ``aten``."""
 
+KERNELS = Reading("torchlib: kernels of aten operators", _impls, int)
+"""The number of calls of ``impl`` for operators of aten."""
+
 SIGHTINGS = (
     Sighting(
         "row that names an aten operator",
@@ -55,7 +58,7 @@ SIGHTINGS = (
         "kernel of an aten operator",
         "kernels of aten operators",
         _is_module,
-        Reading("torchlib: kernels of aten operators", _impls, int),
+        KERNELS,
         if_unread=True,
     ),
     Sighting(
