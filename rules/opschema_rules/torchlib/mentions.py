@@ -53,7 +53,8 @@ _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 class Helper(msgspec.Struct, frozen=True):
     """A function or class by whose call another file may register: of a class that does so by some of its methods alone,
-    ``registrars``, the ``others`` are those that do not.
+    ``registrars``, the ``others`` are those that do not. One that is not ``dependent`` registers the same whatever it is given:
+    it matters only where a module calls it.
     """
 
     path: str
@@ -61,6 +62,7 @@ class Helper(msgspec.Struct, frozen=True):
     is_class: bool = False
     registrars: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    dependent: bool = True
 
 
 def files_that_use(project: Project, helpers: Iterable[Helper], paths: Iterable[str]) -> list[str]:
@@ -91,6 +93,8 @@ def is_used(code: str, helper: Helper) -> bool:
     # Without a word's end before the name it is found many times as fast.
     found = re.finditer(rf"{re.escape(helper.name)}\b", code)
     places = (place for place in found if not _IN_WORD.match(code, max(0, place.start() - 1), place.start()))
+    if not helper.dependent:
+        places = (place for place in places if not _in_function(code, place.start()))
     if not helper.is_class:
         return next(places, None) is not None
     by_others = False
@@ -100,6 +104,33 @@ def is_used(code: str, helper: Helper) -> bool:
             return True
         by_others = by_others or member is not None
     return by_others and any(f".{name}" in code for name in helper.registrars)
+
+
+def _in_function(code: str, at: int) -> bool:
+    """Whether a place is in the body of a function, by the indentation of the lines before it."""
+    start = code.rfind("\n", 0, at) + 1
+    indent = _indent(code, start)
+    while start and indent:
+        start = code.rfind("\n", 0, start - 1) + 1
+        line = _LINE.match(code, start)
+        if line is None or len(line[1]) >= indent:
+            continue
+        if line[2] in (")", "]", "}"):  # it ends a line that begins further up
+            indent = len(line[1]) + 1
+        elif line[2] in ("def", "async"):
+            return True
+        else:
+            indent = len(line[1])
+    return False
+
+
+def _indent(code: str, start: int) -> int:
+    line = _LINE.match(code, start)
+    return len(line[1]) if line is not None else 0
+
+
+_LINE = re.compile(r"([ \t]*)(\w+|[^\s#])")
+"""The indentation of a line that is not blank and no comment, and its first word."""
 
 
 def _member(code: str, place: re.Match[str]) -> str | None:

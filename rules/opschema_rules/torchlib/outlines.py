@@ -13,6 +13,15 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope
 from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.dependence import dependent_calls
+
+
+class Called(msgspec.Struct, frozen=True, array_like=True):
+    """The words that a function calls, and those of them that it calls with what it is given, or only if that says so."""
+
+    name: str
+    words: frozenset[str]
+    dependent: frozenset[str]
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -21,8 +30,8 @@ class Outline(msgspec.Struct, frozen=True):
     of the latter that an import or an attribute of one may lead to.
     """
 
-    functions: list[tuple[str, frozenset[str]]]
-    classes: list[tuple[str, list[tuple[str, frozenset[str]]]]]
+    functions: list[Called]
+    classes: list[tuple[str, list[Called]]]
     bases: list[tuple[str, frozenset[str]]]
     aliases: list[tuple[str, str]]
     public: frozenset[str]
@@ -31,10 +40,13 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 class Words:
-    """The words of some files of a project, to which more may be added."""
+    """The words of some files of a project, to which more may be added; with ``dependent`` only those of what registers something
+    that depends on its arguments.
+    """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, *, dependent: bool = False) -> None:
         self._project = project
+        self._dependent = dependent
         self._outlines: dict[str, Outline] = {}
         self._own: dict[str, set[str]] = {}
         self._common: set[str] = set()
@@ -48,7 +60,7 @@ class Words:
         for path, outline in self._project.file_readings(_OUTLINE, new.values()).items():
             self._outlines[path] = outline
             self._own[path] = set(apis.WORDS if apis.mentions_library(new[path].source.text) else apis.STRONG)
-        looked_for = {path: _looked_for(outline) for path, outline in self._outlines.items()}
+        looked_for = {path: self._looked_for(outline) for path, outline in self._outlines.items()}
         learnt: dict[str, tuple[int, int]] = {}
         size = -1
         while size != (size := len(self._common) + sum(map(len, self._own.values()))):
@@ -77,11 +89,11 @@ class Words:
         """Add to a file's words, and to those of all files, what registers by the words that are known."""
         known = self._known(outline, words)
         words.update(name for name, value in outline.aliases if value in known)
-        helpers = {name for name, called in outline.functions if not called.isdisjoint(known)}
+        helpers = {item.name for item in outline.functions if not self._called(item).isdisjoint(known)}
         words |= helpers
         self._share_with_all(helpers & outline.public)
         for name, methods in outline.classes:
-            found = {method for method, called in methods if not called.isdisjoint(known)}
+            found = {item.name for item in methods if not self._called(item).isdisjoint(known)}
             if found:
                 self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
                 if any(method.startswith("__") for method in found):
@@ -111,17 +123,19 @@ class Words:
             for name in outline.mentions & self._registrars.keys():
                 self._own[path] |= self._registrars[name]
 
+    def _called(self, item: Called) -> frozenset[str]:
+        return item.dependent if self._dependent else item.words
 
-def _looked_for(outline: Outline) -> set[str]:
-    """The words by which something of a file may register."""
-    methods = (called for _, methods in outline.classes for _, called in methods)
-    bases = (found for _, found in outline.bases)
-    return {value for _, value in outline.aliases}.union(*(called for _, called in outline.functions), *methods, *bases)
+    def _looked_for(self, outline: Outline) -> set[str]:
+        """The words by which something of a file may register."""
+        functions = [*outline.functions, *(item for _, methods in outline.classes for item in methods)]
+        bases = (found for _, found in outline.bases)
+        return {value for _, value in outline.aliases}.union(*map(self._called, functions), *bases)
 
 
 def outline_of(file: PythonFile) -> Outline:
     """The outline of one file."""
-    found = _Reader()
+    found = _Reader(file.source.text)
     mentions = found.read(file.body)
     names = frozenset(item.name for item in public(file))
     mentioned = frozenset(mentions | found.imported)
@@ -136,9 +150,11 @@ _OUTLINE = Reading("torchlib outlines", outline_of, Outline)
 class _Reader:
     """Reads the scopes of one file, each once."""
 
-    def __init__(self) -> None:
-        self.functions: list[tuple[str, frozenset[str]]] = []
-        self.classes: list[tuple[str, list[tuple[str, frozenset[str]]]]] = []
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._bodies: dict[int, Scope] = {}
+        self.functions: list[Called] = []
+        self.classes: list[tuple[str, list[Called]]] = []
         self.bases: list[tuple[str, frozenset[str]]] = []
         self.aliases: list[tuple[str, str]] = []
         self.imported: set[str] = set()
@@ -160,7 +176,7 @@ class _Reader:
             start = len(self.functions)
             called |= self.read(cls.body)
             own = {item.name for item in cls.body.functions}
-            self.classes.append((cls.name, [item for item in self.functions[start:] if item[0] in own]))
+            self.classes.append((cls.name, [item for item in self.functions[start:] if item.name in own]))
             self.imported.add(cls.name)
             if cls.bases:
                 self.bases.append((cls.name, frozenset(map(last_word, cls.bases))))
@@ -168,9 +184,16 @@ class _Reader:
         return called
 
     def _function(self, function: Function) -> set[str]:
-        called = self.read(function.peek_body())
-        self.functions.append((function.name, frozenset(called)))
+        called = self.read(self._body(function))
+        dependent = map(last_word, dependent_calls(function, self._text, self._body)) if called else ()
+        self.functions.append(Called(function.name, frozenset(called), frozenset(dependent)))
         return called
+
+    def _body(self, function: Function) -> Scope:
+        """The body of a function of the file, which is kept while the file is read."""
+        if id(function) not in self._bodies:
+            self._bodies[id(function)] = function.peek_body()
+        return self._bodies[id(function)]
 
     def _aliases(self, scope: Scope) -> None:
         self.imported.update(item.attr or item.name for item in scope.imports)

@@ -310,22 +310,24 @@ class Walker:
                     self.evaluator.written.setdefault((item.ref.key, word), []).append(BoundArgument(turn, value))
 
 
-def helpers(files: Iterable[PythonFile], words: Words) -> Iterator[Helper]:
-    """The functions and classes by whose calls other files may register: those that register what they are given."""
+def helpers(files: Iterable[PythonFile], words: Words, dependent: Words) -> Iterator[Helper]:
+    """The functions and classes by whose calls other files may register: those that register what they are given, and others that
+    take something; those of the ``dependent`` words register something that depends on it.
+    """
     for file in files:
-        own = words.of(file.path)
+        own, depending = words.of(file.path), dependent.of(file.path)
         for item in public(file):
             plain = isinstance(item, Function) and not item.params
             if item.name in own and not plain and len(item.name) > 3 and item.name not in ("main", "forward"):
-                yield _helper(file, item, words)
+                yield _helper(file, item, words, dependent=item.name in depending)
 
 
-def _helper(file: PythonFile, item: Function | Class, words: Words) -> Helper:
+def _helper(file: PythonFile, item: Function | Class, words: Words, *, dependent: bool) -> Helper:
     registrars = words.registrars(item.name) if isinstance(item, Class) else None
     if registrars is None or not isinstance(item, Class):
-        return Helper(file.path, item.name, isinstance(item, Class))
+        return Helper(file.path, item.name, isinstance(item, Class), dependent=dependent)
     others = frozenset(method.name for method in item.body.functions) - registrars
-    return Helper(file.path, item.name, True, registrars, others)
+    return Helper(file.path, item.name, True, registrars, others, dependent)
 
 
 def _called(body: Body) -> frozenset[str]:

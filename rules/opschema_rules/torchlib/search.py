@@ -28,6 +28,7 @@ class Search:
         self.project = project
         self.found = _reaching(project, options)
         self.words = Words(project)
+        self._dependent = Words(project, dependent=True)
         self._modules = set(sources(project, options))
         self._left = set(registering(project, options)) - set(self.found) if self.found else set[str]()
         self._next, self._rounds = list(self.found), 0
@@ -38,8 +39,10 @@ class Search:
             self.project.load_python(self._next)
             new = [file for file in map(self.project.python, self._next) if file is not None]
             self.words.add(new)
+            self._dependent.add(new)
             known = filter(None, map(self.project.python, self.found))
-            more = set(files_that_use(self.project, helpers(known, self.words), self._modules - set(self.found)))
+            found = helpers(known, self.words, self._dependent)
+            more = set(files_that_use(self.project, found, self._modules - set(self.found)))
             more.update(self._joining(new))
             self._left -= more
             self._next, self.found = sorted(more), self.found + sorted(more)
