@@ -270,7 +270,8 @@ def _merge(group: Sequence[Diagnostic]) -> Diagnostic:
 def _suppress(
     job: Job, project: Project, entries: Sequence[Entry], kept: list[Diagnostic], outcome: Outcome
 ) -> list[Diagnostic]:
-    marked = [path for path, found in project.readings(_IS_MARKED, sorted(project.inputs)).items() if found]
+    inputs = sorted(project.inputs - project.workspace.provided.keys())
+    marked = [path for path, found in project.readings(_IS_MARKED, inputs).items() if found]
     sources = {path: source for path in marked if (source := project.source(path)) is not None}
     suppressions = find_suppressions(sources.values(), job.registry, entries, project.yaml_root)
     kept, outcome.suppressed = apply_suppressions(kept, suppressions)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
+from opschema_cli.source.cmake.conditions import ALWAYS
 from opschema_cli.source.python import Expr
-from opschema_cli.source.starlark.values import MAX_ITEMS, UNKNOWN, ListValue, NamedRule, Value, list_of, truth
+from opschema_cli.source.starlark.values import (
+    MAX_ITEMS,
+    UNKNOWN,
+    ListValue,
+    NamedRule,
+    Value,
+    is_extension,
+    truth,
+)
 
 MAX_TEXT = 1_000
 """Longest string that is computed, in characters."""
@@ -20,6 +30,9 @@ class Host(Protocol):
 
     def call(self, expr: Expr, scope: Scope) -> Value:
         """The value of a call."""
+
+    def member(self, value: Value, name: str) -> Value:
+        """An attribute of a value that is neither a dictionary nor from outside the tree."""
 
     def spend(self, work: int) -> None:
         """Count work: expressions, statements and items of lists.
@@ -35,7 +48,7 @@ def evaluate(expr: Expr, scope: Scope, host: Host) -> Value:
     if expr.kind == "const":
         return expr.value
     if expr.kind == "name":
-        return _named(expr.text, scope)
+        return _named(expr.text, scope, host)
     if expr.kind == "call":
         return host.call(expr, scope)
     compute = _COMPUTED.get(expr.kind)
@@ -45,15 +58,30 @@ def evaluate(expr: Expr, scope: Scope, host: Host) -> Value:
     return value
 
 
-def _named(text: str, scope: Scope) -> Value:
+def _named(text: str, scope: Scope, host: Host) -> Value:
     name, *path = text.split(".")
     value = scope.get(name, NamedRule(name))
     for item in path:
-        if isinstance(value, dict):
-            value = value.get(item, UNKNOWN)
-        else:
-            value = NamedRule(f"{value.name}.{item}") if isinstance(value, NamedRule) else UNKNOWN
+        value = _member(value, item, host)
     return value
+
+
+def _member(value: Value, name: str, host: Host) -> Value:
+    if isinstance(value, dict):
+        return value.get(name, UNKNOWN)
+    return NamedRule(f"{value.name}.{name}") if isinstance(value, NamedRule) else host.member(value, name)
+
+
+def _attribute(expr: Expr, scope: Scope, host: Host) -> Value:
+    return _member(evaluate(expr.items[0], scope, host), expr.text, host)
+
+
+def _interpolated(expr: Expr, scope: Scope, host: Host) -> Value:
+    """An f-string of plain fields."""
+    parts = [item.items[0] if item.kind == "field" and len(item.items) == 1 else item for item in expr.items]
+    values = [evaluate(item, scope, host) for item in parts]
+    found = "".join(item for item in values if isinstance(item, str))
+    return found if all(isinstance(item, str) for item in values) and len(found) <= MAX_TEXT else UNKNOWN
 
 
 def _dictionary(expr: Expr, scope: Scope, host: Host) -> Value:
@@ -66,7 +94,13 @@ def _dictionary(expr: Expr, scope: Scope, host: Host) -> Value:
 
 
 def _listed(expr: Expr, scope: Scope, host: Host) -> Value:
-    return list_of(evaluate(item, scope, host) if item.kind != "starred" else UNKNOWN for item in expr.items)
+    found = ListValue([])
+    for item in expr.items:
+        if item.kind == "starred":
+            found = found + evaluate(item.items[0], scope, host)
+        else:
+            found.items.append((evaluate(item, scope, host), ALWAYS))
+    return found
 
 
 def _item(expr: Expr, scope: Scope, host: Host) -> Value:
@@ -88,11 +122,18 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
             return left + right
         if isinstance(right, ListValue):
             return ListValue(list(right.items), open=True)
+    if operator == "/" and isinstance(left, str) and isinstance(right, str) and len(left) + len(right) <= MAX_TEXT:
+        return joined_path([left, right])
     if operator == "%" and isinstance(left, str):
         given = [value for value, _ in right.items] if isinstance(right, ListValue) else [right]
         if all(isinstance(item, str) for item in given) and left.count("%s") == left.count("%") == len(given):
             return _filled(left, "%s", [str(item) for item in given])
     return UNKNOWN
+
+
+def joined_path(parts: Sequence[str]) -> str:
+    """A path of several parts, of which ``.`` is none."""
+    return posixpath.join(*([part for part in parts if part != "."] or ["."]))
 
 
 def _filled(text: str, hole: str, values: Sequence[str]) -> Value:
@@ -120,7 +161,8 @@ def _either(expr: Expr, scope: Scope, host: Host) -> Value:
     if isinstance(one, ListValue) and isinstance(other, ListValue):
         condition = f"condition at {expr.start}"
         return one.under(frozenset({(condition, True)})) + other.under(frozenset({(condition, False)}))
-    return one if _is_plain(one) and _is_plain(other) and one == other else UNKNOWN
+    same = _is_plain(one) and _is_plain(other) and one == other
+    return one if same or (is_extension(one) and is_extension(other)) else UNKNOWN
 
 
 def _logic(expr: Expr, scope: Scope, host: Host) -> Value:
@@ -176,5 +218,8 @@ _COMPUTED: dict[str, Callable[[Expr, Scope, Host], Value]] = {
     "unary": _logic,
     "boolop": _logic,
     "subscript": _item,
+    "attribute": _attribute,
+    "fstring": _interpolated,
     "listcomp": _comprehension,
+    "generator": _comprehension,
 }

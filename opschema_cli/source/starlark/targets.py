@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from opschema_cli.source.cmake.conditions import ALWAYS, Origin, joined
 from opschema_cli.source.cmake.targets import Target
-from opschema_cli.source.python import Expr, Function, PythonFile, Statement
-from opschema_cli.source.starlark.expressions import Host, Scope, evaluate, formatted
-from opschema_cli.source.starlark.values import (
-    UNKNOWN,
-    FunctionValue,
-    ListValue,
-    NamedRule,
-    Value,
-    list_of,
-    strings,
-    truth,
-)
+from opschema_cli.source.python import Expr, PythonFile, Statement
+from opschema_cli.source.starlark.expressions import Scope, evaluate
+from opschema_cli.source.starlark.run import Runner
+from opschema_cli.source.starlark.values import UNKNOWN, FunctionValue, ListValue, NamedRule, Value, macros_in, strings
 
 BUILD_FILES = ("BUILD", "BUILD.bazel", "BUCK", "TARGETS")
 
@@ -34,7 +25,6 @@ _LIBRARY = re.compile(r"(?:\w+_)?(?:library|extension|shared_object|solib)")
 _GROUP = re.compile(r"(?:\w+_)?(?:filegroup|source_group)")
 _EXTENSION = re.compile(r"torch_(?:cpp_|cuda_)?extension")
 _FLAGS = re.compile(r"(?:\w+_)?(?:defines|copts|flags)")
-_MACRO = re.compile(r"(?:-D)?([A-Za-z_]\w*)=\\?\"?([A-Za-z_]\w*)\\?\"?")
 _SOURCES = ("srcs", "sources")
 
 MAX_WORK = 1_000_000
@@ -42,9 +32,6 @@ MAX_WORK = 1_000_000
 
 MAX_LOADS = 100
 """Longest chain of files that load one another."""
-
-MAX_DEPTH = 12
-"""Deepest nesting of calls that is followed."""
 
 
 class TooMuchWorkError(Exception):
@@ -108,17 +95,15 @@ class StarlarkTree:
         return next((self.files[tail] for tail in tails if tail in self.files), None)
 
 
-class _Package:
+class _Package(Runner):
     """A build file, or a file that is loaded, which makes the libraries of its folder."""
 
     def __init__(self, tree: StarlarkTree, file: PythonFile) -> None:
+        super().__init__(file)
         self.tree = tree
-        self.file = file
         self.folder = posixpath.dirname(file.path)
         self.found: list[tuple[str, list[tuple[str, Origin]], tuple[tuple[str, str], ...], bool]] = []
         self.groups: dict[str, list[tuple[str, Origin]]] = {}
-        self.depth = 0
-        self.conditions: frozenset[tuple[str, bool]] = ALWAYS
 
     def targets(self) -> list[Target]:
         """The libraries that the file makes."""
@@ -151,80 +136,25 @@ class _Package:
                 found[assign.target] = value if known is None else UNKNOWN
         return found
 
-    # Calls
-
     def spend(self, work: int) -> None:
         """Count work of the tree."""
         self.tree.spend(work)
 
-    def call(self, expr: Expr, scope: Scope) -> Value:
-        """The value of a call."""
-        if self.depth >= MAX_DEPTH:
-            return UNKNOWN
-        method = self._method(expr, scope)
-        if method is not None:
-            return method
-        callee = evaluate(expr.items[0], scope, self)
-        positional, named = self._arguments(expr, scope)
-        if isinstance(callee, FunctionValue):
-            before = len(self.found)
-            value = self._run(callee, positional, named)
-            if len(self.found) == before and not self.groups.get(str(named.get("name"))):
-                self._rule(callee.function.name, named)
-            return value
-        if isinstance(callee, NamedRule):
-            return self._outside(callee.name.rpartition(".")[2], positional, named, expr)
-        return UNKNOWN
+    def module_of(self, value: FunctionValue) -> Scope:
+        """The names of a function's file."""
+        return self.tree.module(value.file)
 
-    def _arguments(self, call: Expr, scope: Scope) -> tuple[list[Value], dict[str, Value]]:
-        positional: list[Value] = []
-        named: dict[str, Value] = {}
-        for keyword, item in call.args:
-            value = evaluate(item, scope, self)
-            if keyword == "**":
-                named.update(value if isinstance(value, dict) else {})
-            elif keyword == "*":
-                positional += [item for item, _ in value.items] if isinstance(value, ListValue) else []
-            elif keyword:
-                named[keyword] = value
-            else:
-                positional.append(value)
-        self.spend(len(positional) + len(named))
-        return positional, named
+    def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
+        """Take a function that makes no library for a rule itself."""
+        if not makes and not self.groups.get(str(named.get("name"))):
+            self._rule(value.function.name, named)
 
-    def _method(self, call: Expr, scope: Scope) -> Value | None:
-        """A method of a known value; None of another call."""
-        owner = call.items[0].owner
-        value = evaluate(owner, scope, self) if owner is not None else UNKNOWN
-        name = call.items[0].member
-        if isinstance(value, str) and name == "format":
-            return formatted(value, *self._arguments(call, scope))
-        if isinstance(value, dict) and name in ("get", "pop", "setdefault", "update", "items", "keys", "values"):
-            return self._of_dictionary(value, name, *self._arguments(call, scope))
-        if isinstance(value, ListValue) and name in ("append", "extend"):
-            (item, *_), _ = (*self._arguments(call, scope)[:1], None) if call.args else ([UNKNOWN], None)
-            added = item if name == "extend" else list_of([item])
-            longer = value + (added.under(self.conditions) if isinstance(added, ListValue) else added)
-            self.spend(len(longer.items))
-            value.items[:], value.open = longer.items, longer.open
-            return UNKNOWN
-        return None
+    def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
+        """Nothing: Starlark has no further statements that matter."""
 
-    def _of_dictionary(self, value: dict[str, Value], name: str, given: list[Value], named: dict[str, Value]) -> Value:
-        key = given[0] if given else None
-        if name == "update":
-            value.update({**(key if isinstance(key, dict) else {}), **named})
-        elif name in ("get", "pop", "setdefault") and isinstance(key, str):
-            found = value.get(key, given[1] if len(given) > 1 else None)
-            if name == "pop":
-                value.pop(key, None)
-            elif name == "setdefault":
-                value[key] = found
-            return found
-        return UNKNOWN
-
-    def _outside(self, name: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
+    def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
         """A call of a function from outside the tree."""
+        name = dotted.rpartition(".")[2]
         if name == "glob":
             return self._glob(named.get("include", positional[0] if positional else UNKNOWN), named.get("exclude"))
         if name == "select":
@@ -239,7 +169,7 @@ class _Package:
         self._rule(name, named)
         for value in (*positional, *named.values()):
             if isinstance(value, FunctionValue):  # it calls what it is given
-                self._run(value, [], {key: item for key, item in named.items() if item is not value})
+                self.run(value, [], {key: item for key, item in named.items() if item is not value})
         return UNKNOWN
 
     def _glob(self, include: Value, exclude: Value) -> ListValue:
@@ -250,79 +180,6 @@ class _Package:
 
     def _matching(self, pattern: str) -> Sequence[str]:
         return self.tree.glob(posixpath.normpath(posixpath.join(self.folder, pattern)))
-
-    # Functions
-
-    def _run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
-        local = _bound(value.function, positional, named, self.tree.module(value.file), self)
-        self.depth += 1
-        returned = self._block(value.function.statements, local, ChainMap(local, self.tree.module(value.file)))
-        self.depth -= 1
-        return returned if returned is not None else UNKNOWN
-
-    def _block(self, statements: Iterable[Statement], local: dict[str, Value], scope: Scope) -> Value | None:
-        """Run statements; the value that they return, if they do."""
-        for item in statements:
-            self.spend(1)
-            if item.kind == "expr":
-                evaluate(item.exprs[0], scope, self)
-            elif item.kind == "assign":
-                self._assign(item.exprs[:-1], evaluate(item.exprs[-1], scope, self), local, scope)
-            elif item.kind == "augassign":
-                self._extend(item, local, scope)
-            elif item.kind == "return":
-                return evaluate(item.exprs[0], scope, self) if item.exprs else UNKNOWN
-            elif item.kind in ("if", "for"):
-                returned = (self._branch if item.kind == "if" else self._loop)(item, local, scope)
-                if returned is not None:
-                    return returned
-        return None
-
-    def _assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Scope) -> None:
-        for target in targets:
-            if target.kind == "name" and "." not in target.text:
-                local[target.text] = value if not self.conditions else UNKNOWN
-            elif target.kind == "subscript":
-                owner, key = (evaluate(item, scope, self) for item in target.items[:2])
-                if isinstance(owner, dict) and isinstance(key, str):
-                    owner[key] = value if not self.conditions else UNKNOWN
-
-    def _extend(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
-        target, item = statement.exprs
-        before, added = evaluate(target, scope, self), evaluate(item, scope, self)
-        value: Value = UNKNOWN
-        if statement.text.startswith("+") and isinstance(before, ListValue):
-            longer = before + (added.under(self.conditions) if isinstance(added, ListValue) else added)
-            self.spend(len(longer.items))
-            value = longer
-        if target.kind == "name":
-            local[target.text] = value
-
-    def _branch(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
-        holds = truth(evaluate(statement.exprs[0], scope, self))
-        if holds is not None:
-            return self._block(statement.blocks[not holds], local, scope)
-        before = self.conditions
-        returned: list[Value | None] = []
-        for value, block in zip((True, False), statement.blocks, strict=False):
-            self.conditions = before | {(f"{self.file.path} {statement.start}", value)}
-            returned.append(self._block(block, local, scope))
-        self.conditions = before
-        return UNKNOWN if len(returned) == 2 and None not in returned else None
-
-    def _loop(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
-        target, iterable = statement.exprs
-        listed = evaluate(iterable, scope, self)
-        items = listed.items if isinstance(listed, ListValue) and not listed.open else [(UNKNOWN, None)]
-        before = self.conditions
-        for at, (value, origin) in enumerate(items):
-            known = origin if origin is not None else frozenset({(f"{self.file.path} {statement.start} {at}", True)})
-            self.conditions = before | known
-            if target.kind == "name":
-                local[target.text] = value
-            self._block(statement.blocks[0], local, scope)
-        self.conditions = before
-        return None
 
     # Libraries
 
@@ -338,7 +195,8 @@ class _Package:
             self.groups[title] = listed
             return
         flags = [flag for keyword, value in named.items() if _FLAGS.fullmatch(keyword) for flag, _ in strings(value)]
-        macros = tuple((found[1], found[2]) for found in map(_MACRO.fullmatch, flags) if found)
+        macros = tuple(macros_in(flags))
+        self.made += 1
         self.found.append((title, listed, macros, _EXTENSION.fullmatch(name) is not None))
 
     def _files(self, sources: Iterable[tuple[str, Origin]]) -> tuple[tuple[str, Origin], ...]:
@@ -354,31 +212,6 @@ class _Package:
         if written.startswith("//"):
             return written.lstrip("/").replace(":", "/")
         return posixpath.normpath(posixpath.join(self.folder, written.removeprefix(":")))
-
-
-def _bound(
-    function: Function,
-    positional: Sequence[Value],
-    named: Mapping[str, Value],
-    module: Scope,
-    host: Host,
-) -> dict[str, Value]:
-    """The variables that a function begins with."""
-    found: dict[str, Value] = {}
-    rest = dict(named)
-    given = list(positional)
-    for item in function.params:
-        if item.kind == "vararg":
-            found[item.name], given = list_of(given), []
-        elif item.kind == "kwarg":
-            found[item.name] = rest
-        elif item.name in rest:
-            found[item.name] = rest.pop(item.name)
-        elif given and item.kind != "kwonly":
-            found[item.name] = given.pop(0)
-        else:
-            found[item.name] = evaluate(item.default, module, host) if item.default is not None else UNKNOWN
-    return found
 
 
 def _selected(value: Value, call: Expr) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
@@ -11,6 +12,8 @@ from opschema_cli.source.cmake.conditions import ALWAYS, Origin, joined
 from opschema_cli.source.python import Function, PythonFile
 
 Value: TypeAlias = object
+
+_MACRO = re.compile(r"(?:-D)?([A-Za-z_]\w*)=\\?\"?([A-Za-z_]\w*)\\?\"?")
 
 MAX_ITEMS = 2_000
 """Longest list that is made of others; what is added beyond is not known."""
@@ -51,6 +54,16 @@ class NamedRule(msgspec.Struct, frozen=True):
     """A function from outside the tree, by its dotted name."""
 
     name: str
+
+
+def is_extension(value: Value) -> bool:
+    """Whether a value is a function that makes an extension of Python, such as ``CUDAExtension``."""
+    return isinstance(value, NamedRule) and value.name.endswith("Extension")
+
+
+def macros_in(flags: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The macros that are defined as words by flags of a compiler."""
+    return ((found[1], found[2]) for found in map(_MACRO.fullmatch, flags) if found)
 
 
 def strings(value: Value) -> Iterator[tuple[str, Origin]]:

@@ -21,6 +21,7 @@ from opschema_cli.source.cmake.conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.cmake.run import CMakeFile, CMakeTree, Variables
 from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.preprocessor import Macro
+from opschema_cli.source.starlark.setup_script import SetupScript, as_function
 from opschema_cli.source.starlark.targets import BUILD_FILES, StarlarkTree
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.hub_kernels import hub_kernels
@@ -28,6 +29,7 @@ from opschema_rules.torchlib.toml_tables import items, read_toml, table, text_of
 
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 
+_EXTENSION = re.compile(r"\b\w*Extension\b")
 _EXTENSION_CALL = re.compile(r"\b\w*Extension\(")
 _NAME_ARGUMENT = re.compile(r"""\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
 _SOURCE = re.compile(r"""["']([\w./+*-]+\.(?:cpp|cc|cxx|cu|hip))["']""")
@@ -104,7 +106,7 @@ class Build:
         for path in self.project.workspace.files:
             files.setdefault(path.rpartition("/")[2], []).append(path)
         seen: dict[str, Variables] = {}
-        yield from _python_targets(self.project, files, seen)
+        yield from _python_targets(self.project, files, seen, sources)
         yield from (("", target) for target in _starlark_targets(self.project, files, sources))
         for folder, read in _cmake_files(self.project, files, seen, sources):
             for call in read.unfollowed:
@@ -147,7 +149,7 @@ class _Sources:
 
 
 def _python_targets(
-    project: Project, found: dict[str, list[str]], seen: dict[str, Variables]
+    project: Project, found: dict[str, list[str]], seen: dict[str, Variables], sources: _Sources
 ) -> Iterator[tuple[str, Target]]:
     """Targets of build files other than CMake's, each with the folder of its file; ``seen`` gets variables for CMake."""
     for kernel in hub_kernels(project):
@@ -159,7 +161,7 @@ def _python_targets(
         seen[folder] = _cmake_variables(tools)
         yield from ((folder, target) for target in _pyproject_targets(tools))
     for path in found.get("setup.py", ()):
-        yield from ((posixpath.dirname(path), target) for target in _setup_targets(text_of(project, path)))
+        yield from ((posixpath.dirname(path), target) for target in _setup_targets(project, path, sources))
 
 
 def _cmake_files(
@@ -217,8 +219,22 @@ def _pyproject_targets(tools: dict[str, object]) -> Iterator[Target]:
 # setup.py
 
 
-def _setup_targets(text: str) -> Iterator[Target]:
-    """Extensions of a ``setup.py`` whose names and sources are literals."""
+def _setup_targets(project: Project, path: str, sources: _Sources) -> Iterator[Target]:
+    """Extensions of a ``setup.py``: as it makes them, and for calls that cannot be followed those that are written in them."""
+    text = text_of(project, path)
+    if not _EXTENSION.search(text):
+        return
+    name = f"<statements of {path} {project.workspace.digest(path)}>.py"
+    project.workspace.provide(name, as_function(text))
+    file = project.starlark([name]).get(name)
+    made = SetupScript(file, posixpath.dirname(path), sources.matching).extensions() if file is not None else []
+    yield from (item.target for item in made if item.target.name or item.target.sources)
+    known = {item.at for item in made if item.complete and item.target.name}
+    yield from (target for at, target in _written_targets(text) if at not in known)
+
+
+def _written_targets(text: str) -> Iterator[tuple[int, Target]]:
+    """Extensions of a ``setup.py`` whose names and sources are literals, each with the end of the name that makes it."""
     calls = list(_EXTENSION_CALL.finditer(text))
     ends = [item.start() for item in calls] + [len(text)]
     for call, end in zip(calls, ends[1:], strict=True):
@@ -230,7 +246,7 @@ def _setup_targets(text: str) -> Iterator[Target]:
             sources = tuple((item[1], _list_of(item.start(), lists)) for item in written)
             defined = (item.groups() for item in _DEFINE_ARGUMENT.finditer(text, call.end(), end))
             macros = tuple((first or third, second or fourth) for first, second, third, fourth in defined)
-            yield Target(name[1], sources, macros, extension=True)
+            yield call.end() - 1, Target(name[1], sources, macros, extension=True)
 
 
 def _call_end(text: str, start: int, end: int) -> int:

@@ -396,6 +396,12 @@ TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, m) { m.def("f(Tensor x) -> Tensor"); 
         },
         {"pyproject__toml": '[[tool.setuptools.ext-modules]]\nname = "package._C"\nsources = ["a.cpp"]'},
         {"setup__py": "CUDAExtension(name='package._C', sources=['a.cpp', 'b.cu'])"},
+        {"setup__py": "import glob\nS = glob.glob('*.cpp')\nsetup(ext_modules=[CppExtension('package._C', S)])"},
+        {
+            "setup__py": "def f(name, sources):\n    return CppExtension(f'p.{name}', sources)\nx = ['a.cpp']\nf('_C', x)"
+        },
+        {"setup__py": "print 'Python 2'\nCUDAExtension(name='package._C', sources=['a.cpp'])"},
+        {"setup__py": "class B:\n    def run(self):\n        CUDAExtension(name='package._C', sources=['a.cpp'])"},
         {"a__cpp": f"#define TORCH_EXTENSION_NAME _C\n{EXTENSION}"},
         {"a__cpp": "", "named__cpp": EXTENSION},
     ],
@@ -416,8 +422,23 @@ def test_a_namespace_that_the_build_sets(files: dict[str, str], tmp_path: Path) 
         "torch_extension(_C SOURCES b.cpp)",
     ],
 )
-def test_a_build_that_does_not_tell_the_namespace(build: str, tmp_path: Path) -> None:
+def test_a_build_of_cmake_that_does_not_tell_the_namespace(build: str, tmp_path: Path) -> None:
     found = read(tmp_path, EXTENSION, CMakeLists__txt=build)
+    assert [gap.names for gap in found.gaps] == [frozenset({"f"})]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "CppExtension(find_name(), ['a.cpp'])",
+        "name = '_A'\nif find():\n    name = '_B'\nCppExtension(name, ['a.cpp'])",
+        "for name in ('_A', '_B'):\n    CppExtension(name, ['a.cpp'])",
+        "CppExtension('_A', find_sources())",
+        "CppExtension('_A', ['b.cpp'])",
+    ],
+)
+def test_a_setup_script_that_does_not_tell_the_namespace(build: str, tmp_path: Path) -> None:
+    found = read(tmp_path, EXTENSION, setup__py=build)
     assert [gap.names for gap in found.gaps] == [frozenset({"f"})]
 
 

@@ -96,3 +96,25 @@ def test_two_definitions_of_one_library() -> None:
         "`kit` has its `TORCH_LIBRARY` already: torch refuses another; write `TORCH_LIBRARY_FRAGMENT`"
     ]
     assert found(library) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "findings"),
+    [
+        ("import glob\nCppExtension('k', glob.glob('*.cpp'))", [TWICE]),
+        ("s = ['a.cpp']\ns += ['b.cpp']\nCppExtension('k', s)", [TWICE]),
+        ("s = ['a.cpp']\nif cuda():\n    s.append('b.cpp')\nCppExtension('k', s)", [TWICE]),
+        ("s = []\nif cuda():\n    s += ['a.cpp']\nelse:\n    s += ['b.cpp']\nCppExtension('k', s)", []),
+        ("s = ['a.cpp', 'b.cpp']\ns.remove(skipped())\nCppExtension('k', s)", []),
+        ("CppExtension('k', [p for p in ['a.cpp', 'b.cpp'] if kept(p)])", []),
+        ("CppExtension('k', ['a.cpp'])\nCppExtension('k', ['b.cpp'])", []),
+    ],
+)
+def test_files_that_a_setup_script_builds_together(script: str, findings: list[str]) -> None:
+    assert found(KERNEL, setup__py=script) == findings
+
+
+def test_comments_of_a_setup_script_count_once() -> None:
+    script = "# opschema: ignore[REG506]\nimport glob\nCppExtension('k', glob.glob('*.cpp'))\n"
+    linted = lint_files([PACK], {"a.cpp": OPS, "b.cpp": KERNEL, "setup.py": script})
+    assert {item.place.path for item in linted.diagnostics} <= {"a.cpp", "b.cpp", "setup.py"}

@@ -1,0 +1,222 @@
+"""Runs functions of build files symbolically: both branches of a condition that is not known, and each turn of a loop."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from opschema_cli.source.cmake.conditions import ALWAYS
+from opschema_cli.source.python import Expr, Function, PythonFile, Statement
+from opschema_cli.source.starlark.expressions import Host, Scope, evaluate, formatted
+from opschema_cli.source.starlark.values import UNKNOWN, FunctionValue, ListValue, NamedRule, Value, list_of, truth
+
+MAX_DEPTH = 12
+"""Deepest nesting of calls that is followed."""
+
+
+class Runner(ABC):
+    """What runs in one file. ``conditions`` are those under which the current statement runs."""
+
+    def __init__(self, file: PythonFile) -> None:
+        self.file = file
+        self.depth = 0
+        self.made = 0
+        """The number of libraries that were made so far."""
+        self.conditions: frozenset[tuple[str, bool]] = ALWAYS
+
+    @abstractmethod
+    def spend(self, work: int) -> None:
+        """Count work; see :class:`~opschema_cli.source.starlark.expressions.Host`."""
+
+    @abstractmethod
+    def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
+        """The value of a call of a function from outside the tree."""
+
+    @abstractmethod
+    def module_of(self, value: FunctionValue) -> Scope:
+        """The names that a function finds outside of itself."""
+
+    @abstractmethod
+    def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
+        """Called after a function has run; ``makes`` says whether it made a library."""
+
+    def member(self, value: Value, name: str) -> Value:
+        """An attribute of a value that is neither a dictionary nor from outside the tree."""
+        return UNKNOWN
+
+    # Calls
+
+    def call(self, expr: Expr, scope: Scope) -> Value:
+        """The value of a call."""
+        if self.depth >= MAX_DEPTH:
+            return UNKNOWN
+        method = self.method(expr, scope)
+        if method is not None:
+            return method
+        callee = evaluate(expr.items[0], scope, self)
+        positional, named = self.arguments(expr, scope)
+        if isinstance(callee, FunctionValue):
+            before = self.made
+            value = self.run(callee, positional, named)
+            self.ran(callee, named, makes=self.made > before)
+            return value
+        if isinstance(callee, NamedRule):
+            return self.outside(callee.name, positional, named, expr)
+        return UNKNOWN
+
+    def arguments(self, call: Expr, scope: Scope) -> tuple[list[Value], dict[str, Value]]:
+        """The values of a call's arguments, by place and by name."""
+        positional: list[Value] = []
+        named: dict[str, Value] = {}
+        for keyword, item in call.args:
+            value = evaluate(item, scope, self)
+            if keyword == "**":
+                named.update(value if isinstance(value, dict) else {})
+            elif keyword == "*":
+                positional += [item for item, _ in value.items] if isinstance(value, ListValue) else []
+            elif keyword:
+                named[keyword] = value
+            else:
+                positional.append(value)
+        self.spend(len(positional) + len(named))
+        return positional, named
+
+    def method(self, call: Expr, scope: Scope) -> Value | None:
+        """A method of a known value; None of another call."""
+        owner = call.items[0].owner
+        value = evaluate(owner, scope, self) if owner is not None else UNKNOWN
+        name = call.items[0].member
+        if isinstance(value, str) and name == "format":
+            return formatted(value, *self.arguments(call, scope))
+        if isinstance(value, dict) and name in ("get", "pop", "setdefault", "update", "items", "keys", "values"):
+            return self._of_dictionary(value, name, *self.arguments(call, scope))
+        if isinstance(value, ListValue) and name in ("append", "extend"):
+            (item, *_), _ = (*self.arguments(call, scope)[:1], None) if call.args else ([UNKNOWN], None)
+            added = item if name == "extend" else list_of([item])
+            longer = value + (added.under(self.conditions) if isinstance(added, ListValue) else added)
+            self.spend(len(longer.items))
+            value.items[:], value.open = longer.items, longer.open
+            return UNKNOWN
+        return None
+
+    def _of_dictionary(self, value: dict[str, Value], name: str, given: list[Value], named: dict[str, Value]) -> Value:
+        key = given[0] if given else None
+        if name == "update":
+            value.update({**(key if isinstance(key, dict) else {}), **named})
+        elif name in ("get", "pop", "setdefault") and isinstance(key, str):
+            found = value.get(key, given[1] if len(given) > 1 else None)
+            if name == "pop":
+                value.pop(key, None)
+            elif name == "setdefault":
+                value[key] = found
+            return found
+        return UNKNOWN
+
+    # Functions
+
+    def run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
+        """The value that a function returns."""
+        module = cast("dict[str, Value]", self.module_of(value))
+        local = _bound(value.function, positional, named, module, self)
+        self.depth += 1
+        returned = self.block(value.function.statements, local, ChainMap(local, module))
+        self.depth -= 1
+        return returned if returned is not None else UNKNOWN
+
+    def block(self, statements: Iterable[Statement], local: dict[str, Value], scope: Scope) -> Value | None:
+        """Run statements; the value that they return, if they do."""
+        for item in statements:
+            self.spend(1)
+            if item.kind == "expr":
+                evaluate(item.exprs[0], scope, self)
+            elif item.kind == "assign":
+                self.assign(item.exprs[:-1], evaluate(item.exprs[-1], scope, self), local, scope)
+            elif item.kind == "augassign":
+                self._extend(item, local, scope)
+            elif item.kind == "return":
+                return evaluate(item.exprs[0], scope, self) if item.exprs else UNKNOWN
+            elif item.kind in ("if", "for"):
+                returned = (self._branch if item.kind == "if" else self._loop)(item, local, scope)
+                if returned is not None:
+                    return returned
+            else:
+                self.other(item, local, scope)
+        return None
+
+    @abstractmethod
+    def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
+        """Run a statement of another kind."""
+
+    def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Scope) -> None:
+        """Bind names and items of dictionaries to a value."""
+        for target in targets:
+            if target.kind == "name" and "." not in target.text:
+                local[target.text] = value if not self.conditions else UNKNOWN
+            elif target.kind == "subscript":
+                owner, key = (evaluate(item, scope, self) for item in target.items[:2])
+                if isinstance(owner, dict) and isinstance(key, str):
+                    owner[key] = value if not self.conditions else UNKNOWN
+
+    def _extend(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
+        target, item = statement.exprs
+        before, added = evaluate(target, scope, self), evaluate(item, scope, self)
+        value: Value = UNKNOWN
+        if statement.text.startswith("+") and isinstance(before, ListValue):
+            longer = before + (added.under(self.conditions) if isinstance(added, ListValue) else added)
+            self.spend(len(longer.items))
+            value = longer
+        if target.kind == "name":
+            local[target.text] = value
+
+    def _branch(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
+        holds = truth(evaluate(statement.exprs[0], scope, self))
+        if holds is not None:
+            return self.block(statement.blocks[not holds], local, scope)
+        before = self.conditions
+        returned: list[Value | None] = []
+        for value, block in zip((True, False), statement.blocks, strict=False):
+            self.conditions = before | {(f"{self.file.path} {statement.start}", value)}
+            returned.append(self.block(block, local, scope))
+        self.conditions = before
+        return UNKNOWN if len(returned) == 2 and None not in returned else None
+
+    def _loop(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
+        target, iterable = statement.exprs
+        listed = evaluate(iterable, scope, self)
+        items = listed.items if isinstance(listed, ListValue) and not listed.open else [(UNKNOWN, None)]
+        before = self.conditions
+        for at, (value, origin) in enumerate(items):
+            known = origin if origin is not None else frozenset({(f"{self.file.path} {statement.start} {at}", True)})
+            self.conditions = before | known
+            if target.kind == "name":
+                local[target.text] = value
+            self.block(statement.blocks[0], local, scope)
+        self.conditions = before
+        return None
+
+
+def _bound(
+    function: Function,
+    positional: Sequence[Value],
+    named: Mapping[str, Value],
+    module: Scope,
+    host: Host,
+) -> dict[str, Value]:
+    """The variables that a function begins with."""
+    found: dict[str, Value] = {}
+    rest = dict(named)
+    given = list(positional)
+    for item in function.params:
+        if item.kind == "vararg":
+            found[item.name], given = list_of(given), []
+        elif item.kind == "kwarg":
+            found[item.name] = rest
+        elif item.name in rest:
+            found[item.name] = rest.pop(item.name)
+        elif given and item.kind != "kwonly":
+            found[item.name] = given.pop(0)
+        else:
+            found[item.name] = evaluate(item.default, module, host) if item.default is not None else UNKNOWN
+    return found

@@ -1,0 +1,268 @@
+"""Extensions that a ``setup.py`` makes.
+
+Its text is read as the body of a function, so that its statements are known in their order. Calls of ``CppExtension``,
+``CUDAExtension`` and the like are targets; lists of sources are followed through functions, loops and conditions, with
+``glob``, ``os.path`` and ``pathlib`` on paths relative to the script.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from opschema_cli.source.cmake.conditions import joined
+from opschema_cli.source.cmake.targets import Target
+from opschema_cli.source.python import Expr, Function, PythonFile, Scope, Statement
+from opschema_cli.source.starlark.expressions import Scope as Names
+from opschema_cli.source.starlark.expressions import evaluate, joined_path
+from opschema_cli.source.starlark.run import Runner
+from opschema_cli.source.starlark.values import (
+    UNKNOWN,
+    FunctionValue,
+    ListValue,
+    NamedRule,
+    Value,
+    is_extension,
+    macros_in,
+    strings,
+)
+
+MAX_WORK = 200_000
+"""Most expressions, statements and items of lists of one script that are evaluated: a second."""
+
+_HEADER = "def setup_script():\n"
+_COPIES = frozenset({"list", "tuple", "sorted", "set", "reversed", "copy", "deepcopy"})
+_SAME = frozenset({"str", "abspath", "realpath", "normpath", "fspath", "expanduser"})
+_SAME_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip"})
+
+
+def as_function(text: str) -> str:
+    """The text of a script as that of a module with one function, which does what the script does."""
+    return _HEADER + "".join(f" {line}" for line in text.splitlines(keepends=True)) + "\n pass\n"
+
+
+class Made(msgspec.Struct, frozen=True):
+    """An extension, and the end of the name in the script by which it is made; ``complete`` if all its sources are known."""
+
+    target: Target
+    at: int
+    complete: bool
+
+
+class _TooMuchError(Exception):
+    """A script takes more than :data:`MAX_WORK`."""
+
+
+class SetupScript(Runner):
+    """One script, from its :func:`as_function`. ``glob`` gives the files of the tree that match a pattern."""
+
+    def __init__(self, file: PythonFile, folder: str, glob: Callable[[str], Sequence[str]]) -> None:
+        super().__init__(file)
+        self.folder = folder
+        self.glob = glob
+        self.found: list[Made] = []
+        self._work_left = MAX_WORK
+        self._names: dict[str, Value] = {"__name__": "__main__", "__file__": "setup.py"}
+        self._functions: dict[int, Function] = {}
+
+    def extensions(self) -> list[Made]:
+        """The extensions that are made, as far as the script can be followed."""
+        functions = self.file.body.functions
+        if len(functions) == 1:
+            body = functions[0].body
+            self._note(body)
+            with suppress(_TooMuchError, RecursionError):
+                self.block(functions[0].statements, self._names, self._names)
+        return self.found
+
+    def _note(self, scope: Scope) -> None:
+        """Note the functions in a scope, and what is imported there or in them."""
+        for item in scope.imports:
+            plain = item.module.partition(".")[0] == item.name  # `import os.path`
+            full = item.name if plain and not item.attr else ".".join(filter(None, (item.module, item.attr)))
+            self._names.setdefault(item.name, NamedRule(full))
+        for function in scope.functions:
+            self._functions[function.outer.start] = function
+            self._note(function.body)
+
+    def spend(self, work: int) -> None:
+        """Count work of the script."""
+        self._work_left -= work
+        if self._work_left < 0:
+            raise _TooMuchError
+
+    def module_of(self, value: FunctionValue) -> Names:
+        """The names of the script."""
+        return self._names
+
+    def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
+        """Nothing: functions make what they call."""
+
+    # Statements
+
+    def other(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
+        """Run a statement that Starlark does not have."""
+        if statement.kind == "def" and statement.start in self._functions:
+            local[statement.text] = FunctionValue(self._functions[statement.start], self.file)
+        elif statement.kind == "annassign" and len(statement.exprs) > 2:
+            self.assign(statement.exprs[:1], evaluate(statement.exprs[2], scope, self), local, scope)
+        elif statement.kind == "with":
+            self.block(statement.blocks[0], local, scope)
+        elif statement.kind in ("try", "while"):
+            before = self.conditions
+            for at, block in enumerate(statement.blocks):
+                inner = [item for one in block for item in one.blocks[0]] if at == 1 else block
+                if at == 1 or statement.kind == "while":
+                    self.conditions = before | {(f"{self.file.path} {statement.start}", True)}
+                self.block(inner, local, scope)
+                self.conditions = before
+
+    def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Names) -> None:
+        """Bind names; under a condition a name may also have the value that it had."""
+        for target in targets:
+            if target.kind == "name" and "." not in target.text:
+                known = self.conditions and target.text in local
+                local[target.text] = self._either(local[target.text], value) if known else value
+            elif target.kind in ("tuple", "list"):
+                listed = value.items if isinstance(value, ListValue) and not value.open else []
+                values = (
+                    [item for item, _ in listed] if len(listed) == len(target.items) else [UNKNOWN] * len(target.items)
+                )
+                for item, one in zip(target.items, values, strict=True):
+                    self.assign([item], one, local, scope)
+            else:
+                super().assign([target], value, local, scope)
+
+    def _either(self, old: Value, new: Value) -> Value:
+        """The value of a name that had another one before the conditions of this place."""
+        if isinstance(new, ListValue):
+            added = new.under(self.conditions)
+            before = old.items if isinstance(old, ListValue) else []
+            kept = [(item, origin if any(item == other for other, _ in new.items) else None) for item, origin in before]
+            self.spend(len(kept) * len(new.items))
+            fresh = [(item, origin) for item, origin in added.items if all(item != other for other, _ in before)]
+            return ListValue([*kept, *fresh], new.open or not isinstance(old, ListValue) or old.open)
+        return old if old == new or (is_extension(old) and is_extension(new)) else UNKNOWN
+
+    # Calls
+
+    def member(self, value: Value, name: str) -> Value:
+        """The folder of a path."""
+        return _parent(value) if isinstance(value, str) and name == "parent" else UNKNOWN
+
+    def method(self, call: Expr, scope: Names) -> Value | None:
+        """A method of a path, string or list."""
+        found = super().method(call, scope)
+        owner = call.items[0].owner
+        if found is not None or owner is None:
+            return found
+        value, name = evaluate(owner, scope, self), call.items[0].member
+        if isinstance(value, str):
+            return self._of_text(value, name, self.arguments(call, scope)[0])
+        if isinstance(value, ListValue):
+            return self._of_list(value, name, self.arguments(call, scope)[0])
+        return None
+
+    def _of_text(self, value: str, name: str, given: list[Value]) -> Value:
+        texts = [item for item in given if isinstance(item, str)]
+        if name in _SAME_METHODS:
+            return value
+        if name == "joinpath" and len(texts) == len(given):
+            return joined_path([value, *texts])
+        if name in ("glob", "rglob") and texts:
+            return self._glob(posixpath.join(value, *(["**"] if name == "rglob" else []), texts[0]))
+        if name == "split" and len(given) == len(texts) <= 1 and "" not in texts:
+            return ListValue([(item, frozenset()) for item in value.split(texts[0] if texts else None)])
+        if name == "join" and given and isinstance(given[0], ListValue) and not given[0].open:
+            parts = [item for item, _ in given[0].items if isinstance(item, str)]
+            return value.join(parts) if len(parts) == len(given[0].items) else UNKNOWN
+        if name == "replace" and len(texts) == len(given) == 2:
+            return value.replace(texts[0], texts[1]) if len(value) * max(1, len(texts[1])) <= MAX_WORK else UNKNOWN
+        return UNKNOWN
+
+    def _of_list(self, value: ListValue, name: str, given: list[Value]) -> Value:
+        if name == "copy":
+            return ListValue(list(value.items), value.open)
+        if name == "insert" and len(given) == 2:
+            value.items.append((given[1], self.conditions))
+        elif name not in ("sort", "reverse", "index", "count"):
+            _doubt(value)
+        return UNKNOWN
+
+    def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
+        """A call of a function from outside the script."""
+        name = dotted.rpartition(".")[2]
+        if is_extension(NamedRule(dotted)):
+            self._extension(positional, named, call)
+            return UNKNOWN
+        if name in _COPIES and positional and isinstance(positional[0], ListValue):
+            return ListValue(list(positional[0].items), positional[0].open)
+        texts = [item for item in positional if isinstance(item, str)]
+        if len(texts) == len(positional):
+            found = self._of_path(name, texts, dotted, named)
+            if found is not None:
+                return found
+        for value in (*positional, *named.values()):
+            if isinstance(value, ListValue):  # it may change it
+                _doubt(value)
+        return UNKNOWN
+
+    def _of_path(self, name: str, given: list[str], dotted: str, named: Mapping[str, Value]) -> Value | None:
+        """A function on paths; None of another."""
+        if dotted in ("os.getcwd", "os.curdir", "pathlib.Path.cwd") and not given:
+            return "."
+        if not given:
+            return None
+        if name == "dirname":
+            return _parent(given[0])
+        if dotted.endswith("path.join") or name in ("Path", "PurePath", "PosixPath"):
+            return joined_path(given)
+        if name == "relpath":
+            return posixpath.relpath(given[0] or ".", given[1] or ".") if len(given) > 1 else given[0]
+        if name in ("glob", "iglob"):
+            return self._glob(given[0] if named.get("recursive") is True else given[0].replace("**", "*"))
+        return given[0] if name in _SAME else None
+
+    def _glob(self, pattern: str) -> ListValue:
+        found = self.glob(posixpath.normpath(posixpath.join(self.folder, pattern)))
+        self.spend(len(found))
+        return ListValue([(f"//{path}", frozenset()) for path in found])
+
+    # Extensions
+
+    def _extension(self, positional: Sequence[Value], named: Mapping[str, Value], call: Expr) -> None:
+        given = {**dict(zip(("name", "sources"), positional, strict=False)), **named}
+        name, sources = given.get("name"), given.get("sources")
+        listed = tuple((path, joined(origin, self.conditions)) for path, origin in strings(sources))
+        pairs = given.get("define_macros")
+        defined = [tuple(strings(item)) for item, _ in pairs.items] if isinstance(pairs, ListValue) else []
+        macros = [(pair[0][0], pair[1][0]) for pair in defined if len(pair) == 2]
+        flags = given.get("extra_compile_args")
+        for value in flags.values() if isinstance(flags, dict) else (flags,):
+            macros += macros_in(flag for flag, _ in strings(value))
+        target = Target(name if isinstance(name, str) else "", listed, tuple(macros), extension=True)
+        complete = isinstance(sources, ListValue) and not sources.open and len(listed) == len(sources.items)
+        self.made += 1
+        self.found.append(Made(target, self._at(call.items[0].end), complete))
+
+    def _at(self, offset: int) -> int:
+        """A place of the function as one of the script."""
+        lines = self.file.source.text.count("\n", len(_HEADER), offset) + 1
+        return offset - len(_HEADER) - lines
+
+
+def _doubt(value: ListValue) -> None:
+    """Take every item of a list for one that may be gone, and others for there."""
+    value.items[:] = [(item, None) for item, _ in value.items]
+    value.open = True
+
+
+def _parent(path: str) -> str:
+    """The folder of a path."""
+    path = posixpath.normpath(path)
+    if path == "." or path.rpartition("/")[2] == "..":
+        return posixpath.normpath(posixpath.join(path, ".."))
+    return posixpath.dirname(path) or "."

@@ -1,0 +1,173 @@
+"""The extensions that a ``setup.py`` makes, as it would make them."""
+
+from __future__ import annotations
+
+import fnmatch
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.source.cmake.conditions import are_together
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python_facts import collect
+from opschema_cli.source.starlark.setup_script import Made, SetupScript, as_function
+from opschema_cli.source.text import Source
+
+FILES = ("csrc/a.cpp", "csrc/b.cpp", "csrc/cuda/k.cu", "csrc/cpu/c.cpp", "other/o.cpp")
+IMPORTS = """\
+import glob
+import os
+import os.path as osp
+from pathlib import Path
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension, CppExtension
+import torch
+"""
+
+
+def matching(pattern: str) -> list[str]:
+    folder = pattern.rpartition("/")[0]
+    if "**" in pattern:
+        return [path for path in FILES if fnmatch.fnmatch(path, pattern.replace("**/", ""))]
+    return [path for path in FILES if fnmatch.fnmatch(path, pattern) and path.rpartition("/")[0] == folder]
+
+
+def made_by(script: str, folder: str = "") -> list[Made]:
+    text = as_function(script)
+    return SetupScript(PythonFile(Source("setup.py", text), collect(text)), folder, matching).extensions()
+
+
+def targets(script: str) -> list[tuple[str, list[str], bool]]:
+    """Names and sources, and whether these are all."""
+    found = made_by(IMPORTS + script)
+    return [(item.target.name, [path.lstrip("/") for path, _ in item.target.sources], item.complete) for item in found]
+
+
+KNOWN = {
+    "literals": 'setup(ext_modules=[CppExtension("kit._C", ["csrc/a.cpp"])])',
+    "a list of a module": 'sources = ["csrc/a.cpp"]\nsetup(ext_modules=[CppExtension("kit._C", sources)])',
+    "in a function": 'def exts():\n    return [CppExtension(name="kit._C", sources=["csrc/a.cpp"])]\nsetup(ext_modules=exts())',
+    "appended": 's = []\ns.append("csrc/a.cpp")\next = []\next.append(CppExtension("kit._C", s))\nsetup(ext_modules=ext)',
+    "joined": 'HERE = os.path.dirname(os.path.abspath(__file__))\nCppExtension("kit._C", [os.path.join(HERE, "csrc", "a.cpp")])',
+    "a comprehension": 'CppExtension("kit._C", [osp.join("csrc", name + ".cpp") for name in ["a"]])',
+    "an f-string": 'pkg = "kit"\nCppExtension(f"{pkg}._C", [f"csrc/{name}.cpp" for name in ("a",)])',
+    "pathlib": 'root = Path(__file__).resolve().parent\nCppExtension("kit._C", [str(root / "csrc" / "a.cpp")])',
+    "another name": 'Ext = CUDAExtension if torch.cuda.is_available() else CppExtension\nExt("kit._C", ["csrc/a.cpp"])',
+    "set later": 'Ext = CppExtension\nif torch.cuda.is_available():\n    Ext = CUDAExtension\nExt("kit._C", ["csrc/a.cpp"])',
+    "a helper": 'def make(name, module, sources):\n    return CUDAExtension(name="%s.%s" % (module, name),'
+    ' sources=[os.path.join(*module.split("."), p) for p in sources])\nmake("_C", "kit", ["../csrc/a.cpp"])',
+    "in main": 'if __name__ == "__main__":\n    setup(ext_modules=[CppExtension("kit._C", ["csrc/a.cpp"])])',
+    "in try": 'try:\n    import ninja\nexcept ImportError:\n    ninja = None\nCppExtension("kit._C", ["csrc/a.cpp"])',
+    "with": 'with open("version.txt") as f:\n    version = f.read()\nCppExtension("kit._C", ["csrc/a.cpp"])',
+    "annotated": 'sources: list[str] = ["csrc/a.cpp"]\nCppExtension("kit._C", sources)',
+    "unpacked": 'name, sources = "kit._C", ["csrc/a.cpp"]\nCppExtension(name, sources)',
+    "over lines": 'CppExtension(\n    name="kit._C",\n    sources=[\n        "csrc/a.cpp",\n    ],\n)',
+}
+
+
+@pytest.mark.parametrize("script", KNOWN)
+def test_an_extension_of_one_source(script: str) -> None:
+    ((name, sources, complete),) = targets(KNOWN[script])
+    assert (name, [path.replace("kit/../", "") for path in sources], complete) == ("kit._C", ["csrc/a.cpp"], True)
+
+
+@pytest.mark.parametrize(
+    ("sources", "found"),
+    [
+        ('glob.glob("csrc/*.cpp")', "csrc/a.cpp csrc/b.cpp"),
+        ('sorted(glob.glob(os.path.join("csrc", "*.cpp")))', "csrc/a.cpp csrc/b.cpp"),
+        ('glob.glob("csrc/**/*.cpp", recursive=True)', "csrc/a.cpp csrc/b.cpp csrc/cpu/c.cpp"),
+        ('[str(p) for p in Path("csrc").glob("*.cpp")]', "csrc/a.cpp csrc/b.cpp"),
+        ('glob.glob("csrc/*.cpp") + glob.glob("csrc/cuda/*.cu")', "csrc/a.cpp csrc/b.cpp csrc/cuda/k.cu"),
+        ('["csrc/a.cpp", *glob.glob("csrc/cuda/*.cu")]', "csrc/a.cpp csrc/cuda/k.cu"),
+    ],
+)
+def test_globs(sources: str, found: str) -> None:
+    assert targets(f'CppExtension("kit._C", {sources})') == [("kit._C", found.split(), True)]
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ('CppExtension("kit._C", find())', ("kit._C", [], False)),
+        ('CppExtension("kit._C", ["csrc/a.cpp"] + find())', ("kit._C", ["csrc/a.cpp"], False)),
+        ('CppExtension(find(), ["csrc/a.cpp"])', ("", ["csrc/a.cpp"], True)),
+        ('s = ["csrc/a.cpp"]\ns += find()\nCppExtension("kit._C", s)', ("kit._C", ["csrc/a.cpp"], False)),
+        ('s = ["csrc/a.cpp"]\ns.remove("csrc/a.cpp")\nCppExtension("kit._C", s)', ("kit._C", ["csrc/a.cpp"], False)),
+        ('s = ["csrc/a.cpp"]\nchange(s)\nCppExtension("kit._C", s)', ("kit._C", ["csrc/a.cpp"], False)),
+        ('n = "a"\nif find():\n    n = "b"\nCppExtension(n, ["csrc/a.cpp"])', ("", ["csrc/a.cpp"], True)),
+    ],
+)
+def test_what_is_not_known(script: str, found: tuple[str, list[str], bool]) -> None:
+    assert targets(script) == [found]
+
+
+@pytest.mark.parametrize(
+    ("script", "together"),
+    [
+        ('CppExtension("c", ["csrc/a.cpp", "csrc/b.cpp"])', True),
+        ('s = ["csrc/a.cpp"]\nif on():\n    s.append("csrc/b.cpp")\nCppExtension("c", s)', True),
+        ('s = []\nif on():\n    s += ["csrc/a.cpp"]\nelse:\n    s += ["csrc/b.cpp"]\nCppExtension("c", s)', False),
+        ('if on():\n    s = ["csrc/a.cpp"]\nelse:\n    s = ["csrc/b.cpp"]\nCppExtension("c", s)', False),
+        ('s = ["csrc/a.cpp"]\nif on():\n    s = ["csrc/b.cpp"]\nCppExtension("c", s)', False),
+        ('s = ["csrc/a.cpp", "csrc/b.cpp"]\ns = [p for p in s if keep(p)]\nCppExtension("c", s)', False),
+        ('s = ["csrc/a.cpp", "csrc/b.cpp"]\ns.remove(drop())\nCppExtension("c", s)', False),
+        ('CppExtension("c", ["csrc/a.cpp"] if on() else ["csrc/b.cpp"])', False),
+        ('for p in find():\n    s = ["csrc/a.cpp"]\n    s.append("csrc/b.cpp")\n    CppExtension("c", s)', True),
+    ],
+)
+def test_sources_that_are_surely_compiled_together(script: str, together: bool) -> None:
+    (made,) = made_by(IMPORTS + script)
+    origins = dict(made.target.sources)
+    assert are_together(origins["csrc/a.cpp"], origins["csrc/b.cpp"]) is together
+
+
+def test_macros_and_places() -> None:
+    script = IMPORTS + 'def f():\n\treturn CppExtension("kit._C", [], define_macros=[("A", "b"), ("C", None)],\n'
+    script += '\t\textra_compile_args={"cxx": ["-O3", "-DNS=kit"]})\nf()\n'
+    (made,) = made_by(script)
+    assert made.target.macros == (("A", "b"), ("NS", "kit"))
+    assert script[: made.at].endswith("return CppExtension")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "",
+        "\\\n",
+        "x = '''\nCppExtension\n'''",
+        "def f(): f()\nf()",
+        "while True:\n    x = [x, x]",
+        "x = []\nfor i in x: x.append(x)\nCppExtension(x, x)",
+        "s = ['a']\n" + "s += s\n" * 60 + "CppExtension('c', s)",
+        "def f(x):\n    f(x)\n    f(x)\nf(1)",
+        "from x import *\nimport y.z as w\nclass A:\n    CppExtension('a', [])",
+        "CppExtension(''.split(''), ''.join([]))\n''.replace('', 'a' * 9)\nPath().parent / 1",
+        "CppExtension(*x, **y)\nCppExtension()\nos.path.join()\nos.path.relpath('', '')\nglob.glob('[')",
+    ],
+)
+def test_hostile_scripts_end(script: str) -> None:
+    text = as_function(script)
+    SetupScript(PythonFile(Source("setup.py", text), collect(text)), "", lambda pattern: []).extensions()
+
+
+def test_what_python_makes_of_it(tmp_path: Path) -> None:
+    """The names and sources that are known are those with which the script calls the constructors."""
+    for path in FILES:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    stub = "import sys, types\n"
+    stub += "m = types.ModuleType('torch.utils.cpp_extension')\n"
+    stub += "t = types.ModuleType('torch')\nu = types.ModuleType('torch.utils')\n"
+    stub += "t.cuda = types.SimpleNamespace(is_available=lambda: False)\n"
+    stub += "def ext(name, sources, **more): print(name, *sources)\nm.CUDAExtension = m.CppExtension = ext\n"
+    stub += "sys.modules.update({'torch': t, 'torch.utils': u, 'torch.utils.cpp_extension': m})\n"
+    stub += "s = types.ModuleType('setuptools')\ns.setup = lambda **more: None\nsys.modules['setuptools'] = s\n"
+    (tmp_path / "version.txt").write_text("1")
+    for title, script in KNOWN.items():
+        code = f"{stub}__file__ = 'setup.py'\n{IMPORTS}{script}\n"
+        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        printed = [line.split() for line in done.stdout.replace(f"{tmp_path.resolve()}/", "").splitlines()]
+        assert printed == [[name, *sources] for name, sources, _ in targets(script)], title
