@@ -263,7 +263,10 @@ def packaged() -> Path | None:
     return folder if folder is not None and folder.is_dir() else None
 
 
-_OF_TORCH = re.compile(r"torchgen/.*(?<!\.pyc)(?<!/)|torch/_library/[a-z_]+\.py|torch/(?:version|library)\.py")
+_OF_TORCH = re.compile(
+    r"torchgen/.*(?<!\.pyc)(?<!/)|torch/_library/[a-z_]+\.py|torch/(?:version|library)\.py"
+    r"|torch/include/(?:(?:c10|torch/headeronly)/core/ScalarType|ATen/autocast_mode)\.h"
+)
 """Files of a torch release that the corpus holds."""
 
 

@@ -1,33 +1,35 @@
-"""Writes the macros of torch that apply a macro to each of some types, from the headers of an installed torch.
+"""Writes the macros of torch that apply a macro to each of some types, from the headers of its releases.
 
-Those that apply one to each of some operators (``AT_FORALL_FP32``) differ between releases, and name operators of torch alone; they
-are written with an empty body.
+Those that apply one to each of some operators (``AT_FORALL_FP32``) name operators of torch alone; they are written with an
+empty body.
 
-python -m benchmarks.torch_macros   # of the torch that runs it
+python -m benchmarks.torch_macros corpus-folder   # see benchmarks.corpus
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib.util import find_spec
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from opschema_cli.source.preprocessor import Macro, read_directives
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.cpp_macros import TYPE_LISTS
+from opschema_rules import TORCH_RELEASES
+from opschema_rules.torchlib.type_lists import TABLE
 
 TYPES = ("torch/headeronly/core/ScalarType.h", "c10/core/ScalarType.h")
 OPERATORS = ("ATen/autocast_mode.h",)
 
 
-def read(include: Path) -> list[Macro]:
+def read(include: Path) -> dict[str, Macro]:
     """The lists in a folder of headers; releases before 2.9 have those of types in the second of these headers."""
-    types = [
-        Macro(item.name, item.parameters, " ".join(item.body.split()), Span(0, 0)) for item in _lists(include, TYPES)
-    ]
-    return types + [Macro(item.name, item.parameters, "", Span(0, 0)) for item in _lists(include, OPERATORS)]
+    types = {
+        item.name: Macro(item.name, item.parameters, " ".join(item.body.split()), Span(0, 0))
+        for item in _lists(include, TYPES)
+    }
+    return types | {item.name: Macro(item.name, item.parameters, "", Span(0, 0)) for item in _lists(include, OPERATORS)}
 
 
 def _lists(include: Path, headers: Iterable[str]) -> list[Macro]:
@@ -35,17 +37,27 @@ def _lists(include: Path, headers: Iterable[str]) -> list[Macro]:
     return [macro for text in texts for macro in read_directives(text).macros if macro.name.startswith("AT_FORALL_")]
 
 
-def main() -> None:
-    """Write the table.
+def table_text(releases: Mapping[str, Mapping[str, Macro]]) -> str:
+    """The table of some releases as JSON, a macro a line."""
+    before: Mapping[str, Macro] = {}
+    parts = []
+    for release, now in releases.items():
+        changed = [name for name in sorted({*before, *now}) if now.get(name) != before.get(name)]
+        lines = [f' "{name}": {msgspec.json.encode(now.get(name)).decode()}' for name in changed]
+        parts.append(f'"{release}": {{\n' + ",\n".join(lines) + "\n}" if lines else f'"{release}": {{}}')
+        before = now
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
-    Raises:
-        SystemExit: torch is not installed.
-    """
-    spec = find_spec("torch")
-    if spec is None or spec.origin is None:
-        raise SystemExit("torch is not installed")
-    lines = [msgspec.json.encode(macro).decode() for macro in read(Path(spec.origin).with_name("include"))]
-    TYPE_LISTS.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+def write(folders: Iterable[Path]) -> None:
+    """Write the table of releases, the oldest first."""
+    found = {folder.name.removeprefix("torch-"): read(folder / "torch/include") for folder in folders}
+    TABLE.write_text(table_text(found), encoding="utf-8")
+
+
+def main() -> None:
+    """Write the table of the corpus."""
+    write(Path(sys.argv[1], "aten", f"torch-{name}") for name in TORCH_RELEASES)
 
 
 if __name__ == "__main__":

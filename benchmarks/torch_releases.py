@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import torch_types
+from benchmarks import torch_macros, torch_types
 from benchmarks.corpus import unpack_torch
 from opschema_rules import TORCH_RELEASES
 from opschema_rules.aten import native_history, torchgen_history
@@ -33,6 +33,7 @@ def main() -> None:
         native_history.write(folders)
         api_history.write(folders)
         torch_types.write(Path(folder))
+        torch_macros.write(folders)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import torch_macros
 from opschema_cli.requirements import Version, read_version
 from opschema_cli.testing import lint_files
 from opschema_rules import TORCH_RELEASES
@@ -29,6 +30,7 @@ from opschema_rules.aten.torchgen_table import known_releases as known_torchgens
 from opschema_rules.torchlib.api_history import read_release as functions_that_register
 from opschema_rules.torchlib.api_history import table_text as api_text
 from opschema_rules.torchlib.api_table import TABLE as API
+from opschema_rules.torchlib.type_lists import TABLE as TYPE_LISTS
 from opschema_rules.torchlib.type_table import known_releases, type_table
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +82,14 @@ def test_the_schemas_that_come_with_opschema_are_the_releases_own(corpus: Path) 
 def test_the_functions_of_torch_library_are_the_releases_own(corpus: Path) -> None:
     found = {_version(name): functions_that_register(release(corpus, name)) for name in TORCH_RELEASES}
     assert api_text(found) == API.read_text(encoding="utf-8")
+
+
+def test_the_lists_of_types_are_those_of_the_releases_headers(corpus: Path) -> None:
+    folders = {name: release(corpus, name) / "torch/include" for name in TORCH_RELEASES}
+    if not any(folder.is_dir() for folder in folders.values()):
+        pytest.skip("the corpus was made without headers")
+    found = {name: torch_macros.read(folder) for name, folder in folders.items()}
+    assert torch_macros.table_text(found) == TYPE_LISTS.read_text(encoding="utf-8")
 
 
 # -- its own files ----------------------------------------------------------------------------------------------------

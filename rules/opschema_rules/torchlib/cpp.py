@@ -11,22 +11,23 @@ from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp, is_python
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.requirements import Version
 from opschema_cli.source.preprocessor import Macro, read_directives
 from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import Build
 from opschema_rules.torchlib.cpp_executorch import LIBRARY
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import Join
-from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING, USES
+from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING, USES, FileMacros
 from opschema_rules.torchlib.cpp_model import CppOperators
 from opschema_rules.torchlib.cpp_openings import OPENS
 from opschema_rules.torchlib.cpp_reader import FACTS
 from opschema_rules.torchlib.detection import REGISTERS_CPP
 
 
-def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, str]) -> CppOperators:
-    """Operators that the C++ files among some paths define and register, and the C++ in strings of Python files; files without a
-    mention of any are not parsed.
+def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, str], torch: Version) -> CppOperators:
+    """Operators that the C++ files among some paths define and register for a release of torch, and the C++ in strings of Python
+    files; files without a mention of any are not parsed.
     """
     read = (path for path in paths if is_cpp(path) or is_python(path))
     data = {path: found for path in read if (found := project.workspace.peek(path))}
@@ -39,7 +40,8 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
     unread = [path for path in naming if path not in facts]
-    operators = Join(facts, macros, unread, Build(project, namespaces)).operators()
+    own = {path: item.macros for path, item in facts.items()}
+    operators = Join(facts, FileMacros(own, macros, Build(project, namespaces), torch), unread).operators()
     return with_kernels(CppUnits(project), operators)
 
 

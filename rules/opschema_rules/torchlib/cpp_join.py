@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import msgspec
 from msgspec.structs import replace
@@ -13,10 +12,10 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.source.cpp_strings import Literal
-from opschema_cli.source.preprocessor import Condition, Macro, are_nested, exclusive, is_dead
+from opschema_cli.source.preprocessor import Condition, are_nested, exclusive, is_dead
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME
 from opschema_rules.torchlib.cpp_executorch import runtime_kernel
 from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
@@ -60,12 +59,12 @@ _MAX_LIBRARIES = 100
 
 
 class Join:
-    """The files of one tree together; ``macros`` are those of files that register nothing themselves."""
+    """The files of one tree together, with the macros that they see."""
 
-    def __init__(self, facts: dict[str, CppFacts], macros: Iterable[Macro], unread: list[str], build: Build) -> None:
+    def __init__(self, facts: dict[str, CppFacts], macros: FileMacros, unread: list[str]) -> None:
         self.facts = facts
-        self.build = build
-        self.macros = FileMacros({path: item.macros for path, item in facts.items()}, macros, build)
+        self.macros = macros
+        self.build = build = macros.build
         self.found = CppOperators(unread=unread, targets=build.targets, target_of_both=build.target_of_both)
         self.helpers: dict[str, list[tuple[str, CppLibrary]]] = {}
         self.used: set[str] = set()

@@ -6,13 +6,13 @@ import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
-from opschema_cli.installed_tables import installed_table
+from opschema_cli.requirements import Version
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Macro, read_directives, unambiguous
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import Build
+from opschema_rules.torchlib.type_lists import type_lists
 
 # vLLM's header has these, and who follows it, as kernel-builder does; they let the preprocessor replace the namespace.
 EXPANDING = {
@@ -42,22 +42,12 @@ _OF_DEVICE = """
 
 
 @cache
-def _of_torch() -> dict[str, Macro]:
-    """Macros of torch: those of ``ATen/autocast_mode.h`` in torch 2.13, with the policy in the place of the kernel that it makes,
-    and its lists of types.
-    """
-    listed = installed_table(TYPE_LISTS, list[Macro])
-    return {**{macro.name: macro for macro in listed}, **_autocast()}
-
-
 def _autocast() -> dict[str, Macro]:
+    """Macros of ``ATen/autocast_mode.h`` in torch 2.13, with the policy in the place of the kernel that it makes."""
     words = (("PRIVATEUSEONE", "PrivateUse1"), *((name, name) for name in _DEVICES))
     text = _AUTOCAST + "".join(_OF_DEVICE.format(word=word, key=key) for word, key in words)
     return {macro.name: macro for macro in read_directives(text).macros}
 
-
-TYPE_LISTS = Path(__file__).with_name("type_lists.json")
-"""Macros of torch that apply a macro to each of some types (``AT_FORALL_SCALAR_TYPES``); ``benchmarks.torch_macros`` writes it."""
 
 USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
 """What registers, in the body of a macro."""
@@ -67,13 +57,15 @@ CAPITALS = re.compile(r"\bTORCH_EXTENSION_NAME\b|\b(?!TORCH_|AT_|C10_)[A-Z][A-Z0
 
 
 class FileMacros:
-    """The macros of some files, and those of ``others`` that define macros alone."""
+    """The macros of some files, those of ``others`` that define macros alone, and those of a release of torch."""
 
-    def __init__(self, own: Mapping[str, Sequence[Macro]], others: Iterable[Macro], build: Build) -> None:
+    def __init__(
+        self, own: Mapping[str, Sequence[Macro]], others: Iterable[Macro], build: Build, torch: Version
+    ) -> None:
         self.own = own
         self.build = build
         macros = [*others, *(macro for items in own.values() for macro in items)]
-        self.shared = {**EXPANDING, **_of_torch(), **unambiguous(macros)}
+        self.shared = {**EXPANDING, **type_lists(torch), **_autocast(), **unambiguous(macros)}
         self.defined = {macro.name for macro in macros}
         self._known: dict[tuple[str, bool], ChainMap[str, Macro]] = {}
 

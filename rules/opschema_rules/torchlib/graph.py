@@ -13,6 +13,7 @@ from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.evaluation.values import ClassValue, Frame, Plain, Value, Values
 from opschema_cli.project import Project
+from opschema_cli.requirements import Version
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr, PythonFile
@@ -135,7 +136,7 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     walker = Walker(evaluator, filter(None, map(project.python, paths)), words)
     events = walker.walk_all()
     tree.api_calls += api_calls(events)
-    join.join(events, _cpp(project, options))
+    join.join(events, _cpp(project, options, tree.torch))
     tree.of_torch += table_kernels(tree, modules)
     others = set(modules) - set(paths)
     callers = sorted({*files_that_call(project, tree.operators, others, paths), *modules_of_kernels(project, others)})
@@ -156,7 +157,7 @@ def _program(project: Project, paths: Sequence[str]) -> Program:
     return Program((*project.workspace.files, *generated), load, paths)
 
 
-def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
+def _cpp(project: Project, options: TorchlibOptions, torch: Version) -> CppOperators | None:
     """The operators that the workspace's C++ defines and registers; None if there is none."""
     paths = cpp_sources(project, options)
     if not paths:
@@ -164,4 +165,4 @@ def _cpp(project: Project, options: TorchlibOptions) -> CppOperators | None:
     # Not at the top: most trees register in Python alone.
     from opschema_rules.torchlib.cpp import read_cpp
 
-    return read_cpp(project, paths, options.namespaces)
+    return read_cpp(project, paths, options.namespaces, torch)

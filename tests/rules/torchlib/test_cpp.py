@@ -21,7 +21,7 @@ def read(root: Path, text: str = "", **files: str) -> CppOperators:
     for name, content in {"a__cpp": text, **files}.items():
         (root / name.replace("__", ".")).write_bytes(content.encode())
     project = Project(Workspace(root))
-    return read_cpp(project, project.workspace.files, {"named*": "_C"})
+    return read_cpp(project, project.workspace.files, {"named*": "_C"}, (2, 13))
 
 
 def definitions(found: CppOperators) -> list[tuple[str | None, str]]:

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from benchmarks.torch_macros import read
-from opschema_cli.installed_tables import installed_table
-from opschema_cli.source.preprocessor import Macro
-from opschema_rules.torchlib.cpp_macros import TYPE_LISTS
+from opschema_cli.requirements import read_version
+from opschema_rules.torchlib.type_lists import type_lists
 from tests.rules.torchlib.operators_of import tree_of
 
 
-def test_the_table_is_that_of_the_installed_torch() -> None:
+def test_the_table_has_the_lists_of_the_installed_torch() -> None:
     spec = find_spec("torch")
     if spec is None or spec.origin is None:
         pytest.skip("torch is not installed")
-    assert installed_table(TYPE_LISTS, list[Macro]) == read(Path(spec.origin).with_name("include"))
+    version = read_version(importlib.metadata.version("torch"))
+    assert version is not None
+    assert type_lists(version) == read(Path(spec.origin).with_name("include"))
+
+
+@pytest.mark.parametrize(
+    ("release", "listed"),
+    [("2.4", ()), ("2.5", ()), ("2.6", ("Int1",)), ("2.8", ("Int1", "Float4_e2m1fn_x2"))]
+    + [(release, ("Int1", "Float4_e2m1fn_x2", "BComplex32")) for release in ("2.14", "2.15", "3.0")],
+)
+def test_the_lists_of_a_release(release: str, listed: tuple[str, ...]) -> None:
+    text = f"#include <torch/library.h>\n{TO}{block('AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS(TO)')}\n"
+    tree = tree_of({"ops.cpp": text, "requirements.txt": f"torch=={release}.0\n"})
+    found = {name.removeprefix("kit::to_") for item in tree.operators for name in item.names or ()}
+    assert "Long" in found
+    assert found & {"Int1", "Float4_e2m1fn_x2", "BComplex32"} == set(listed)
+
+
+def test_a_list_that_a_release_lacks_is_not_understood() -> None:
+    text = f"#include <torch/library.h>\n{TO}{block('AT_FORALL_FLOAT8_TYPES(TO)')}\n"
+    assert tree_of({"ops.cpp": text, "requirements.txt": "torch==2.7.0\n"}).operators
+    old = tree_of({"ops.cpp": text, "requirements.txt": "torch==2.6.0\n"})
+    assert not old.operators
+    assert len(old.unresolved) == 1
 
 
 def names(text: str) -> list[str]:
