@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterable
 
 from opschema_cli.lint.diagnostic import Place, Related
-from opschema_cli.schema.operator_schema import Argument
+from opschema_cli.schema.operator_schema import NOWHERE, Argument
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.model import Operator
 
 
 def argument_place(operator: Operator, argument: Argument) -> Place:
-    """The declaration of an argument: in the function's signature, or in the schema string where its name occurs once."""
+    """The declaration of an argument: in the function's signature, or in the schema string where its name occurs once; the
+    operator's name where torch infers the schema from a C++ function.
+    """
     definition = operator.definition
     written = definition.written
+    if not definition.explicit and argument.name_span == NOWHERE:
+        return written
     if not definition.explicit:
         return Place(written.path, argument.name_span)
     source = operator.tree.project.source(written.path)

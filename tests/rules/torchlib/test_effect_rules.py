@@ -217,3 +217,22 @@ def test_writes_of_a_kernel_under_other_names() -> None:
 def test_declared_and_never_used(body: str, count: int) -> None:
     text = op(body, returns="None", mutates='("x", "y")').replace("y: Tensor", "y: Tensor")
     assert [place for _, place in found(text, "REG404")].count("x") == count
+
+
+@pytest.mark.parametrize(
+    ("definition", "shown"),
+    [
+        ('TORCH_LIBRARY(kit, m) {\n  m.def("nms", &kit::nms);\n}\n', '"nms"'),
+        ('static auto ops = torch::RegisterOperators().op("kit::nms", &kit::nms);\n', '"kit::nms"'),
+    ],
+)
+def test_a_schema_that_torch_infers_from_c_is_shown_where_the_operator_is_named(definition: str, shown: str) -> None:
+    kernel = "namespace kit {\nat::Tensor nms(const at::Tensor& x, double by, bool sorted) { return x; }\n}\n"
+    files = {
+        "ops.cpp": f"#include <torch/all.h>\n{kernel}{definition}",
+        "a.py": "import torch\ntorch.ops.kit.nms(x, 0.5)\n",
+    }
+    linted = lint_files([PACK], files, ["REG401"])
+    (diagnostic,) = linted.diagnostics
+    assert "`kit::nms` needs `_2`" in diagnostic.message
+    assert [linted.text(other.place) for other in diagnostic.related] == [shown]
