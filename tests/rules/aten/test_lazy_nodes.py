@@ -79,6 +79,25 @@ def test_what_misses_nothing(lists: str, cpp: str) -> None:
     assert messages(lists, cpp) == []
 
 
+@pytest.mark.parametrize(
+    ("lists", "cpp", "missing"),
+    [
+        ("full_codegen: [acos, lcm]\n", lower("Acos"), ["Lcm::Lower"]),
+        ("full_codegen: [acos, lcm]\n", lower("Acoss", "Lcm"), ["Acos::Lower"]),
+        ("full_codegen: [asinh]\n", lower("Asinnh"), ["Asinh::Lower"]),
+        ("full_codegen: [acos, lcm, abs]\n", lower("Acos") + shape("Acos", "Lcm"), ["Lcm::Lower", "AbsOutputShape"]),
+        ("full_codegen: [acos, lcm, abs, sin, cos]\n", lower("Acos") + shape("Acos", "Lcm"), ["Lcm::Lower"]),
+        ("full_codegen: [acos, lcm, abs, sin, cos]\n", lower("Acos") + shape("Acos"), []),
+        ("full_codegen: [acos, lcm]\n", shape("Lcm"), ["AcosOutputShape"]),
+        ("full_codegen: [acos]\n", lower("Sinh"), []),
+        ("full_codegen: [asinh, lcm]\n", lower("Asinnh"), ["Asinh::Lower", "Lcm::Lower"]),
+    ],
+)
+def test_few_functions(lists: str, cpp: str, missing: list[str]) -> None:
+    found = [message.partition("defines no `")[2].partition("`")[0] for message in messages(lists, cpp)]
+    assert sorted(found) == sorted(missing)
+
+
 def test_comments_declarations_and_calls_define_nothing() -> None:
     decoys = (
         "// X Acos::Lower(LoweringContext* c) const { return 1; }\n"

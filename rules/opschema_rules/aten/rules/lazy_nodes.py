@@ -24,8 +24,10 @@ def node_part_missing(lazy: LazyNodes) -> Iterator[Diagnostic]:
     Two functions are left to be written: the method `Acos::Lower`, and `AcosOutputShape`, which the constructor calls. Without
     one of them the backend does not compile or link.
 
-    The rule applies where the tree defines the function for most of the listed operators, so that the tree is known to follow
-    this convention. In-place and out variants have no node of their own. A function that a macro may define is not missing.
+    The rule applies where the tree defines the function for at least half of the listed operators, or under a name that is
+    close, so that the tree is known to follow this convention; and to `Lower` of a node whose output shape the tree defines, if
+    it defines `Lower` for any other. In-place and out variants have no node of their own. A function that a macro may define is
+    not missing.
 
     Bad:
 
@@ -57,7 +59,7 @@ def node_part_missing(lazy: LazyNodes) -> Iterator[Diagnostic]:
     torch_xla::XlaOpVector AddTensor::Lower(LoweringContext* loctx) const { return ReturnOp(BuildAdd(operand(0)), loctx); }
     ```
     """
-    expected = [pair for name in PARTS.values() for pair in _expected(lazy, name)]
+    expected = [pair for part in PARTS for pair in _expected(lazy, part)]
     missing: dict[str, tuple[BackendItem, list[str]]] = {}
     for item, function in expected:
         if function not in lazy.defined and not _is_unknown(lazy, item.name):
@@ -74,10 +76,16 @@ def _is_unknown(lazy: LazyNodes, name: str) -> bool:
     return unknown or certain_slip(name) is not None
 
 
-def _expected(lazy: LazyNodes, name: str) -> Sequence[tuple[BackendItem, str]]:
-    """The functions of one kind that the operators need; none where the tree does not define most of them."""
-    names = [(item, name.format(node)) for item, node in lazy.nodes if node not in lazy.perhaps]
-    return names if 2 * sum(name in lazy.defined for _, name in names) > len(names) else ()
+def _expected(lazy: LazyNodes, part: str) -> Sequence[tuple[BackendItem, str]]:
+    """The functions of one kind that the operators need, as far as the tree is sure to define them itself."""
+    names = [(item, PARTS[part].format(node), node) for item, node in lazy.nodes if node not in lazy.perhaps]
+    free = sorted(lazy.defined.keys() - {name for _, name, _ in names})
+    found = sum(name in lazy.defined for _, name, _ in names)
+    renamed = sum(name not in lazy.defined and _near(name, free) is not None for _, name, _ in names)
+    if found + renamed and 2 * (found + renamed) >= len(names):
+        return [(item, name) for item, name, _ in names]
+    shaped = [(item, name) for item, name, node in names if PARTS["OutputShape"].format(node) in lazy.defined]
+    return shaped if part == "Lower" and found else ()
 
 
 def _missing(lazy: LazyNodes, item: BackendItem, names: Sequence[str], free: Sequence[str]) -> Diagnostic:
@@ -88,7 +96,7 @@ def _missing(lazy: LazyNodes, item: BackendItem, names: Sequence[str], free: Seq
     if found:
         message += f"; did you mean {listed(found)}?"
     related = [Related(lazy.defined[name], f"`{name}` is defined here") for name in found]
-    return Diagnostic(message, lazy.backend.at(item.name_node), tuple(related) or (_others(lazy),), ops=(item.name,))
+    return Diagnostic(message, lazy.backend.at(item.name_node), tuple(related) or _others(lazy), ops=(item.name,))
 
 
 def _near(name: str, free: Sequence[str]) -> str | None:
@@ -99,10 +107,12 @@ def _near(name: str, free: Sequence[str]) -> str | None:
     return f"{near}{part}" if near is not None else None
 
 
-def _others(lazy: LazyNodes) -> Related:
-    """The file that defines most of what is there."""
+def _others(lazy: LazyNodes) -> tuple[Related, ...]:
+    """The file that defines most of what is there; none if all that is there has other names."""
     names = {name.format(node) for name in PARTS.values() for _, node in lazy.nodes}
     places = [place for name, place in lazy.defined.items() if name in names]
+    if not places:
+        return ()
     path, number = Counter(place.path for place in places).most_common(1)[0]
     place = max((place for place in places if place.path == path), key=lambda item: item.span.start)
-    return Related(place, f"this file defines {count(number, 'function')} of other nodes")
+    return (Related(place, f"this file defines {count(number, 'function')} of other nodes"),)
