@@ -815,6 +815,23 @@ call_case(
     SCALES.replace("*", "+") + "def h(x):\n    try:\n        f(x)\n    except TypeError:\n        return x\n\n\n",
     "h(x)",
 )
+call_case("a field that the dataclass lacks", SCALES, "f(x, Config(kk=1.0))", "MAG360")
+call_case("a dataclass without its field", SCALES, "f(x, Config())", "MAG360")
+call_case("a field too many", SCALES, "f(x, Config(1.0, 2.0))", "MAG360")
+call_case("a field twice", SCALES, "f(x, Config(1.0, k=1.0))", "MAG360")
+MADE_BEFORE = "def h(x):\n    c = Config(k=1.0, kk=2.0)\n    return f(x, c)\n\n\n"
+call_case("a field too many before the call", SCALES + MADE_BEFORE, "h(x)", "MAG360")
+call_case("fields of a mapping", SCALES, "f(x, Config(**{'k': 1.0}))")
+call_case("fields by name only", SCALES, "f(x, Config(k=1.0))", "", frozen("_: KW_ONLY\nk: float"))
+call_case(
+    "a field by place that is by name only", SCALES, "f(x, Config(1.0))", "MAG360", frozen("_: KW_ONLY\nk: float")
+)
+INHERITED = frozen("k: float", "Base") + "@dataclass(frozen=True)\nclass Config(Base):\n    w: float = 1.0\n\n\n"
+call_case("fields that are inherited", SCALES, "f(x, Config(1.0, 2.0))", "", INHERITED)
+OWN_INIT = frozen("k: float\ndef __init__(self, kk):\n    object.__setattr__(self, 'k', kk)")
+call_case("an own constructor", SCALES, "f(x, Config(kk=1.0))", "MAG310", OWN_INIT)
+NOT_INIT = frozen("k: float\nw: float = field(init=False, default=1.0)")
+call_case("a field that is not passed", SCALES, "f(x, Config(1.0))", "MAG310", NOT_INIT)
 call_case("wrong dataclass", SCALES, "f(x, Other(1.0))", "MAG361", K_REQUIRED + OTHER)
 call_case("wrong dataclass by name", SCALES, "f(c=Other(1.0), x=x)", "MAG361", K_REQUIRED + OTHER)
 call_case("either dataclass", SCALES, "f(x, Other(1.0) if x is None else Config(1.0))", "", K_REQUIRED + OTHER)

@@ -60,6 +60,7 @@ MUTABLE = FROZEN.replace("(frozen=True)", "")
         (op("x: Tensor, k: int") + "\n\ndef g(x):\n    return f(x)\n", [("MAG360", "f", "k")]),
         (op("x: Tensor, k: int") + "\n\ndef g(x):\n    return f(x, n=1)\n", [("MAG360", "1", "k")]),
         (FROZEN + TAKES + "\n\ndef g(x):\n    return f(x, Config(k='a'))\n", [("MAG361", "'a'", "k")]),
+        (FROZEN + TAKES + "\n\ndef g(x):\n    return f(x, Config(kk=1.0))\n", [("MAG360", "1.0", "Config")]),
     ],
 )  # fmt: skip
 def test_places(text: str, expected: list[tuple[str, str, str]]) -> None:

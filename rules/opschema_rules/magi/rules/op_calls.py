@@ -12,6 +12,7 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Schema
 from opschema_rules.magi.as_torch import as_operator
 from opschema_rules.magi.calls import OpCall
 from opschema_rules.magi.judged_calls import judged_calls
+from opschema_rules.magi.made_dataclasses import constructor_faults
 from opschema_rules.magi.misfits import misfit
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import passed
@@ -27,7 +28,8 @@ def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
 
     The op is called with the function's own parameters, and through `torch.ops` with the lowered ones (`config__scale`).
     The rule checks for arguments that are missing, unknown, too many or passed twice, and for literals that torch rejects
-    for a parameter's type. Calls whose exceptions are caught, or that a test expects to fail, are not reported.
+    for a parameter's type. A dataclass that is made for the call is checked in the same way against its fields. Calls whose
+    exceptions are caught, or that a test expects to fail, are not reported.
 
     Bad:
 
@@ -44,6 +46,23 @@ def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
 
     def scaled(x):
         return scale(x) + scale(x, cfg=Config(2.0))
+    ```
+
+    Bad (in the dataclass):
+
+    ```python
+    @dataclass(frozen=True)
+    class Config:
+        scale: float
+
+
+    @magi_register_custom_op("kit::scale")
+    def scale(x: Tensor, config: Config) -> Tensor:
+        return x * config.scale
+
+
+    def scaled(x):
+        return scale(x, Config(factor=2.0))
     ```
 
     Bad:
@@ -83,6 +102,7 @@ def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
             call = torchlib.OpCall(item.place, item.body, item.call, item.through)
             for found in call_faults(operator, schema, call):
                 yield with_fields(found, related=_declared(op, found))
+            yield from constructor_faults(op, operator, item)
 
 
 @rule("MAG361", "argument-value")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
@@ -72,16 +72,23 @@ def _has_namesakes(operator: Operator) -> bool:
     return any(item.names is None or names & {name.partition(".")[0] for name in item.names} for item in others)
 
 
-def call_faults(operator: Operator, schema: OperatorSchema, call: OpCall) -> Iterator[Diagnostic]:
-    """All that is wrong with one call of an operator that has this schema."""
-    return _Call(operator, schema, call).faults()
+def call_faults(
+    operator: Operator, schema: OperatorSchema, call: OpCall, title: str = "", related: tuple[Related, ...] = ()
+) -> Iterator[Diagnostic]:
+    """All that is wrong with one call of an operator that has this schema; of something else with ``title``, which ``related``
+    declares, for the operator.
+    """
+    return _Call(operator, schema, call, title or operator.title, related).faults()
 
 
 class _Call:
     """One call against the schema."""
 
-    def __init__(self, operator: Operator, schema: OperatorSchema, call: OpCall) -> None:
+    def __init__(
+        self, operator: Operator, schema: OperatorSchema, call: OpCall, title: str, related: tuple[Related, ...]
+    ) -> None:
         self.operator, self.schema, self.call = operator, schema, call
+        self.title, self.related = title, related
         words = call.call.keywords
         self.open_places = "*" in words
         self.open_names = "**" in words
@@ -135,9 +142,8 @@ class _Call:
         return [item for item in self.schema.arguments if item.name == word]
 
     def _fault(self, said: str, at: Expr, arguments: tuple[Argument, ...] | list[Argument]) -> Diagnostic:
-        related = declared(self.operator, arguments or self.schema.arguments[:1])
-        title = self.operator.title
-        return Diagnostic(f"`{title}` {said}", self.call.body.at(at), related, ops=(title,))
+        related = self.related or declared(self.operator, arguments or self.schema.arguments[:1])
+        return Diagnostic(f"`{self.title}` {said}", self.call.body.at(at), related, ops=(self.operator.title,))
 
 
 _REFUSED: dict[str, tuple[type, ...]] = {
