@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.model import Operator
 
 
@@ -54,7 +55,7 @@ _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 class Helper(msgspec.Struct, frozen=True):
     """A function or class by whose call another file may register: of a class that does so by some of its methods alone,
     ``registrars``, the ``others`` are those that do not. One that is not ``dependent`` registers the same whatever it is given:
-    it matters only where a module calls it.
+    it matters only where a module calls it. A ``library`` is a variable that holds one: its methods register.
     """
 
     path: str
@@ -63,6 +64,7 @@ class Helper(msgspec.Struct, frozen=True):
     registrars: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
     dependent: bool = True
+    library: bool = False
 
 
 def files_that_use(project: Project, helpers: Iterable[Helper], paths: Iterable[str]) -> list[str]:
@@ -90,6 +92,8 @@ def is_used(code: str, helper: Helper) -> bool:
     """Whether code without its imports uses a helper for more than annotations and type tests, by its text alone."""
     if helper.name not in code:
         return False
+    if helper.library:
+        return registers_by([helper.name], code)
     # Without a word's end before the name it is found many times as fast.
     found = re.finditer(rf"{re.escape(helper.name)}\b", code)
     places = (place for place in found if not _IN_WORD.match(code, max(0, place.start() - 1), place.start()))
@@ -104,6 +108,12 @@ def is_used(code: str, helper: Helper) -> bool:
             return True
         by_others = by_others or member is not None
     return by_others and any(f".{name}" in code for name in helper.registrars)
+
+
+def registers_by(libraries: Iterable[str], code: str) -> bool:
+    """Whether code calls a method by which one of some variables registers, going by its text."""
+    known = set(libraries)
+    return any(name in known for name in _LIBRARY_CALL.findall(code))
 
 
 def _in_function(code: str, at: int) -> bool:
@@ -142,6 +152,7 @@ def _member(code: str, place: re.Match[str]) -> str | None:
 
 
 _IN_WORD = re.compile(r"\w")
+_LIBRARY_CALL = re.compile(rf"\b(\w+)\s*\.\s*(?:{'|'.join(apis.LIBRARY)})\s*\(")
 _AFTER = re.compile(r"\s*(?:\(|\.\s*(?P<member>\w*))")
 _BEFORE = re.compile(r"(?:@|=\s*|\bpartial\()[\w.]*\Z|\bclass\s+\w+\([^)]*\Z")
 _REACH = 400

@@ -5,7 +5,7 @@ A call whose last word is none of these is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -14,6 +14,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.python import Class, Expr, Function, PythonFile, Scope
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.dependence import dependent_calls
+from opschema_rules.torchlib.mentions import registers_by
 
 
 class Called(msgspec.Struct, frozen=True, array_like=True):
@@ -26,8 +27,9 @@ class Called(msgspec.Struct, frozen=True, array_like=True):
 
 class Outline(msgspec.Struct, frozen=True):
     """The parts of a file that decide by which words it registers: its functions, and methods by class, with the words that each
-    calls; the bases of its classes; its aliases; the names that other files may import; the names that it imports or calls; those
-    of the latter that an import or an attribute of one may lead to.
+    calls; the bases of its classes; its aliases; the names that other files may import, and those of them that are other names
+    of functions; the names that it imports or calls; those of the latter that an import or an attribute of one may lead to; its
+    variables that hold a ``Library``.
     """
 
     functions: list[Called]
@@ -35,8 +37,10 @@ class Outline(msgspec.Struct, frozen=True):
     bases: list[tuple[str, frozenset[str]]]
     aliases: list[tuple[str, str]]
     public: frozenset[str]
+    renaming: frozenset[str]
     mentions: frozenset[str]
     importable: frozenset[str]
+    libraries: frozenset[str]
 
 
 class Words:
@@ -60,6 +64,7 @@ class Words:
         for path, outline in self._project.file_readings(_OUTLINE, new.values()).items():
             self._outlines[path] = outline
             self._own[path] = set(apis.WORDS if apis.mentions_library(new[path].source.text) else apis.STRONG)
+        self._add_libraries(new)
         looked_for = {path: self._looked_for(outline) for path, outline in self._outlines.items()}
         learnt: dict[str, tuple[int, int]] = {}
         size = -1
@@ -72,6 +77,14 @@ class Words:
                 if len(own) != before or not looked_for[path].isdisjoint(self._found[common:]):
                     self._learn(outline, own)
             self._share()
+
+    def _add_libraries(self, new: Mapping[str, PythonFile]) -> None:
+        """Let files that use a library of another file have its methods for words."""
+        libraries = set[str]().union(*(outline.libraries for outline in self._outlines.values()))
+        for path, file in new.items():
+            renamed = {item.name for item in file.body.imports if item.attr in libraries}
+            if libraries and registers_by(libraries | renamed, file.source.text):
+                self._own[path] |= apis.WORDS
 
     def of(self, path: str) -> frozenset[str]:
         """The words of one file; empty when it was not added."""
@@ -88,7 +101,9 @@ class Words:
     def _learn(self, outline: Outline, words: set[str]) -> None:
         """Add to a file's words, and to those of all files, what registers by the words that are known."""
         known = self._known(outline, words)
-        words.update(name for name, value in outline.aliases if value in known)
+        aliases = {name for name, value in outline.aliases if value in known}
+        words |= aliases
+        self._share_with_all(aliases & outline.renaming)
         helpers = {item.name for item in outline.functions if not self._called(item).isdisjoint(known)}
         words |= helpers
         self._share_with_all(helpers & outline.public)
@@ -140,7 +155,15 @@ def outline_of(file: PythonFile) -> Outline:
     names = frozenset(item.name for item in public(file))
     mentioned = frozenset(mentions | found.imported)
     return Outline(
-        found.functions, found.classes, found.bases, found.aliases, names, mentioned, frozenset(found.importable())
+        found.functions,
+        found.classes,
+        found.bases,
+        found.aliases,
+        names,
+        frozenset(renaming(file)),
+        mentioned,
+        frozenset(found.importable()),
+        frozenset(libraries(file)),
     )
 
 
@@ -208,6 +231,21 @@ class _Reader:
         word = last_word(callee)
         self._by_root.setdefault(_root(callee), set()).add(word)
         return word
+
+
+def renaming(file: PythonFile) -> Iterator[str]:
+    """The variables of a module that are other names of something: ``add = register``, ``add = partial(register, LIB)``."""
+    for item in file.body.assigns:
+        value = item.value
+        if value is not None and (value.kind in ("name", "attribute") or _target_of(value) is not value):
+            yield item.target
+
+
+def libraries(file: PythonFile) -> Iterator[str]:
+    """The variables of a module that hold a ``Library``."""
+    for item in file.body.assigns:
+        if item.value is not None and item.value.kind == "call" and last_word(item.value) == "Library":
+            yield item.target
 
 
 def public(file: PythonFile) -> Iterator[Function | Class]:

@@ -36,7 +36,7 @@ from opschema_cli.source.resolution import ClassKey
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.mentions import Helper
-from opschema_rules.torchlib.outlines import Words, last_word, public
+from opschema_rules.torchlib.outlines import Words, last_word, libraries, public, renaming
 from opschema_rules.torchlib.registering import registration
 from opschema_rules.torchlib.values import Waiting
 
@@ -312,10 +312,13 @@ class Walker:
 
 def helpers(files: Iterable[PythonFile], words: Words, dependent: Words) -> Iterator[Helper]:
     """The functions and classes by whose calls other files may register: those that register what they are given, and others that
-    take something; those of the ``dependent`` words register something that depends on it.
+    take something; those of the ``dependent`` words register something that depends on it. Also variables that hold a library.
     """
     for file in files:
+        yield from (Helper(file.path, name, library=True) for name in libraries(file))
         own, depending = words.of(file.path), dependent.of(file.path)
+        aliases = (name for name in renaming(file) if name in own and len(name) > 3)
+        yield from (Helper(file.path, name, dependent=name in depending) for name in aliases)
         for item in public(file):
             plain = isinstance(item, Function) and not item.params
             if item.name in own and not plain and len(item.name) > 3 and item.name not in ("main", "forward"):

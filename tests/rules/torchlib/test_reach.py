@@ -10,11 +10,13 @@ from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.program import Program
+from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.detection import TorchlibOptions, detect
 from opschema_rules.torchlib.dialect import TORCH
 from opschema_rules.torchlib.load import read_tree
 from opschema_rules.torchlib.outlines import Words
+from opschema_rules.torchlib.pack import PACK
 from opschema_rules.torchlib.registrations import MAX_RECURSION, Walker
 
 OPS = """import torch
@@ -142,3 +144,51 @@ def test_a_function_that_calls_itself_in_many_places_is_followed_a_few_times(tmp
     files = [file for file in map(project.python, ["kit/helper.py", "kit/user.py"]) if file is not None]
     words.add(files)
     assert len(Walker(evaluator, files, words).walk_all()) <= MAX_RECURSION + 2
+
+
+WRITTEN = '"f(Tensor x) -> Tensor"'
+LIBRARY = 'import torch\nlib = torch.library.Library("kit", "DEF")\n'
+DEFINER = "def register(name, schema, impl):\n    lib.define(name + schema)\n    lib.impl(name, impl, 'CPU')\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"kit/ops.py": f"from kit.lib import lib\nlib.define({WRITTEN})\nlib.impl('f', f, 'CPU')\n"},
+        {"kit/ops.py": f"from kit import lib\nlib.lib.define({WRITTEN})\nlib.lib.impl('f', f, 'CPU')\n"},
+        {"kit/ops.py": f"import kit.lib\nkit.lib.lib.define({WRITTEN})\nkit.lib.lib.impl('f', f, 'CPU')\n"},
+        {"kit/ops.py": f"from .lib import lib as own\nown.define({WRITTEN})\nown.impl('f', f, 'CPU')\n"},
+        {
+            "kit/ops.py": "from kit.lib import lib\nfor k, s in {'f': '(Tensor x) -> Tensor'}.items():\n"
+            "    lib.define(k + s)\n    lib.impl(k, f, 'CPU')\n"
+        },
+        {
+            "kit/lib.py": f"from functools import partial\n{LIBRARY}{DEFINER}add_op = partial(register, impl=f)\n",
+            "kit/ops.py": "from kit.lib import add_op\nadd_op('f', '(Tensor x) -> Tensor')\n",
+        },
+        {
+            "kit/lib.py": f"{LIBRARY}{DEFINER}add_op = register\n",
+            "kit/ops.py": "from kit.lib import add_op\nadd_op('f', '(Tensor x) -> Tensor', f)\n",
+        },
+    ],
+)
+def test_a_library_or_helper_of_another_file(tmp_path: Path, files: dict[str, str]) -> None:
+    registrations, parsed = read(tmp_path, {"kit/lib.py": LIBRARY, **files})
+    assert registrations == [1]
+    assert "kit/ops.py" in parsed
+
+
+def test_methods_of_something_else_are_not_those_of_a_library(tmp_path: Path) -> None:
+    other = "from kit.models import model\nmodel.define(1)\nmodel.impl('f')\nlib = 1\n"
+    _, parsed = read(tmp_path, {"kit/lib.py": LIBRARY, "kit/models.py": "model = Model()\n", "kit/other.py": other})
+    assert "kit/other.py" not in parsed
+
+
+def test_an_operator_whose_library_is_of_another_file_is_defined(tmp_path: Path) -> None:
+    files = {
+        "kit/__init__.py": "",
+        "kit/lib.py": LIBRARY,
+        "kit/ops.py": f"from kit.lib import lib\nlib.define({WRITTEN})\n",
+        "kit/fakes.py": 'import torch\n@torch.library.register_fake("kit::f")\ndef _(x):\n    return x.clone()\n',
+    }
+    assert lint_files([PACK], files).diagnostics == []
