@@ -88,6 +88,11 @@ class Bodies(BodyTree):
             found = self._meanings[key] = self.program.resolve(body.file, dotted)
         return found
 
+    def imported_from(self, body: Body, dotted: str) -> tuple[str, str] | None:
+        """The other module, and the name in it, that a dotted name stands for by one import: see :meth:`Program.imported_from`."""
+        scopes = body.scopes if dotted.partition(".")[0] in body.visible else ()
+        return self.program.imported_from(body.file, dotted, scopes)
+
     def imported_name(self, body: Body, dotted: str) -> str:
         """A dotted name in full, as the import says that binds its first word; empty if another statement may bind that."""
         first, _, rest = dotted.partition(".")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from opschema_cli.source.python import Import, PythonFile
+from opschema_cli.source.python import Import, PythonFile, Scope
+from opschema_cli.source.resolution import bindings_of
 
 
 class Modules:
@@ -101,6 +102,35 @@ class Modules:
         if drop > len(parts) or (drop == len(parts) and not item.module):
             return None
         return ".".join([*parts[: len(parts) - drop], *filter(None, [item.module])])
+
+    def as_name(self, item: Import, module: str) -> str:
+        """The full name of what ``import module`` binds to a name: the module, or its top package."""
+        return module.partition(".")[0] if module.partition(".")[0] == item.name else module
+
+    def imported_from(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...] = ()) -> tuple[str, str] | None:
+        """The file of another module, and the dotted name in it that a name stands for, if one import alone binds its first
+        word; that name is empty for the module itself. The other module is not opened.
+        """
+        first, _, rest = dotted.partition(".")
+        for scope in (*scopes, file.body):
+            if first in scope.deleted:
+                return None
+            bindings = bindings_of(scope, first)
+            if bindings:
+                bound = bindings[0]
+                led = self._imported_path(file, bound) if len(bindings) == 1 and isinstance(bound, Import) else None
+                return (led[0], ".".join(filter(None, (led[1], rest)))) if led and led[0] != file.path else None
+        return None
+
+    def _imported_path(self, file: PythonFile, item: Import) -> tuple[str, str] | None:
+        module = self.absolute_module(file, item)
+        if module is None:
+            return None
+        path = self.module_path(module if item.attr or item.name == module else self.as_name(item, module))
+        if path is not None or not item.attr:
+            return (path, item.attr) if path is not None else None
+        inner = self.module_path(f"{module}.{item.attr}") if module else None
+        return (inner, "") if inner is not None else None
 
     def may_hold(self, package: str, name: str) -> bool:
         """Whether a package may hold a submodule that is not Python: a plain folder, an extension, a stub."""

@@ -81,9 +81,12 @@ class Program(Modules):
         """Definition of a dotted name in a module (or first in ``scopes``, innermost first)."""
         return self._resolve(file, dotted, scopes, MAX_HOPS)
 
-    def module_member(self, path: str, name: str) -> Resolution:
-        """Definition of ``name`` in the module of that file."""
-        return self._module_attribute(ModuleRef(path), name, MAX_HOPS)
+    def module_member(self, path: str, dotted: str) -> Resolution:
+        """Definition of a dotted name in the module of that file."""
+        found: Resolution = ModuleRef(path)
+        for name in dotted.split("."):
+            found = self._attribute(found, name, MAX_HOPS)
+        return found
 
     def _resolve(self, file: PythonFile, dotted: str, scopes: tuple[Scope, ...], hops: int) -> Resolution:
         if hops <= 0:
@@ -137,18 +140,15 @@ class Program(Modules):
             if inner is not None:
                 return ModuleRef(inner)
         if not item.attr:
-            return self._module(module if item.name == module else self._as_name(item, module))
+            return self._module(module if item.name == module else self.as_name(item, module))
         return self._from(module, item.attr, hops)
 
     def imported_name(self, file: PythonFile, item: Import) -> str | None:
         """The full name of what an import binds, as the import says it; None if the import leaves its package."""
         module = self.absolute_module(file, item)
         if module is None or not item.attr:
-            return module and self._as_name(item, module)
+            return module and self.as_name(item, module)
         return f"{module}.{item.attr}"
-
-    def _as_name(self, item: Import, module: str) -> str:
-        return module.partition(".")[0] if module.partition(".")[0] == item.name else module
 
     def _module(self, dotted: str) -> Resolution:
         path = self.module_path(dotted)

@@ -115,6 +115,27 @@ def test_names_are_followed_through_imports(path: str, name: str, expected: str)
     assert described(Tree(**PACKAGE).resolve(path, name)) == expected
 
 
+@pytest.mark.parametrize(("path", "name", "expected"), NAMES)
+def test_names_that_one_import_binds_are_found_in_the_other_module(path: str, name: str, expected: str) -> None:
+    tree = Tree(**PACKAGE)
+    file = tree.program.load(path)
+    assert file is not None
+    found = tree.program.imported_from(file, name)
+    outside = name in ("nn.Module", "float16", "nothing", "int")
+    assert (found is None) == outside
+    if found is not None:
+        member = tree.program.module_member(*found) if found[1] else ModuleRef(found[0])
+        assert described(member) == expected
+
+
+def test_names_that_several_statements_bind_are_not_taken_from_one_import() -> None:
+    tree = Tree(a="x = 1\n", main="try:\n    from a import x\nexcept ImportError:\n    x = None\nimport a\ndel a\n")
+    file = tree.program.load("main.py")
+    assert file is not None
+    assert tree.program.imported_from(file, "x") is None
+    assert tree.program.imported_from(file, "a.x") is None
+
+
 def test_modules_that_import_each_other_in_a_circle_are_no_endless_loop() -> None:
     tree = Tree(a="from b import Thing\n", b="from a import Thing\n", c="from d import *\n", d="from c import *\n")
     assert isinstance(tree.resolve("a.py", "Thing"), Unresolved | Missing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.program import External
 from opschema_cli.source.python import Expr, Param
 from opschema_rules.flydsl.model import Kind, Parameter
 from opschema_rules.flydsl.names import Names
@@ -53,9 +52,7 @@ def is_number(name: str) -> bool:
 
 
 def _of_others(names: Names, body: Body, text: str) -> Kind:
-    found = names.bodies.resolve(body, text) if text else None
-    if not isinstance(found, External):
-        return Kind.UNKNOWN
-    if found.name in _TYPES:
+    name = names.external(body, text)
+    if name in _TYPES:
         return Kind.TYPE
-    return Kind.PYTHON if found.name in _PYTHON else Kind.UNKNOWN
+    return Kind.PYTHON if name in _PYTHON else Kind.UNKNOWN

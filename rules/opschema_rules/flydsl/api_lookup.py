@@ -9,9 +9,8 @@ from packaging.version import Version
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Place
-from opschema_rules.flydsl.api_reading import Package
 from opschema_rules.flydsl.api_renames import RENAMED, Renamed
-from opschema_rules.flydsl.api_table import first_missing, having, load_api, members, missing_from
+from opschema_rules.flydsl.api_table import having, load_api, members, missing_from
 from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
@@ -61,7 +60,7 @@ class Lookup:
 
     def _find_absent(self, full: str) -> Absent | None:
         if self.tree.contract.own:
-            name = first_missing(full, self._own)
+            name = self.tree.answers.first_absent(full)
             if not name or name.rpartition(".")[2].startswith("_"):  # made when it is built, perhaps
                 return None
             return Absent(name, "this FlyDSL", "", self.tree.package.place(name.rpartition(".")[0]))
@@ -71,10 +70,11 @@ class Lookup:
     def absent_member(self, wrapper: str, word: str) -> Absent | None:
         """A method or attribute that the tensors do not have which a function wraps."""
         if self.tree.contract.own:
-            names = self._own.members(wrapper)
+            has = self.tree.answers.has_member(wrapper, word)
         else:
             names = members(wrapper, self._newest) if self._newest is not None else None
-        if names is None or word in names or word.startswith("__"):
+            has = word in names if names is not None else None
+        if has is not False or word.startswith("__"):
             return None
         if self.tree.contract.own:
             return Absent(word, "this FlyDSL", "", self.tree.package.place(f"{ROOT}.compiler.jit_argument"))
@@ -94,7 +94,3 @@ class Lookup:
         """The newest release that is admitted, which is what is installed anew; None where the table does not have it."""
         newest = max(self.tree.contract.releases, default=None)
         return newest if newest in load_api() else None
-
-    @property
-    def _own(self) -> Package:
-        return self.tree.noted_package().api

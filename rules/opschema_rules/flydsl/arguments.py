@@ -110,7 +110,7 @@ def _is_plain(tree: FlyTree, traced: Traced) -> bool:
     around = traced.body.parent or traced.body
     others = [item for item in traced.function.decorators if item is not traced.decorator]
     names = [item.callee or item.text for item in others]
-    return all(tree.bodies.external(around, name) == "staticmethod" for name in names)
+    return all(tree.names.external(around, name) == "staticmethod" for name in names)
 
 
 def is_read(traced: Traced, parameter: Parameter) -> bool:

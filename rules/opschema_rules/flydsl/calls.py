@@ -14,6 +14,8 @@ COMPILE = "flydsl.compiler.compile"
 
 _COMPILE = COMPILE.rpartition(".")[2]
 
+_TRACERS = ("jit", "kernel")
+
 _CACHES = frozenset({"functools.cache", "functools.lru_cache"})
 """Decorators of a factory that leave what it returns as it is."""
 
@@ -24,6 +26,7 @@ class Calls:
     def __init__(self, tree: FlyTree) -> None:
         self.tree = tree
         self.bodies = tree.bodies
+        self._compilers = tree.words.aliased(_TRACERS)
         self._launching: dict[Body, _Launches] = {}
         self._within: dict[Body, list[Call]] = {}
         self._makers: dict[Body, Traced | None] = {}
@@ -34,16 +37,16 @@ class Calls:
             Call(traced, body, expr, self._launches(body, expr)) for body, expr in self.bodies.calls_of(traced.body)
         ]
         words, compilers = self.tree.words.aliased(self._holders(traced)), self.tree.words.aliased([_COMPILE])
-        for path in self._files(traced):
+        for path in self._files(traced, compilers):
             file = self.bodies.program.load(path)
             for body in self.bodies.calling(file, words | compilers) if file is not None else ():
                 found += (call for call in self.within(body) if call.target is traced)
         return found
 
-    def _files(self, traced: Traced) -> list[str]:
+    def _files(self, traced: Traced, compilers: frozenset[str]) -> list[str]:
         """The files that may have a traced function compiled, or call the factory that makes it and then what holds it."""
         words, home = self.tree.words, traced.body.file.path
-        found = {path for word in words.aliased([traced.name]) for path in words.passing(word, home)}
+        found = {path for word in words.aliased([traced.name]) for path in words.passing(word, home, compilers)}
         factory = traced.body.parent.function if traced.body.parent is not None else None
         for word in words.aliased([factory.name]) if factory is not None else ():
             found.update(words.calling(word, home))
@@ -86,8 +89,17 @@ class Calls:
         return named and self.tree.names.full(body, callee.text) == COMPILE
 
     def _named(self, body: Body, expr: Expr) -> Traced | None:
-        found = self.bodies.called(body, expr.text) if expr.kind == "name" else None
-        return self.tree.traced_of(found)
+        if expr.kind != "name" or self._is_never_traced(body, expr.text):
+            return None
+        return self.tree.traced_of(self.bodies.called(body, expr.text))
+
+    def _is_never_traced(self, body: Body, dotted: str) -> bool:
+        """Whether a name surely stands for a function that nothing traces, by what is noted of its file alone."""
+        wrapping = self.tree.names.wrapping(body, dotted)
+        if wrapping is None or not wrapping.isdisjoint(self._compilers):
+            return False
+        name = self.tree.names.meaning(body, dotted).name.rpartition(".")[2]
+        return not self.tree.words.is_passed(name, self._compilers)
 
     def _made(self, body: Body, expr: Expr) -> Traced | None:
         """The result of a factory that an expression stands for: a name that holds it, or the factory's call."""
@@ -129,7 +141,7 @@ class Calls:
         if function is None or body.parent is None or traced.decorator not in traced.function.decorators:
             return False
         around = body.parent
-        plain = all(self.bodies.external(around, name) in _CACHES for name in function.decorator_names)
+        plain = all(self.tree.names.external(around, name) in _CACHES for name in function.decorator_names)
         alone = len(self.bodies.functions_within(body, traced.name)) == 1 and body.values(traced.name) == []
         named = all(item.kind == "name" and item.text == traced.name for item in returned)
         return plain and alone and bool(returned) and named

@@ -10,10 +10,11 @@ from opschema_cli.code_values import CodeValues, Group, kept_value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program
+from opschema_rules.flydsl.answers import PACKAGE, Answers
 from opschema_rules.flydsl.contract import find_contract
 from opschema_rules.flydsl.detection import FlydslOptions, holding
 from opschema_rules.flydsl.file_index import FILE_INDEX, FileIndex
-from opschema_rules.flydsl.model import CONTRACT, PACKAGE, FlyTree
+from opschema_rules.flydsl.model import CONTRACT, FlyTree
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.own_package import OwnPackage
 from opschema_rules.flydsl.reader import Reader
@@ -34,8 +35,9 @@ class FlyCode:
         indexes = project.python_readings(FILE_INDEX, self.paths)
         self.program = Program(project.workspace.files, project.python)
         self.program.package_files = [path for path, index in indexes.items() if self._may_patch(index)]
-        self.words = Words(indexes)
         self.package = OwnPackage(project, self.program, self.contract)
+        self.words = Words(indexes, self.package.paths)
+        self.answers = Answers(project, self.package, lambda name: self.values.group(name))
         self._trees: dict[str, FlyTree] = {}
 
     def _may_patch(self, index: FileIndex) -> bool:
@@ -61,7 +63,9 @@ class FlyCode:
         """The state of what values rest on besides files."""
         if name == CONTRACT:
             return repr(self.contract)
-        return self.package.state if name == PACKAGE else self.words.state(name)
+        if name == PACKAGE:
+            return self.package.state
+        return self.answers.state(name) if Answers.is_question(name) else self.words.state(name)
 
     def tree_of(self, path: str) -> FlyTree:
         """One file with what it needs of the others; the tree of the latest one is kept."""
@@ -72,7 +76,7 @@ class FlyCode:
         return self._trees[path]
 
     def _tree(self, program: Program, paths: list[str], note: Callable[[str], None]) -> FlyTree:
-        words = self.words.noting(note)
+        words, answers = self.words.noting(note), self.answers.noting(note)
 
         def callers(target: Body) -> list[str]:
             name = target.function.name if target.function is not None else ""
@@ -81,7 +85,8 @@ class FlyCode:
         bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, callers)
         if program is not self.program:
             bodies.share_calls(self.tree.bodies)
-        tree = FlyTree(self.project, bodies, Names(bodies), self.contract, self.package, words, paths, note)
+        names = Names(bodies, answers)
+        tree = FlyTree(self.project, bodies, names, self.contract, self.package, answers, words, paths)
         tree.finder = Reader(tree)
         return tree
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from opschema_cli.readings import Reading
-from opschema_cli.source.python import Expr, Function, PythonFile, Scope
-from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
+from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.names import ROOT
 
@@ -33,8 +33,12 @@ class FileIndex(msgspec.Struct):
     """The functions without decorators that may decide by a parameter in Python."""
     calling: list[str]
     """The last words of the functions that are called by names which may lead to another file."""
-    passing: list[str]
-    """The last words of such names that calls are passed first, or such functions with whose results that is done."""
+    calling_package: list[str]
+    """Those that are called by names which can lead to FlyDSL's own files alone."""
+    passing: dict[str, list[str]]
+    """The last words of such names that calls are passed first, or such functions with whose results that is done, each with the
+    last words of what is called.
+    """
     patching: list[str]
     """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
 
@@ -44,10 +48,11 @@ def index_file(file: PythonFile) -> FileIndex:
     found = list(scopes_of(file, keep=False))
     scopes = [scope for _, scope in found]
     imports = [item for scope in scopes for item in scope.imports]
-    own = [item for item in imports if not item.level and item.module.partition(".")[0] == ROOT]
+    own = [item for item in imports if _is_own(item)]
     names = {item.name for item in own}
     inner = {name for scope in scopes[1:] for name in scope.named} if names else set[str]()
-    leading = _leading(scopes)
+    leading = _leading(scopes, own=True)
+    outside = _leading(scopes, own=False)
     held = {name for scope in scopes for name in _holding(scope)}
     calls = [
         call for scope in scopes for call in scope.calls if any(_may_be_missed(item, held) for item in call.items[1:])
@@ -62,22 +67,45 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(
             {item.name for scope in scopes for item in scope.functions if not item.decorators and _decides(file, item)}
         ),
-        sorted({word for scope in scopes for call in scope.calls if (word := _outward(leading, call.items[0]))}),
-        sorted({word for scope in scopes for call in scope.calls if (word := _outward(leading, _first(call)))}),
+        sorted({word for scope in scopes for call in scope.calls if (word := _outward(outside, call.items[0]))}),
+        sorted(
+            {
+                word
+                for scope in scopes
+                for call in scope.calls
+                if (word := _outward(leading, call.items[0])) and not _outward(outside, call.items[0])
+            }
+        ),
+        _passing(scopes, leading),
         sorted(set(_patches(file))),
     )
 
 
-def _leading(scopes: list[Scope]) -> Collection[str] | None:
-    """The first words of names that may lead to another file; None for all."""
+def _is_own(item: Import) -> bool:
+    return not item.level and item.module.partition(".")[0] == ROOT
+
+
+def _leading(scopes: list[Scope], *, own: bool) -> Collection[str] | None:
+    """The first words of names that may lead to another file, those imported from FlyDSL only if ``own``; None for all."""
     found: set[str] = set()
     for scope in scopes:
-        if any(item.attr == "*" for item in scope.imports):
+        imports = [item for item in scope.imports if own or not _is_own(item)]
+        if any(item.attr == "*" for item in imports):
             return None
-        found.update([item.name for item in scope.imports], [item.name for item in scope.classes])
+        found.update([item.name for item in imports], [item.name for item in scope.classes])
         found.update(item.target for item in scope.assigns if item.value is not None and item.value.kind == "name")
         found.update(item.params[0].name for cls in scope.classes for item in cls.body.functions if item.params)
     return found
+
+
+def _passing(scopes: list[Scope], leading: Collection[str] | None) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = {}
+    for scope in scopes:
+        for call in scope.calls:
+            word = _outward(leading, _first(call))
+            if word:
+                found.setdefault(word, set()).add(called_word(call.items[0]))
+    return {word: sorted(found[word]) for word in sorted(found)}
 
 
 def _first(call: Expr) -> Expr | None:
@@ -150,4 +178,4 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
     return name.kind == "name" and name.text in held
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 2", index_file, FileIndex)

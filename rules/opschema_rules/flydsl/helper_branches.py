@@ -8,7 +8,7 @@ import msgspec
 
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.source.bodies import Body, params_for
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import Expr, Param, Statement
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.device_values import ORDER, DeviceValues, is_plain_number, names_bound
@@ -31,15 +31,13 @@ class HelperBranch(msgspec.Struct, frozen=True, eq=False):
 
 def helper_branches(values: DeviceValues) -> Iterator[HelperBranch]:
     """The branches of the helpers that a traced function calls."""
-    deciding_words = values.tree.words
     for body in values.bodies:
         for call in body.scope.calls:
-            wanted = call.callee and deciding_words.is_deciding(call.callee.rpartition(".")[2])
-            helper = values.tree.bodies.called(body, call.callee) if wanted else None
-            if helper is None or not _is_plain(values, helper) or values.candidates.isdisjoint(words(body, call)):
+            arguments = list(_device_arguments(values, body, call)) if _may_decide(values, body, call) else []
+            helper = values.tree.bodies.called(body, call.callee) if arguments else None
+            if helper is None or not _is_plain(values, helper):
                 continue
-            asked = _asked(helper)
-            for name, argument in _device_arguments(values, body, call, helper, asked):
+            for name, argument in arguments:
                 found = _decisions(helper, name)
                 yield from (HelperBranch(helper, expr, what, name, body, argument) for expr, what in found)
 
@@ -49,19 +47,31 @@ def _is_plain(values: DeviceValues, helper: Body) -> bool:
     return helper.function is not None and not helper.function.decorators and values.tree.around(helper) is None
 
 
-def _asked(helper: Body) -> set[str]:
-    """The parameters by which a helper may decide."""
-    text = helper.file.text(helper.function.outer) if helper.function is not None else ""
-    return deciding(text, helper.params)
+def _may_decide(values: DeviceValues, body: Body, call: Expr) -> bool:
+    """Whether a function may decide by an argument that a call passes it."""
+    named = call.callee and values.tree.words.is_deciding(call.callee.rpartition(".")[2])
+    return bool(named) and not values.candidates.isdisjoint(words(body, call))
 
 
-def _device_arguments(
-    values: DeviceValues, body: Body, call: Expr, helper: Body, asked: set[str]
-) -> Iterator[tuple[str, Expr]]:
-    for param, argument in zip(params_for(call, helper.params), call.items[1:], strict=True):
+def _device_arguments(values: DeviceValues, body: Body, call: Expr) -> Iterator[tuple[str, Expr]]:
+    """The device values that a call passes for parameters by which the function may decide, with the names of these."""
+    params, asked = _asked(values, body, call.callee)
+    for param, argument in zip(params_for(call, params), call.items[1:], strict=True) if asked else ():
         wanted = param is not None and param.name in asked and not values.candidates.isdisjoint(words(body, argument))
         if param is not None and wanted and values.of(body, argument) == "number":
             yield param.name, argument
+
+
+def _asked(values: DeviceValues, body: Body, callee: str) -> tuple[tuple[Param, ...], set[str]]:
+    """The parameters of a function, and those by which it may decide."""
+    names = values.tree.names
+    if callee.partition(".")[0] != body.this:
+        found = names.parameters(body, callee)
+        return (found[1], names.deciding(body, callee)) if found is not None else ((), set())
+    method = values.tree.bodies.called(body, callee)
+    if method is None or method.function is None:
+        return (), set()
+    return method.params, deciding(method.file.text(method.function.outer), method.params)
 
 
 def _decisions(helper: Body, name: str) -> Iterator[tuple[Expr, str]]:

@@ -108,7 +108,8 @@ class _Calls:
     def _find(self, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:
         for body in nested(self._tree.bodies, traced):
             for call in body.scope.calls:
-                if call.callee and body.binder(call.callee.partition(".")[0]) is None:
+                named = call.callee and body.binder(call.callee.partition(".")[0]) is None
+                if named and not self._tree.names.full(body, call.callee):
                     target = self._tree.bodies.called(body, call.callee)
                     if target is not None and _is_top_level(target) and not _is_own(self._tree, target):
                         yield body, call, target

@@ -90,7 +90,7 @@ def _is_dataclass(tree: FlyTree, around: Body) -> bool:
     assert around.cls is not None
     outer = around.parent or around
     names = (item.callee or item.text for item in around.cls.decorators)
-    return any(tree.bodies.external(outer, name) == "dataclasses.dataclass" for name in names)
+    return any(tree.names.external(outer, name) == "dataclasses.dataclass" for name in names)
 
 
 def _argument_words(tree: FlyTree, traced: Traced) -> set[str]:

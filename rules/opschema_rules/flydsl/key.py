@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from opschema_cli.workspace import ReadError
 from opschema_rules.flydsl.model import FlyTree
 
 GLOBALS_SINCE = Version("0.2.0")
@@ -24,35 +23,26 @@ _REWRITER = "ast_rewriter.py"
 
 def sees_globals(tree: FlyTree) -> bool | None:
     """Whether variables of modules are in the key; None when that is not known."""
-    return _sees(tree, GLOBALS_SINCE, b"def _snapshot_refs(")
+    return _sees(tree, GLOBALS_SINCE, "def _snapshot_refs(")
 
 
 def sees_enumerations(tree: FlyTree) -> bool | None:
     """Whether captured members of enumerations are in the key; None when that is not known."""
-    return _sees(tree, ENUMERATIONS_SINCE, b"enum.Enum")
+    return _sees(tree, ENUMERATIONS_SINCE, "enum.Enum")
 
 
 def rewrites_blocks(tree: FlyTree) -> bool:
     """Whether FlyDSL surely makes functions of the blocks of every `if` and of loops over ``range``."""
     if tree.contract.own:
-        text = _own(tree, _REWRITER) or b""
-        return b"def scf_for_dispatch(" in text and b"_could_be_dynamic" not in text
+        holds = tree.answers.compiler_holds
+        return holds(_REWRITER, "def scf_for_dispatch(") is True and holds(_REWRITER, "_could_be_dynamic") is False
     releases = tree.contract.releases
     return bool(releases) and all(release >= BLOCKS_SINCE for release in releases)
 
 
-def _own(tree: FlyTree, name: str) -> bytes | None:
-    """A file of the compiler of the FlyDSL in the workspace."""
-    try:
-        return tree.project.workspace.data(tree.noted_package().compiler_file(name))
-    except ReadError:
-        return None
-
-
-def _sees(tree: FlyTree, since: Version, mark: bytes) -> bool | None:
+def _sees(tree: FlyTree, since: Version, mark: str) -> bool | None:
     contract = tree.contract
     if contract.own:
-        text = _own(tree, _FILE)
-        return None if text is None else mark in text
+        return tree.answers.compiler_holds(_FILE, mark)
     answers = {release >= since for release in contract.releases}
     return answers.pop() if len(answers) == 1 else None

@@ -19,13 +19,14 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.text import Place
+from opschema_rules.flydsl.answers import Answers
 from opschema_rules.flydsl.contract import Contract
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.own_package import OwnPackage
 from opschema_rules.flydsl.words import Words
 
-PACKAGE, CONTRACT = "package", "contract"
-"""Names of what answers may rest on besides the files and words that are asked for."""
+CONTRACT = "contract"
+"""Name of the release that the kernels are for, on which what is found may rest."""
 
 TracedKind: TypeAlias = Literal["kernel", "jit"]
 
@@ -245,7 +246,7 @@ class Finder(Protocol):
 class FlyTree(msgspec.Struct, eq=False, dict=True):
     """The FlyDSL code of the files ``paths``: all of a workspace, or one file that is judged with what it needs of the others.
 
-    What is asked of other files is recorded by ``bodies.program`` and ``words``, and by ``note`` what else the answers rest on.
+    What is asked of other files is recorded by ``bodies.program``, ``answers`` and ``words``.
     """
 
     project: Project
@@ -253,9 +254,9 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     names: Names
     contract: Contract
     package: OwnPackage
+    answers: Answers
     words: Words
     paths: list[str]
-    note: Callable[[str], None]
     finder: Finder = msgspec.field(default=None)  # type: ignore[assignment]
     expecting: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether a function at the top expects errors, as far as that was asked."""
@@ -279,11 +280,6 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     def descriptors(self) -> list[Descriptor]:
         """The descriptors that its files make."""
         return [item for file in self.files for item in self.finder.descriptors_in(file)]
-
-    def noted_package(self) -> OwnPackage:
-        """The workspace's own FlyDSL, on whose contents an answer rests."""
-        self.note(PACKAGE)
-        return self.package
 
     @cached_property
     def evaluator(self) -> Evaluator:

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.program import (
-    ClassRef,
-    External,
-    FunctionRef,
-    Missing,
-    ModuleRef,
-    Resolution,
-    Unresolved,
-    ValueRef,
-)
-from opschema_cli.source.python import Expr, PythonFile
+from opschema_cli.source.program import FunctionRef
+from opschema_cli.source.python import Expr, Param
+from opschema_rules.flydsl.answers import Answers, Meaning, meaning_of
+from opschema_rules.flydsl.deciding import deciding
 
 ROOT = "flydsl"
 
@@ -21,8 +14,9 @@ ROOT = "flydsl"
 class Names:
     """The meanings of dotted names inside bodies."""
 
-    def __init__(self, bodies: Bodies) -> None:
+    def __init__(self, bodies: Bodies, answers: Answers) -> None:
         self.bodies = bodies
+        self._answers = answers
         self._full: dict[tuple[Body, str], str] = {}
 
     def full(self, body: Body, dotted: str) -> str:
@@ -39,13 +33,47 @@ class Names:
     def _meant(self, body: Body, dotted: str) -> str:
         if _is_parameter(body, dotted.partition(".")[0]):
             return ""
-        found = self.bodies.resolve(body, dotted)
-        if isinstance(found, Unresolved):
-            # FlyDSL's own modules import `*` from generated ones, behind which nothing is known.
+        kind, name = self.meaning(body, dotted)
+        if kind == "unresolved":  # FlyDSL's own modules import `*` from generated ones, behind which nothing is known
             name = self.bodies.imported_name(body, dotted)
-        else:
-            name = self._name(found)
         return name if name.partition(".")[0] == ROOT else ""
+
+    def meaning(self, body: Body, dotted: str) -> Meaning:
+        """What a dotted name stands for. Of a name that another module defines only the answer is noted, not the module."""
+        imported = self.bodies.imported_from(body, dotted)
+        if imported is not None:
+            return self._answers.meaning(*imported)
+        return meaning_of(self.bodies.program, self.bodies.resolve(body, dotted))
+
+    def external(self, body: Body, dotted: str) -> str:
+        """The full name of what lies outside the workspace; empty for anything else."""
+        kind, name = self.meaning(body, dotted) if dotted else Meaning("other")
+        return name if kind == "external" else ""
+
+    def wrapping(self, body: Body, dotted: str) -> frozenset[str] | None:
+        """The last words of the decorators of a function of another module; None of anything else, or if its own module may pass
+        it first to another function.
+        """
+        imported = self.bodies.imported_from(body, dotted)
+        return self._answers.wrapping(*imported) if imported is not None else None
+
+    def parameters(self, body: Body, dotted: str) -> tuple[str, tuple[Param, ...]] | None:
+        """The name of the function that a dotted name stands for, and its parameters; None of what is none."""
+        imported = self.bodies.imported_from(body, dotted)
+        if imported is not None:
+            found = self._answers.parameters(*imported)
+            return (self._answers.meaning(*imported).name.rpartition(".")[2], found) if found is not None else None
+        ref = self.bodies.resolve(body, dotted)
+        return (ref.function.name, ref.function.params) if isinstance(ref, FunctionRef) else None
+
+    def deciding(self, body: Body, dotted: str) -> set[str]:
+        """The parameters by which a function may decide in Python."""
+        imported = self.bodies.imported_from(body, dotted)
+        if imported is not None:
+            return self._answers.deciding(*imported)
+        ref = self.bodies.resolve(body, dotted)
+        found = ref if isinstance(ref, FunctionRef) else None
+        return deciding(found.file.text(found.function.outer), found.function.params) if found is not None else set()
 
     def last(self, body: Body, expr: Expr) -> str:
         """The last word of a name of FlyDSL (``jit``); empty for any other expression."""
@@ -54,25 +82,6 @@ class Names:
     def called(self, body: Body, call: Expr) -> str:
         """The last word of the function of FlyDSL that a call calls."""
         return self.full(body, call.callee).rpartition(".")[2] if call.callee else ""
-
-    def _name(self, found: Resolution) -> str:
-        match found:
-            case External(name=name):
-                return name
-            case FunctionRef(file=file, function=function, owner=None):
-                return self._within(file, function.name)
-            case ClassRef(file=file, cls=cls):
-                return self._within(file, cls.name)
-            case ValueRef(file=file, assign=assign, owner=None):
-                return self._within(file, assign.target)
-            case ModuleRef(path=path):
-                return self.bodies.program.module_name(path)
-            case Missing(module=module, name=name):
-                return f"{self.bodies.program.module_name(module)}.{name}"
-        return ""
-
-    def _within(self, file: PythonFile, name: str) -> str:
-        return f"{self.bodies.program.module_name(file.path)}.{name}"
 
 
 def _is_parameter(body: Body, name: str) -> bool:

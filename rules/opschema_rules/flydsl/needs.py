@@ -89,7 +89,7 @@ class _Needs:
         if "*" in call.keywords or (name.rpartition(".")[2] not in _CALLED and not name.startswith("math.")):
             return
         own = self.values.names.full(self.body, name).rpartition(".")[2]
-        external = self.values.names.bodies.external(self.body, name)
+        external = self.values.names.external(self.body, name)
         arguments = call.positional()
         if own == "range_constexpr" or (external == "range" and call.span not in self.loops):
             yield from self._each(arguments, "count", own or external, call)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import parameter
@@ -74,7 +73,9 @@ class Reader:
     def _applied_to(self, body: Body) -> Iterator[Traced]:
         """The traced functions that calls in any file make of a function."""
         words, name = self.tree.words, body.function.name if body.function is not None else ""
-        passing = {path for word in words.aliased([name]) for path in words.passing(word, body.file.path)}
+        passing = {
+            path for word in words.aliased([name]) for path in words.passing(word, body.file.path, self._compilers)
+        }
         for path in words.in_order(passing):
             file = self.bodies.program.load(path)
             for caller in self.bodies.calling(file, self._compilers) if file is not None else ():
@@ -156,13 +157,13 @@ def _descriptors(tree: FlyTree, body: Body, words: frozenset[str]) -> Iterator[D
     for call in _calls(body, words):
         if not call.callee:
             continue
-        api, named = names.called(body, call), names.bodies.resolve(body, call.callee)
-        found = named if isinstance(named, FunctionRef) else None
+        api, found = names.called(body, call), names.parameters(body, call.callee)
         if found is None and api in DESCRIBERS:
-            found = tree.noted_package().definition(api)
+            own = tree.answers.definition(api)
+            found = (api, own.function.params) if own is not None else None
         if found is not None:
-            taken = {item.name for item in found.function.params[1:]}
-            if "max_size" in taken and (found.function.name in DESCRIBERS or "num_records_bytes" in taken):
-                yield Descriptor(body, call, found.function.name, found.function.params)
+            name, taken = found[0], {item.name for item in found[1][1:]}
+            if "max_size" in taken and (name in DESCRIBERS or "num_records_bytes" in taken):
+                yield Descriptor(body, call, *found)
         elif api in DESCRIBERS:
             yield Descriptor(body, call, api, (FIRST_DESCRIBERS if is_first else DESCRIBERS)[api])

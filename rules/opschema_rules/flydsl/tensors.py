@@ -128,7 +128,7 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
         return shape_of(tree, body.binder(expr.text) or body, value, hops - 1) if value is not None else None
     if expr.kind != "call":
         return None
-    made = tree.bodies.external(body, expr.callee)
+    made = tree.names.external(body, expr.callee)
     if made.rpartition(".")[0] == "torch" and made.rpartition(".")[2] in _MAKERS:
         sizes = _sizes(expr)
         return (body, sizes) if sizes is not None else None

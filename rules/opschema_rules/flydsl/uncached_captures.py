@@ -133,11 +133,12 @@ class Captures:
 
     def _named(self, body: Body, expr: Expr) -> UncachedCapture | None:
         if expr.callee:
-            made = self.tree.bodies.resolve(body, expr.callee)
+            kind, name = self.tree.names.meaning(body, expr.callee)
+            made = self.tree.bodies.resolve(body, expr.callee) if kind == "class" else None
             if isinstance(made, ClassRef):
                 return self._instance(made)
-            return _MAKERS.get(made.name) if isinstance(made, External) else None
-        external = self.tree.bodies.external(body, expr.text) if expr.kind == "name" else ""
+            return _MAKERS.get(name) if kind == "external" else None
+        external = self.tree.names.external(body, expr.text) if expr.kind == "name" else ""
         return _DTYPE if _DTYPES.match(external) else None
 
     def _of_callers(self, cell: Cell, depth: int) -> UncachedCapture | None:
@@ -158,7 +159,7 @@ class Captures:
             return self._one_of(body, expr.items, depth)
         if expr.kind == "subscript":
             owner, *indices = expr.items
-            name = self.tree.bodies.external(body, owner.text if owner.kind == "name" else "")
+            name = self.tree.names.external(body, owner.text if owner.kind == "name" else "")
             if name in ("typing.Optional", "typing.Union"):
                 return self._one_of(body, indices[0].items if indices[0].kind == "tuple" else indices, depth)
             return _TYPES.get(name)
@@ -191,7 +192,7 @@ class Captures:
             )
         if not outside <= harmless:
             return None
-        decorators = [self.tree.bodies.external(self.tree.bodies.module(ref.file), item) for item in _decorators(ref)]
+        decorators = [self.tree.names.external(self.tree.bodies.module(ref.file), item) for item in _decorators(ref)]
         if any(item not in ("dataclasses.dataclass", "typing.final") for item in decorators):
             return None
         return UncachedCapture(f"an instance of `{ref.name}`", "capture what it reads of it instead", cls=ref)

@@ -17,10 +17,18 @@ Answer = tuple[str, ...]
 
 
 class Words:
-    """The words of a tree. ``note`` is given the name of every question that is asked; :meth:`state` answers it by that name."""
+    """The words of a tree. ``package`` are the files of FlyDSL itself in it, which is taken not to lead back to others. ``note`` is
+    given the name of every question that is asked; :meth:`state` answers it by that name.
+    """
 
-    def __init__(self, indexes: Mapping[str, FileIndex], note: Callable[[str], None] = lambda question: None) -> None:
+    def __init__(
+        self,
+        indexes: Mapping[str, FileIndex],
+        package: Iterable[str] = (),
+        note: Callable[[str], None] = lambda question: None,
+    ) -> None:
         self.indexes = indexes
+        self._package = frozenset(package)
         self._note = note
         self._answers: dict[str, Answer] = {}
         self._sets: dict[str, frozenset[str]] = {}
@@ -36,11 +44,22 @@ class Words:
 
     def calling(self, word: str, home: str) -> list[str]:
         """The files that may call a function of the file ``home`` by this last word, that file first."""
-        return [home, *(path for path in self._ask(f"calling {word}") if path != home)]
+        found = self._ask(f"calling {word}")
+        if home in self._package:
+            found = (*found, *self._ask(f"calling-package {word}"))
+        return list(dict.fromkeys([home, *found]))
 
-    def passing(self, word: str, home: str) -> list[str]:
-        """The files that may pass such a function or its result first in a call, the file ``home`` first."""
-        return [home, *(path for path in self._ask(f"passing {word}") if path != home)]
+    def passing(self, word: str, home: str, callees: Iterable[str]) -> list[str]:
+        """The files that may pass such a function or its result first to a function of one of these last words, the file ``home``
+        first.
+        """
+        found = self._ask(f"passing {word} {' '.join(sorted(callees))}")
+        return [home, *(path for path in found if path != home)]
+
+    def is_passed(self, word: str, callees: Iterable[str]) -> bool:
+        """Whether a file may pass a function of another one first to a function of one of these last words, by any of its names."""
+        named = " ".join(sorted(callees))
+        return any(self._ask(f"passing {other} {named}") for other in self.aliased([word]))
 
     def aliased(self, words: Iterable[str]) -> frozenset[str]:
         """Words, and those that anything of these names may be called in some file."""
@@ -90,8 +109,12 @@ class Words:
                 return tuple(sorted(aliased(self._inversion(kind, lambda index: index.sized), self._aliases)))
             case "calling":
                 return tuple(self._inversion(kind, lambda index: index.calling).get(word, ()))
+            case "calling-package":
+                return tuple(self._inversion(kind, lambda index: index.calling_package).get(word, ()))
             case "passing":
-                return tuple(self._inversion(kind, lambda index: index.passing).get(word, ()))
+                passed, *callees = word.split()
+                paths = self._inversion(kind, lambda index: index.passing).get(passed, ())
+                return tuple(path for path in paths if not set(callees).isdisjoint(self.indexes[path].passing[passed]))
             case "taking":
                 return (word,) if word in self._inversion(kind, lambda index: index.taking) else ()
         return (word,) if word in self._deciding else ()

@@ -161,7 +161,7 @@ class _Reader:
     def _making(self) -> set[str]:
         """The names by which tensors are made."""
         calls = [call for call in self.body.scope.calls if "." in call.callee and len(call.items) > 1]
-        made = (call for call in calls if self.tree.bodies.external(self.body, call.callee).startswith("torch."))
+        made = (call for call in calls if self.tree.names.external(self.body, call.callee).startswith("torch."))
         return self._free(item for call in made for item in call.items[1:])
 
 

@@ -51,15 +51,79 @@ PARTS = (
 IMPORTS = ("from pkg.m{other} import fill{other}, launch{other}, make{other}\n",) * 3
 
 
-def edits(seed: int) -> Iterator[tuple[str, str | None]]:
+def edits(seed: int, more: tuple[str, ...] = ()) -> Iterator[tuple[str, str | None]]:
     """Paths with their new texts; None deletes a file."""
     drawn = random.Random(seed)
     while True:
         own = drawn.randrange(len(NAMES))
-        parts = drawn.sample(PARTS[:-1], k=drawn.randrange(1, 7)) + ([PARTS[-1]] if drawn.random() < 0.02 else [])
+        parts = drawn.sample((*PARTS[:-1], *more), k=drawn.randrange(1, 7)) + (
+            [PARTS[-1]] if drawn.random() < 0.02 else []
+        )
         words = {"own": own, "number": drawn.randrange(1, 4), "more": drawn.choice(("", ", k: fx.Int32"))}
         text = "".join(part.format(other=drawn.randrange(len(NAMES)), **words) for part in (*IMPORTS, *parts))
         yield f"pkg/m{own}.py", None if drawn.random() < 0.05 else HEAD + text
+
+
+PACKAGE = {
+    "flydsl/__init__.py": ("", "# nothing\n"),
+    "flydsl/compiler/__init__.py": (
+        "from .jit_function import jit, kernel, compile\nfrom .jit_argument import from_dlpack, from_torch_tensor\n",
+        "from .jit_function import *\nfrom .jit_argument import *\n",
+        "from .jit_function import jit, kernel\nfrom .jit_argument import from_dlpack\n",
+    ),
+    "flydsl/compiler/jit_function.py": (
+        "def jit(f): return f\ndef kernel(*a, **k): return a\ndef compile(f, *a): return f\ndef _snapshot_refs(): pass\n",
+        "def jit(f): return f\ndef kernel(*a, **k): return a\ndef compile(f, *a): return f\nimport enum\nenum.Enum\n",
+        "kernel = 1\njit = kernel\n",
+    ),
+    "flydsl/compiler/ast_rewriter.py": ("def scf_for_dispatch(): pass\n", "_could_be_dynamic = 1\n"),
+    "flydsl/compiler/kernel_function.py": ("# exceeds the AMDGPU default\n", ""),
+    "flydsl/compiler/jit_argument.py": (
+        "class T:\n    def mark_layout_dynamic(self): pass\n\ndef from_dlpack(t) -> T: return T()\n"
+        "def from_torch_tensor(t) -> T: return T()\n",
+        "class T:\n    def mark_static(self): pass\n\ndef from_dlpack(t) -> T: return T()\n",
+    ),
+    "flydsl/expr/__init__.py": (
+        "from .prims import *\nfrom .typing import Tensor, Int32, Constexpr\nfrom . import rocdl\n",
+        "from .prims import helper, lane_id\nfrom .typing import *\n",
+        "from .typing import Tensor, Int32\n",
+    ),
+    "flydsl/expr/prims.py": (
+        "def helper(n):\n    return n\n\ndef lane_id(): pass\n",
+        "def helper(n):\n    if n > 1:\n        return 1\n    return 0\n",
+        "from flydsl.compiler import jit\n\n@jit\ndef helper(n): pass\n\ndef lane_id(): pass\n",
+        "from flydsl.compiler import jit\n\ndef helper(n): pass\n\nlane_id = jit(helper)\n",
+        "def traced(f): return f\n\n@traced\ndef helper(n, k=1): pass\n\nN = {number}\n",
+    ),
+    "flydsl/expr/typing.py": (
+        "class Tensor: pass\nclass Int32: pass\nclass Constexpr: pass\n",
+        "class Tensor: pass\nInt32 = Tensor\nConstexpr = None\n",
+    ),
+    "flydsl/expr/rocdl.py": (
+        "def make_buffer_tensor(tensor, max_size=True): pass\n",
+        "def make_buffer_tensor(tensor, max_size=True, *, num_records_bytes=None): pass\n",
+        "def make_buffer_tensor(tensor, max_size=True, *, num_records_bytes=None):\n"
+        "    hasattr(num_records_bytes, 'ir_value')\n",
+    ),
+}
+"""Variants of the modules of FlyDSL itself."""
+
+OWN_PARTS = (
+    "@flyc.kernel\ndef over{own}(A: fx.Tensor, n: fx.Int32):\n    fx.helper(n)\n    fx.lane_id()\n"
+    "    b = fx.rocdl.make_buffer_tensor(A, max_size=False, num_records_bytes=n * 4)\n",
+    "@flyc.kernel\ndef two{own}(A: fx.Tensor, n: fx.Int32):\n    for i in range(n):\n        v = fx.gone(i)\n        A[i] = v\n",
+    "def wrap{own}(x):\n    t = flyc.from_dlpack(x)\n    t.mark_static(dims=[1])\n    return flyc.from_torch_tensor(x)\n",
+    "@flyc.jit\ndef big{own}(A: fx.Tensor):\n    over{own}(A, 3).launch(grid=(1,), block=(512,))\n",
+    "from flydsl.expr import helper as h\n\n\n@flyc.jit\ndef own{own}(n: fx.Int32):\n    h(n)\n    h(n)\n",
+)
+
+
+def package_edits(drawn: random.Random) -> Iterator[tuple[str, str | None]]:
+    """Modules of FlyDSL itself with other texts."""
+    while True:
+        path = drawn.choice(list(PACKAGE))
+        text = drawn.choice(PACKAGE[path]) if drawn.random() < 0.3 else PACKAGE[path][0]
+        yield path, f"# flydsl\n{text.replace('{number}', str(drawn.randrange(9)))}"
 
 
 def lint(folder: Path, cache: Cache | None, version: str = "0.4.2") -> tuple[list[Diagnostic], Counter[str]]:
@@ -94,6 +158,42 @@ def test_the_same_is_found_after_any_edit(tmp_path: Path, seed: int) -> None:
         assert cold == fresh
         seen.update(item.code for item in fresh)
     assert len(seen) > 8, seen
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_is_found_after_any_edit_of_flydsl_itself(tmp_path: Path, seed: int) -> None:
+    cache, drawn = Cache(tmp_path / "cache.sqlite"), edits(seed, OWN_PARTS * 2)
+    folder, own = tmp_path / "tree", random.Random(seed)
+    for path, texts in PACKAGE.items():
+        write(folder, f"python/{path}", texts[0])
+    write(folder, "pkg/__init__.py", "")
+    seen: set[str] = set()
+    changes = package_edits(own)
+    for _ in range(70):
+        path, text = next(drawn) if own.random() < 0.4 else next(changes)
+        write(folder, path if path.startswith("pkg/") else f"python/{path}", text)
+        cold, fresh = lint(folder, cache, "")[0], lint(folder, None, "")[0]
+        assert cold == fresh
+        seen.update(item.code for item in fresh)
+    assert len(seen) > 5, seen
+
+
+def test_a_change_in_flydsl_itself_concerns_files_only_through_answers(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache.sqlite")
+    for path, texts in PACKAGE.items():
+        write(tmp_path, f"python/{path}", f"# flydsl\n{texts[0]}")
+    uses = ("fx.lane_id()", "fx.helper(n)", "fx.rocdl.make_buffer_tensor(A, max_size=False)")
+    for at, use in enumerate(uses):
+        write(tmp_path, f"k{at}.py", f"{HEAD}\n\n@flyc.kernel\ndef fill{at}(A: fx.Tensor, n: fx.Int32):\n    {use}\n")
+    files = lint(tmp_path, cache, "")[1]["FLY213"]
+    prims = "python/flydsl/expr/prims.py"
+    write(tmp_path, prims, "# flydsl, changed\n" + PACKAGE["flydsl/expr/prims.py"][0] + "\nMORE = 3\n")
+    assert lint(tmp_path, cache, "")[1]["FLY213"] == 1 < files  # the module itself
+    write(tmp_path, prims, "# flydsl\n" + PACKAGE["flydsl/expr/prims.py"][1])
+    found, runs = lint(tmp_path, cache, "")
+    assert runs["FLY213"] == 3  # also those that use `lane_id`, which is removed, and `helper`, which decides now
+    assert found == lint(tmp_path, None, "")[0]
+    assert {item.place.path for item in found if item.code == "FLY207"} == {"k0.py"}
 
 
 def test_only_files_are_judged_again_that_a_change_concerns(tmp_path: Path) -> None:

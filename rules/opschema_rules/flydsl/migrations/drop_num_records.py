@@ -130,7 +130,7 @@ def _check_one(tree: FlyTree, place: Place, sized: Sized) -> None:
 
 def _refuses_constants(tree: FlyTree) -> bool:
     """Whether the tree's own FlyDSL has the guard that it had for two days in May 2026."""
-    own = tree.noted_package().definition("make_buffer_tensor")
+    own = tree.answers.definition("make_buffer_tensor")
     return own is not None and "raise ValueError" in own.file.text(own.function.outer)
 
 

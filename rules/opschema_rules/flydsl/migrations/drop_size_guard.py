@@ -46,7 +46,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     tree = tree_of(draft)
     if tree is None or not tree.contract.own or not tree.contract.surely(Era.DYNAMIC, Era.SPLIT, Era.CURRENT):
         return
-    own = tree.noted_package().definition(_MAKER)
+    own = tree.answers.definition(_MAKER)
     if own is None:
         return
     guards = list(_guards(draft, own.file, own.function))

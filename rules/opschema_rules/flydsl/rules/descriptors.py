@@ -303,7 +303,7 @@ def i32_bytes(file: FlyFile) -> Iterator[Diagnostic]:
 
 def hands_on(tree: FlyTree) -> bool:
     """Whether the tree's own FlyDSL widens plain numbers only."""
-    own = tree.noted_package().definition("make_buffer_tensor")
+    own = tree.answers.definition("make_buffer_tensor")
     calls = own.function.body.calls if own is not None else ()
     asks = any(
         call.callee == "hasattr"
@@ -314,7 +314,7 @@ def hands_on(tree: FlyTree) -> bool:
 
 
 def _definition(tree: FlyTree) -> tuple[Related, ...]:
-    own = tree.noted_package().definition("make_buffer_tensor")
+    own = tree.answers.definition("make_buffer_tensor")
     return (Related(Place(own.file.path, own.function.span), "takes what it is given"),) if own is not None else ()
 
 

@@ -137,7 +137,7 @@ def _sizes(tree: FlyTree, file: PythonFile, wanted: Iterable[str]) -> dict[str, 
     found: dict[str, Expr] = {}
     for body in tree.bodies.of(file):
         for call in body.scope.calls if tree.around(body) is None else ():
-            if call.callee and tree.bodies.external(body, call.callee) in _CREATORS:
+            if call.callee and tree.names.external(body, call.callee) in _CREATORS:
                 for size in _dimensions(call):
                     if size.text in wanted and body.binder(size.text) is None:
                         found.setdefault(size.text, size)

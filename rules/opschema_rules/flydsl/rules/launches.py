@@ -17,7 +17,7 @@ from opschema_cli.source.text import Edit, Place, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import ATTRIBUTES, signature
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.model import PACKAGE, Call, FlyTree, Kind, Traced
+from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -289,12 +289,10 @@ def _told_size(sizes: list[int | None]) -> str:
 
 def _needs_promise(tree: FlyTree) -> bool:
     """Whether every FlyDSL that the kernels may meet refuses more than 256 threads without ``known_block_size``."""
-    contract, workspace = tree.contract, tree.project.workspace
+    contract = tree.contract
     if not contract.own:
         return bool(contract.releases) and max(contract.releases) < INFERRED
-    tree.note(PACKAGE)
-    own = [path for path in workspace.files if f"/{path}".endswith("/flydsl/compiler/kernel_function.py")]
-    return len(own) == 1 and b"exceeds the AMDGPU default" in workspace.data(own[0])
+    return tree.answers.compiler_holds("kernel_function.py", "exceeds the AMDGPU default") is True
 
 
 @rule("FLY219", "ignored-stream", severity="warning", fixable="safe", proof=TRACED, pure=True)

@@ -1,0 +1,213 @@
+"""Questions about code of other files, each with a short answer: what a name means, whether FlyDSL has it.
+
+Like the questions about words, they are noted when they are asked. What is found with an answer is kept while the answer stays
+the same, whatever else changes in the files that it follows from. Answers are cached themselves, with these files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import copy
+from typing import Literal, NamedTuple
+
+from opschema_cli.code_values import Group, kept_value
+from opschema_cli.project import Project
+from opschema_cli.source.program import (
+    ClassRef,
+    External,
+    FunctionRef,
+    Missing,
+    ModuleRef,
+    Program,
+    Resolution,
+    Unresolved,
+    ValueRef,
+)
+from opschema_cli.source.python import Param
+from opschema_cli.source.word_index import called_word
+from opschema_cli.workspace import ReadError
+from opschema_rules.flydsl.api_table import first_missing
+from opschema_rules.flydsl.deciding import deciding
+from opschema_rules.flydsl.own_package import OwnPackage
+
+PACKAGE = "package"
+"""Name of the contents of the workspace's own FlyDSL, on which answers rest."""
+
+_OF_MODULES = ("name", "parameters", "wrapping", "deciding")
+"""Kinds of questions about one module's names."""
+
+_Groups = Callable[[str], Group[bytes]]
+
+
+class Meaning(NamedTuple):
+    """What a name stands for; the full ``name`` has the module that defines it, and is empty for what has none."""
+
+    kind: Literal["class", "function", "value", "module", "missing", "external", "other", "unresolved"]
+    name: str = ""
+
+
+class Answers:
+    """Answers about the code of a workspace.
+
+    ``note`` is given the name of every question that is asked; :meth:`state` answers it by that name.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        package: OwnPackage,
+        groups: _Groups,
+        note: Callable[[str], None] = lambda question: None,
+    ) -> None:
+        self._project = project
+        self._package = package
+        self._groups = groups
+        self._note = note
+        self._known: dict[str, str | None] = {}
+
+    def noting(self, note: Callable[[str], None]) -> Answers:
+        """The same answers, whose questions are noted elsewhere."""
+        other = copy(self)
+        other._note = note
+        return other
+
+    @staticmethod
+    def is_question(name: str) -> bool:
+        """Whether something on which a value rests is one of these questions."""
+        return name.startswith("?")
+
+    def meaning(self, path: str, dotted: str) -> Meaning:
+        """What a dotted name in a module stands for; without a name, the module."""
+        kind, _, name = (self._ask(f"?name {path} {dotted}") or "").partition(" ")
+        return Meaning(kind, name)  # type: ignore[arg-type]
+
+    def parameters(self, path: str, dotted: str) -> tuple[Param, ...] | None:
+        """The parameters, without their places, of the function that a dotted name in a module stands for; None of what is none."""
+        found = self._ask(f"?parameters {path} {dotted}")
+        return tuple(_parameter(*item.split(":")) for item in found.split()) if found is not None else None
+
+    def wrapping(self, path: str, dotted: str) -> frozenset[str] | None:
+        """The last words of the decorators of the function that a dotted name in a module stands for; None of what is none, or if
+        its own file may pass it first to another function.
+        """
+        found = self._ask(f"?wrapping {path} {dotted}")
+        return frozenset(found.split()) if found is not None else None
+
+    def deciding(self, path: str, dotted: str) -> set[str]:
+        """The parameters by which a function that a dotted name in a module stands for may decide in Python."""
+        return set((self._ask(f"?deciding {path} {dotted}") or "").split())
+
+    def first_absent(self, full: str) -> str:
+        """The first part of a name that the workspace's own FlyDSL does not have; empty if it has all that is known."""
+        return self._ask(f"?absent {full}") or ""
+
+    def has_member(self, wrapper: str, word: str) -> bool | None:
+        """Whether what a wrapper of the workspace's own FlyDSL returns has an attribute; None when that is not known."""
+        return _boolean(self._ask(f"?member {wrapper} {word}"))
+
+    def definition(self, name: str) -> FunctionRef | None:
+        """The one function of that name at the top of a module of the workspace's own FlyDSL."""
+        self._ask(f"?definition {name}")
+        return self._package.definition(name)
+
+    def compiler_holds(self, file: str, text: str) -> bool | None:
+        """Whether a file of the compiler of the workspace's own FlyDSL holds a text; None if it cannot be read."""
+        return _boolean(self._ask(f"?compiler {file} {text}"))
+
+    def state(self, question: str) -> str:
+        """The answer to a question, as a text."""
+        return repr(self._answer(question))
+
+    def _ask(self, question: str) -> str | None:
+        self._note(question)
+        return self._answer(question)
+
+    def _answer(self, question: str) -> str | None:
+        if question not in self._known:
+            self._known[question] = self._find(*question[1:].partition(" ")[::2])
+        return self._known[question]
+
+    def _find(self, kind: str, rest: str) -> str | None:
+        if kind in _OF_MODULES:
+            return self._of_module(kind, *rest.rpartition(" ")[::2])
+        group = self._groups("answers of the package")
+        group.reads_value(PACKAGE)
+
+        def find() -> list[str | None]:
+            return [self._of_package(kind, rest)]
+
+        return kept_value(group, f"{kind} {rest}", list[str | None], find)[0]
+
+    def _of_module(self, kind: str, path: str, dotted: str) -> str | None:
+        group = self._groups(f"names in {path}")
+        program = group.program
+
+        def find() -> list[str | None]:
+            found = program.module_member(path, dotted) if dotted else ModuleRef(path)
+            if kind == "name":
+                return [" ".join(meaning_of(program, found))]
+            return [_of_function(kind, found) if isinstance(found, FunctionRef) else None]
+
+        return kept_value(group, f"{kind} {dotted}", list[str | None], find)[0]
+
+    def _of_package(self, kind: str, rest: str) -> str | None:
+        package = self._package
+        first, _, second = rest.partition(" ")
+        match kind:
+            case "absent":
+                return first_missing(rest, package.api)
+            case "member":
+                members = package.api.members(first)
+                return str(second in members) if members is not None else None
+            case "definition":
+                found = package.definition(rest)
+                if found is None:
+                    return None
+                return f"{found.file.path} {found.function.start} {found.file.text(found.function.outer)}"
+        try:
+            return str(second.encode() in self._project.workspace.data(package.compiler_file(first)))
+        except ReadError:
+            return None
+
+
+def meaning_of(program: Program, found: Resolution) -> Meaning:
+    """The meaning of a resolved name."""
+    match found:
+        case External(name=name):
+            return Meaning("external", name)
+        case FunctionRef(file=file, function=function, owner=None):
+            return Meaning("function", f"{program.module_name(file.path)}.{function.name}")
+        case ClassRef(file=file, cls=cls):
+            return Meaning("class", f"{program.module_name(file.path)}.{cls.name}")
+        case ValueRef(file=file, assign=assign, owner=None):
+            return Meaning("value", f"{program.module_name(file.path)}.{assign.target}")
+        case ModuleRef(path=path):
+            return Meaning("module", program.module_name(path))
+        case Missing(module=module, name=name):
+            return Meaning("missing", f"{program.module_name(module)}.{name}")
+    return Meaning("unresolved" if isinstance(found, Unresolved) else "other")
+
+
+def _of_function(kind: str, found: FunctionRef) -> str | None:
+    function, file = found.function, found.file
+    match kind:
+        case "parameters":
+            return " ".join(f"{item.kind}:{item.name}" for item in function.params)
+        case "deciding":
+            return " ".join(sorted(deciding(file.text(function.outer), function.params)))
+    passed = _passes(file.source.text, function.name)
+    return " ".join(called_word(item) for item in function.decorators) if not passed else None
+
+
+def _passes(text: str, name: str) -> bool:
+    """Whether a text may pass a function first to another."""
+    return re.search(rf"\(\s*(?:\w+\.)*{name}\b", text) is not None
+
+
+def _parameter(kind: str, name: str) -> Param:
+    return Param(name, kind, 0, 0, 0)  # type: ignore[arg-type]
+
+
+def _boolean(answer: str | None) -> bool | None:
+    return None if answer is None else answer == "True"
