@@ -87,6 +87,7 @@ class Group(Generic[T]):
         self._more: dict[str, bool] = {}
         self._asked: dict[str, msgspec.Raw] = {}
         self._changed = False
+        self._put: tuple[Stored, int] | None = None
         self._checked: Stored | None = None
         self._valid = False
 
@@ -131,10 +132,17 @@ class Group(Generic[T]):
         if not self._changed:
             return
         read = {**self.program.read, **self._more}
-        if all(read.values()):
-            files = {**self._stored.files, **{path: self._owner.state(path) for path in read}}
-            others = [(key, data) for key, data in self._stored.values.items() if key not in self._asked]
-            self._owner.shelf.put(self._key, Stored(files, {**dict(others[-SPARE:]), **self._asked}))
+        if not all(read.values()):
+            return
+        known = self._stored
+        if self._put is not None and self._put[0] is known and self._put[1] == len(read):  # nothing more was read since
+            known.values[key] = data
+        else:
+            files = {**known.files, **{path: self._owner.state(path) for path in read}}
+            others = [(key, data) for key, data in known.values.items() if key not in self._asked]
+            known = Stored(files, {**dict(others[-SPARE:]), **self._asked})
+            self._put = known, len(read)
+        self._owner.shelf.put(self._key, known)
 
 
 def kept_value(group: Group[bytes], key: str, kind: type[T], find: Callable[[], T]) -> T:
