@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_expressions import Expressions
-from opschema_rules.pypto.kernel_operations import CONTEXT, FIRST_IS_WRITTEN, MAKES_GLOBAL, NO_EFFECT
+from opschema_rules.pypto.kernel_operations import (
+    AS_NUMBER,
+    CONTEXT,
+    FIRST_IS_WRITTEN,
+    MAKES_GLOBAL,
+    NO_EFFECT,
+    OF_MEMORY,
+    PIPE,
+)
 from opschema_rules.pypto.kernel_tokens import is_name
 from opschema_rules.pypto.kernel_walk import NOTHING, Refs
 
@@ -29,7 +39,15 @@ class Calls(Expressions):
             if pairs[0][1] == pairs[0][0] + 1 and is_name(target):
                 self.bind(self.frame.find(target, self.block) or (self.block_of(target), target), values[1])
                 return NOTHING
-        if name == MAKES_GLOBAL or self._is_global(name):
+        kinds = OF_MEMORY.get(name)
+        if kinds is not None and all(not value or kind for value, kind in zip_longest(values, kinds)):
+            for value, kind in zip(values, kinds, strict=False):
+                self.walk.effect(value, kind or "lost", span)
+            return NOTHING
+        if name in AS_NUMBER:
+            self.narrow(refs, [name])
+            return NOTHING
+        if self._is_view(name):
             return refs
         functions = self.walk.file.functions(name)
         if functions and self.frame.find(name, self.block) is None:
@@ -37,9 +55,10 @@ class Calls(Expressions):
         self.unfollowed(refs, f"`{name}()` is not in the file", at, bracket, name)
         return NOTHING
 
-    def _is_global(self, name: str) -> bool:
-        """Whether a name is an alias of a view of memory."""
-        return MAKES_GLOBAL in self.walk.file.aliases.get(name, "")
+    def _is_view(self, name: str) -> bool:
+        """Whether a name is that or an alias of a view of memory, or of a pipe through it."""
+        alias = self.walk.file.aliases.get(name, "")
+        return name == MAKES_GLOBAL or MAKES_GLOBAL in alias or PIPE.search(f"{name} {alias}") is not None
 
     def _instruction(self, values: list[Refs], span: Span) -> None:
         written = values[0]

@@ -16,7 +16,8 @@ from opschema_rules.pypto.model import Direction, Kernel, Program
 class Access(msgspec.Struct, frozen=True):
     """What the kernels of a task do to one of its tensors: where they read and write it, and why more is not known.
 
-    ``absent`` says that no kernel of the task has any code to read.
+    ``absent`` says that no kernel of the task has any code to read, ``exchanged`` that data of other cores or ranks passes through
+    it, so that no direction follows from that.
     """
 
     read: Related | None = None
@@ -24,11 +25,12 @@ class Access(msgspec.Struct, frozen=True):
     unresolved: str = ""
     absent: bool = False
     writes_first: bool = False
+    exchanged: bool = False
 
     @property
     def direction(self) -> Direction | None:
-        """The direction that the code shows; None when it is not known or there is no access."""
-        if self.unresolved or not (self.read or self.written):
+        """The direction that the code shows; None when it is not known or there is no access of the kernels' own."""
+        if self.unresolved or self.exchanged or not (self.read or self.written):
             return None
         return Direction.INOUT if self.read and self.written else Direction.IN if self.read else Direction.OUT
 
@@ -73,9 +75,9 @@ def access(kernels: Sequence[Kernel] | None, positions: Iterable[int]) -> Access
     first = (
         bool(read and written) and written[0][0].source == read[0][0].source and written[0][1].span < read[0][1].span
     )
-    return Access(
-        _related(read, "reads"), _related(written, "writes"), next((item for item in lost if item), ""), False, first
-    )
+    exchanged = any(code.effect(at, "exchanged") is not None for _, code in codes if code for at in places)
+    reason = next((item for item in lost if item), "")
+    return Access(_related(read, "reads"), _related(written, "writes"), reason, False, first, exchanged)
 
 
 def _related(found: Sequence[tuple[Kernel, Effect]], verb: str) -> Related | None:

@@ -17,7 +17,10 @@ Core = Literal["", "aic", "aiv"]
 UseKind = Literal["tensor", "pointer", "number", "other"]
 """How ``args[i]`` is used: as a pointer to a tensor's description, to anything else, as a number, or passed on as it is."""
 
-EffectKind = Literal["read", "written", "lost"]
+EffectKind = Literal["read", "written", "exchanged", "lost"]
+"""What is done to memory. Data of other cores of the task or of other ranks passes through what is ``exchanged``: no direction
+of the task follows from that.
+"""
 
 
 class ArgumentUse(msgspec.Struct, frozen=True, array_like=True):

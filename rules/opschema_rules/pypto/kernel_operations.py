@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from opschema_rules.pypto.kernel_facts import EffectKind
+
 FIRST_IS_WRITTEN = re.compile(
     r"(?:T(?:LOAD|STORE)(?:_\w+)?|MGATHER|MSCATTER|(?:std::)?mem(?:cpy|move)|copy_(?:gm|ubuf|cbuf|matrix)\w*_to_\w+"
     r"|load_gm_to_\w+|set_(?:ub|gm)_\w+)\Z"
@@ -17,6 +19,26 @@ NO_EFFECT = re.compile(
 
 CONTEXT = re.compile(r"get_\w+\Z")
 """The runtime's functions that take a kernel's ``args`` and read the context behind all arguments (``intrinsic.h``)."""
+
+PIPE = re.compile(r"\bTPipe\b")
+"""An object that passes tiles between the cores of a task. Its buffer in global memory serves on A2A3 only (pto-isa)."""
+
+OF_MEMORY: dict[str, tuple[EffectKind | None, ...]] = {
+    **dict.fromkeys(("TPUSH", "TPOP", "TFREE", "TALLOC"), ("exchanged", None)),
+    **dict.fromkeys(("TPUT", "SdmaTput"), ("exchanged", "read", None)),
+    **dict.fromkeys(("TGET", "SdmaTget"), ("written", "exchanged", None)),
+    "TNOTIFY": ("exchanged", None, None),
+    "TWAIT": ("read", None, None),
+    "TTEST": ("read", None, None),
+    "st_dev": (None, "written", None),
+    "ld_dev": ("read", None),
+}
+"""What other instructions do to the memory of each argument (pto-isa: ``TPUT(remote, local, tile)``): nothing to that of a tile, a
+pipe or a number, for which None stands.
+"""
+
+AS_NUMBER = ("from_u64",)
+"""The runtime's functions that return a number with the bits of another."""
 
 ATOMIC = re.compile(r"\b(?:AtomicType|Atomic(?:Add|Max|Min)\w*)\b")
 """A template parameter by which a store adds to what is there."""

@@ -16,6 +16,11 @@ static __aicore__ __gm__ float *data(__gm__ int64_t *args, int at) {
     __gm__ ChipTensor *tensor = reinterpret_cast<__gm__ ChipTensor *>(args[at]);  // not args[9]
     return reinterpret_cast<__gm__ float *>(tensor->buffer.addr) + tensor->start_offset;
 }
+template <typename T>
+static __aicore__ inline __gm__ T *remote(__gm__ CommContext *ctx, __gm__ T *local, int peer) {
+    uint64_t offset = reinterpret_cast<uint64_t>(local) - ctx->windowsIn[ctx->rankId];
+    return reinterpret_cast<__gm__ T *>(ctx->windowsIn[peer] + offset);
+}
 template <int N>
 static __aicore__ void copy(__gm__ float *to, __gm__ float *from) {
     View source(from), target(to);
@@ -44,6 +49,7 @@ def effects(body: str, core: str = "") -> dict[int, str]:
 
 T = "auto *{0} = reinterpret_cast<__gm__ float *>(reinterpret_cast<__gm__ ChipTensor *>(args[{1}])->buffer.addr);"
 BOTH = {0: "read+written", 1: "written"}
+PIPE, REMOTE = {0: "exchanged"}, {0: "written", 1: "exchanged"}
 A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
 
 
@@ -81,6 +87,17 @@ A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
         ("auto *p = (__gm__ float *)args[0]; p[0] = 1;", {0: "written"}),
         (f"{A} // a[0] = 1;\n/* a[1] = 2; */ float x = a[0];", {0: "read"}),
         (f"#if 0\n{A} a[0] = 1;\n#endif", {}),
+        (f"{A} auto p = TPipe<0, Direction::DIR_C2V, 1024, 8, 8, true>(a, 0, 0); TPUSH<P, Tile, NO_SPLIT>(p, t);", PIPE),
+        (f"{A} using P = TPipe<0, Direction::DIR_V2C, 64, 8>; P p(a, BASE, 0U); TPOP<P, Tile, A::B>(p, t); TFREE<P>(p);", PIPE),
+        (f"{A} {B} View g(remote(ctx, a, 3)), h(b); pto::comm::TPUT(g, h, tile);", {0: "exchanged", 1: "read"}),
+        (f"{A} {B} View g(a), h(remote(ctx, b, 3)); pto::comm::TGET(g, h, tile);", {0: "written", 1: "exchanged"}),
+        (f"{A} pto::comm::Signal s(remote(ctx, a, 3)); pto::comm::TNOTIFY(s, (int32_t)1, NotifyOp::AtomicAdd);", PIPE),
+        (f"{A} pto::comm::Signal s(a + peer); pto::comm::TWAIT(s, (int32_t)1, pto::comm::WaitCmp::GE);", {0: "read"}),
+        (f"{A} {B} View g(a), h(remote(ctx, b, 1)); send_request_entry(c, SdmaTget(g, h, tile, w));", REMOTE),
+        (f"{A} {B} View g(remote(ctx, a, 1)), h(b); auto r = SdmaTput(g, h, tile, w);", {0: "exchanged", 1: "read"}),
+        (f"{A} st_dev(static_cast<uint32_t>(v), reinterpret_cast<__gm__ uint32_t *>(a), 0);", {0: "written"}),
+        (f"{A} uint32_t x = ld_dev(reinterpret_cast<__gm__ uint32_t *>(a), 0);", {0: "read"}),
+        ("float x = from_u64<float>(static_cast<uint64_t>(args[3]));", {}),
     ],
 )  # fmt: skip
 def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
@@ -102,6 +119,10 @@ def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
         f"{A} View g(a); set_atomic_add(); TSTORE(g, tile);",
         f"{A} View g(a); constexpr auto mode = AtomicType::AtomicAdd; TSTORE<Tile, View, mode>(g, tile);",
         f"{A} View g(a); g.method();",
+        f"{A} TPUSH(tile, a);",
+        f"{A} View g(a); pto::comm::TBROADCAST(group, g, tile);",
+        f"{A} View g(b), h(b); SdmaTget(g, h, tile, a);",
+        f"{A} {B} pto::comm::Signal s(n ? a : b); pto::comm::TNOTIFY(s, 1, x);",
         "struct P { P(float *p); }; " + A + " P object(a);",
     ],
 )

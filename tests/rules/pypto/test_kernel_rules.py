@@ -201,6 +201,33 @@ def test_a_direction_that_the_kernel_shows_is_right(body: str, count: int) -> No
     assert len(found(body, "PTO103", cpp=payload(IN, "p.add_inout(c);"))) == count
 
 
+PIPED = f"{LOADS} {tensor(2)} auto p = TPipe<0, Direction::DIR_C2V, 64, 8>(c.data(), 0, 0); TPUSH<P, T>(p, tile); TPOP<P, T>(p, t);"
+SENT = f"{LOADS} {tensor(2)} pto::comm::TPUT(c, a, tile);"
+RECEIVED = f"{LOADS} {tensor(2)} pto::comm::TPUT(c, a, tile); TLOAD(tile, c);"
+
+
+@pytest.mark.parametrize("body", [PIPED, SENT, RECEIVED])
+@pytest.mark.parametrize("added", ["p.add_input(c);", "p.add_output(c);", "p.add_inout(c);"])
+def test_no_direction_is_wrong_for_memory_that_is_exchanged(body: str, added: str) -> None:
+    assert found(body, "PTO117", cpp=payload(IN, added)) == []
+
+
+def test_the_other_side_of_an_exchange_has_a_direction() -> None:
+    got = f"{LOADS} {tensor(2)} pto::comm::TGET(c, a, tile);"
+    ((_, _, message),) = found(got, "PTO117", cpp=payload(IN, "p.add_input(c);"))
+    assert message == (
+        "tensor 2 of the task is added as `IN`, and kernel 0 (`add`) writes it, for which no task waits: use `add_output`"
+    )
+    sent = f"{tensor(0)} {tensor(2)} {tensor(1)} pto::comm::TPUT(a, c, tile); TLOAD(tile, b);"
+    ((_, _, message),) = found(sent, "PTO117", cpp=payload(IN, OUT))
+    assert message == "tensor 2 of the task is added as `OUT`, and kernel 0 (`add`) only reads it: use `add_input`"
+
+
+def test_a_store_to_the_device_writes() -> None:
+    body = f"{LOADS} {tensor(2)} st_dev(1, c.data(), 0);"
+    assert found(body, "PTO117", cpp=payload(IN, OUT)) == []
+
+
 # Ids and counts
 
 

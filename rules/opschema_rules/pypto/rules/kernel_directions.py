@@ -21,8 +21,9 @@ def kernel_direction(program: Program) -> Iterator[Diagnostic]:
 
     The C++ of all kernels of the task is followed from `args[i]` through casts, pointers and helpers to what loads, stores,
     reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, or for
-    `add_inout` and `add_no_dep`, which also serve to order tasks. The memory of kernels that pypto's compiler wrote is not
-    followed here.
+    `add_inout` and `add_no_dep`, which also serve to order tasks. Memory through which the cores of a task or several ranks
+    exchange data (the buffer of a `TPipe`, what `TPUT` and `TNOTIFY` write on another rank) does not show a direction. The memory
+    of kernels that pypto's compiler wrote is not followed here.
 
     Bad:
 
@@ -89,7 +90,7 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
             f"tensor {at} of the task is added as `IN`, and {titles} {verb} it, for which no task waits: use {word}"
         )
         yield Diagnostic(message, place, (shown.written,), ops=ops)
-    elif kind == "out" and shown.read is not None and shown.written is None:
+    elif kind == "out" and shown.read is not None and shown.written is None and not shown.exchanged:
         verb = "read" if several else "reads"
         message = f"tensor {at} of the task is added as `OUT`, and {titles} only {verb} it: use `add_input`"
         yield Diagnostic(message, place, (shown.read,), ops=ops)

@@ -250,7 +250,7 @@ def _may_read(program: Program, use: TensorUse) -> bool:
     if use.submit is None:
         return True
     shown = access(kernels_of(program, use.submit), use.positions)
-    if shown.absent or shown.unresolved:
+    if shown.absent or shown.unresolved or shown.exchanged:
         return shown.absent or use.effect == "in"
     return shown.read is not None and not shown.writes_first
 
@@ -260,7 +260,7 @@ def _writes(program: Program, use: TensorUse) -> bool:
     if use.submit is None:
         return True
     shown = access(kernels_of(program, use.submit), use.positions)
-    if shown.absent or shown.unresolved:
+    if shown.absent or shown.unresolved or shown.exchanged:
         return shown.absent or use.effect == "out"
     return shown.written is not None
 
