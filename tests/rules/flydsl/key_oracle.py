@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,19 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 FOLDERS = [Path(item) for item in os.environ.get("OPSCHEMA_FLYDSL", "").split(os.pathsep) if item]
-"""Where releases of FlyDSL are installed (``pip install --no-deps --target FOLDER flydsl==0.4.2``)."""
+"""Where releases of FlyDSL are installed (``pip install --no-deps --target FOLDER flydsl==0.4.2 numpy``)."""
 
-RELEASES = [pytest.param(folder, id=folder.name) for folder in FOLDERS] or [
+NEEDED = ("flydsl", "numpy", "torch")
+"""Modules without which FlyDSL does not trace; they lie in the folder or are installed."""
+
+
+def _release(folder: Path) -> object:
+    lacking = [name for name in NEEDED if PathFinder.find_spec(name, [str(folder), *sys.path]) is None]
+    reason = f"the FlyDSL in {folder} cannot run: no module {', '.join(lacking)}"
+    return pytest.param(folder, id=folder.name, marks=[pytest.mark.skip(reason=reason)] if lacking else [])
+
+
+RELEASES = [_release(folder) for folder in FOLDERS] or [
     pytest.param(None, marks=pytest.mark.skip(reason="OPSCHEMA_FLYDSL names no folder with a FlyDSL"), id="none")
 ]
 
