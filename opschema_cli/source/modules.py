@@ -95,13 +95,17 @@ class Modules:
 
     def absolute_module(self, file: PythonFile, item: Import) -> str | None:
         """The full name of the module an import names; None when its dots leave the package."""
-        if not item.level:
-            return item.module
-        parts = self.module_name(file.path).split(".")
-        drop = item.level - (1 if file.path.endswith("__init__.py") else 0)
-        if drop > len(parts) or (drop == len(parts) and not item.module):
+        return self.absolute_name(file.path, item.level, item.module)
+
+    def absolute_name(self, path: str, level: int, module: str) -> str | None:
+        """The full name of a module that a file names with so many leading dots."""
+        if not level:
+            return module
+        parts = self.module_name(path).split(".")
+        drop = level - (1 if path.endswith("__init__.py") else 0)
+        if drop > len(parts) or (drop == len(parts) and not module):
             return None
-        return ".".join([*parts[: len(parts) - drop], *filter(None, [item.module])])
+        return ".".join([*parts[: len(parts) - drop], *filter(None, [module])])
 
     def as_name(self, item: Import, module: str) -> str:
         """The full name of what ``import module`` binds to a name: the module, or its top package."""

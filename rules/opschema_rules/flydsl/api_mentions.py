@@ -7,6 +7,7 @@ from itertools import chain
 
 from opschema_cli.source.python import PythonFile
 from opschema_rules.flydsl.api_lookup import Lookup
+from opschema_rules.flydsl.detection import MARK
 
 
 def may_lack(lookup: Lookup, files: list[PythonFile]) -> Iterator[PythonFile]:
@@ -18,4 +19,4 @@ def _may_lack(lookup: Lookup, file: PythonFile) -> bool:
     found, module = lookup.tree.words.indexes[file.path], lookup.tree.bodies.module(file)
     absent = (lookup.absent_of(name) for name in found.imports)
     unknown = (lookup.absent(module, name) for name in found.uses)
-    return not found.plain or any(item is not None for item in chain(absent, unknown))
+    return not found.plain or MARK not in file.source.text or any(item is not None for item in chain(absent, unknown))

@@ -18,6 +18,7 @@ from opschema_rules.flydsl.model import CONTRACT, FlyTree
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.own_package import OwnPackage
 from opschema_rules.flydsl.reader import Reader
+from opschema_rules.flydsl.reexports import importing
 from opschema_rules.flydsl.words import Words
 
 T = TypeVar("T")
@@ -30,15 +31,23 @@ class FlyCode:
 
     def __init__(self, project: Project, options: FlydslOptions) -> None:
         self.project = project
-        self.paths = list(holding(project))
         self.contract = find_contract(project, options.version)
-        indexes = project.python_readings(FILE_INDEX, self.paths)
         self.program = Program(project.workspace.files, project.python)
-        self.program.package_files = [path for path, index in indexes.items() if self._may_patch(index)]
         self.package = OwnPackage(project, self.program, self.contract)
+        indexes = self._indexes()
+        self.program.package_files = [path for path, index in indexes.items() if self._may_patch(index)]
         self.words = Words(indexes, self.package.paths)
         self.answers = Answers(project, self.package, lambda name: self.values.group(name))
         self._trees: dict[str, FlyTree] = {}
+
+    def _indexes(self) -> dict[str, FileIndex]:
+        """The files with FlyDSL code, in the order of the workspace."""
+        found = self.project.python_readings(FILE_INDEX, holding(self.project))
+        more = importing(self.project, found, self.package.paths)
+        if not more:
+            return found
+        found |= self.project.python_readings(FILE_INDEX, more)
+        return {path: found[path] for path in self.project.workspace.files if path in found}
 
     def _may_patch(self, index: FileIndex) -> bool:
         """Whether a file may write to classes of the workspace from outside."""

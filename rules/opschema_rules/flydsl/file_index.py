@@ -21,6 +21,8 @@ class FileIndex(msgspec.Struct):
     words: WordIndex
     imports: list[str]
     """Its imports from FlyDSL, in full."""
+    exported: list[str]
+    """The names of the module that stand for FlyDSL or a part of it, ``*`` where it imports all."""
     uses: list[str]
     """The dotted uses of the names that these bind."""
     plain: bool
@@ -60,6 +62,7 @@ def index_file(file: PythonFile) -> FileIndex:
     return FileIndex(
         index_words(found),
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
+        sorted(_exported(file.body)),
         sorted(_uses(scopes, names)) if names else [],
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
@@ -83,6 +86,16 @@ def index_file(file: PythonFile) -> FileIndex:
 
 def _is_own(item: Import) -> bool:
     return not item.level and item.module.partition(".")[0] == ROOT
+
+
+def _exported(module: Scope) -> set[str]:
+    names = {item.name for item in module.imports if _is_own(item)}
+    aliases = [
+        (item.target, item.value.text)
+        for item in module.assigns
+        if item.value is not None and item.value.kind == "name"
+    ]
+    return names | {target for target, text in aliases if text.partition(".")[0] in names}
 
 
 def _leading(scopes: list[Scope], *, own: bool) -> Collection[str] | None:

@@ -14,6 +14,7 @@ from opschema_rules.flydsl.api_guards import is_guarded
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.detection import MARK
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.tensors import Tensors
@@ -152,7 +153,12 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _imported(tree: FlyTree, file: PythonFile) -> frozenset[str]:
-    """The names that a file imports from FlyDSL."""
+    """The names that a file imports from FlyDSL, or from a module that has them of it."""
+    if MARK not in file.source.text:
+        bodies = tree.bodies.of(file)
+        return frozenset(
+            item.name for body in bodies for item in body.scope.imports if tree.names.full(body, item.name)
+        )
     modules = (
         (item.name, tree.bodies.program.absolute_module(file, item))
         for scope in file.body.walk()
