@@ -10,12 +10,15 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
+from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
 
+_FAMILIES = {"Int": "i", "Uint": "i", "Float": "f", "BFloat": "bf"}
+_SIZED = re.compile(r"(Int|Uint|B?Float)(\d+)")
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
 _STARTS = frozenset({"const", "unary", "list", "listcomp", "dict", "dictcomp", "set", "setcomp"})
@@ -64,6 +67,18 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
         total = 0
         for i in range(n):
             total += 0.5
+        A[0] = total
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        parts = fx.make_rmem_tensor(4, fx.Float16)
+        total = 0.0
+        for i in range(n):
+            total = parts[i]
         A[0] = total
     ```
 
@@ -196,13 +211,51 @@ def _why(types: NumberTypes, body: Body, first: Expr, change: str, value: Expr |
         return _grows(kind, first, change)
     if change == "+=" and kind == "list":
         return "is a list that `+=` makes longer" if value is not None and value.kind == "list" and value.items else ""
-    start, other = types.of(body, first), types.of(body, value) if value is not None else ""
+    start, other = types.of(body, first), _type_of(types, body, value) if value is not None else ""
     if change in ("+=", "-=", "*=") and start in (INT, "Int32"):
-        return f"begins as {_written(start)} and becomes a float" if _is_float(other) else ""
-    if change == "assign" and start in (INT, "Int32", FLOAT) and other:
-        differs = _is_float(start) != _is_float(other) or (start in (INT, "Int32") and other == "Int64")
+        if _is_float(other):
+            return f"begins as {_written(start)} and becomes a float"
+        return f"begins as {_written(start)} and becomes {_written(other)}" if _machine_type(other) == "i64" else ""
+    if change == "assign" and start in (INT, "Int32", FLOAT) and _machine_type(other):
+        differs = _machine_type(start) != _machine_type(other)
         return f"begins as {_written(start)} and becomes {_written(other)}" if differs else ""
     return ""
+
+
+def _type_of(types: NumberTypes, body: Body, expr: Expr) -> str:
+    """The type of a value: also of an element of a tensor in registers, whose type is written, and of a conversion by ``to``."""
+    found = types.of(body, expr)
+    if found:
+        return found
+    if expr.kind == "call":
+        name, _, method = expr.callee.rpartition(".")
+        converts = method == "to" and expr.keywords == ("",)
+        holder = types.of(body, Expr("name", expr.start, expr.start + len(name), name)) if converts and name else ""
+        return _number(types, body, expr.items[1]) if _machine_type(holder) and holder not in (INT, FLOAT) else ""
+    if expr.kind != "subscript" or not is_variable(expr.items[0]) or not all(map(_is_index, expr.items[1:])):
+        return ""
+    bound = types.values.bindings(body, expr.items[0].text) or []
+    made = bound[0] if len(bound) == 1 else None
+    if not isinstance(made, Expr) or types.tree.names.called(body, made) != "make_rmem_tensor":
+        return ""
+    element = made.keyword("dtype") or next(iter(made.positional()[1:2]), None)
+    return _number(types, body, element) if element is not None else ""
+
+
+def _is_index(expr: Expr) -> bool:
+    return expr.kind in ("name", "binary") or (expr.kind == "const" and type(expr.value) is int)
+
+
+def _number(types: NumberTypes, body: Body, expr: Expr) -> str:
+    """FlyDSL's type of numbers that an expression names."""
+    last = types.tree.names.last(body, expr)
+    return last if is_number(last) else ""
+
+
+def _machine_type(kind: str) -> str:
+    """The type that a loop carries a number as; empty for one that is not known."""
+    found = _SIZED.fullmatch({INT: "Int32", FLOAT: "Float32", "Boolean": "Int1"}.get(kind, kind))
+    return f"{_FAMILIES[found[1]]}{found[2]}" if found else ""
 
 
 def _grows(kind: str, first: Expr, change: str) -> str:
