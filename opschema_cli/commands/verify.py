@@ -35,6 +35,7 @@ from opschema_cli.verify.prepare import (
     plans_of,
     prepare,
     runnable_before,
+    with_kernels,
 )
 from opschema_cli.verify.results import Results, merge, read_results
 from opschema_cli.verify.run import CPU_LABEL, SUFFIX, Run, write_run
@@ -321,6 +322,7 @@ def _prepare(options: VerifyOptions, stack: ExitStack, cluster: Cluster | None) 
     plans = plans_of(session, asked)
     every = None if options.ops else {plan.op for plan in plans}
     earlier = earlier_plans(plans, before.session, asked, every) if before is not None else []
+    asked = with_kernels(asked, earlier)
     plans = _searched(plans, earlier, (before, after), asked, folder, options)
     return prepare(plans, after, before, asked, folder, every, earlier)
 

@@ -21,6 +21,7 @@ from opschema_cli.phrases import count, listed
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
 from opschema_cli.verify.model import Call, Limits, Plan
+from opschema_cli.verify.plan_names import operator_of
 from opschema_cli.verify.prepare import Asked, device_label, plans_of
 from opschema_cli.verify.recipe_text import Draft, arguments_of_call, arguments_of_schema, first_call, recipes_text
 from opschema_cli.verify.recipes import ops_with_recipes
@@ -52,7 +53,7 @@ def write_recipes(options: VerifyOptions) -> int:
         )
         path = _checked_path(session, options)
         asked = Asked(options.ops, limits=Limits(cells=1), device=options.device, imports=options.imports)
-        plans = [_without_recipe(plan) for plan in plans_of(session, asked)]
+        plans = [_without_recipe(plan) for plan in plans_of(session, asked) if operator_of(plan.op) == plan.op]
         drafts = list(_drafts(plans, session, options, stack.enter_context(scratch_folder())))
         if not drafts:
             raise OpschemaError("nothing was written: none of the ops can be imported")

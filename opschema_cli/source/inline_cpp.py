@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.source.enclosing_functions import EnclosingFunction, enclosing_functions
 from opschema_cli.source.text import Span
 
 _PIECE = re.compile(r"#[^\n]*|(?<![A-Za-z0-9_])([A-Za-z]{0,2})(\"\"\"|'''|\"|')")
@@ -22,6 +23,7 @@ _ENDS = {
     "'": re.compile(r"[^\\'\n]*(?:\\.[^\\'\n]*)*'", re.DOTALL),
 }
 _CALL = re.compile(r"(?<!def )\bload_inline\s*\(")
+_COMPILES = re.compile(r"(?<!def )(?:\bload_inline|\bcpp_extension\.load|(?<![\w.])load)\s*\(")
 _BRACKET = re.compile(r"[()\[\]{}]")
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\b(\s*[.%\[(])?")
 _ASSIGNED = re.compile(
@@ -79,11 +81,20 @@ def inline_cpp(text: str) -> str | None:
     return _masked(text, sorted(pieces)) if pieces else None
 
 
-def has_call_at_top_level(text: str) -> bool:
-    """Whether a call of ``load_inline`` begins in the first column or a statement that does."""
+class Compilation(msgspec.Struct, frozen=True):
+    """The calls of ``load_inline`` or ``load`` in a file: whether one is at its top level, and the functions around the others."""
+
+    at_top_level: bool = False
+    functions: tuple[EnclosingFunction, ...] = ()
+
+
+def compilation(text: str) -> Compilation:
+    """Where a Python file compiles C++. A call is at the top level if it begins in the first column or a statement that does."""
     found = _literals(text)
     code = found[1] if found is not None else text
-    return any(not code[code.rfind("\n", 0, match.start()) + 1].isspace() for match in _CALL.finditer(code))
+    places = [match.start() for match in _COMPILES.finditer(code)]
+    nested = [place for place in places if code[code.rfind("\n", 0, place) + 1].isspace()]
+    return Compilation(len(nested) < len(places), tuple(enclosing_functions(code, nested)))
 
 
 def _literals(text: str) -> tuple[list[_Literal], str] | None:

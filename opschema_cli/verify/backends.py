@@ -12,10 +12,10 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from opschema_cli.verify.loading import RefusedError
+from opschema_cli.verify.loading import AbsentError, RefusedError
+from opschema_cli.verify.plan_names import BACKEND
 
-KEY = "PrivateUse1"
-"""The dispatch key of backends outside of torch."""
+_ALLOCATING = "aten::empty.memory_format"
 
 
 def on_backend(overload: OpOverload) -> Callable[..., object]:
@@ -23,11 +23,16 @@ def on_backend(overload: OpOverload) -> Callable[..., object]:
     operator writes are copied back. Strides are kept, and a result that is an argument is the caller's tensor.
 
     Raises:
-        RefusedError: the backend has no kernel of its own for it; the function raises it too, if a call resizes an argument.
+        AbsentError: the backend has no kernel of its own for it, or no memory.
+        RefusedError: by the function, if a call resizes an argument.
     """
     name: str = overload.name()  # type: ignore[no-untyped-call]
-    if not torch._C._dispatch_has_kernel_for_dispatch_key(name, KEY):
-        raise RefusedError(f"what is imported registers no kernel of `{name}` for {KEY}")
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(name, BACKEND):
+        raise AbsentError(f"what is imported registers no kernel of `{name}` for {BACKEND}")
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(_ALLOCATING, BACKEND):
+        raise AbsentError(
+            f"what is imported registers no kernel of `{_ALLOCATING}` for {BACKEND}: no tensor can be made there"
+        )
     device = torch._C._get_privateuse1_backend_name()
 
     def call(*args: object, **kwargs: object) -> object:

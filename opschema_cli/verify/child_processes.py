@@ -1,4 +1,4 @@
-"""Processes that a worker has started: a call that compiles something waits for them, and one that hangs does not.
+"""Processor time of a worker and of processes that it has started: a call that compiles waits for them, one that hangs does not.
 
 They are read from ``/proc``; where there is none (not Linux), no process is seen to compute.
 """
@@ -32,6 +32,28 @@ class ChildProcesses:
         before, self._computed = self._computed, computed(self._pid)
         passed, self._at = now - self._at, now
         return passed > 0 and self._computed - before >= _SHARE * passed
+
+
+class OwnTime:
+    """How long one process itself has computed."""
+
+    def __init__(self, pid: int, now: float) -> None:
+        self._pid = pid
+        self._at, self._computed = now, _own(pid)
+
+    def has_computed(self, now: float) -> bool:
+        """Whether it took at least a twentieth of a processor since the last call."""
+        before, self._computed = self._computed, _own(self._pid)
+        passed, self._at = now - self._at, now
+        return passed > 0 and self._computed - before >= _SHARE * passed
+
+
+def _own(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:  # it has ended, or there is no such folder
+        return 0.0
+    return _sum(fields[_OWN]) / _TICKS
 
 
 def computed(pid: int) -> float:

@@ -35,6 +35,8 @@ def other_kernel(operator: Callable[..., object], device: str) -> Callable[..., 
     """
     overload: OpOverload = operator.overload  # type: ignore[attr-defined]
     on_backend: bool = operator.on_backend  # type: ignore[attr-defined]
+    if torch.Tag.nondeterministic_seeded in overload.tags:
+        raise RefusedError(f"`{overload._schema.name}` draws random numbers, and another kernel draws others")
     found = other_kernel_of(overload, device, on_backend=on_backend)
     if found is None:
         raise RefusedError(

@@ -132,8 +132,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``recipe`` is a file of the repository with recipes (see docs/verify.md), empty if there is none. ``operators`` are the
     torch.library operators that a call runs, and ``operators_attribute`` the attribute of the op that names more. With
     ``operator`` (``namespace::name`` or ``namespace::name.overload``) the op is that operator, which importing ``module``
-    registers, or the ``imports``: modules, or files and folders of built extensions. On a ``backend`` it is called with tensors of
-    the device that the imports add to torch.
+    registers, or the ``imports``: modules, or files and folders of built extensions; ``cuda_imports`` register its
+    kernels for CUDA, and are imported where there is a GPU. If this does not register it, functions of the module are called that
+    are ``compiling`` it. On a ``backend`` it is called with tensors of the device that the
+    imports add to torch.
     """
 
     root: str
@@ -145,6 +147,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     operators_attribute: str = ""
     operator: str = ""
     imports: tuple[str, ...] = ()
+    cuda_imports: tuple[str, ...] = ()
+    compiling: tuple[str, ...] = ()
     backend: bool = False
 
 
@@ -162,11 +166,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The calls of an operator that the search for its cells begins with: ``samples``, by their labels, from workload rows and the
-    repository's tests. ``is_nested`` says that it is not defined at the top level of its module.
+    repository's tests. ``is_nested`` says that it is not defined at the top level of its module, ``within`` in which function.
     """
 
     samples: dict[str, Call] = {}
     is_nested: bool = False
+    within: str = ""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

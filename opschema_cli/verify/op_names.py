@@ -13,6 +13,7 @@ from opschema_cli.operators.lookup import named
 from opschema_cli.operators.model import Operator
 from opschema_cli.phrases import count, joined, listed
 from opschema_cli.session import Session
+from opschema_cli.verify.plan_names import operator_of
 
 
 class OpNames(msgspec.Struct, frozen=True):
@@ -28,7 +29,11 @@ class OpNames(msgspec.Struct, frozen=True):
             OpschemaError: a name means no operator, or several.
         """
         known = set(planned)
-        return [name if name in known else named(name, self.operators)[0].name for name in names]
+        return [name if name in known else self._meant(name) for name in names]
+
+    def _meant(self, name: str) -> str:
+        operator = operator_of(name)
+        return named(operator, self.operators)[0].name + name.removeprefix(operator)
 
     def check_planned(self, names: Iterable[str], planned: Iterable[str]) -> None:
         """Check that operators of these names have plans.

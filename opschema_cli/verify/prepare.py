@@ -17,6 +17,7 @@ from opschema_cli.verify.compute_sanitizer import Tool
 from opschema_cli.verify.model import Limits, Plan, Target
 from opschema_cli.verify.notes import notes_on
 from opschema_cli.verify.op_names import OpNames, op_names
+from opschema_cli.verify.plan_names import on_backend, operator_of
 from opschema_cli.verify.removed_coverage import lost_plans, mark_removed
 from opschema_cli.verify.results import Header, Version, run_key
 from opschema_cli.verify.run import CPU_LABEL, Run
@@ -159,10 +160,15 @@ def _from_table(session: Session, names: OpNames, ops: Collection[str] | None, a
     """The plans of operators that no pack plans, of those with these names or of all."""
     if asked.imports is None:
         return []
-    operators = [item for item in names.unplanned() if ops is None or item.name in ops]
+    wanted = None if ops is None else {operator_of(op) for op in ops}
+    operators = [item for item in names.unplanned() if wanted is None or item.name in wanted]
     recipe = _recipe(session)
     found = table_plans(session, operators, [*session.config.verify.imports, *asked.imports])
-    return [msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, recipe=recipe)) for plan in found]
+    return [
+        msgspec.structs.replace(plan, target=msgspec.structs.replace(plan.target, recipe=recipe))
+        for plan in found
+        if ops is None or plan.op in ops or operator_of(plan.op) in ops
+    ]
 
 
 def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[Plan]:
@@ -172,10 +178,13 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
         return plans
     from opschema_cli.verify.search.from_tests import samples_from_tests
 
-    samples = samples_from_tests(session.project(), [item for item in names.unplanned() if item.name in sought])
+    operators = {operator_of(op) for op in sought}
+    samples = samples_from_tests(session.project(), [item for item in names.unplanned() if item.name in operators])
     return [
-        msgspec.structs.replace(plan, search=msgspec.structs.replace(plan.search, samples=samples[plan.op]))
-        if plan.search is not None and plan.op in samples
+        msgspec.structs.replace(
+            plan, search=msgspec.structs.replace(plan.search, samples=samples[operator_of(plan.op)])
+        )
+        if plan.search is not None and operator_of(plan.op) in samples
         else plan
         for plan in plans
     ]
@@ -193,6 +202,13 @@ def earlier_plans(plans: Sequence[Plan], before: Session, asked: Asked, every: C
     if any(plan.target.operator for plan in plans):
         found += _from_table(before, op_names(before), None if every is not None else set(ops), asked)
     return found
+
+
+def with_kernels(asked: Asked, earlier: Sequence[Plan]) -> Asked:
+    """The same with the names that kernels for a backend had before, where their operators are renamed."""
+    known = {plan.op for plan in earlier}
+    more = {on_backend(new): on_backend(old) for new, old in asked.renamed.items() if on_backend(old) in known}
+    return msgspec.structs.replace(asked, renamed={**asked.renamed, **more}) if more else asked
 
 
 def _check_renamed(before: Session, earlier: Sequence[Plan], asked: Asked) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature
+from keyword import iskeyword
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -34,19 +36,40 @@ def import_operator(target: Target) -> Callable[..., object]:
     """The operator of a target as a function whose signature is the operator's schema; ``overload`` is the operator itself.
 
     Raises:
-        RefusedError: nothing that is imported registers it, or it comes from another tree.
+        AbsentError: nothing that is imported registers it, or its kernel for a backend.
+        RefusedError: it comes from another tree.
         Exception: whatever an import raises.
     """
-    for item in target.imports:
+    for item in (*target.imports, *(target.cuda_imports if torch.cuda.is_available() else ())):
         _import_extra(item, target)
-    if target.module:
-        import_module(target)
+    module = import_module(target) if target.module else None
     overload = find_operator(target.operator)
+    if overload is None and target.compiling:
+        _compile(module, target)
+        overload = find_operator(target.operator)
     if overload is None:
         imported = imported_names(target)
         after = f"importing {listed(imported)}" if imported else "importing nothing"
         raise AbsentError(f"{after} does not register it")
     return as_function(overload, on_backend=target.backend)
+
+
+def _compile(module: object, target: Target) -> None:
+    """Call the functions of a module that compile the operator of a target, until it is registered.
+
+    Raises:
+        Exception: what the first of them raised, if it is not registered then.
+    """
+    errors: list[Exception] = []
+    for name in target.compiling:
+        try:
+            getattr(module, name)()
+        except Exception as error:  # another one may be for this device
+            errors.append(error)
+        if find_operator(target.operator) is not None:
+            return
+    if errors:
+        raise errors[0]
 
 
 def find_operator(name: str) -> OpOverload | None:
@@ -65,7 +88,7 @@ def as_function(overload: OpOverload, *, on_backend: bool = False) -> Callable[.
     """A function that calls an operator, on a backend's device if that is wanted, with a signature.
 
     Raises:
-        RefusedError: the backend has no kernel for it.
+        AbsentError: the backend has no kernel for it, or no memory.
     """
     function = backends.on_backend(overload) if on_backend else overload
 
@@ -83,14 +106,23 @@ def _signature(schema: torch.FunctionSchema) -> Signature:
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     return Signature(
         [
-            Parameter(
+            _parameter(
                 argument.name,
                 kinds[argument.kwarg_only],
-                default=argument.default_value if argument.has_default_value() else Parameter.empty,
+                argument.default_value if argument.has_default_value() else Parameter.empty,
             )
             for argument in schema.arguments
         ]
     )
+
+
+def _parameter(name: str, kind: Any, default: object) -> Parameter:
+    """A parameter that may have the name of a keyword, as in ``aten::uniform_(Tensor(a!) self, float from=0., ...)``."""
+    if not iskeyword(name):
+        return Parameter(name, kind, default=default)
+    parameter = Parameter(f"{name}_", kind, default=default)
+    parameter._name = name  # type: ignore[attr-defined]
+    return parameter
 
 
 def _import_extra(item: str, target: Target) -> None:

@@ -12,23 +12,27 @@ import msgspec
 
 from opschema_cli.operators.model import Operator
 from opschema_cli.session import Session
-from opschema_cli.source.inline_cpp import has_call_at_top_level
+from opschema_cli.source.enclosing_functions import EnclosingFunction, enclosing_functions
+from opschema_cli.source.inline_cpp import compilation
 from opschema_cli.source.modules import Modules
+from opschema_cli.verify.dispatch_keys import where
 from opschema_cli.verify.model import Plan, Search, Target
+from opschema_cli.verify.plan_names import BACKEND, on_backend
 
 _OF_TORCH = ("aten", "prims", "prim")
-_RUNNABLE = ("CPU", "CUDA", "Composite", "Autograd")
-_BACKEND = "PrivateUse1"
 _LOADS = re.compile(rb"\bcpp_extension\.load\s*\(|\bcpp_extension\s+import\b[^\n]*\bload\b")
-_OF_MEMORY = re.compile(r"aten::(?:new_)?_?empty\w*|aten::(?:resize|set)_\w*|aten::(?:_copy_from|as_strided)\w*")
+_OF_MEMORY = re.compile(
+    r"aten::(?:new_)?_?empty\w*|aten::(?:resize|set)_\w*|aten::(?:_copy_from|_reshape_alias|as_strided)\w*"
+)
 """Operators whose results are memory that nothing has written, those for tensors of two devices, and one that reads memory beside
 the elements of its argument.
 """
 
 
 def table_plans(session: Session, operators: Iterable[Operator], imports: Sequence[str]) -> list[Plan]:
-    """The plans of operators of torch.library, each once. ``imports`` are what the user has imported besides: modules, or files
-    and folders of built extensions.
+    """The plans of operators of torch.library, each once. An operator with a kernel of a backend beside one that runs here has a
+    second plan. ``imports`` are what the user has imported besides: modules, or files and folders of built
+    extensions.
     """
     modules = Modules(session.project().workspace.files)
     root = str(session.workspace.root)
@@ -38,25 +42,40 @@ def table_plans(session: Session, operators: Iterable[Operator], imports: Sequen
         if operator.name not in found and "::" in operator.name and not operator.is_foreign:
             files = _python_files(operator) or _loading(operator, loaders)
             plan = _plan(operator, files, root, modules, imports)
-            nested = plan.search is not None and _is_nested(operator, session)
-            found[operator.name] = msgspec.structs.replace(plan, search=Search(is_nested=True)) if nested else plan
+            if plan.search is not None:
+                plan = _with_nesting(plan, operator, files, session)
+            found[operator.name] = plan
+            if _has_backend(operator) and not plan.unplanned and not plan.target.backend:
+                beside = _plan(operator, files, root, modules, imports, backend=True)
+                found[on_backend(plan.op)] = msgspec.structs.replace(beside, op=on_backend(plan.op), search=plan.search)
     return list(found.values())
 
 
-def _plan(operator: Operator, files: Sequence[str], root: str, modules: Modules, imports: Sequence[str]) -> Plan:
-    where = importable(files[0], modules) if files else None
-    if isinstance(where, str):
-        return _unplanned(operator, root, where)
-    module, folder = where if where is not None else ("", ".")
+def _plan(
+    operator: Operator,
+    files: Sequence[str],
+    root: str,
+    modules: Modules,
+    imports: Sequence[str],
+    *,
+    backend: bool = False,
+) -> Plan:
+    place = importable(files[0], modules) if files else None
+    if isinstance(place, str):
+        return _unplanned(operator, root, place)
+    module, folder = place if place is not None else ("", ".")
     if not module and not imports:
         return _unplanned(operator, root, f"{_defined(operator)}; name what registers it with --import")
-    backend = not _runs_here(operator) and _BACKEND in _keys(operator)
+    backend = backend or (not _runs_here(operator) and _has_backend(operator))
     if operator.name.split("::")[0] in _OF_TORCH and not backend and not _runs_here(operator):
-        return _unplanned(operator, root, f"its kernels are for neither the CPU, CUDA nor {_BACKEND}")
+        return _unplanned(operator, root, f"its kernels are for neither the CPU, CUDA nor {BACKEND}")
     if backend and _OF_MEMORY.fullmatch(operator.name.partition(".")[0]):
         return _unplanned(operator, root, "it allocates, moves or reads memory as such: no result can be compared")
-    others = (importable(path, modules) for path in files[1:])
-    beside = [found[0] for found in others if not isinstance(found, str) and _package(found[0]) == _package(module)]
+    beside = {found[0]: path for path in files[1:] if (found := _beside(path, module, modules)) is not None}
+    places = {name: _places_of(operator, path) for name, path in beside.items()}
+    here = {"here", "backend"} if backend else {"here"}
+    needed = [name for name, runs in places.items() if runs & here]
+    for_cuda = [name for name, runs in places.items() if not runs & here and "cuda" in runs]
     target = Target(
         root=root,
         module=module,
@@ -64,7 +83,8 @@ def _plan(operator: Operator, files: Sequence[str], root: str, modules: Modules,
         paths=tuple(dict.fromkeys([folder, *_package_folders(modules)])) if module else (folder,),
         operator=operator.name,
         operators=() if backend else (operator.name,),
-        imports=tuple(dict.fromkeys([*imports, *filter(None, [module]), *beside])),
+        imports=tuple(dict.fromkeys([*imports, *filter(None, [module]), *needed])),
+        cuda_imports=() if backend else tuple(for_cuda),
         backend=backend,
     )
     return Plan(op=operator.name, target=target, cells=(), search=Search())
@@ -140,22 +160,59 @@ def _defined(operator: Operator) -> str:
 
 def _runs_here(operator: Operator) -> bool:
     keys = _keys(operator)
-    return not keys or any(key.startswith(_RUNNABLE) for key in keys)
+    return not keys or any(where(key) in ("here", "cuda") for key in keys)
+
+
+def _has_backend(operator: Operator) -> bool:
+    return any(where(key) == "backend" for key in _keys(operator))
+
+
+def _beside(path: str, module: str, modules: Modules) -> tuple[str, str] | None:
+    """The module of a file that registers more of an operator, with its folder, if it is of the package of ``module``."""
+    found = importable(path, modules)
+    return None if isinstance(found, str) or _package(found[0]) != _package(module) else found
+
+
+def _places_of(operator: Operator, path: str) -> set[str]:
+    """Where the kernels run that a file registers (:func:`~opschema_cli.verify.dispatch_keys.where`); what is not known runs here.
+    A file that registers nothing is imported by one that does.
+    """
+    registered = [(item.place, item.keys) for item in operator.registrations]
+    registered += [(item.registered, item.keys) for item in operator.implementations]
+    keys = [keys for place, keys in registered if place is not None and place.path == path]
+    return {where(key) for group in keys for key in group or ("CPU",)}
 
 
 def _keys(operator: Operator) -> list[str]:
     return [key for item in operator.registrations for key in item.keys or ()]
 
 
-def _is_nested(operator: Operator, session: Session) -> bool:
-    """Whether an operator is defined within a function, or another block, of a Python module."""
+def _with_nesting(plan: Plan, operator: Operator, files: Sequence[str], session: Session) -> Plan:
+    """A plan that says in which function an operator is defined, if it is not at the top level of its Python module. Functions that
+    compile it and take no argument are called once the module is imported.
+    """
     place = operator.declaration.place
-    if place is None or not place.path.endswith(".py"):
-        return False
+    if not files or not plan.target.module:
+        return plan
+    if place is None or not place.path.endswith(".py") or _is_cpp(operator):
+        found = compilation(session.workspace.source(files[0]).text)
+        if found.at_top_level or not (found.functions or (place is not None and place.path.endswith(".py"))):
+            return plan
+        ready = tuple(item.name for item in found.functions if item.takes_nothing and not item.name.startswith("test"))
+        target = msgspec.structs.replace(plan.target, compiling=ready)
+        return msgspec.structs.replace(plan, target=target, search=_nested(found.functions))
     text = session.workspace.source(place.path).text
-    if any(item.role == "definition" and item.form == "cpp" for item in operator.registrations):
-        return not has_call_at_top_level(text)
-    return text[text.rfind("\n", 0, place.span.start) + 1 : place.span.start + 1][:1].isspace()
+    if not text[text.rfind("\n", 0, place.span.start) + 1 : place.span.start + 1][:1].isspace():
+        return plan
+    return msgspec.structs.replace(plan, search=_nested(enclosing_functions(text, [place.span.start])))
+
+
+def _nested(functions: Sequence[EnclosingFunction]) -> Search:
+    return Search(is_nested=True, within=functions[0].name if len(functions) == 1 else "")
+
+
+def _is_cpp(operator: Operator) -> bool:
+    return any(item.role == "definition" and item.form == "cpp" for item in operator.registrations)
 
 
 def _package(module: str) -> str:

@@ -37,6 +37,7 @@ from opschema_cli.verify.loading import (
     see_tree,
 )
 from opschema_cli.verify.model import Ran
+from opschema_cli.verify.plan_names import operator_of
 from opschema_cli.verify.protocol import Done, Load, Loaded, Run, Survey, Surveyed, read_request, write
 from opschema_cli.verify.recipes import UNREADABLE, Recipe, find_recipe
 
@@ -165,7 +166,7 @@ def _recipe(load: Load) -> Recipe:
         return Recipe()
     path = Path(load.target.root, load.target.recipe)
     try:
-        return find_recipe(path, load.op)
+        return find_recipe(path, operator_of(load.op))
     except OpschemaError as error:
         raise OpschemaError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except (Exception, SystemExit) as error:

@@ -14,7 +14,7 @@ from typing import IO, Literal
 
 import msgspec
 
-from opschema_cli.verify.child_processes import COMPILE_SECONDS, ChildProcesses
+from opschema_cli.verify.child_processes import COMPILE_SECONDS, ChildProcesses, OwnTime
 from opschema_cli.verify.compute_sanitizer import ReportLog
 from opschema_cli.verify.forkserver import Process
 from opschema_cli.verify.model import Cell, Finding, Ran, Side
@@ -61,10 +61,14 @@ class Worker:
         reply = self._answer(time.monotonic(), seconds)
         return reply if isinstance(reply, Surveyed) else None
 
-    def run(self, cell: Cell, device: str, folder: str, seconds: float, repeats: int = 0) -> Done:
-        """Have a cell run. If the process does not answer in time, or ends, it is the cell's result."""
+    def run(
+        self, cell: Cell, device: str, folder: str, seconds: float, repeats: int = 0, *, computing: float = 0.0
+    ) -> Done:
+        """Have a cell run. If the process does not answer in time, or ends, it is the cell's result. The time is longer by up to
+        ``computing`` seconds while the process itself computes.
+        """
         self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds, repeats=repeats))
-        reply = self._answer(time.monotonic(), seconds)
+        reply = self._answer(time.monotonic(), seconds, computing)
         if isinstance(reply, Done):
             return self._with_report(reply)
         status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="running the cell")
@@ -105,20 +109,23 @@ class Worker:
         with suppress(OSError):
             write(_stream(self._process.stdin), request)
 
-    def _answer(self, started: float, seconds: float) -> Reply | _Ended | None:
+    def _answer(self, started: float, seconds: float, computing: float = 0.0) -> Reply | _Ended | None:
         """The next reply; None if there is none within ``seconds``. Time in which processes compute that the worker has started
-        does not count: the first call of an op may compile it.
+        does not count: the first call of an op may compile it. Nor do up to ``computing`` seconds in which the worker computes.
         """
         deadline = started + seconds
-        latest = deadline + COMPILE_SECONDS
+        latest, latest_own = deadline + COMPILE_SECONDS, deadline + computing
         children = ChildProcesses(self._process.pid, started)
+        own = OwnTime(self._process.pid, started)
         while True:
             reply = self._receive(min(time.monotonic() + _LOOK, deadline))
             if reply is not None:
                 return reply
             now = time.monotonic()
             if children.have_computed(now):
-                deadline = min(now + seconds, latest)
+                deadline = max(deadline, min(now + seconds, latest))
+            if own.has_computed(now):
+                deadline = max(deadline, min(now + seconds, latest_own))
             if now >= deadline:
                 return None
 

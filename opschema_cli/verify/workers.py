@@ -109,8 +109,19 @@ class Workers:
         for index, detail in found.absent.items() if found is not None else ():
             self._hopeless.setdefault((plans[index].op, side), Loaded(status="refused", detail=detail, absent=True))
 
-    def run(self, side: Side, plan: Plan, cell: Cell, device: str, timeout: float, repeats: int = 0) -> Ran:
-        """Run one cell on one side, within ``timeout`` seconds. The reference is the side ``reference``.
+    def run(
+        self,
+        side: Side,
+        plan: Plan,
+        cell: Cell,
+        device: str,
+        timeout: float,
+        repeats: int = 0,
+        *,
+        computing: float = 0.0,
+    ) -> Ran:
+        """Run one cell on one side, within ``timeout`` seconds, and ``computing`` more while its process computes. The reference is
+        the side ``reference``.
 
         ``device`` is ``cpu`` or ``cuda``; with ``repeats`` the op is only called so often. Whatever the op does comes back as a
         :class:`Ran`.
@@ -123,7 +134,7 @@ class Workers:
             loaded = self.load(side, plan)
             if loaded.status != "ok":
                 return msgspec.structs.replace(_unimported(cell, loaded), seconds=worker.new_seconds())
-            done = worker.run(cell, device, self._results(side), timeout, repeats)
+            done = worker.run(cell, device, self._results(side), timeout, repeats, computing=computing)
         except BaseException:
             self._end(key)
             raise

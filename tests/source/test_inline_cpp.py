@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from opschema_cli.source.inline_cpp import has_call_at_top_level, inline_cpp
+from opschema_cli.source.enclosing_functions import EnclosingFunction
+from opschema_cli.source.inline_cpp import Compilation, compilation, inline_cpp
 
 BLOCK = "TORCH_LIBRARY(kit, m) { m.def(); }"
 
@@ -65,8 +66,29 @@ def test_what_is_not_surely_compiled_as_it_is_written_is_not_read(text: str) -> 
 
 
 def test_a_call_is_at_top_level_or_in_a_function() -> None:
-    assert has_call_at_top_level("from t import load_inline\next = load_inline(\n  name)\n")
-    assert not has_call_at_top_level("def f():\n    load_inline(name)\n'''\nload_inline(x)'''\n")
+    assert compilation("from t import load_inline\next = load_inline(\n  name)\n").at_top_level
+    assert not compilation("def f():\n    load_inline(name)\n'''\nload_inline(x)'''\n").at_top_level
+
+
+@pytest.mark.parametrize(
+    ("head", "takes_nothing"),
+    [
+        ("build()", True),
+        ("build(verbose: bool = False, *flags, **more) -> None", True),
+        ("build(\n    verbose=max(1, 2),\n)", True),
+        ("build(*, name='a, b')", True),
+        ("build(name)", False),
+        ("build(verbose=True, *, name: dict[str, int])", False),
+    ],
+)
+def test_functions_that_compile(head: str, takes_nothing: bool) -> None:
+    text = f"import os\n\n\n@lru_cache\ndef {head}:\n    if x:\n        return load_inline(name)\n\n\nbuild = json.load(x)\n"
+    assert compilation(text).functions == (EnclosingFunction("build", takes_nothing),)
+
+
+def test_methods_that_compile_are_no_functions() -> None:
+    text = "class Extension:\n    def build(self):\n        return cpp_extension.load(name)\n"
+    assert compilation(text) == Compilation()
 
 
 @pytest.mark.parametrize(

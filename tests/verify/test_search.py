@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import re
+from itertools import islice
+
+import pytest
+
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.model import Call, Input
-from opschema_cli.verify.search.candidates import Accepts, completed
+from opschema_cli.verify.search.candidates import Accepts, FinalRefusal, candidates, completed
 from opschema_cli.verify.search.derived import derived_calls
 from opschema_cli.verify.search.finder import MOST_TRIED, Found, accepted_by_either, find_calls
 
@@ -64,16 +70,77 @@ def test_a_call_that_is_not_found_has_the_last_refusal_as_its_reason() -> None:
     nothing = found("(Tensor x) -> Tensor", "False")
     assert nothing.calls == ()
     assert nothing.reason.startswith("the search found no call that it accepts, in ")
-    assert nothing.reason.endswith("; the last was refused: not False")
+    assert nothing.reason.endswith("; all were refused alike: not False")
     unmakable = found("(Tensor x, Generator g) -> Tensor", "True").reason
     assert unmakable == "no value of type `Generator` can be made for `g`"
+
+
+def _each_in_another_way(tried: list[Call], call: Call) -> str:
+    tried.append(call)
+    return f"not {'a' * (len(tried) % 300)}"
+
+
+def refusing(reason: str, tried: list[Call]) -> Accepts:
+    def refusal(call: Call) -> str:
+        tried.append(call)
+        return reason.format(rank=len(call.inputs[0].shape), dtype=call.inputs[0].dtype)
+
+    return refusal
+
+
+@pytest.mark.parametrize(
+    ("reason", "fewest", "most"),
+    [
+        ("NameError: name `tree` is not defined, at kit/ops.py:7 in norm", 60, 80),
+        ("AssertionError: Torch not compiled with CUDA enabled", 60, 80),
+        ("NotImplementedError: {dtype} with {rank} axes cannot be run, at kit/ops.py:7 in norm", 60, 80),
+        ("ValueError: expected 17 dimensions, got {rank}, at kit/ops.py:7 in norm", 190, 210),
+    ],
+)
+def test_a_search_stops_where_refusals_get_no_farther(reason: str, fewest: int, most: int) -> None:
+    tried: list[Call] = []
+    says = find_calls(
+        schema("(Tensor q, Tensor k, Tensor v, float scale) -> Tensor"), {}, refusing(reason, tried)
+    ).reason
+    assert fewest <= len(tried) <= most
+    assert {len(call.inputs[0].shape) for call in tried} == set(range(6))
+    first = reason.format(rank=2, dtype="float32")
+    assert says == f"the search found no call that it accepts, in {len(tried)} calls; all were refused alike: {first}"
+
+
+def test_the_most_frequent_refusal_is_reported() -> None:
+    reason = found("(Tensor x, Tensor y) -> Tensor", "x[2] > 999").reason
+    assert re.search(r"in \d+ calls; \d+ of them were refused alike: (not|tuple index)", reason)
+
+
+def test_calls_as_different_as_possible_find_what_the_likeliest_do_not() -> None:
+    text = "(Tensor q, Tensor k, Tensor v, Tensor w, float a, float b) -> Tensor"
+    assert found(text, "q == k == v == w and len(q) == 4 and q_dtype == w_dtype == 'int8'").calls
+
+
+def test_a_search_ends_where_no_call_can_be_tried_any_more() -> None:
+    tried: list[Call] = []
+
+    def refusal(call: Call) -> str:
+        tried.append(call)
+        return FinalRefusal("3 calls ended the process") if len(tried) == 3 else "no answer"
+
+    reason = find_calls(schema("(Tensor x) -> Tensor"), {}, refusal).reason
+    assert (reason, len(tried)) == ("the search found no call that it accepts; 3 calls ended the process", 3)
+
+
+def test_no_call_is_too_large_to_be_drawn() -> None:
+    calls = islice(candidates(schema("(Tensor x, Tensor y, Tensor z) -> Tensor")), 5000)
+    assert max(sum(math.prod(item.shape) for item in call.inputs) for call in calls) <= 1 << 22
 
 
 def test_the_search_is_bounded_and_the_same_each_time() -> None:
     tried: list[list[Call]] = [[], []]
     for calls in tried:
         find_calls(
-            schema("(Tensor a, Tensor b, Tensor c, int n) -> Tensor"), {}, lambda call, to=calls: str(to.append(call))
+            schema("(Tensor a, Tensor b, Tensor c, int n) -> Tensor"),
+            {},
+            lambda call, to=calls: _each_in_another_way(to, call),
         )
     assert len(tried[0]) == MOST_TRIED
     assert tried[0] == tried[1]
@@ -106,7 +173,7 @@ def test_what_was_accepted_before_is_called_though_it_is_refused_now() -> None:
     broken = find_calls(schema("(Tensor x) -> Tensor"), {}, nothing, anything)
     assert [item.row for item in broken.calls[:2]] == ["call-1", "call-2"]
     never = find_calls(schema("(Tensor x) -> Tensor"), {}, nothing, nothing)
-    assert (never.calls, never.reason.endswith("; the last was refused: not False")) == ((), True)
+    assert (never.calls, never.reason.endswith("; all were refused alike: not False")) == ((), True)
 
 
 def test_a_call_that_is_accepted_now_is_preferred() -> None:

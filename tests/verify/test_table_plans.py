@@ -9,12 +9,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
 
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.main import run as opschema
+from opschema_cli.verify.model import Target
 from opschema_cli.verify.op_names import op_names
 from opschema_cli.verify.prepare import Asked, plans_of
 from opschema_cli.verify.table_plans import table_plans
@@ -115,9 +117,11 @@ def test_operators_are_run_before_and_after_and_against_another_kernel(
     assert (verdict, reason.partition(":")[0]) == ("regression", "new")
     assert "elements are beyond" in reason
     assert verdicts["kit::beside[call-1-float32-row-s0]"][0] == "regression"
-    reason = "importing `kit.ops` does not register it; it is not defined at the top level of its module"
+    nested = "it is defined within `test_registers`: --import can name a module that calls this"
+    reason = f"importing `kit.ops` does not register it; {nested}"
     assert verdicts["kit::nested"] == ("not-checked", reason)
-    assert verdicts["kit::drawn"] == ("not-checked", "no value of type `Generator` can be made for `g`")
+    reason = "no value of type `Generator` can be made for `g`; a recipe can list calls (`opschema verify --init`)"
+    assert verdicts["kit::drawn"] == ("not-checked", reason)
 
 
 def test_what_git_does_not_track_is_missing_from_a_revision(
@@ -222,6 +226,105 @@ def test_an_operator_in_a_string_of_cpp_has_the_plan_of_its_module(tmp_path: Pat
     assert (plan.target.module, plan.target.imports, plan.unplanned) == ("kit.ops", ("kit.ops",), {})
     assert plan.search is not None
     assert plan.search.is_nested is nested
+    assert plan.target.compiling == (("build",) if nested else ())
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "compiling", "within"),
+    [
+        ("def build():", "load_inline", ("build",), "build"),
+        ("def build(name):", "load_inline", (), "build"),
+        ("def test_build():", "load_inline", (), "test_build"),
+        ("def build(name='kit'):\n    pass\ndef again():", "load_inline", ("again",), "again"),
+        ("class Kit:\n  def build(self):", "load_inline", (), ""),
+    ],
+)
+def test_a_function_that_compiles_an_operator_is_called_if_it_can_be(
+    tmp_path: Path, head: str, call: str, compiling: tuple[str, ...], within: str
+) -> None:
+    root = write(tmp_path / "kit", IN_STRINGS.replace("def build():", head))
+    with closing(open_workspace(root, no_plugins=True, cache=False)) as session:
+        (plan,) = plans_of(session, Asked(ops=["kit::halve"], imports=()))
+    assert plan.search is not None
+    assert (plan.target.compiling, plan.search.within) == (compiling, within)
+
+
+COMPILED_LATER = """
+import torch
+
+
+def build_for_cuda():
+    raise OSError("there is no nvcc")
+
+
+def build():
+    torch.library.define("kit::halve", "(Tensor x) -> Tensor")
+
+
+def arguments(name):
+    raise AssertionError("it is not called")
+"""
+
+
+def test_functions_that_compile_are_called_until_the_operator_is_there(tmp_path: Path) -> None:
+    root = write(tmp_path / "kit", COMPILED_LATER)
+    target = Target(root=str(root), module="kit.ops", name="x", operator="kit::halve", paths=(".",))
+    code = (
+        "import sys, msgspec\nfrom opschema_cli.verify.model import Target\n"
+        "from opschema_cli.verify.registered import import_target\n"
+        "print(import_target(msgspec.json.decode(sys.argv[1], type=Target)).__name__)"
+    )
+    for compiling, said in (
+        (("build_for_cuda", "build"), "kit.halve.default"),
+        ((), "register"),
+    ):
+        wanted = msgspec.json.encode(msgspec.structs.replace(target, compiling=compiling)).decode()
+        ran = subprocess.run([sys.executable, "-c", code, wanted], capture_output=True, text=True, check=False)
+        assert said in ran.stdout + ran.stderr
+
+
+FOR_DEVICES = """
+import torch
+
+torch.library.define("kit::scale", "(Tensor x) -> Tensor")
+"""
+ON_DEVICE = """
+import torch
+
+
+@torch.library.impl("kit::scale", "{key}")
+def scale(x):
+    return x * 2
+"""
+
+
+def test_modules_for_other_devices_are_not_imported(tmp_path: Path) -> None:
+    root = write(tmp_path / "kit", FOR_DEVICES)
+    keys = ("CPU", "cpu", "CUDA", "XPU", "mps", "PrivateUse1", "CompositeExplicitAutograd")
+    for number, key in enumerate(keys):
+        (root / f"kit/kernel_{number}.py").write_text(ON_DEVICE.format(key=key))
+    with closing(open_workspace(root, no_plugins=True, cache=False)) as session:
+        plans = {plan.op: plan.target for plan in plans_of(session, Asked(ops=["kit::scale"], imports=()))}
+    here, there = plans["kit::scale"], plans["kit::scale@PrivateUse1"]
+    assert here.imports == ("kit.ops", "kit.kernel_0", "kit.kernel_1", "kit.kernel_6")
+    assert (here.cuda_imports, here.backend) == (("kit.kernel_2",), False)
+    assert there.imports == ("kit.ops", "kit.kernel_0", "kit.kernel_1", "kit.kernel_5", "kit.kernel_6")
+    assert (there.cuda_imports, there.backend) == ((), True)
+
+
+def test_the_kernel_of_a_backend_that_is_not_there_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernels = "".join(ON_DEVICE.format(key=key) for key in ("CPU", "PrivateUse1"))
+    before = write(tmp_path / "before", FOR_DEVICES + kernels)
+    monkeypatch.chdir(write(tmp_path / "after", FOR_DEVICES + kernels))
+    asked = ["verify", "scale", "--before", str(before), "--device", "cpu", "--cells", "1", "--output-format", "json"]
+    assert opschema(asked) == 0
+    cells = {cell["op"]: cell for cell in json.loads(capsys.readouterr().out)["cells"]}
+    assert cells["kit::scale"]["verdict"] in ("unchanged", "wrong-already")
+    there = cells["kit::scale@PrivateUse1"]
+    assert there["verdict"] == "not-checked"
+    assert there["reason"].endswith("`aten::empty.memory_format` for PrivateUse1: no tensor can be made there")
 
 
 LOADS = """

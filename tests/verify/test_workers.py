@@ -147,6 +147,18 @@ def test_time_in_which_a_compiler_computes_does_not_count(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_process_that_computes_is_given_more_time_where_that_is_asked_for(tmp_path: Path) -> None:
+    here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
+    with Workers(tmp_path / "scratch") as workers:
+        ran = workers.run("after", here, cell("first", "think"), "cpu", 2, computing=60)
+        assert (ran.status, ran.detail) == ("ok", "")
+        ran = workers.run("after", here, cell("second", "hang"), "cpu", 2, computing=60)
+        assert ran.status == "stalled"
+        ran = workers.run("after", here, cell("third", "think"), "cpu", 2)
+        assert ran.status == "stalled"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_killed_build_keeps_no_later_one_waiting(tmp_path: Path) -> None:
     here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
     with Workers(tmp_path / "scratch") as workers:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import msgspec
 
@@ -13,6 +15,9 @@ from opschema_cli.verify.search import choices
 from opschema_cli.verify.search.choices import SIZES, UNSET, Axes
 
 _LIST_LENGTH = 2
+_MOST_ELEMENTS = 1 << 22
+"""Elements of all tensors of a call: to draw more takes seconds."""
+
 _ABSENT: Axes = ("<absent>",)
 
 
@@ -40,9 +45,31 @@ def candidates(schema: OperatorSchema) -> Iterator[Call]:
     for picked in _cheapest_first(tensors, others):
         call = _call(schema, picked)
         key = msgspec.msgpack.encode(call)
-        if key not in seen:
+        if key not in seen and _elements(call) <= _MOST_ELEMENTS:
             seen.add(key)
             yield call
+
+
+def unlike_calls(schema: OperatorSchema) -> Iterator[Call]:
+    """Calls that differ from each other as much as possible: tensors of each rank in each dtype, with other values."""
+    tensors = [item for item in schema.arguments if choices.is_tensor(item.type)]
+    others = [item for item in schema.arguments if not choices.is_tensor(item.type)]
+    for turn, (axes, dtype) in enumerate(product(choices.RANKS, choices.DTYPES)):
+        sizes = SIZES[0]
+        values = {item.name: _in_turn(choices.values(item, sizes) or (), turn) for item in others}
+        shapes = dict.fromkeys((item.name for item in tensors), axes)
+        dtypes = dict.fromkeys(shapes, dtype)
+        call = _call(schema, _Picked(shapes, dtypes, values, sizes))
+        if _elements(call) <= _MOST_ELEMENTS:
+            yield call
+
+
+def _elements(call: Call) -> int:
+    return sum(math.prod(item.shape) for item in call.inputs)
+
+
+def _in_turn(values: Sequence[tuple[int, object]], turn: int) -> object:
+    return values[turn % len(values)][1] if values else UNSET
 
 
 def with_values(schema: OperatorSchema, call: Call) -> Iterator[Call]:
@@ -191,4 +218,18 @@ def _names(argument: Argument) -> tuple[str, ...]:
 Accepts = Callable[[Call], str]
 """Returns why a call is refused; empty if it is accepted."""
 
-__all__ = ["Accepts", "candidates", "completed", "unmakable", "with_dtypes", "with_values"]
+
+class FinalRefusal(str):
+    """The reason why no further call can be tried."""
+
+
+__all__ = [
+    "Accepts",
+    "FinalRefusal",
+    "candidates",
+    "completed",
+    "unlike_calls",
+    "unmakable",
+    "with_dtypes",
+    "with_values",
+]

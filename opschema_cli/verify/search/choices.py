@@ -24,6 +24,12 @@ _FIRST: tuple[tuple[int, Axes], ...] = (
     (4, ()),
     (5, ("B", "H", "K", "M", "N")),
 )
+RANKS = tuple(axes for _, axes in _FIRST)
+"""The axes of a first tensor of each rank."""
+
+DTYPES = ("float32", "bfloat16", "float16", "int64", "int8", "uint8")
+"""Dtypes that kernels ask for."""
+
 _INTEGRAL = re.compile(
     r"(^|_)(ids?|idx|index|indices|offsets?|lens?|lengths?|seqlens?|tables?|mapping|slots?|positions?|cu|labels?)(_|$)"
 )

@@ -7,20 +7,28 @@ from itertools import islice
 
 import msgspec
 
-from opschema_cli.phrases import count
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.verify.model import Call
 from opschema_cli.verify.search.candidates import (
     Accepts,
+    FinalRefusal,
     candidates,
     completed,
+    unlike_calls,
     unmakable,
     with_dtypes,
     with_values,
 )
+from opschema_cli.verify.search.refusal_counts import RefusalCounts
 
 MOST_TRIED = 400
 """Calls that are tried before the search gives up."""
+
+_ALIKE = 40
+"""Refusals of one single kind after which calls as different as possible are tried."""
+
+_NO_FARTHER = 200
+"""Refusals since the last of a new kind after which the search gives up."""
 
 _FURTHER = 150
 _RANKS = 3
@@ -91,16 +99,35 @@ def accepted_by_either(accepts: Accepts, accepted_before: Accepts | None) -> Acc
 
 
 def _searched(schema: OperatorSchema, accepts: Accepts) -> tuple[list[Call], str]:
-    """The first call that is accepted and ones with tensors of other ranks; else the reason of the last refusal."""
+    """The first call that is accepted and ones with tensors of other ranks; else the most frequent refusal.
+
+    The search stops early where refusals are all alike: an operator that cannot run here refuses every call, in a second each.
+    """
     stream = candidates(schema)
-    reason, tried = "", 0
-    for call in islice(stream, MOST_TRIED):
-        tried += 1
+    refusals = RefusalCounts()
+    for tried, call in enumerate(_with_unlike(schema, islice(stream, MOST_TRIED), refusals), 1):
         reason = accepts(call)
         if not reason:
             return [call, *_of_other_ranks(stream, call, accepts)], ""
-    calls = count(tried, "call")
-    return [], f"the search found no call that it accepts, in {calls}; the last was refused: {reason}"
+        if isinstance(reason, FinalRefusal):
+            return [], f"the search found no call that it accepts; {reason}"
+        refusals.add(reason)
+        if refusals.since_new >= _NO_FARTHER or tried >= MOST_TRIED:
+            break
+    if not refusals.kinds:
+        return [], "no call can be made from its schema"
+    return [], f"the search found no call that it accepts, {refusals.summary()}"
+
+
+def _with_unlike(schema: OperatorSchema, stream: Iterator[Call], refusals: RefusalCounts) -> Iterator[Call]:
+    """The calls of a search: the likeliest first; then, where all were refused alike, calls that are as different as possible, and
+    the others unless these are refused alike by an error that no argument causes.
+    """
+    yield from islice(stream, _ALIKE)
+    if refusals.kinds == 1:
+        yield from unlike_calls(schema)
+    if not (refusals.kinds == 1 and refusals.whatever_is_passed):
+        yield from stream
 
 
 def _of_other_ranks(stream: Iterator[Call], first: Call, accepts: Accepts) -> list[Call]:

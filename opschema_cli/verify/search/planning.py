@@ -15,16 +15,22 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.cells import Case, choose
 from opschema_cli.verify.kernel_caches import CachesInUse, caches_of_search
 from opschema_cli.verify.large.growth import with_large_tensor
-from opschema_cli.verify.model import Call, Cell, Limits, Plan, Side
+from opschema_cli.verify.model import Call, Cell, Limits, Plan, Search, Side
 from opschema_cli.verify.results import Version
-from opschema_cli.verify.search.candidates import Accepts
+from opschema_cli.verify.search.candidates import Accepts, FinalRefusal
 from opschema_cli.verify.search.derived import derived_calls
 from opschema_cli.verify.search.finder import Found, accepted_by_either, find_calls
 from opschema_cli.verify.workers import Workers
 
+_ADVICE = "; a recipe can list calls (`opschema verify --init`)"
+_COMPUTING_SECONDS = 100.0
+"""Seconds that a process may compute beyond the time limit of a call: it may compile in its own process (NVRTC, LLVM)."""
+
 _MOST_DEATHS = 3
 _PLACE = re.compile(r"\S+:\d+ in ")
 _SECONDS = 20.0
+_OF_PYTHON = ("Fatal Python error", "Current thread", "Thread ")
+"""Beginnings of lines that faulthandler writes before the stack."""
 
 
 def with_cells(
@@ -86,7 +92,7 @@ def search(plan: Plan, device: str, workers: Workers, earlier: Plan | None = Non
     assert plan.search is not None
     loaded = workers.load("search", plan)
     if loaded.status != "ok":
-        inner = "; it is not defined at the top level of its module" if loaded.absent and plan.search.is_nested else ""
+        inner = _within(plan.search) if loaded.absent and plan.search.is_nested else ""
         return SearchResult(Found((), _on_one_line(loaded.detail) + inner), unimported=not loaded.absent)
     schema = parse_schema(loaded.schema).schema
     if schema is None:
@@ -99,12 +105,19 @@ def search(plan: Plan, device: str, workers: Workers, earlier: Plan | None = Non
     return SearchResult(found, schema=schema, text=loaded.schema, reference=loaded.reference)
 
 
+def _within(search: Search) -> str:
+    if not search.within:
+        return "; it is not defined at the top level of its module"
+    return f"; it is defined within `{search.within}`: --import can name a module that calls this"
+
+
 def searched(plan: Plan, earlier: Plan | None, limits: Limits, device: str, workers: Workers) -> Plan:
     """A plan with the cells that a search in a worker finds; else with the reason why there are none."""
     result = search(plan, device, workers, earlier)
     found = result.found
     if not found.calls:
-        return msgspec.structs.replace(plan, unplanned={plan.op: found.reason}, unimported=result.unimported)
+        advice = _ADVICE if result.schema is not None and not found.refused else ""
+        return msgspec.structs.replace(plan, unplanned={plan.op: found.reason + advice}, unimported=result.unimported)
     now, then = _askers(plan, earlier, device, workers)
     either = accepted_by_either(now, then)
     cases = [
@@ -142,16 +155,27 @@ class _Asker:
     def __init__(self, plan: Plan, side: Side, device: str, workers: Workers) -> None:
         self._plan, self._side, self._device, self._workers = plan, side, device, workers
         self._deaths = 0
+        self._last_death = ""
 
     def refusal(self, call: Call) -> str:
         """The reason why a call is refused; empty if it is accepted. One that ends the process is refused."""
         if self._deaths == _MOST_DEATHS:
-            return f"{_MOST_DEATHS} calls ended the process; no more were tried"
+            ended = f"{_MOST_DEATHS} calls ended the process, and no more were tried"
+            return FinalRefusal(f"{ended}; the last: {self._last_death}")
         cell = Cell(op=self._plan.op, row="search", dtype="", call=call)
-        ran = self._workers.run(self._side, self._plan, cell, self._device, _SECONDS)
+        computing = 0.0 if self._deaths else _COMPUTING_SECONDS
+        ran = self._workers.run(self._side, self._plan, cell, self._device, _SECONDS, computing=computing)
         if ran.status in ("died", "stalled"):
             self._deaths += 1
+            self._last_death = _of_process(ran.detail)
         return "" if ran.status == "ok" else _on_one_line(ran.detail)
+
+
+def _of_process(detail: str) -> str:
+    """How a process ended, and what it wrote last."""
+    first, *others = detail.splitlines() or ["it ended"]
+    said = next((line.strip() for line in others if line.strip() and not line.startswith(_OF_PYTHON)), "")
+    return f"{first} ({said})" if said else first
 
 
 def _on_one_line(detail: str) -> str:
