@@ -166,10 +166,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The calls of an operator that the search for its cells begins with: ``samples``, by their labels, from workload rows and the
-    repository's tests. ``is_nested`` says that it is not defined at the top level of its module, ``within`` in which function.
+    repository's tests; ``values`` are ones that its code compares arguments with. ``is_nested`` says that it is not defined at the
+    top level of its module, ``within`` in which function.
     """
 
     samples: dict[str, Call] = {}
+    values: dict[str, tuple[Any, ...]] = {}
     is_nested: bool = False
     within: str = ""
 

@@ -177,14 +177,20 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
     if not sought:
         return plans
     from opschema_cli.verify.search.from_tests import samples_from_tests
+    from opschema_cli.verify.search.source_values import source_values
 
-    operators = {operator_of(op) for op in sought}
-    samples = samples_from_tests(session.project(), [item for item in names.unplanned() if item.name in operators])
+    wanted = {operator_of(op) for op in sought}
+    operators = [item for item in names.unplanned() if item.name in wanted]
+    samples = samples_from_tests(session.project(), operators)
+    values = {item.name: source_values(item, session.workspace) for item in reversed(operators)}
     return [
         msgspec.structs.replace(
-            plan, search=msgspec.structs.replace(plan.search, samples=samples[operator_of(plan.op)])
+            plan,
+            search=msgspec.structs.replace(
+                plan.search, samples=samples.get(operator_of(plan.op), {}), values=values[operator_of(plan.op)]
+            ),
         )
-        if plan.search is not None and operator_of(plan.op) in samples
+        if plan.search is not None and plan.op in sought
         else plan
         for plan in plans
     ]

@@ -12,7 +12,7 @@ import msgspec
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema
 from opschema_cli.verify.model import Call, Input, Output
 from opschema_cli.verify.search import choices
-from opschema_cli.verify.search.choices import SIZES, UNSET, Axes
+from opschema_cli.verify.search.choices import SIZES, UNSET, Axes, Hints
 
 _LIST_LENGTH = 2
 _MOST_ELEMENTS = 1 << 22
@@ -32,17 +32,17 @@ class _Picked(msgspec.Struct, frozen=True):
 
 def unmakable(argument: Argument) -> str:
     """The reason why no value can be made for an argument; empty if one can."""
-    if choices.is_tensor(argument.type) or choices.values(argument, SIZES[0]) is not None:
+    if choices.is_tensor(argument.type) or choices.values(argument, SIZES[0], {}) is not None:
         return ""
     return f"no value of type `{argument.type}` can be made for `{argument.name}`"
 
 
-def candidates(schema: OperatorSchema) -> Iterator[Call]:
+def candidates(schema: OperatorSchema, hints: Hints = {}) -> Iterator[Call]:  # noqa: B006
     """The calls, by rising cost, each once."""
     tensors = [item for item in schema.arguments if choices.is_tensor(item.type)]
     others = [item for item in schema.arguments if not choices.is_tensor(item.type)]
     seen: set[bytes] = set()
-    for picked in _cheapest_first(tensors, others):
+    for picked in _cheapest_first(tensors, others, hints):
         call = _call(schema, picked)
         key = msgspec.msgpack.encode(call)
         if key not in seen and _elements(call) <= _MOST_ELEMENTS:
@@ -50,13 +50,13 @@ def candidates(schema: OperatorSchema) -> Iterator[Call]:
             yield call
 
 
-def unlike_calls(schema: OperatorSchema) -> Iterator[Call]:
+def unlike_calls(schema: OperatorSchema, hints: Hints) -> Iterator[Call]:
     """Calls that differ from each other as much as possible: tensors of each rank in each dtype, with other values."""
     tensors = [item for item in schema.arguments if choices.is_tensor(item.type)]
     others = [item for item in schema.arguments if not choices.is_tensor(item.type)]
     for turn, (axes, dtype) in enumerate(product(choices.RANKS, choices.DTYPES)):
         sizes = SIZES[0]
-        values = {item.name: _in_turn(choices.values(item, sizes) or (), turn) for item in others}
+        values = {item.name: _in_turn(choices.values(item, sizes, hints) or (), turn) for item in others}
         shapes = dict.fromkeys((item.name for item in tensors), axes)
         dtypes = dict.fromkeys(shapes, dtype)
         call = _call(schema, _Picked(shapes, dtypes, values, sizes))
@@ -72,12 +72,12 @@ def _in_turn(values: Sequence[tuple[int, object]], turn: int) -> object:
     return values[turn % len(values)][1] if values else UNSET
 
 
-def with_values(schema: OperatorSchema, call: Call) -> Iterator[Call]:
+def with_values(schema: OperatorSchema, call: Call, hints: Hints) -> Iterator[Call]:
     """The call with one other value of one argument that is no tensor, each."""
     for item in schema.arguments:
         if choices.is_tensor(item.type):
             continue
-        for _, value in choices.values(item, SIZES[0]) or ():
+        for _, value in choices.values(item, SIZES[0], hints) or ():
             if value != UNSET and call.params.get(item.name, UNSET) != value and not _is_default(item, value):
                 yield msgspec.structs.replace(call, params={**call.params, item.name: value})
 
@@ -128,15 +128,15 @@ def _is_default(argument: Argument, value: object) -> bool:
     return argument.default is not None and argument.default == str(value)
 
 
-def _cheapest_first(tensors: Sequence[Argument], others: Sequence[Argument]) -> Iterator[_Picked]:
+def _cheapest_first(tensors: Sequence[Argument], others: Sequence[Argument], hints: Hints) -> Iterator[_Picked]:
     """All combinations by rising sums of costs, found with a heap of places in the lists of choices."""
-    axes = _axes(tensors, others)
+    axes = _axes(tensors, others, hints)
     start = (0,) * len(axes)
     heap = [(0, start)]
     seen = {start}
     while heap:
         cost, places = heapq.heappop(heap)
-        picked = _picked(tensors, others, axes, places)
+        picked = _picked(tensors, others, places, hints)
         if picked is not None:
             yield picked
         for axis, place in enumerate(places):
@@ -146,13 +146,13 @@ def _cheapest_first(tensors: Sequence[Argument], others: Sequence[Argument]) -> 
                 heapq.heappush(heap, (cost + axes[axis][place + 1] - axes[axis][place], following))
 
 
-def _axes(tensors: Sequence[Argument], others: Sequence[Argument]) -> list[list[int]]:
+def _axes(tensors: Sequence[Argument], others: Sequence[Argument], hints: Hints) -> list[list[int]]:
     """The costs of the choices: shapes of each tensor, dtypes, values of each other argument, sizes."""
     found: list[list[int]] = []
     for index, item in enumerate(tensors):
         found.append([cost for cost, _ in _shape_choices(item, index, ("M", "N"))])
     found.append([cost for cost, _ in choices.dtypes(list(tensors))])
-    found += [[cost for cost, _ in choices.values(item, SIZES[0]) or ()] for item in others]
+    found += [[cost for cost, _ in choices.values(item, SIZES[0], hints) or ()] for item in others]
     found.append([0, 5])
     return found
 
@@ -165,7 +165,7 @@ def _shape_choices(argument: Argument, index: int, first: Axes) -> list[tuple[in
 
 
 def _picked(
-    tensors: Sequence[Argument], others: Sequence[Argument], axes: Sequence[Sequence[int]], places: Sequence[int]
+    tensors: Sequence[Argument], others: Sequence[Argument], places: Sequence[int], hints: Hints
 ) -> _Picked | None:
     """The choices at some places; None where a tensor has fewer beside this first one."""
     shapes: dict[str, Axes] = {}
@@ -180,7 +180,8 @@ def _picked(
     rest = places[len(tensors) :]
     sizes = SIZES[rest[-1]]
     values = {
-        item.name: (choices.values(item, sizes) or ())[place][1] for item, place in zip(others, rest[1:-1], strict=True)
+        item.name: (choices.values(item, sizes, hints) or ())[place][1]
+        for item, place in zip(others, rest[1:-1], strict=True)
     }
     return _Picked(shapes, choices.dtypes(list(tensors))[rest[0]][1], values, sizes)
 

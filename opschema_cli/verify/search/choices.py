@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from opschema_cli.schema.operator_schema import Argument, SchemaType
@@ -110,8 +111,12 @@ def other_floats(used: dict[str, str]) -> list[dict[str, str]]:
     return [{name: other if kind == lead else kind for name, kind in used.items()} for other in others]
 
 
-def values(argument: Argument, sizes: dict[str, int]) -> list[tuple[int, object]] | None:
-    """The values of an argument that is no tensor; None if none can be made. Its default comes first."""
+Hints: TypeAlias = Mapping[str, Sequence[object]]
+"""Likely values of arguments, by their names."""
+
+
+def values(argument: Argument, sizes: dict[str, int], hints: Hints) -> list[tuple[int, object]] | None:
+    """The values of an argument that is no tensor; None if none can be made. Its default comes first, then the hints."""
     kind = argument.type
     start: list[tuple[int, object]] = [(0, UNSET)] if argument.default is not None else []
     if kind.optional and kind.inner is not None:
@@ -119,9 +124,22 @@ def values(argument: Argument, sizes: dict[str, int]) -> list[tuple[int, object]
         kind = kind.inner
     base = len(start)
     inner = _list_values(kind, sizes) if kind.is_list else _plain_values(kind, argument.name, sizes)
+    if inner is not None and (hinted := [value for value in hints.get(argument.name, ()) if _fits(kind, value)]):
+        inner = (*hinted, *(value for value in inner if value not in hinted))
     if inner is None:
         return start or None
     return start + [(base + cost + (2 if start else 0), value) for cost, value in enumerate(inner)]
+
+
+def _fits(kind: SchemaType, value: object) -> bool:
+    if kind.is_list or isinstance(value, bool):
+        return False
+    number = kind.base in ("float", "Scalar", "number") and isinstance(value, int | float)
+    return (
+        number
+        or (kind.base in ("int", "SymInt") and isinstance(value, int))
+        or (kind.base == "str" and isinstance(value, str))
+    )
 
 
 def _plain_values(kind: SchemaType, name: str, sizes: dict[str, int]) -> tuple[object, ...] | None:

@@ -19,6 +19,7 @@ from opschema_cli.verify.search.candidates import (
     with_dtypes,
     with_values,
 )
+from opschema_cli.verify.search.choices import Hints
 from opschema_cli.verify.search.refusal_counts import RefusalCounts
 
 MOST_TRIED = 400
@@ -57,6 +58,7 @@ def find_calls(
     accepts: Accepts,
     accepted_before: Accepts | None = None,
     *,
+    hints: Hints = {},  # noqa: B006
     only_samples: bool = False,
 ) -> Found:
     """The calls of an operator with this schema: samples that it accepts, else, unless there are to be no others, what is found.
@@ -74,14 +76,14 @@ def find_calls(
     if not rows:
         reason = next(filter(None, map(unmakable, schema.arguments)), "")
         if not reason:
-            found, reason = _searched(schema, accepts)
+            found, reason = _searched(schema, accepts, hints)
             if not found and accepted_before is not None:
-                found, _ = _searched(schema, accepted_before)
+                found, _ = _searched(schema, accepted_before, hints)
             rows = {f"call-{number}": call for number, call in enumerate(found, 1)}
     if not rows:
         return Found((), reason, refused)
     first = next(iter(rows.values()))
-    for number, call in enumerate(islice(_accepted(with_values(schema, first), either), _VALUES), 1):
+    for number, call in enumerate(islice(_accepted(with_values(schema, first, hints), either), _VALUES), 1):
         rows[f"values-{number}"] = call
     calls = [FoundCall(label, _dtype(call), call) for label, call in rows.items()]
     calls += [FoundCall(calls[0].row, _dtype(call), call) for call in _accepted(with_dtypes(first), either)]
@@ -98,14 +100,14 @@ def accepted_by_either(accepts: Accepts, accepted_before: Accepts | None) -> Acc
     return refusal
 
 
-def _searched(schema: OperatorSchema, accepts: Accepts) -> tuple[list[Call], str]:
+def _searched(schema: OperatorSchema, accepts: Accepts, hints: Hints) -> tuple[list[Call], str]:
     """The first call that is accepted and ones with tensors of other ranks; else the most frequent refusal.
 
     The search stops early where refusals are all alike: an operator that cannot run here refuses every call, in a second each.
     """
-    stream = candidates(schema)
+    stream = candidates(schema, hints)
     refusals = RefusalCounts()
-    for tried, call in enumerate(_with_unlike(schema, islice(stream, MOST_TRIED), refusals), 1):
+    for tried, call in enumerate(_with_unlike(islice(stream, MOST_TRIED), unlike_calls(schema, hints), refusals), 1):
         reason = accepts(call)
         if not reason:
             return [call, *_of_other_ranks(stream, call, accepts)], ""
@@ -119,13 +121,13 @@ def _searched(schema: OperatorSchema, accepts: Accepts) -> tuple[list[Call], str
     return [], f"the search found no call that it accepts, {refusals.summary()}"
 
 
-def _with_unlike(schema: OperatorSchema, stream: Iterator[Call], refusals: RefusalCounts) -> Iterator[Call]:
+def _with_unlike(stream: Iterator[Call], unlike: Iterator[Call], refusals: RefusalCounts) -> Iterator[Call]:
     """The calls of a search: the likeliest first; then, where all were refused alike, calls that are as different as possible, and
     the others unless these are refused alike by an error that no argument causes.
     """
     yield from islice(stream, _ALIKE)
     if refusals.kinds == 1:
-        yield from unlike_calls(schema)
+        yield from unlike
     if not (refusals.kinds == 1 and refusals.whatever_is_passed):
         yield from stream
 

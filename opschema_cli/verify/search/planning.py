@@ -99,7 +99,7 @@ def search(plan: Plan, device: str, workers: Workers, earlier: Plan | None = Non
         return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
     now, then = _askers(plan, earlier, device, workers)
     samples = loaded.calls or plan.search.samples
-    found = find_calls(schema, samples, now, then, only_samples=bool(loaded.calls))
+    found = find_calls(schema, samples, now, then, hints=plan.search.values, only_samples=bool(loaded.calls))
     if not loaded.calls:
         found = msgspec.structs.replace(found, refused={})
     return SearchResult(found, schema=schema, text=loaded.schema, reference=loaded.reference)

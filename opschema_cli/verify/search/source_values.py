@@ -1,0 +1,55 @@
+"""Values that the Python functions of an operator compare its arguments with: ``quant_type in ("nf4", "fp4")``.
+
+The search tries them first. They are found in the text alone; nothing is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+from opschema_cli.operators.model import Operator
+from opschema_cli.workspace import Workspace
+
+_MOST_VALUES = 8
+_MOST_TEXT = 20_000
+_COMPARED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*(?:==|!=|(?:not[ \t]+)?in\b)[ \t]*")
+_LITERAL = re.compile(r"\"[^\"\n\\]{0,80}\"|'[^'\n\\]{0,80}'|-?\d+(?:\.\d+)?\b|[\[({][^\[\](){}]{0,400}[\])}]")
+
+
+def source_values(operator: Operator, workspace: Workspace) -> dict[str, tuple[object, ...]]:
+    """The values by the names of arguments, at most eight of each, in the order of the source."""
+    names = {argument.name for argument in operator.declaration.arguments or ()}
+    found: dict[str, dict[object, None]] = {}
+    for text in _bodies(operator, workspace) if names else ():
+        for name, value in _compared(text, names):
+            found.setdefault(name, {}).setdefault(value)
+    return {name: tuple(values)[:_MOST_VALUES] for name, values in found.items()}
+
+
+def _bodies(operator: Operator, workspace: Workspace) -> Iterator[str]:
+    """The texts of the functions that implement an operator, as far as the next line that is indented no further."""
+    for item in operator.implementations:
+        place = item.place
+        if place is None or place.is_foreign or not place.path.endswith(".py"):
+            continue
+        text = workspace.source(place.path).text
+        start = text.rfind("\n", 0, place.span.start) + 1
+        indent = len(text[start:]) - len(text[start:].lstrip(" \t"))
+        body = text[place.span.end : place.span.end + _MOST_TEXT]
+        end = re.compile(rf"\n[ \t]{{0,{indent}}}(?![ \t)\]}}#\r\n])").search(body)
+        yield body[: end.start()] if end is not None else body
+
+
+def _compared(text: str, names: Collection[str]) -> Iterator[tuple[str, object]]:
+    for match in _COMPARED.finditer(text):
+        literal = _LITERAL.match(text, match.end()) if match[1] in names else None
+        if literal is None:
+            continue
+        try:
+            value = ast.literal_eval(literal[0])
+        except (ValueError, SyntaxError):
+            continue
+        values = value if isinstance(value, list | tuple | set) else [value]
+        yield from ((match[1], item) for item in values if isinstance(item, bool | int | float | str))
