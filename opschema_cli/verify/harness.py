@@ -19,7 +19,7 @@ from opschema_cli.verify.kernel_caches import CachesInUse, caches_of
 from opschema_cli.verify.large.free_memory import alone
 from opschema_cli.verify.large.judging import judge_large, not_run
 from opschema_cli.verify.loading import HarnessError
-from opschema_cli.verify.model import Cell, CellResult, Plan, Ran, Side, Target
+from opschema_cli.verify.model import FOUND_ROWS, Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
 from opschema_cli.verify.worker_process import killed_from_outside
 from opschema_cli.verify.workers import Workers
@@ -80,7 +80,8 @@ class Harness:
                 _remove(item)
         differing, compared = evidence.differences(), evidence.compared()
 
-        traits = Traits(cell.layout in ("contiguous", "offset"), _empty(cell), cell.wrong)
+        found = plan.search is not None and cell.row.startswith(FOUND_ROWS)
+        traits = Traits(cell.layout in ("contiguous", "offset"), _empty(cell), cell.wrong, found)
 
         def judged_with(earlier: Ran | None, explanation: str) -> Judgement:
             return judge(

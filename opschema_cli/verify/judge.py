@@ -14,8 +14,8 @@ none.
   faulty and nothing ran before that would excuse it; or an output is rounded in between that before was rounded once.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
-- **not-checked**: neither could be run, or both raised the same, or the same type of error in the same function; or before could
-  not and after is not faulty; or nothing is known of what it computes.
+- **not-checked**: neither could be run, or both raised the same, or the same type of error in the same function; or a call that a
+  search found ended both processes; or before could not and after is not faulty; or nothing is known of what it computes.
 
 Calls that an op should refuse have rules of their own: :mod:`opschema_cli.verify.refusals`.
 
@@ -62,12 +62,14 @@ _NO_REFERENCE = "not checked against a reference"
 
 class Traits(NamedTuple):
     """Properties of a call that matter to the verdict: whether its inputs lie in order, so that the strides of outputs count; which
-    axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it.
+    axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it; whether a search found
+    it.
     """
 
     dense: bool = True
     empty: str = ""
     wrong: bool = False
+    found: bool = False
 
 
 class Compared(NamedTuple):
@@ -121,7 +123,7 @@ class _Case:
         explanation: str,
         traits: Traits,
     ) -> None:
-        self._empty, dense = traits.empty, traits.dense
+        self._empty, self._found, dense = traits.empty, traits.found, traits.dense
         self._explanation = explanation
         self._before, self._after, self._reference = before, after, reference
         self._compared = compared
@@ -167,6 +169,11 @@ class _Case:
         both = after.status == self._before.status == "raised"
         if _refused_alike(self._before, after) or (both and self._empty):
             return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
+        if self._found and {after.status, self._before.status} <= {"died", "stalled"}:
+            return (
+                "not-checked",
+                f"a call that was found by search, and may be no right one, ends both processes: {what}",
+            )
         return "crashed", f"{what}; before {self._before.status} too"
 
     def _alone(self, before: Ran | None) -> tuple[Verdict, str]:

@@ -66,6 +66,10 @@ WRONG = "wrong-"
 """The beginning of the shape of a cell whose call the declaration does not allow."""
 
 
+FOUND_ROWS = ("call-", "values-")
+"""The beginnings of the rows of calls that a search found: an operator may take them that they are not right for."""
+
+
 LARGE = "large-tensor"
 """The shape of a cell in which a tensor has more than 2³¹ elements."""
 

@@ -310,3 +310,20 @@ def test_strides_of_outputs_are_noted_where_the_inputs_lie_otherwise() -> None:
     judgement = judge(before, after, OK, compared={"after": RIGHT}, traits=Traits(dense=False))
     assert judgement.verdict == "unchanged"
     assert [finding.check for finding in judgement.findings] == ["layout"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found", "verdict"),
+    [
+        (DIED, DIED, True, "not-checked"),
+        (STALLED, DIED, True, "not-checked"),
+        (DIED, DIED, False, "crashed"),
+        (OK, DIED, True, "regression"),
+        (RAISED, DIED, True, "crashed"),
+        (None, DIED, True, "crashed"),
+    ],
+)
+def test_a_call_that_a_search_found_may_end_both_processes(
+    before: Ran | None, after: Ran, found: bool, verdict: str
+) -> None:
+    assert judge(before, after, traits=Traits(found=found)).verdict == verdict
