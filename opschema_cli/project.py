@@ -7,6 +7,7 @@ one class: all kinds of files share its records of inputs, problems and missing 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,7 @@ SHORT = 100_000
 """Characters up to which a text is parsed sooner than a worker has started."""
 
 UNREADABLE, YAML_SYNTAX, PYTHON_SYNTAX, CPP_UNREAD = "OPS101", "YML001", "OPS102", "OPS103"
+NOT_CHECKED = "OPS104"
 
 
 class Project:
@@ -394,7 +396,11 @@ class Project:
         self._yaml.update((file.path, file) for file in self._composed(sources, self._not_yaml))
 
     def _not_yaml(self, source: Source, error: YamlSyntaxError) -> None:
-        self._problem(YAML_SYNTAX, source.path, f"this is not YAML: {error.reason}", error.span.start)
+        if source.path in self.workspace.provided or os.path.isabs(source.path):  # not a file of the tree
+            reason = f"`{source.path}` is not read, and what is compared with it is not checked: {error.reason}"
+            self._problem(NOT_CHECKED, source.path, reason, error.span.start)
+        else:
+            self._problem(YAML_SYNTAX, source.path, f"this is not YAML: {error.reason}", error.span.start)
 
     def _composed(
         self, sources: Sequence[Source], refused: Callable[[Source, YamlSyntaxError], None]

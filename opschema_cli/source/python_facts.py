@@ -40,7 +40,7 @@ def collect(text: str) -> ModuleFacts:
     """
     found = collect_plain(text)
     if found is None and find_spec("libcst") is None:  # no WebAssembly build of it is published
-        return _error_of_python(text) or _failed("it nests too deeply to be read without libcst", 0)
+        return _error_of_python(text) or failed("it nests too deeply to be read without libcst", 0)
     return found if found is not None else collect_with_tree(text)[0]
 
 
@@ -74,27 +74,28 @@ def collect_with_tree(text: str) -> tuple[ModuleFacts, tuple[cst.Module, Spans] 
     except (cst.ParserSyntaxError, SyntaxError, ValueError) as error:
         return _syntax_error(text, error), None
     except (RecursionError, MemoryError):
-        return _failed("it nests too deeply", 0), None
+        return failed("it nests too deeply", 0), None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes, when literals are evaluated
             spans, depth = placed(module, text)
             return collect_from_cst(module, spans, text), (module, spans) if depth <= MAX_TREE_DEPTH else None
     except RecursionError:
-        return _failed("it nests too deeply", 0), None
+        return failed("it nests too deeply", 0), None
     except ValueError as error:
-        return _failed(str(error), 0), None
+        return failed(str(error), 0), None
 
 
 def _refused(text: str) -> ModuleFacts | None:
     """The error of a text that is not parsed at all."""
     if len(text) > MAX_CHARACTERS:
-        return _failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
+        return failed(f"it has {len(text):,} characters; opschema parses up to {MAX_CHARACTERS:,}", 0)
     deep_at = too_deep(text)
-    return _failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at) if deep_at is not None else None
+    return failed(f"it nests deeper than {MAX_BRACKETS} brackets", deep_at) if deep_at is not None else None
 
 
-def _failed(reason: str, offset: int) -> ModuleFacts:
+def failed(reason: str, offset: int) -> ModuleFacts:
+    """The facts of a text that is not read, for a reason, from a place on."""
     return ModuleFacts(Scope(), None, reason, offset)
 
 
@@ -106,8 +107,8 @@ def _syntax_error(text: str, error: Exception) -> ModuleFacts:
     import libcst as cst
 
     if isinstance(error, cst.ParserSyntaxError):
-        return _failed("it does not parse", _offset(text, error.raw_line, error.raw_column))
-    return _failed(str(error).partition("\n")[0] or "it does not parse", 0)
+        return failed("it does not parse", _offset(text, error.raw_line, error.raw_column))
+    return failed(str(error).partition("\n")[0] or "it does not parse", 0)
 
 
 def _error_of_python(text: str) -> ModuleFacts | None:
@@ -117,7 +118,7 @@ def _error_of_python(text: str) -> ModuleFacts | None:
             warnings.simplefilter("ignore")
             ast.parse(text)
     except SyntaxError as found:
-        return _failed(found.msg, _offset(text, found.lineno or 1, (found.offset or 1) - 1))
+        return failed(found.msg, _offset(text, found.lineno or 1, (found.offset or 1) - 1))
     except (ValueError, RecursionError, MemoryError):
         pass
     return None
@@ -131,12 +132,13 @@ def _offset(text: str, line: int, column: int) -> int:
 
 _NO_BRACKETS = bytes(set(range(128)) - set(b"([{)]}"))
 _BRACKET_OR_QUOTE = re.compile(r"#[^\r\n]*|\"{3}|'{3}|[\"'(\[{)\]}]")
-_STRING_REST = {
+STRING_REST = {
     '"': re.compile(r'[^"\\\n]*(?:\\.[^"\\\n]*)*"?', re.DOTALL),
     "'": re.compile(r"[^'\\\n]*(?:\\.[^'\\\n]*)*'?", re.DOTALL),
     '"""': re.compile(r'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:""")?', re.DOTALL),
     "'''": re.compile(r"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:''')?", re.DOTALL),
 }
+"""What follows the opening quotes of a string, up to its end."""
 
 
 def too_deep(text: str) -> int | None:
@@ -173,8 +175,8 @@ def _brackets(text: str) -> Iterator[tuple[str, int]]:
     at = 0
     while (match := _BRACKET_OR_QUOTE.search(text, at)) is not None:
         found, at = match.group(), match.end()
-        if found in _STRING_REST:
-            rest = _STRING_REST[found].match(text, at)
+        if found in STRING_REST:
+            rest = STRING_REST[found].match(text, at)
             at = rest.end() if rest is not None else at
         elif not found.startswith("#"):
             yield found, match.start()

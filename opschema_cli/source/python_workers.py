@@ -222,9 +222,9 @@ class Parsers:
 class _LocalWorker:
     """The stand-in for a worker where no process can be started: it parses a text when its result is asked for.
 
-    There are no timers in WebAssembly, and nothing survives a parser that dies. The limits on the length and the nesting of a
-    text bound what one text costs; once texts have taken :data:`parsing.RUN_SECONDS`, the rest of the run is refused. A program
-    that must answer is to run this where it can be ended from outside, as a page does in a web worker.
+    There are no timers in WebAssembly, and nothing survives a parser that dies. The limits on the length, the nesting and the
+    chains of a text bound what one text costs; once texts have taken :data:`parsing.RUN_SECONDS`, the rest of the run is refused.
+    A program that must answer is to run this where it can be ended from outside, as a page does in a web worker.
     """
 
     starting = False
@@ -254,6 +254,10 @@ class _LocalWorker:
         """The text that it was given, parsed now."""
         task = self.tasks.pop()
         began = time.process_time()
+        from opschema_cli.source.chains import refused
+
+        if facts := refused(task.text):
+            return task, Parsed(task.key, facts)
         facts, tree = _with_tree(task.text) if task.with_tree else (encoded_facts(task.text), b"")
         return task, Parsed(task.key, facts, tree, time.process_time() - began)
 

@@ -164,3 +164,15 @@ def test_the_cache_is_kept_without_hard_links(tmp_path: Path, monkeypatch: pytes
     monkeypatch.delattr(os, "link")
     key = user_key(tmp_path / "user.key")
     assert user_key(tmp_path / "user.key") == key
+
+
+def test_a_text_outside_the_tree_that_takes_libyaml_is_not_checked(
+    bare: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(FIXTURES.parent / "website/playground/examples/executorch", tmp_path / "kit")
+    (folder / "opschema.toml").touch()
+    done = Here(folder, tmp_path / "cache", monkeypatch, capsys)("lint", "--output-format", "json")
+    found = {item["code"]: item for item in json.loads(done.out)["diagnostics"]}
+    assert found.keys() == {"OPS104", "EXE501"}
+    assert found["OPS104"]["severity"] == "warning"
+    assert "native_functions.yaml` is not read, and what is compared with it" in found["OPS104"]["message"]

@@ -86,7 +86,7 @@
     if (!worker) launch();
     asked += 1;
     began = performance.now();
-    say(ready ? "Checking…" : "Loading opschema: some 10 MB, once…");
+    say(ready ? "Checking…" : "Loading opschema: some 13 MB, once…");
     clearTimeout(limit);
     limit = setTimeout(() => {
       end();
@@ -178,6 +178,10 @@
   check.addEventListener("click", ask);
   place.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(); });
 
+  // The engine loads while the first example is read, unless the browser is told to save data.
+  const atOnce = !navigator.connection?.saveData;
+  if (atOnce) launch();
+
   fetch(new URL("examples.json", FOLDER)).then((response) => {
     if (!response.ok) throw new Error("this copy of the site was built without it");
     return response.json();
@@ -189,5 +193,9 @@
       editors, status, findings, terminal,
     );
     show(examples[0]);
-  }).catch((error) => { place.textContent = `The page cannot be used: ${error.message}.`; });
+    if (atOnce) ask();
+  }).catch((error) => {
+    end();
+    place.textContent = `The page cannot be used: ${error.message}.`;
+  });
 })();

@@ -1,11 +1,13 @@
 """Collects what the page downloads: Pyodide from the npm registry, wheels from PyPI, opschema from this checkout.
 
-Versions are pinned with their hashes. Nothing of it is committed, and the page loads nothing from another host.
+Versions are pinned with their hashes. Nothing of it is committed, and the page loads nothing from another host. The modules that
+the examples import are compiled, by Pyodide itself under Node.js, since compiling them takes longer in a browser than all else.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import io
 import shutil
@@ -33,6 +35,8 @@ PYTHON, ABI, PLATFORM = "3.14", "cp314", "pyemscripten_2026_0_wasm32"
 
 FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """The files of Pyodide's npm package that a page loads."""
+
+STDLIB, PACKAGES = "python_stdlib.zip", "packages.tar.gz"
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # of a file in an archive, so that equal contents make equal archives
 
@@ -62,9 +66,14 @@ def write_bundle(folder: Path) -> None:
             *("--python-version", PYTHON, "--implementation", "cp", "--abi", ABI, "--platform", PLATFORM),
             *("-r", str(HERE / "requirements.txt"), "--dest", str(wheels)),
         )
-        _write_packages(folder / "packages.zip", wheels)
-    shutil.copy(HERE / "worker.mjs", folder)
-    (folder / "examples.json").write_bytes(msgspec.json.encode(examples()))
+        contents = _packages(wheels)
+        _write_tar(folder / PACKAGES, contents)
+        for name in ("worker.mjs", "unpack.mjs"):
+            shutil.copy(HERE / name, folder)
+        (folder / "examples.json").write_bytes(msgspec.json.encode(examples()))
+        compiled = _compiled(folder, Path(scratch))
+    _write_tar(folder / PACKAGES, _with(contents, compiled["site-packages"]))
+    _replace_in_zip(folder / STDLIB, compiled["stdlib"])
 
 
 def _run(*command: str) -> None:
@@ -86,19 +95,62 @@ def _write_pyodide(folder: Path, scratch: Path) -> None:
             member = archive.extractfile(f"package/{name}")
             assert member is not None
             (folder / name).write_bytes(member.read())
+    lock = folder / "pyodide-lock.json"
+    lock.write_bytes(msgspec.json.encode({**msgspec.json.decode(lock.read_bytes()), "packages": {}}))  # none is loaded
 
 
-def _write_packages(target: Path, wheels: Path) -> None:
-    """One archive for `site-packages`: the wheels, opschema, and what answers the page."""
+def _packages(wheels: Path) -> dict[str, bytes]:
+    """The files of `site-packages`: the wheels, opschema, and what answers the page."""
     contents: dict[str, bytes] = {}
     for wheel in sorted(wheels.glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:
             contents |= {name: archive.read(name) for name in archive.namelist() if _is_loaded(name)}
     contents |= dict(_own_files())
     contents["playground_browser.py"] = (HERE / "browser.py").read_bytes()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in sorted(contents.items()):
-            archive.writestr(zipfile.ZipInfo(name, _OLDEST), content, zipfile.ZIP_DEFLATED)
+    return contents
+
+
+def _compiled(folder: Path, scratch: Path) -> dict[str, dict[str, bytes]]:
+    """The bytecode of the modules that the examples import, by the path of its source: in `site-packages` and in `stdlib`.
+
+    Raises:
+        SystemExit: an example has no answer.
+    """
+    target = scratch / "compiled.zip"
+    _run("node", str(HERE / "compile.mjs"), str(folder), str(HERE / "compiling.py"), str(target))
+    found: dict[str, dict[str, bytes]] = {"site-packages": {}, "stdlib": {}}
+    with zipfile.ZipFile(target) as archive:
+        for name in archive.namelist():
+            place, _, path = name.partition("/")
+            found[place][path] = archive.read(name)
+    return found
+
+
+def _with(contents: dict[str, bytes], compiled: dict[str, bytes]) -> dict[str, bytes]:
+    """Files, of which some modules are bytecode in place of their source."""
+    assert compiled
+    assert compiled.keys() <= contents.keys()
+    kept = {name: content for name, content in contents.items() if name not in compiled}
+    return kept | {f"{name}c": content for name, content in compiled.items()}
+
+
+def _write_tar(target: Path, contents: dict[str, bytes]) -> None:
+    """Write files to an archive that is compressed as one, files of a kind beside each other."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name in sorted(contents, key=lambda name: (Path(name).suffix, name)):
+            item = tarfile.TarInfo(name)
+            item.size = len(contents[name])
+            archive.addfile(item, io.BytesIO(contents[name]))
+    target.write_bytes(gzip.compress(packed.getvalue(), mtime=0))
+
+
+def _replace_in_zip(target: Path, compiled: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(target) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in sorted(_with(contents, compiled).items()):
+            archive.writestr(zipfile.ZipInfo(name, _OLDEST), content, zipfile.ZIP_DEFLATED, 9)
 
 
 def _is_loaded(name: str) -> bool:

@@ -1,19 +1,14 @@
 // Runs opschema in Pyodide, in a worker: the page stays usable, and can end a run that takes too long.
 import {loadPyodide} from "./pyodide.mjs";
-
-const UNPACK = `
-import io, sys, sysconfig, zipfile
-zipfile.ZipFile(io.BytesIO(archive)).extractall(sysconfig.get_paths()["purelib"])
-`;
+import {unpack} from "./unpack.mjs";
 
 async function start() {
-  const packages = fetch(new URL("packages.zip", import.meta.url)).then((response) => {
+  const packages = fetch(new URL("packages.tar.gz", import.meta.url)).then(async (response) => {
     if (!response.ok) throw new Error(`${response.url}: ${response.status}`);
-    return response.arrayBuffer();
+    return new Uint8Array(await response.arrayBuffer());
   });
   const python = await loadPyodide({indexURL: new URL(".", import.meta.url).href});
-  const scope = python.toPy({archive: new Uint8Array(await packages)});
-  python.runPython(UNPACK, {globals: scope});
+  await unpack(python, await packages);
   return python.pyimport("playground_browser");
 }
 
