@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -56,6 +58,110 @@ class Runner:
             self.known[f"steps.{step.get('id')}.outputs.{key}"] = value
         return done
 
+    def job(self, workspace: Path) -> tuple[int, str]:
+        """Run all steps in their order, as a runner does: the exit code of the job, and its log."""
+        code, log = 0, ""
+        for step in ACTION["runs"]["steps"]:
+            if "run" not in step or step["name"] == "Install opschema" or not self._applies(step, code):
+                continue
+            folder = workspace / self.filled(step.get("working-directory", "."))
+            done = self.run(step["name"], folder)
+            log += done.stdout + done.stderr
+            code = code or done.returncode
+        return code, log
+
+    def _applies(self, step: dict[str, Any], code: int) -> bool:
+        condition = step.get("if", "success()")
+        if found := re.fullmatch(r"(inputs\.[\w-]+) != ''", condition):
+            return not code and self.known[found[1]] != ""
+        return {"always()": True, "success()": not code}[condition]
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+ANNOTATION = re.compile(r"::(error|warning|notice) file=([^,]+),line=\d+(,[a-zA-Z]+=[^,:\n]*)*::[^\n]+")
+
+
+@pytest.fixture
+def pull_request(tmp_path: Path, drifted: Path) -> Path:
+    """The checkout of a pull request: its merge commit, and the branch of the base as a remote one."""
+    base = drifted.parent / "base"
+    shutil.copytree(ROOT / "fixtures/atenkit", base)
+    git(base, "init", "-q", "-b", "main")
+    git(base, "add", "-A")
+    git(base, "commit", "-qm", "base")
+    checkout = tmp_path / "checkout"
+    git(tmp_path, "clone", "-q", str(base), str(checkout))
+    git(checkout, "checkout", "-q", "-b", "pull")
+    shutil.copytree(drifted, checkout, dirs_exist_ok=True)
+    git(checkout, "add", "-A")
+    git(checkout, "commit", "-qm", "pull")
+    git(checkout, "checkout", "-q", "--detach", "origin/main")
+    git(checkout, "merge", "-q", "--no-ff", "-m", "merge", "pull")
+    return checkout
+
+
+def test_a_pull_request_with_findings(tmp_path: Path, pull_request: Path) -> None:
+    runner = Runner(tmp_path / "runner", sarif_file="found.sarif", diff_against="origin/main")
+    code, log = runner.job(pull_request)
+    assert code == 1
+    annotations = [line for line in log.splitlines() if line.startswith("::")]
+    assert annotations
+    for line in annotations:
+        found = ANNOTATION.fullmatch(line)
+        assert found, line
+        assert (pull_request / found[2]).is_file()
+    schema = json.loads((ROOT / "tests/reporters/sarif-schema-2.1.0.json").read_text())
+    sarif = json.loads((pull_request / "found.sarif").read_text())
+    jsonschema.validate(sarif, schema)
+    assert sarif["runs"][0]["results"]
+    assert (tmp_path / "runner/summary.md").read_text().startswith("#")
+
+
+def test_a_pull_request_without_findings_and_one_whose_findings_are_accepted(
+    tmp_path: Path, pull_request: Path
+) -> None:
+    baseline = [sys.executable, "-m", "opschema_cli", "baseline"]
+    environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'rules'}"}
+    subprocess.run(baseline, cwd=pull_request, env=environ, check=True, capture_output=True)
+    code, log = Runner(tmp_path / "accepted").job(pull_request)
+    assert (code, "::error" in log) == (0, False), log
+    git(pull_request, "stash", "-uq")
+    git(pull_request, "checkout", "-q", "origin/main")
+    code, log = Runner(tmp_path / "clean").job(pull_request)
+    assert (code, "::error" in log) == (0, False), log
+
+
+def test_inputs_of_several_lines_and_a_folder_of_the_repository(tmp_path: Path, pull_request: Path) -> None:
+    (pull_request / "part").mkdir()
+    for item in pull_request.iterdir():
+        if item.name not in (".git", "part"):
+            item.rename(pull_request / "part" / item.name)
+    runner = Runner(tmp_path / "runner", working_directory="part", args="--select\nATN701\n", paths="backend\n")
+    code, log = runner.job(pull_request)
+    assert code == 1, log
+    places = set(re.findall(r"(?m)^::.*?file=([^,]+)", log))
+    assert places
+    assert all(place.startswith("part/backend/") for place in places), (
+        "GitHub takes paths from the root of the repository"
+    )
+
+
+def test_a_fork_needs_no_token() -> None:
+    text = (ROOT / "action.yml").read_text()
+    assert not re.search(r"(?i)token|secrets", text)
+
+
+def test_a_base_that_was_not_fetched_is_said(tmp_path: Path, pull_request: Path) -> None:
+    runner = Runner(tmp_path / "runner", diff_against="origin/elsewhere")
+    code, log = runner.job(pull_request)
+    assert code == 2
+    assert "origin/elsewhere" in log
+    assert "cat:" not in log
+
 
 @pytest.fixture
 def drifted(tmp_path: Path) -> Path:
@@ -76,14 +182,9 @@ def test_the_action_annotates_findings_and_fails_at_its_end(tmp_path: Path, drif
 
 
 def test_the_action_compares_operators(tmp_path: Path, drifted: Path) -> None:
-    def git(*words: str) -> None:
-        subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=drifted, check=True, capture_output=True
-        )
-
-    git("init", "-q", "-b", "main")
-    git("add", "-A")
-    git("commit", "-qm", "one")
+    git(drifted, "init", "-q", "-b", "main")
+    git(drifted, "add", "-A")
+    git(drifted, "commit", "-qm", "one")
     runner = Runner(tmp_path, diff_against="main")
     assert runner.run("Compare the operators", drifted).returncode == 0
     assert (tmp_path / "summary.md").read_text().startswith("#")
