@@ -25,6 +25,7 @@ class Runner:
 
     def __init__(self, folder: Path, **inputs: str) -> None:
         self.folder = folder
+        self.workspace: Path | None = None
         given = {name: str(item["default"]) for name, item in ACTION["inputs"].items()}
         self.known = {
             "runner.temp": str(folder),
@@ -45,6 +46,7 @@ class Runner:
         output.write_text("")
         given = {key: self.filled(value) for key, value in step["env"].items()}
         files = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md")}
+        files["GITHUB_WORKSPACE"] = str(self.workspace or folder)
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=folder,
@@ -61,6 +63,7 @@ class Runner:
     def job(self, workspace: Path) -> tuple[int, str]:
         """Run all steps in their order, as a runner does: the exit code of the job, and its log."""
         code, log = 0, ""
+        self.workspace = workspace
         for step in ACTION["runs"]["steps"]:
             if "run" not in step or step["name"] == "Install opschema" or not self._applies(step, code):
                 continue
@@ -208,3 +211,23 @@ def test_the_image_copies_what_the_build_needs() -> None:
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert {"opschema_cli", "rules", "pyproject.toml", "README.md", "LICENSE"} <= kept
     assert all((ROOT / name).exists() for name in kept)
+
+
+def test_gitlab_gets_paths_from_the_root_of_the_project(tmp_path: Path, drifted: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "opschema_cli",
+        "lint",
+        "--select",
+        "ATN701",
+        "--output-format",
+        "gitlab",
+        "--no-cache",
+    ]
+    environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'rules'}"}
+    for project, prefix in ((drifted, "backend/"), (drifted.parent, "tree/backend/"), (tmp_path / "other", "backend/")):
+        run = subprocess.run(command, cwd=drifted, env={**environ, "CI_PROJECT_DIR": str(project)}, capture_output=True)
+        paths = [item["location"]["path"] for item in json.loads(run.stdout)]
+        assert paths
+        assert all(path.startswith(prefix) for path in paths)

@@ -7,7 +7,7 @@ from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import notice, unchecked
-from opschema_cli.reporters.places import locate
+from opschema_cli.reporters.places import in_checkout, locate
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _OPS_SHOWN = 10
@@ -39,7 +39,7 @@ def _annotation(report: Report, diagnostic: Diagnostic) -> str:
     # The runner drops columns, with a complaint, where an annotation spans lines.
     one_line = place.line == place.end_line
     properties = {
-        "file": diagnostic.place.path,
+        "file": in_checkout(report, diagnostic.place.path, "GITHUB_WORKSPACE"),
         "line": str(place.line),
         **({"col": str(place.column)} if one_line else {}),
         "endLine": str(place.end_line),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from opschema_cli.lint.diagnostic import NotChecked, Severity
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.phrases import notice, unchecked
-from opschema_cli.reporters.places import fingerprints, locate
+from opschema_cli.reporters.places import fingerprints, in_checkout, locate
 
 Json: TypeAlias = "str | int | dict[str, Json]"
 
@@ -33,7 +33,7 @@ def write(report: Report) -> str:
                 "fingerprint": fingerprint,
                 "severity": _SEVERITIES[diagnostic.severity],
                 "location": {
-                    "path": diagnostic.place.path,
+                    "path": in_checkout(report, diagnostic.place.path, "CI_PROJECT_DIR"),
                     "positions": {
                         "begin": {"line": place.line, "column": place.column},
                         "end": {"line": place.end_line, "column": place.end_column},

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -65,3 +67,15 @@ def _line_at(source: Source, offset: int) -> str:
 
 _LONG = 2_000
 """Characters at either end of a long line that tell it from others."""
+
+
+def in_checkout(report: Report, path: str, variable: str) -> str:
+    """A path from the folder of a checkout, which a variable of the CI system names; from the root where that is not inside of it.
+
+    The system finds the lines by it also where the root is a folder of the repository.
+    """
+    checkout = os.environ.get(variable, "")
+    root = report.root.resolve()
+    if not checkout or Path(path).is_absolute() or not root.is_relative_to(Path(checkout).resolve()):
+        return path
+    return (root.relative_to(Path(checkout).resolve()) / path).as_posix()
