@@ -38,7 +38,7 @@ class BindingsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknow
         for pattern, name in self.modules.items():
             glob_spec([pattern], "tool.opschema.bindings: `modules`")
             if not all(part.isidentifier() for part in name.split(".")):
-                raise OpschemaError(f"tool.opschema.bindings: `modules`: `{name}` is not a name of a module")
+                raise OpschemaError(f"tool.opschema.bindings: `modules`: `{name}` is not a valid module name")
 
     def __hash__(self) -> int:
         return hash(tuple(self.modules.items()))

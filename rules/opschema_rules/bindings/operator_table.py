@@ -44,7 +44,7 @@ def _operator(full: str, name: str, bindings: Sequence[Binding], calls: Sequence
         _arguments(first),
         (Return(type=first.signature.returns),) if first.signature is not None else None,
         unresolved=first.unresolved
-        or ("" if first.parameters is not None else "its arguments do not fit its function"),
+        or ("" if first.parameters is not None else "its `py::arg`s do not match the parameters of its function"),
     )
     uses = tuple(Use("call", call.place, call.body.file.text(call.call)) for call in dict.fromkeys(calls))
     return Operator(

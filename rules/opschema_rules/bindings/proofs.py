@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-BUILT = "an extension is compiled and loaded before and after, and all of its functions return the same"
+BUILT = "an extension is compiled and loaded before and after, and all of its functions return the same results"

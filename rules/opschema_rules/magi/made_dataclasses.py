@@ -1,4 +1,4 @@
-"""Dataclasses that calls of an op make for its parameters, against their own fields."""
+"""Checks the constructor calls of dataclasses that are passed to an op against their fields."""
 
 from __future__ import annotations
 

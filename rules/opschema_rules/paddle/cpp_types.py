@@ -184,7 +184,7 @@ def _by_position(
         return differs
     takes = count(needed, "argument") + ("" if converts else " after the context")
     at = differs[1] if differs is not None else min(len(passed), len(parameters))
-    start = f"; they differ from `{passed[at].name}` on" if at is not None and at < len(passed) else ""
+    start = f"; the first difference is at `{passed[at].name}`" if at is not None and at < len(passed) else ""
     return f"takes {takes}, but {len(passed)} are passed{start}", at if at is not None and at < len(
         parameters
     ) else None
@@ -200,7 +200,7 @@ def _by_context(passed: Sequence[Passed], parameters: Sequence[CppParameterText]
         wanted = [(index, item) for index, item in enumerate(types) if item is not None and _part(item) == part]
         if len(given) < len(wanted):
             takes = count(len(wanted), part)
-            return f"takes {takes}, but {len(given)} are passed: {_listed(given)}", wanted[len(given)][0]
+            return f"takes {takes}, but the entry passes {_listed(given)}", wanted[len(given)][0]
         for one, (index, type_) in zip(given, wanted, strict=False):
             if part == "attribute" and one.type is not None and not _fits(one.type, type_, False, True):
                 return _words(one, parameters[index]), index
@@ -224,7 +224,7 @@ def _words(given: Passed, parameter: CppParameterText) -> str:
 
 
 def _listed(passed: Sequence[Passed]) -> str:
-    return quoted(item.name for item in passed) or "none"
+    return f"{len(passed)}: {quoted(item.name for item in passed)}" if passed else "none"
 
 
 def _fits(given: str, wanted: str, converts: bool, eager: bool) -> bool:

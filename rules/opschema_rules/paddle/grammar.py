@@ -129,7 +129,7 @@ def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
     lead = len(text) - len(text.lstrip())
     inner = text.strip()
     if not inner.startswith("(") or not inner.endswith(")") or len(inner) < 2:
-        return [], [Error("the arguments must stand in parentheses", Span(at + lead, at + lead + len(inner)))]
+        return [], [Error("the arguments must be in parentheses", Span(at + lead, at + lead + len(inner)))]
     args, errors = list[Arg](), list[Error]()
     for part in split(inner[1:-1], at + lead + 1):
         read = _arg(part)
@@ -140,22 +140,24 @@ def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
 def _arg(part: Name) -> Arg | Error:
     type_, space, rest = part.text.partition(" ")
     if not space:
-        return Error("an argument is a type and a name", part.span)
+        return Error("an argument needs a type and a name", part.span)
     type_span = Span(part.span.start, part.span.start + len(type_))
     if type_ not in TENSORS and type_ not in ATTRIBUTES and type_ not in OTHER_ATTRIBUTES:
         near = nearest(type_, (*TENSORS, *ATTRIBUTES))
-        return Error(f"unknown type `{type_}` of an argument{did_you_mean(near)}", type_span)
+        return Error(f"unknown argument type `{type_}`{did_you_mean(near)}", type_span)
     name, equals, default = rest.partition("=")
     start = type_span.end + 1 + len(name) - len(name.lstrip())
     name_span = Span(start, start + len(name.strip()))
     if _WORD.fullmatch(name.strip()) is None:
-        return Error(f"`{part.text}` has no name" if not name.strip() else f"`{name.strip()}` is no name", part.span)
+        return Error(
+            f"`{part.text}` has no name" if not name.strip() else f"`{name.strip()}` is not a valid name", part.span
+        )
     if not equals:
         return Arg(type_, name.strip(), part.span, type_span, name_span)
     if not default.strip() or "=" in default:
-        return Error("a default is one value after one `=`", part.span)
+        return Error("a default must be one value after a single `=`", part.span)
     if type_ in TENSORS:
-        return Error(f"the tensor `{name.strip()}` has a default; list it under `optional` instead", part.span)
+        return Error(f"the tensor `{name.strip()}` cannot have a default; list it under `optional` instead", part.span)
     begin = part.span.end - len(default.lstrip())
     return Arg(type_, name.strip(), part.span, type_span, name_span, default.strip(), Span(begin, part.span.end))
 
@@ -165,13 +167,13 @@ def _order(args: Sequence[Arg]) -> Iterator[Error]:
     default: Arg | None = None
     for arg in args:
         if arg.is_tensor and attribute is not None:
-            yield Error(f"the tensor `{arg.name}` comes after the attribute `{attribute.name}`", arg.span)
+            yield Error(f"the tensor `{arg.name}` must come before the attribute `{attribute.name}`", arg.span)
         if not arg.is_tensor:
             attribute = attribute or arg
             if arg.default is not None:
                 default = default or arg
             elif default is not None:
-                yield Error(f"`{arg.name}` has no default, but `{default.name}` before it has one", arg.span)
+                yield Error(f"`{arg.name}` has no default, but follows `{default.name}`, which has one", arg.span)
 
 
 def _twice(names: Iterable[tuple[str, Span]]) -> Iterator[Error]:
@@ -188,17 +190,17 @@ def parse_outputs(text: str, at: int = 0) -> tuple[list[Output], list[Error]]:
     for part in split(text, at):
         found = _OUTPUT.fullmatch(part.text)
         if found is None:
-            errors.append(Error(f"`{part.text}` is no output; write `Tensor(name)`", part.span))
+            errors.append(Error(f"`{part.text}` is not an output; write `Tensor(name)`", part.span))
             continue
         start = part.span.start
         if found[1] not in OUTPUTS:
             near = nearest(found[1], OUTPUTS)
             errors.append(
-                Error(f"unknown type `{found[1]}` of an output{did_you_mean(near)}", Span(start, start + found.end(1)))
+                Error(f"unknown output type `{found[1]}`{did_you_mean(near)}", Span(start, start + found.end(1)))
             )
             continue
         if found[3] and not found[1].endswith("[]"):
-            errors.append(Error(f"the output `{found[2] or 'out'}` has a size, but is no list", part.span))
+            errors.append(Error(f"the output `{found[2] or 'out'}` has a length, but is not a list", part.span))
         named = Span(start + found.start(2), start + found.end(2)) if found[2] else part.span
         outputs.append(Output(found[1], (found[2] or "out").partition("@")[0], part.span, named, found[3] or ""))
     return outputs, [*errors, *_twice((item.name, item.name_span) for item in outputs)]
@@ -208,7 +210,7 @@ def parse_forward(text: str) -> tuple[Name | None, Parsed]:
     """The name, arguments and outputs in ``abs (Tensor x) -> Tensor(out)``."""
     found = _FORWARD.fullmatch(text)
     if found is None:
-        message = "`forward` must be `name (arguments) -> outputs`, and its types without parentheses"
+        message = "`forward` must be `name (arguments) -> outputs`, without parentheses in the types"
         return None, Parsed(errors=(Error(message, Span(0, len(text))),))
     args, errors = parse_args(found[2], found.start(2))
     outputs, more = parse_outputs(found[3], found.start(3))
@@ -221,7 +223,7 @@ def parse_pairs(text: str) -> tuple[list[tuple[Name, Name]], list[Error]]:
     for part in split(text, 0):
         found = _PAIR.fullmatch(part.text)
         if found is None:
-            errors.append(Error(f"`{part.text}` is no pair; write `(input -> output)`", part.span))
+            errors.append(Error(f"`{part.text}` is not a pair; write `(input -> output)`", part.span))
             continue
         at = part.span.start
         first, second = (
@@ -245,17 +247,15 @@ def parse_kernels(text: str) -> tuple[list[Kernel], list[Error]]:
         sides = [tuple(item.strip() for item in side.split(",")) for side in found[2].split("->")]
         wrong = next((kind for side in sides for kind in side if kind not in KINDS), None)
         if len(sides) != 2:
-            errors.append(
-                Error(f"the kinds of tensors of `{found[1]}` are written `{{dense -> dense}}`", Span(*found.span()))
-            )
+            errors.append(Error(f"write the tensor kinds of `{found[1]}` as `{{dense -> dense}}`", Span(*found.span())))
         elif wrong is not None:
-            message = f"unknown kind of tensor `{wrong}`{did_you_mean(nearest(wrong, KINDS))}"
+            message = f"unknown tensor kind `{wrong}`{did_you_mean(nearest(wrong, KINDS))}"
             errors.append(Error(message, Span(*found.span(2))))
         else:
             kernels.append(Kernel(found[1], span, *sides))
     rest = _KERNEL.sub("", text)
     if rest.strip(" ,\t\n") or not (kernels or errors):
-        return [], [Error(f"`{text}` is no list of kernels", Span(0, len(text)))]
+        return [], [Error(f"`{text}` is not a list of kernels", Span(0, len(text)))]
     return kernels, errors
 
 

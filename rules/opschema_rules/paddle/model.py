@@ -180,7 +180,7 @@ class OpEntry(Entry, eq=False, dict=True):
     def declared(self) -> Related:
         """The arguments as the other side of a finding."""
         node = self.get("args")
-        return self.related(node.span if node is not None else self.place, "the arguments")
+        return self.related(node.span if node is not None else self.place, f"the arguments of `{self.name}`")
 
     def found(self, target: Node | Span, message: str, *related: Related) -> Diagnostic:
         """A finding in the entry."""

@@ -70,7 +70,7 @@ def test_bindkit() -> None:
     done = migrate_files(PACK, "pybind-to-torch-library", texts_of_bindkit())
     assert len(done.sites()) == 6
     assert done.notes() == [
-        "csrc/bindings.cpp:18: `numel` stays a binding: its type of result, `auto`, has no schema type",
+        "csrc/bindings.cpp:18: `numel` stays a binding: its return type, `auto`, has no schema type",
         "bindkit/ops.py:50: the module is passed on here; calls through it are not rewritten",  # to `hasattr`
     ]
     assert "TORCH_LIBRARY_FRAGMENT(bindkit, m)" in done.files["csrc/norm.cpp"]
@@ -82,11 +82,11 @@ def test_bindkit() -> None:
 @pytest.mark.parametrize(
     ("cpp", "note"),
     [
-        ("void f(at::Tensor x, at::Tensor y) { g(x, y); }", "whether it writes `x`, `y` is not known"),
-        ("void f(at::Tensor x) { x.numel(); }", "whether it writes any tensor is not known"),
+        ("void f(at::Tensor x, at::Tensor y) { g(x, y); }", "it is not known whether it writes `x`, `y`"),
+        ("void f(at::Tensor x) { x.numel(); }", "it is not known whether it writes any tensor"),
         (
             "at::Tensor f(at::Tensor x) { float* p = x.data_ptr<float>(); return g(p); }",
-            "whether it writes `x` is not known",
+            "it is not known whether it writes `x`; pass `-o mutates=f.ARGUMENT`, or `-o mutates=f.` if it writes none",
         ),
         ("at::Tensor f(at::Tensor x, std::tuple<int, int> n) { return x; }", "has no schema type"),
         ("at::Tensor f(at::Tensor x, size_t n) { return x; }", "has no schema type"),
@@ -94,7 +94,7 @@ def test_bindkit() -> None:
         ("std::map<int, at::Tensor> f(at::Tensor x) { return {}; }", "has no schema type"),
         ("at::Tensor f(at::Tensor, int64_t n) { return n; }", "an argument has no name"),
         ("int64_t f(int64_t n) { return n; }", "it takes no tensor"),
-        ("at::Tensor f(at::Tensor lambda) { return lambda; }", "is no name of an argument"),
+        ("at::Tensor f(at::Tensor lambda) { return lambda; }", "is not a valid argument name"),
     ],
 )
 def test_what_stays_a_binding(cpp: str, note: str) -> None:

@@ -42,7 +42,11 @@ def test_a_kernel_that_fits() -> None:
         ("int axis", "int64_t axis", "takes `int64_t axis`, but `axis` (int) is passed"),
         ("bool exact", "const Scalar& exact", "takes `const Scalar& exact`, but `exact` (bool) is passed"),
         ("paddle::optional<DenseTensor>& mask", "DenseTensor& mask", "`mask` (optional Tensor) is passed"),
-        (", bool exact", "", "takes 4 arguments after the context, but 5 are passed; they differ from `exact` on"),
+        (
+            ", bool exact",
+            "",
+            "takes 4 arguments after the context, but 5 are passed; the first difference is at `exact`",
+        ),
         ("DenseTensor* out)", "DenseTensor* out, DenseTensor* rest)", "takes 6 arguments after the context"),
         ("DenseTensor* out)", "std::vector<DenseTensor*> out)", "but `out` (output Tensor) is passed"),
     ],

@@ -149,4 +149,4 @@ def test_other_yaml_with_an_op_is_none() -> None:
 def test_arguments_without_a_type() -> None:
     args, errors = parse_args("(Tensor x, axis)")
     assert [arg.name for arg in args] == ["x"]
-    assert [error.message for error in errors] == ["an argument is a type and a name"]
+    assert [error.message for error in errors] == ["an argument needs a type and a name"]

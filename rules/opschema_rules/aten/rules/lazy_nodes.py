@@ -24,10 +24,10 @@ def node_part_missing(lazy: LazyNodes) -> Iterator[Diagnostic]:
     Two functions are left to be written: the method `Acos::Lower`, and `AcosOutputShape`, which the constructor calls. Without
     one of them the backend does not compile or link.
 
-    The rule applies where the tree defines the function for at least half of the listed operators, or under a name that is
-    close, so that the tree is known to follow this convention; and to `Lower` of a node whose output shape the tree defines, if
-    it defines `Lower` for any other. In-place and out variants have no node of their own. A function that a macro may define is
-    not missing.
+    A missing function is reported only if the tree plainly follows this convention: it defines the function, under this or a
+    similar name, for at least half of the listed operators. A missing `Lower` is also reported if the tree defines the output shape
+    of the same node, and `Lower` of any other node. In-place and out variants have no node of their own. A function that a macro
+    may define does not count as missing.
 
     Bad:
 

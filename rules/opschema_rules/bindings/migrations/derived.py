@@ -51,7 +51,7 @@ def derive(search: FunctionSearch, binding: Binding, mutates: Set[str], device: 
     """
     parameters, signature = binding.parameters, binding.signature
     if parameters is None or signature is None:
-        raise NotDerivableError(binding.unresolved or "its arguments do not fit its function")
+        raise NotDerivableError(binding.unresolved or "its `py::arg`s do not match the parameters of its function")
     if not any(_is_tensor(item.type) for item in parameters):
         raise NotDerivableError("it takes no tensor")
     body = _body(search, binding)
@@ -59,12 +59,12 @@ def derive(search: FunctionSearch, binding: Binding, mutates: Set[str], device: 
     names = [item.name or item.cpp_name for item in parameters]
     for name in names:
         if not name.isidentifier() or keyword.iskeyword(name) or names.count(name) > 1:
-            raise NotDerivableError(f"`{name}` is no name of an argument" if name else "an argument has no name")
+            raise NotDerivableError(f"`{name}` is not a valid argument name" if name else "an argument has no name")
     arguments = _arguments(parameters, written)
     returned = returned_types(signature.returns)
     results = _returned(signature.returns, returned) if returned is not None else [None]
     if None in results:
-        raise NotDerivableError(f"its type of result, `{signature.returns or 'auto'}`, has no schema type")
+        raise NotDerivableError(f"its return type, `{signature.returns or 'auto'}`, has no schema type")
     found = [str(item) for item in results]
     shown = f"({', '.join(found)})" if len(found) != 1 else found[0]
     raw = body is None or _RAW.search(body) is not None or bool(_unknown_call(body))
@@ -109,7 +109,7 @@ def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> str:
             found.append("*")
             optional = False
         if item.default is None and optional:
-            raise NotDerivableError(f"`{item.name}` has no default and follows an argument with one")
+            raise NotDerivableError(f"`{item.name}` has no default, but follows an argument that has one")
         optional = optional or item.default is not None
         text = str(of)
         name = item.name or item.cpp_name
@@ -134,7 +134,7 @@ def _default(item: Parameter, of: SchemaType) -> str:
             return number if str(base) == "int" or "." in number or "e" in number.lower() else f"{number}.0"
     if value is not None and value.kind == "str" and str(base) == "str" and value.text.startswith('"'):
         return value.text
-    raise NotDerivableError(f"the default `{item.default}` of `{item.name}` has no spelling in a schema")
+    raise NotDerivableError(f"the default `{item.default}` of `{item.name}` cannot be written in a schema")
 
 
 # Mutation
@@ -185,7 +185,10 @@ def _mutated(
             open_.append(name)
     if open_ or (void and not written and not mutates):
         names = ", ".join(f"`{name}`" for name in open_) or "any tensor"
-        raise NotDerivableError(f"whether it writes {names} is not known; pass `-o mutates={binding.name}.ARGUMENT`")
+        raise NotDerivableError(
+            f"it is not known whether it writes {names}; pass `-o mutates={binding.name}.ARGUMENT`, "
+            f"or `-o mutates={binding.name}.` if it writes none"
+        )
     return frozenset(written), tuple(assumed)
 
 
@@ -236,12 +239,14 @@ def _function(binding: Binding, parameters: Sequence[Parameter], returns: str) -
         return f"&{name}"
     if text.lstrip("+").startswith("["):
         if any(changed) or result:
-            raise NotDerivableError("its lambda takes or returns numbers that operators cannot have, such as `int`")
+            raise NotDerivableError(
+                "its lambda takes or returns a type of number that operators do not have, such as `int`"
+            )
         return text
     overload = re.search(r"\(\s*&?\s*([\w:]+)\s*\)\s*$", text)
     called = name if re.fullmatch(r"[\w:]+(?:<[^()]*>)?", name) else overload[1] if overload is not None else ""
     if not called:
-        raise NotDerivableError("its function is not written plainly")
+        raise NotDerivableError("its function is not given by name")
     taken, passed = [], []
     for item, other in zip(parameters, changed, strict=True):
         own = item.cpp_name or item.name
@@ -270,7 +275,7 @@ def _converted(name: str, written: str, other: str) -> str:
     if "vector" in other:
         return f"{_plain(written)}({name}.begin(), {name}.end())"
     if "ArrayRef" in other:
-        raise NotDerivableError(f"`{written}` is not converted")
+        raise NotDerivableError(f"no value of an operator can be converted to `{written}`")
     return f"static_cast<{_plain(written)}>({name})" if "string" not in other else f"std::string({name}).c_str()"
 
 

@@ -26,8 +26,8 @@ from opschema_rules.torchlib.cpp_build import Build
 
 
 class ToTorchLibrary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """``namespace`` is that of the operators, by default the package of the extension. ``key`` is the dispatch key of kernels that
-    access memory. ``mutates`` are tensors that functions write (``scale.out``), beside those that their code shows.
+    """``namespace`` is the namespace of the operators, by default the package of the extension. ``key`` is the dispatch key of
+    kernels that access memory. ``mutates`` lists tensors that functions write (``scale.out``), beyond those that their code shows.
     """
 
     namespace: str = ""
@@ -38,7 +38,7 @@ class ToTorchLibrary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 def find(draft: Draft, options: ToTorchLibrary) -> Iterator[Site]:
     """The bindings that may become operators."""
     if options.namespace and not options.namespace.isidentifier():
-        raise OptionError(f"`namespace`: `{options.namespace}` is not a name")
+        raise OptionError(f"`namespace`: `{options.namespace}` is not a valid name")
     for binding in _bindings(draft):
         if not _blocked(binding):
             title = f"define `{_namespace(binding.module, options)}::{binding.name}`"
@@ -69,24 +69,25 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     }
     ```
 
-    The binding is removed and Python calls `torch.ops.acme.scale`. The module itself stays, since importing it loads the operators.
-    The functions stay unchanged: operators have only `int64_t` and `double`, so a function with `int` or `float` is registered
-    through a lambda that converts.
+    The binding is removed, and Python calls `torch.ops.acme.scale`. The module itself stays, since importing it loads the
+    operators. The C++ functions stay unchanged. Operators have only the number types `int64_t` and `double`, so a function with
+    `int` or `float` is registered through a lambda that converts them.
 
-    - **Mutation.** A tensor is declared as mutated if the code writes it in place (`x.mul_()`, `x[0] = ...`),
-      if it is the first of a function whose name ends in `_`, or if it is named like an output. If the function accesses the memory
-      of another tensor, or passes it on, and the parameter is not `const`, the function is left to you: pass the tensors that it
-      writes (`-o mutates=f.x,f.y`), or `-o mutates=f.` if there are none. A note lists `const` tensors whose memory is accessed.
-    - **Dispatch key.** A function that accesses memory or calls other functions of the tree is registered for the key of its
-      build: `CUDA` for a `CUDAExtension` or CUDA sources, else `CPU` (`-o key=CUDA`). Autograd does not record what such an
-      operator does. One that only calls operators of PyTorch is registered as `CompositeImplicitAutograd`: it stays differentiable
-      and works on every device, as before.
-    - **Fakes.** `torch.compile` needs a fake kernel for each operator with its own key. `_fakes.py` beside the module holds one to
-      fill in for each; it is not imported until you do so.
+    - **Mutation.** A tensor is declared as mutated if the code writes it in place (`x.mul_()`, `x[0] = ...`), if it is the first
+      argument of a function whose name ends in `_`, or if it is named like an output. If the function accesses the memory of
+      another tensor or passes it to another function, and the parameter is not `const`, the function is not migrated until you
+      name the tensors that it writes (`-o mutates=f.x,f.y`; `-o mutates=f.` if there are none). A note lists `const` tensors whose
+      memory is accessed.
+    - **Dispatch key.** A function that accesses memory or calls other functions of the tree is registered for one dispatch key:
+      `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it). Autograd does not differentiate such an
+      operator. A function that only calls operators of PyTorch is registered as `CompositeImplicitAutograd`: it stays
+      differentiable and works on every device, as before.
+    - **Fake kernels.** `torch.compile` needs a fake kernel for each operator that is not `CompositeImplicitAutograd`. The migration
+      writes a file `_fakes.py` beside the module, with one to fill in for each. Import the file once you have done so.
 
-    A function is not touched if it has overloads or an alias, or is bound under a condition, in a macro or in a submodule. It
-    is left alone, with a note, if a type or default has no equivalent in schemas, or if an import cannot be rewritten. Each
-    function is migrated completely or not at all.
+    A function is skipped if it has overloads or an alias, or if it is bound under a condition, in a macro or in a submodule. It
+    is skipped with a note if a type or default cannot be written in a schema, or if an import cannot be rewritten. Each function
+    is migrated completely or not at all.
 
         opschema migrate pybind-to-torch-library -o namespace=acme
     """
@@ -137,7 +138,10 @@ def _leave_unknown(extensions: Extensions, found: dict[int, DerivedOperator]) ->
     for key, item in list(found.items()):
         module = item.binding.module
         if not module.name and id(module) not in built:
-            message = f"`{item.binding.name}` stays a binding: the Python name of its module is not known; configure it"
+            message = (
+                f"`{item.binding.name}` stays a binding: the Python name of its module is not known; "
+                "set `modules` in `[tool.opschema.bindings]`"
+            )
             yield Note(item.binding.place, message, leaves_site=True)
             del found[key]
 
@@ -159,7 +163,7 @@ def _notes(found: Iterable[DerivedOperator], rewritten: Sequence[tuple[object, R
         binding = operator.binding
         if operator.assumed:
             names = ", ".join(f"`{name}`" for name in operator.assumed)
-            yield Note(binding.place, f"`{binding.name}` is assumed not to write {names}; check it")
+            yield Note(binding.place, f"`{binding.name}` is assumed not to write {names}; check this")
         if binding.name not in used:
             yield Note(binding.place, f"no caller of `{binding.name}` was found in this tree")
     for place in (place for _, item in rewritten for place in item.passed_on):
@@ -300,7 +304,7 @@ _TO_FILL = "return empty tensors of the right shapes"
 def _write_fakes(draft: Draft, fakes: dict[str, list[str]]) -> Iterator[Note]:
     for path, parts in fakes.items():
         if draft.project.workspace.is_file(path):
-            yield Note(Place(path, Span(0, 0)), "add the fakes of the new operators here")
+            yield Note(Place(path, Span(0, 0)), "add fake kernels for the new operators here")
         else:
             head = '"""Fake kernels of operators, to be filled in and imported."""\n\nimport torch\n\n'
             draft.create(path, head + "".join(parts))

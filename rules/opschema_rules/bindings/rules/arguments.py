@@ -1,4 +1,4 @@
-"""The arguments that a binding gives names and defaults, against the parameters of its C++ function."""
+"""Names and defaults of arguments in bindings, compared with the parameters of the C++ functions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _declared(signature: CppSignature) -> Related:
 
 @rule("BND101", "argument-count")
 def argument_count(binding: Binding) -> Iterator[Diagnostic]:
-    """A binding that names another number of arguments than its C++ function has parameters.
+    """A binding whose number of named arguments differs from the number of C++ parameters.
 
     pybind11 and nanobind require one `py::arg` for each parameter, or none at all. Otherwise the extension does not compile
-    (`Argument annotations do not match function arity`). `py::args` and `py::kwargs` parameters need none.
+    (`Argument annotations do not match function arity`). Parameters of type `py::args` or `py::kwargs` need none.
 
     Bad:
 
@@ -61,8 +61,8 @@ def argument_count(binding: Binding) -> Iterator[Diagnostic]:
         plain = [item for item in signature.parameters if not variadic(item.type)]
         if len(named) not in (len(plain), len(signature.parameters)):
             message = (
-                f"`{binding.name}` names {count(len(named), 'argument')}; "
-                f"{signature.shown} takes {len(plain)}, and the extension does not compile"
+                f"the binding of `{binding.name}` names {count(len(named), 'argument')}, but {signature.shown} "
+                f"takes {len(plain)}; the extension does not compile"
             )
             yield Diagnostic(message, binding.place, (_declared(signature),), ops=(binding.qualified,))
             return
@@ -70,10 +70,10 @@ def argument_count(binding: Binding) -> Iterator[Diagnostic]:
 
 @rule("BND102", "argument-order", fixable="unsafe")
 def argument_order(binding: Binding) -> Iterator[Diagnostic]:
-    """A binding that names its arguments in another order than the C++ function.
+    """A binding whose `py::arg`s are in a different order than the C++ parameters.
 
-    `py::arg`s name parameters by their position only. If two names are exchanged, a call by keyword passes each value to the
-    other parameter. A name that the C++ function does not use is not reported.
+    pybind11 and nanobind match `py::arg`s to parameters by position only. If two names are swapped, a call by keyword passes each
+    value to the wrong parameter. A name that no parameter of the C++ function has is not reported.
 
     Bad:
 
@@ -87,7 +87,7 @@ def argument_order(binding: Binding) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (another name for a parameter):
+    Good (a name that differs from the C++ parameter):
 
     ```cpp
     #include <torch/extension.h>
@@ -112,7 +112,8 @@ def argument_order(binding: Binding) -> Iterator[Diagnostic]:
     first, annotation = wrong[0], wrong[0].annotation
     meant = signature.parameters[index[id(first)]].name
     message = (
-        f'`py::arg("{first.name}")` names the parameter `{meant}` of {signature.shown}; `{first.name}` is another one'
+        f'`py::arg("{first.name}")` is in the position of the parameter `{meant}` of {signature.shown}; '
+        f"a call by keyword passes `{first.name}` as `{meant}`"
     )
     place = binding.at(annotation.span) if annotation is not None else binding.place
     yield Diagnostic(
@@ -131,14 +132,16 @@ def _reordered(binding: Binding, signature: CppSignature) -> Fix | None:
     if not binding.exact or any(item.default is not None or not name for item, name in moved):
         return None
     edits = tuple(FileEdit(binding.path, Edit(item.span, f'"{name}"')) for item, name in moved)
-    return Fix("name the arguments as the function does", edits, "unsafe", "callers may use the present names")
+    return Fix(
+        "name the arguments as in the C++ function", edits, "unsafe", "callers may pass arguments by the current names"
+    )
 
 
 @rule("BND103", "argument-named-twice")
 def argument_named_twice(binding: Binding) -> Iterator[Diagnostic]:
     """A binding that gives two arguments the same name.
 
-    A call by keyword can reach only one of them, so that the other must always be passed by position.
+    Only one of them can be passed by keyword; the other must always be passed by position.
 
     Bad:
 
@@ -167,7 +170,7 @@ def argument_named_twice(binding: Binding) -> Iterator[Diagnostic]:
     seen: dict[str, Annotation] = {}
     for item in binding.annotations:
         if item.name and item.name in seen:
-            other = Related(binding.at(seen[item.name].span), "the other argument of that name")
+            other = Related(binding.at(seen[item.name].span), f"the other argument named `{item.name}`")
             message = f"two arguments of `{binding.name}` are named `{item.name}`"
             yield Diagnostic(message, binding.at(item.span), (other,), ops=(binding.qualified,))
         elif item.name:
@@ -176,11 +179,11 @@ def argument_named_twice(binding: Binding) -> Iterator[Diagnostic]:
 
 @rule("BND104", "refused-default")
 def refused_default(binding: Binding) -> Iterator[Diagnostic]:
-    """A default that the C++ parameter does not accept.
+    """A default that the type of the C++ parameter does not accept.
 
-    The default is converted to Python when the module is imported, and back to C++ when a call omits the argument. If the type
-    of the parameter does not accept it, each such call raises `TypeError`. For example, `None` is not accepted for a tensor that
-    is not `std::optional`, and a floating-point number is not accepted for an integer.
+    The default is converted to a Python object when the module is imported, and back to C++ when a call omits the argument. If
+    the type of the parameter does not accept it, each such call raises `TypeError`. For example, a tensor that is not
+    `std::optional` does not accept `None`, and an integer does not accept a floating-point number.
 
     Bad:
 
@@ -194,7 +197,7 @@ def refused_default(binding: Binding) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (an integer is accepted for a floating-point number):
+    Good (a floating-point parameter accepts an integer):
 
     ```cpp
     #include <torch/extension.h>
@@ -210,19 +213,19 @@ def refused_default(binding: Binding) -> Iterator[Diagnostic]:
         value = of_cpp(item.default) if item.default is not None else None
         if value is not None and item.annotation is not None and refuses(item.type, value):
             message = (
-                f"the default `{value.text}` of `{item.name}` is not accepted for the type `{item.type}`; "
-                "calls without the argument raise `TypeError`"
+                f"`{item.name}` has the type `{item.type}`, which does not accept the default `{value.text}`; "
+                "calls that omit the argument raise `TypeError`"
             )
-            related = Related(item.place, "the parameter")
+            related = Related(item.place, "the C++ parameter")
             yield Diagnostic(message, binding.at(item.annotation.span), (related,), ops=(binding.qualified,))
 
 
 @rule("BND105", "argument-marker")
 def argument_marker(binding: Binding) -> Iterator[Diagnostic]:
-    """`py::kw_only` or `py::pos_only` where pybind11 does not accept it.
+    """A `py::kw_only` or `py::pos_only` that pybind11 does not accept.
 
-    `py::kw_only()` requires that the arguments are named with `py::arg`, and `py::pos_only()` must come before it. Each may be
-    used once. Otherwise the extension does not compile.
+    Both require that the binding names its arguments with `py::arg`. `py::pos_only()` must come before `py::kw_only()`, and each
+    may be used only once. Otherwise the extension does not compile.
 
     Bad:
 
@@ -264,7 +267,7 @@ def _marker_problem(markers: Sequence[Annotation], named: bool, pybind: bool) ->
         if names.count(name) > 1:
             return markers[len(names) - 1 - names[::-1].index(name)], f"`{shown}` is used twice"
         if pybind and not named:
-            return item, f"`{shown}` requires `py::arg`s; the extension does not compile"
+            return item, f"`{shown}` requires `py::arg`s, but the binding has none; the extension does not compile"
     if names == ["*", "/"]:
         return markers[1], "`py::pos_only()` must come before `py::kw_only()`"
     return None

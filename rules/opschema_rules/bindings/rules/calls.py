@@ -20,7 +20,7 @@ def _found(call: BoundCall, misfit: Misfit, message: str) -> Diagnostic:
 
 def _bound(binding: Binding) -> Related:
     shown = ", ".join(_parameter(item) for item in binding.parameters or ())
-    return Related(binding.place, f"it is bound to `{binding.function}`, which takes `({shown})`")
+    return Related(binding.place, f"bound here to `{binding.function}`, with the parameters `({shown})`")
 
 
 def _parameter(item: Parameter) -> str:
@@ -29,22 +29,22 @@ def _parameter(item: Parameter) -> str:
 
 
 def _only(call: BoundCall, *kinds: str) -> Misfit | None:
-    """What is wrong with a call of a name: that of the best fitting overload."""
+    """The misfit of the overload that fits best, if it is of one of some kinds."""
     order = ("type", "twice", "keyword", "few", "many")
     best = min(call.misfits, key=lambda item: order.index(item.kind), default=None)
     return best if best is not None and best.kind in kinds else None
 
 
 def _any_overload(call: BoundCall) -> str:
-    return f"; none of {count(len(call.misfits), 'overload')} accepts the call" if len(call.misfits) > 1 else ""
+    return f"; none of the {count(len(call.misfits), 'overload')} accepts the call" if len(call.misfits) > 1 else ""
 
 
 @rule("BND301", "call-arity")
 def call_arity(call: BoundCall) -> Iterator[Diagnostic]:
     """A call that passes too few or too many arguments to a bound function.
 
-    The call raises `TypeError: incompatible function arguments`. Defaults of the C++ function do not count: Python sees only
-    those that `py::arg("x") = ...` declares.
+    The call raises `TypeError: incompatible function arguments`. A default of the C++ function does not apply to calls from
+    Python; only `py::arg("x") = ...` does.
 
     Bad:
 
@@ -88,18 +88,18 @@ def call_arity(call: BoundCall) -> Iterator[Diagnostic]:
     parameters = misfit.binding.parameters or ()
     if misfit.kind == "many":
         most = sum(item.kind in ("posonly", "normal") for item in parameters)
-        message = f"`{call.name}()` takes at most {count(most, 'positional argument')}; {misfit.count} are passed"
+        message = f"`{call.name}()` takes at most {count(most, 'positional argument')}, but {misfit.count} are passed"
     else:
         names = joined([f"`{name}`" if " " not in name else name for name in misfit.names])
         message = f"`{call.name}()` is called without {names}"
         if misfit.parameter is not None and misfit.parameter.cpp_default:
-            message += "; Python does not see the default in C++"
+            message += "; its default in C++ does not apply to calls from Python"
     yield _found(call, misfit, message + _any_overload(call))
 
 
 @rule("BND302", "call-keyword")
 def call_keyword(call: BoundCall) -> Iterator[Diagnostic]:
-    """A call that passes a keyword argument which the binding does not name.
+    """A call that passes a keyword argument that the binding does not name.
 
     The call raises `TypeError`. The names of C++ parameters are not visible in Python; only `py::arg("x")` names an argument.
 
@@ -145,11 +145,9 @@ def call_keyword(call: BoundCall) -> Iterator[Diagnostic]:
     name = misfit.names[0]
     named = [item.name for item in misfit.binding.parameters or () if item.kind in ("normal", "kwonly")]
     if misfit.kind == "twice":
-        message = f"`{call.name}()` gets `{name}` by position and by keyword"
+        message = f"`{call.name}()` is passed `{name}` by position and by keyword"
     elif not named:
-        message = (
-            f"`{call.name}()` accepts no keyword arguments, since its binding names none; `{name}` is passed by keyword"
-        )
+        message = f"`{call.name}()` is passed `{name}` by keyword, but the binding names no arguments"
     else:
         message = f"`{call.name}()` has no argument `{name}`{did_you_mean(nearest(name, named))}"
     yield _found(call, misfit, message + _any_overload(call))
@@ -159,8 +157,8 @@ def call_keyword(call: BoundCall) -> Iterator[Diagnostic]:
 def unbound_function(missing: MissingName) -> Iterator[Diagnostic]:
     """A use of a name that the extension module does not bind.
 
-    The use raises `AttributeError` or `ImportError`. Names under an `#ifdef` count as bound. Uses in `try`, or under `hasattr`,
-    are not reported, nor are modules that are not fully understood.
+    The use raises `AttributeError` or `ImportError`. Names that are bound under an `#ifdef` count as bound. Uses in `try` or under
+    `hasattr` are not reported. Modules that may have further names, such as those of an unknown macro, are not checked.
 
     Bad:
 
@@ -202,17 +200,17 @@ def unbound_function(missing: MissingName) -> Iterator[Diagnostic]:
     """
     module = missing.modules[0]
     near = nearest(missing.name, {name for item in missing.modules for name in item.known})
-    message = f"`{module.shown}` has no `{missing.name}`{did_you_mean(near)}"
-    related = tuple(Related(item.place, "the module") for item in missing.modules)
+    message = f"`{module.shown}` has no attribute `{missing.name}`{did_you_mean(near)}"
+    related = tuple(Related(item.place, "the module is defined here") for item in missing.modules)
     yield Diagnostic(message, missing.place, related, ops=(f"{module.shown}.{missing.name}",))
 
 
 @rule("BND304", "call-literal")
 def call_literal(call: BoundCall) -> Iterator[Diagnostic]:
-    """A call that passes a literal which the C++ parameter does not accept.
+    """A call that passes a literal that the type of the C++ parameter does not accept.
 
-    The call raises `TypeError`. Integers accept no floating-point numbers, tensors accept no `None` unless the parameter is
-    optional, and `std::tuple` and `std::array` accept only sequences of their length. Only literals are checked.
+    The call raises `TypeError`. An integer does not accept a floating-point number, a tensor that is not `std::optional` does not
+    accept `None`, and a `std::tuple` accepts only a sequence of its length. Only literals are checked.
 
     Bad:
 
@@ -254,16 +252,16 @@ def call_literal(call: BoundCall) -> Iterator[Diagnostic]:
     if misfit is None or misfit.parameter is None or misfit.expr is None:
         return
     text = excerpt(call.body.file.text(misfit.expr), 40)
-    name = f" (`{misfit.parameter.name}`)" if misfit.parameter.name else ""
-    message = f"`{call.name}()` is passed `{text}` for a parameter of type `{misfit.parameter.type}`{name}"
+    name = f"`{misfit.parameter.name}`" if misfit.parameter.name else "a parameter"
+    message = f"`{call.name}()` is passed `{text}` for {name}, whose type `{misfit.parameter.type}` does not accept it"
     yield _found(call, misfit, message + _any_overload(call))
 
 
 @rule("BND305", "result-count")
 def result_count(call: BoundCall) -> Iterator[Diagnostic]:
-    """An assignment that unpacks another number of values than the C++ function returns.
+    """An assignment that unpacks more or fewer values than the C++ function returns.
 
-    A `std::tuple` or `std::pair` becomes a tuple of that length. `void` becomes `None`, which cannot be unpacked.
+    pybind11 converts a `std::tuple` or `std::pair` to a tuple of the same length, and `void` to `None`, which cannot be unpacked.
 
     Bad:
 
@@ -312,8 +310,8 @@ def result_count(call: BoundCall) -> Iterator[Diagnostic]:
     if not call.unpacked or None in counts or any(_fits(call, item) for item in counts):
         return
     most = counts[0]
-    values = "nothing" if most == 0 else count(most or 0, "value")
-    message = f"`{call.name}()` returns {values}; {call.unpacked} are unpacked"
+    values = "`None`" if most == 0 else count(most or 0, "value")
+    message = f"`{call.name}()` returns {values}, but the assignment unpacks {call.unpacked}"
     yield Diagnostic(message, call.place, (_returns(call.bindings),), ops=(call.bindings[0].qualified,))
 
 

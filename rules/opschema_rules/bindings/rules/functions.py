@@ -1,4 +1,4 @@
-"""The C++ functions that are bound, and the names that they are bound to."""
+"""Bound C++ functions, and the names that they are bound to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def bound_twice(module: Module) -> Iterator[Diagnostic]:
     """A name that is bound twice to functions with the same parameters.
 
     pybind11 and nanobind add the second function as an overload, and try overloads in order. The first one accepts every call, so
-    the second one is never called. If both are the same function, this is a warning.
+    the second one is never called. If both bindings name the same function, the rule gives a warning.
 
     Bad:
 
@@ -35,7 +35,7 @@ def bound_twice(module: Module) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (overloads, and functions of different builds):
+    Good (overloads, and functions for different builds):
 
     ```cpp
     #include <torch/extension.h>
@@ -60,7 +60,9 @@ def bound_twice(module: Module) -> Iterator[Diagnostic]:
         before = next((other for other in earlier.get(item.name, ()) if _hides(other, item)), None)
         if before is not None:
             same = "the same function" if before.function == item.function else f"`{before.function}`"
-            message = f"`{item.name}` is bound to {same} before, with the same parameters; this one is never called"
+            message = (
+                f"`{item.name}` is already bound to {same}, with the same parameters; this binding is never called"
+            )
             severity = Severity.WARNING if before.function == item.function else Severity.ERROR
             yield Diagnostic(message, item.place, (before.related,), ops=(item.qualified,), severity=severity)
         earlier.setdefault(item.name, []).append(item)
@@ -81,9 +83,9 @@ def _hides(first: Binding, second: Binding) -> bool:
 
 @rule("BND202", "unknown-alias-target")
 def unknown_alias_target(alias: Alias) -> Iterator[Diagnostic]:
-    """An alias (`m.attr("a") = m.attr("b")`) of a name that the module does not have at that point.
+    """An alias (`m.attr("a") = m.attr("b")`) of a name that is not bound, or is bound only later.
 
-    `m.attr("b")` looks the name up when the module is imported, and raises `AttributeError` if it is not yet bound.
+    `m.attr("b")` looks up the name while the module is imported, and raises `AttributeError` if it is not bound yet.
 
     Bad:
 
@@ -115,11 +117,11 @@ def unknown_alias_target(alias: Alias) -> Iterator[Diagnostic]:
         return
     later = next((item for item in alias.module.bindings if item.name == alias.target), None)
     if later is not None:
-        message = f"`{alias.target}` is not bound yet; move the alias after it"
+        message = f"`{alias.target}` is bound only after this alias; move the alias below that binding"
         related: tuple[Related, ...] = (later.related,)
     else:
         near = nearest(alias.target, alias.module.known - {alias.name})
-        message = f"`{alias.module.shown}` has no `{alias.target}`{did_you_mean(near)}"
+        message = f"`{alias.module.shown}` has no attribute `{alias.target}`{did_you_mean(near)}"
         related = ()
     name = f"{alias.module.shown}.{alias.name}"
     yield Diagnostic(message, Place(alias.path, alias.step.value_span), related, ops=(name,))
@@ -127,10 +129,10 @@ def unknown_alias_target(alias: Alias) -> Iterator[Diagnostic]:
 
 @rule("BND203", "undeclared-function", needs=(CPP,))
 def undeclared_function(lost: Lost) -> Iterator[Diagnostic]:
-    """A bound function that the C++ of the tree does not have.
+    """A bound function that no C++ file of the tree declares.
 
-    The extension does not compile. A name is reported only if most functions of the same file are found, no macro or other C++
-    mentions the name, and all files that the file includes in quotes are in the tree.
+    The extension does not compile. A name is reported only if most functions that the same file binds are found, no macro and no
+    other C++ code mentions the name, and the tree contains all files that the file includes in quotes.
 
     Bad:
 
@@ -147,7 +149,7 @@ def undeclared_function(lost: Lost) -> Iterator[Diagnostic]:
     }
     ```
 
-    Good (the declaration may come from a header that is generated):
+    Good (the declaration may be in a generated header, which is not in the tree):
 
     ```cpp
     #include <torch/extension.h>
@@ -164,16 +166,16 @@ def undeclared_function(lost: Lost) -> Iterator[Diagnostic]:
     """
     if lost.declared is None:
         binding = lost.binding
-        message = f"`{binding.name}` is bound to `{lost.name}`, which the C++ of the tree does not declare"
+        message = f"`{binding.name}` is bound to `{lost.name}`, which no C++ file of the tree declares"
         yield Diagnostic(f"{message}{did_you_mean(lost.near)}", binding.function_place, ops=(binding.qualified,))
 
 
 @rule("BND204", "undefined-function", needs=(CPP,))
 def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
-    """A bound function that is declared and never defined, or defined with other parameters.
+    """A bound function that is declared but not defined, or is defined only with other parameter types.
 
-    Extensions are linked without checking for undefined symbols. The import then fails with `undefined symbol`. A definition
-    with other parameter types is another overload and does not define the declared function. Functions that a macro or other C++
+    The linker does not report undefined symbols of an extension; its import fails with `undefined symbol`. A definition with
+    other parameter types is another overload and does not define the declared function. Functions that a macro or other C++ code
     mentions are not reported.
 
     Bad:
@@ -196,7 +198,7 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
     at::Tensor relu(const at::Tensor& x, int64_t slope) { return x; }
     ```
 
-    Good (`torch::Tensor` is `at::Tensor`):
+    Good (`torch::Tensor` is the same type as `at::Tensor`):
 
     ```cpp
     #include <torch/extension.h>
@@ -215,28 +217,29 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
     binding, declared = lost.binding, lost.declared
     if declared is None:
         return
-    here = Related(Place(declared.path, declared.function.name_span), "it is declared here")
+    here = Related(Place(declared.path, declared.function.name_span), "declared here")
     others = tuple(
-        Related(Place(item.path, item.function.name_span), "this is another function") for item in lost.defined
+        Related(Place(item.path, item.function.name_span), "defined here with other parameter types")
+        for item in lost.defined
     )
     if not lost.defined:
-        message = f"`{lost.name}` is declared and never defined; importing the extension fails"
+        message = f"`{lost.name}` is declared but not defined; importing the extension fails"
     else:
         want = ", ".join(item.type for item in declared.function.parameters)
         have = ", ".join(item.type for item in lost.defined[0].function.parameters)
         message = (
-            f"`{lost.name}` is declared with `({want})` and defined with `({have})`; importing the extension fails"
+            f"`{lost.name}` is declared with `({want})` but defined with `({have})`; importing the extension fails"
         )
     yield Diagnostic(message, binding.function_place, (here, *others), ops=(binding.qualified,))
 
 
 @rule("BND205", "module-name", fixable="unsafe")
 def module_name(module: Module) -> Iterator[Diagnostic]:
-    """A module that is built under another name than the one it is given in C++.
+    """A module whose name in C++ differs from the name that it is built under.
 
-    Python calls the function `PyInit_NAME` for the last part of the name under which the extension is built. If the macro
-    defines another name, the import fails (`dynamic module does not define module export function`). `TORCH_EXTENSION_NAME` is
-    always the right name for extensions that `torch.utils.cpp_extension` builds.
+    To import `acme._C`, Python calls the function `PyInit__C` of the extension. The macro defines that function, under the name
+    that it is given. If the names differ, the import fails (`dynamic module does not define module export function`). For
+    extensions that `torch.utils.cpp_extension` builds, `TORCH_EXTENSION_NAME` is always right.
 
     Bad:
 
@@ -261,7 +264,7 @@ def module_name(module: Module) -> Iterator[Diagnostic]:
     built = module.built_as
     if built and module.parent is None and built.rpartition(".")[2] != module.written:
         own = built.rpartition(".")[2]
-        message = f"the module is named `{module.written}` and built as `{built}`; its import fails"
+        message = f"the module is named `{module.written}` here but built as `{built}`; importing it fails"
         edit = FileEdit(module.path, Edit(module.name_span, own))
-        fix = Fix(f"write `{own}`", (edit,), "unsafe", "the name in the build file may be the wrong one")
+        fix = Fix(f"rename the module to `{own}`", (edit,), "unsafe", "the name in the build file may be wrong instead")
         yield Diagnostic(message, module.place, fix=fix)

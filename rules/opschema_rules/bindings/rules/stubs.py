@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import listed
+from opschema_cli.phrases import count, listed
 from opschema_cli.source.python import Param
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.bindings.model import Parameter
@@ -15,10 +15,11 @@ from opschema_rules.bindings.stubs import Stub, StubFunction
 
 @rule("BND401", "stub-names")
 def stub_names(stub: Stub) -> Iterator[Diagnostic]:
-    """A stub that lists a function which the module does not bind, or lacks one.
+    """A function in the stub that the module does not bind, or one that is missing from the stub.
 
-    Type checkers and editors trust the stub. A function that the module does not bind fails at run time; one that the stub lacks
-    is reported as an error in correct code. Names that begin with `_`, and modules that are not fully understood, are left out.
+    Type checkers and editors trust the stub. They accept calls of a function that the module does not bind, and reject correct
+    calls of one that the stub lacks. A bound name that begins with `_` may be missing from the stub. A function that only the stub
+    has is not reported if the module may have further names, such as those of an unknown macro.
 
     Bad:
 
@@ -67,24 +68,26 @@ def stub_names(stub: Stub) -> Iterator[Diagnostic]:
         for function in stub.file.body.functions:
             if function.name not in module.known and not function.name.startswith("__"):
                 near = nearest(function.name, module.known - stub.names)
-                message = f"the stub has `{function.name}()`, which `{module.shown}` does not bind{did_you_mean(near)}"
-                related = (Related(module.place, "the module"),)
+                message = (
+                    f"the stub declares `{function.name}()`, which `{module.shown}` does not bind{did_you_mean(near)}"
+                )
+                related = (Related(module.place, "the module is defined here"),)
                 place = Place(stub.file.path, function.span)
                 yield Diagnostic(message, place, related, ops=(f"{module.shown}.{function.name}",))
     if stub.file.body.function("__getattr__") is not None:
         return
     for name, bindings in module.by_name.items():
         if name not in stub.names and not name.startswith("_"):
-            message = f"`{name}` is bound and absent from the stub {stub.file.path}"
+            message = f"`{name}` is bound, but missing from the stub `{stub.file.path}`"
             yield Diagnostic(message, bindings[0].place, ops=(bindings[0].qualified,))
 
 
 @rule("BND402", "stub-signature")
 def stub_signature(stub: StubFunction) -> Iterator[Diagnostic]:
-    """A function of a stub whose parameters differ from those of the binding.
+    """A function in a stub whose parameters differ from those of the binding.
 
-    Compared are the number of parameters, the names that the binding gives with `py::arg`, their order, and which of them have a
-    default. Where the binding names none, the names in the stub are free, but the parameters are positional only.
+    The rule compares the number of parameters, their names and order, which of them have a default, and which are keyword-only.
+    If the binding names no arguments, the stub may use any names, since calls can only pass them by position.
 
     Bad:
 
@@ -140,15 +143,15 @@ def _difference(params: tuple[Param, ...], parameters: tuple[Parameter, ...]) ->
     if any(item.kind in ("vararg", "kwarg") for item in parameters):
         return ""
     if len(params) != len(parameters):
-        return f"has {len(params)} parameters; the binding has {len(parameters)}"
+        return f"has {count(len(params), 'parameter')}, but the binding has {len(parameters)}"
     named = [item.name for item in parameters]
     if all(named) and [item.name for item in params] != named:
-        return f"names its parameters {listed(item.name for item in params)}; the binding names {listed(named)}"
+        return f"has the parameters {listed(item.name for item in params)}, but the binding names them {listed(named)}"
     for param, item in zip(params, parameters, strict=True):
         if (param.default is None) != (item.default is None):
             own, other = ("a", "none") if param.default is not None else ("no", "one")
-            return f"has {own} default for `{param.name}`; the binding has {other}"
+            return f"has {own} default for `{param.name}`, but the binding has {other}"
         if (param.kind == "kwonly") != (item.kind == "kwonly") and item.name:
-            own = "keyword-only" if param.kind == "kwonly" else "positional"
-            return f"makes `{param.name}` {own}; the binding does not"
+            does, other = ("makes", "does not") if param.kind == "kwonly" else ("does not make", "does")
+            return f"{does} `{param.name}` keyword-only, but the binding {other}"
     return ""

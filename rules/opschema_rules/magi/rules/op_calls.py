@@ -28,8 +28,8 @@ def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
 
     The op is called with the function's own parameters, and through `torch.ops` with the lowered ones (`config__scale`).
     The rule checks for arguments that are missing, unknown, too many or passed twice, and for literals that torch rejects
-    for a parameter's type. A dataclass that is made for the call is checked in the same way against its fields. Calls whose
-    exceptions are caught, or that a test expects to fail, are not reported.
+    for a parameter's type. If the call constructs a dataclass for a parameter, the arguments of the constructor are checked
+    against the fields in the same way. Calls whose exceptions are caught, or that a test expects to fail, are not reported.
 
     Bad:
 
@@ -48,7 +48,7 @@ def op_arguments(op: MagiOp) -> Iterator[Diagnostic]:
         return scale(x) + scale(x, cfg=Config(2.0))
     ```
 
-    Bad (in the dataclass):
+    Bad (a constructor with an unknown field):
 
     ```python
     @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEn
 
 @rule("PDL101", "incomplete-entry")
 def incomplete_entry(listed: OpFile) -> Iterator[Diagnostic]:
-    """An entry without a field that the generators need.
+    """An entry that lacks a field that the generators need.
 
-    Every entry needs `op` or `backward_op`, `args` and `output`; a gradient needs `forward`. An operator of eager mode needs
-    `infer_meta` and `kernel`, unless it has `invoke` or `composite`. The generators stop with a `KeyError` or `AttributeError`.
+    Every entry needs `op` or `backward_op`, `args` and `output`; a gradient also needs `forward`. An operator of eager mode needs
+    `infer_meta` and `kernel`, unless it has `invoke` or `composite`. Otherwise the generators stop with a `KeyError` or
+    `AttributeError`.
 
     Bad:
 
@@ -60,15 +61,16 @@ def incomplete_entry(listed: OpFile) -> Iterator[Diagnostic]:
             needed += ["infer_meta", "kernel"]
         for field in needed:
             if entry.get(field) is None:
-                yield entry.found(entry.place, f"`{entry.name}` has no `{field}`")
+                yield entry.found(entry.place, f"`{entry.name}` has no field `{field}`")
 
 
 @rule("PDL102", "unknown-operator-field")
 def unknown_operator_field(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A field that the parser does not know.
+    """A field that Paddle's parser does not know.
 
-    `check_op_config` of `parse_utils.py` stops at an unknown field of an entry, of `infer_meta` or of `kernel`. An unknown field of
-    `data_transform` has no effect. If the repository has its own `parse_utils.py`, the fields that it lists are known, too.
+    `check_op_config` in `parse_utils.py` raises an error for an unknown field of an entry, of `infer_meta` or of `kernel`. An
+    unknown field of `data_transform` has no effect. If the repository has its own `parse_utils.py`, the rule also accepts the
+    fields that it lists.
 
     Bad:
 
@@ -112,11 +114,11 @@ def _unknown(
 
 @rule("PDL103", "operator-syntax")
 def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
-    """Arguments, outputs or a `forward` that the parser rejects.
+    """Arguments, outputs or a `forward` that Paddle's parser rejects.
 
-    `args` lists tensors before attributes, and attributes without a default before those with one. The types are those of
-    `type_mapping.py`. A tensor has no default; `optional` lists the tensors that may be absent. The types in `forward` have no
-    parentheses: `Scalar(int)` is written `Scalar`.
+    In `args`, tensors must come before attributes, and attributes without a default before those with one. Their types must be
+    those of `type_mapping.py`. A tensor cannot have a default; `optional` lists the tensors that may be absent. The types in
+    `forward` must not contain parentheses: write `Scalar` for `Scalar(int)`.
 
     Bad:
 
@@ -128,7 +130,7 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : half}
     ```
 
-    Good (a default with commas, and outputs without a name or of the length of another list):
+    Good (a default with commas, an output without a name, and a list as long as another one):
 
     ```yaml
     - op : halves
@@ -158,10 +160,10 @@ def _error(entry: OpEntry, node: Node | None, error: Error) -> Diagnostic:
 
 @rule("PDL104", "unknown-tensor")
 def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A field that names no tensor of the operator.
+    """A field that names an input, output or attribute that the operator does not have.
 
-    `inplace` and `view` map inputs to outputs, `optional` lists inputs and outputs, `intermediate` outputs, `no_need_buffer` and
-    `data_transform` inputs, `support_tensor` attributes, and `composite` arguments and outputs.
+    `inplace` and `view` map inputs to outputs. `optional` lists inputs and outputs, `intermediate` lists outputs, `no_need_buffer`
+    and `data_transform` list inputs, `support_tensor` lists attributes, and `composite` lists arguments and outputs.
 
     Bad:
 
@@ -235,10 +237,10 @@ def _unless_known(
 
 @rule("PDL105", "default-value-type")
 def default_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A default that does not fit its type.
+    """A default that does not match the type of its attribute.
 
-    The generators copy defaults into C++: `true`, not `True`; `"NCHW"` in double quotes; `{1, 1}` for a list; `DataType::FLOAT32`
-    for a `DataType`. A fraction is cut to an integer by an `int`.
+    The generators copy defaults into C++, so write them in C++: `true`, not `True`; `"NCHW"` in double quotes; `{1, 1}` for a list;
+    `DataType::FLOAT32` for a `DataType`. C++ truncates a fraction that is the default of an `int`.
 
     Bad:
 
@@ -270,10 +272,10 @@ def default_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("PDL106", "list-without-size")
 def list_without_size(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A list of outputs without its length.
+    """A `Tensor[]` output without a length.
 
-    The generator of the C++ API needs the length of a `Tensor[]` output, as a C++ expression in braces, unless the output takes the
-    place of an input.
+    The generator of the C++ API needs the length of a `Tensor[]` output, as a C++ expression in braces, unless `inplace` maps an
+    input to the output.
 
     Bad:
 
@@ -302,5 +304,5 @@ def list_without_size(entry: OpEntry) -> Iterator[Diagnostic]:
     inplace = {second.text for _, _, second in entry.pairs("inplace")}
     for item in entry.signature.outputs:
         if item.type == "Tensor[]" and not item.size and item.name not in inplace:
-            message = f"the list `{item.name}` needs its length: `{item.type}({item.name}){{...}}`"
+            message = f"the output list `{item.name}` has no length; write `{item.type}({item.name}){{...}}`"
             yield entry.found(entry.inner(node, item.span), message)

@@ -1,4 +1,4 @@
-"""Operators across files, and the files beside them that name operators."""
+"""Operators that are declared in two files, and other files that name operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opschema_rules.paddle.detection import home
 from opschema_rules.paddle.grammar import Arg, Name, split
 from opschema_rules.paddle.model import OpEntry, OtherFile, Tree
 
-_PARTS = {"inputs": "inputs", "attrs": "attributes", "outputs": "outputs"}
+_PARTS = {"inputs": "input", "attrs": "attribute", "outputs": "output"}
 _TYPES = {"scalar": "Scalar", "int_array": "IntArray"}
 _ACTIONS = [f"{verb}_{what}" for verb in ("add", "delete", "modify") for what in ("input", "output", "attr")] + [
     "fix_bug"
@@ -26,9 +26,10 @@ _ACTIONS = [f"{verb}_{what}" for verb in ("add", "delete", "modify") for what in
 def declared_again(tree: Tree) -> Iterator[Diagnostic]:
     """An operator that is declared twice.
 
-    The generators write one function and one class for each entry of `ops.yaml`, `fused_ops.yaml` and `inconsistent/dygraph_*.yaml`
-    together, and for each of `ops.yaml` and `inconsistent/static_*.yaml` together, so the second one does not compile or replaces
-    the first. Sparse operators, and operators of the old static graph, are declared again in files of their own.
+    The generators write one function and one class for each entry, once from `ops.yaml`, `fused_ops.yaml` and
+    `inconsistent/dygraph_*.yaml` together, and once from `ops.yaml` and `inconsistent/static_*.yaml` together. If two entries have
+    the same name, the generated code does not compile, or the second entry replaces the first. Sparse operators and operators of
+    the old static graph have files of their own, in which a name may be declared again.
 
     Bad:
 
@@ -79,18 +80,18 @@ def declared_again(tree: Tree) -> Iterator[Diagnostic]:
         before = [first.setdefault((folder, one, entry.name), entry) for one in groups if entry.name]
         other = next((item for item in before if item is not entry), None)
         if other is not None:
-            message = f"`{entry.name}` is declared twice; the generated code would define it twice"
+            message = f"`{entry.name}` is already declared; the generated code would define it twice"
             yield entry.found(entry.place, message, other.related(other.place, "the first entry"))
 
 
 @rule("PDL402", "unknown-compat-name", severity="warning")
 def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
-    """A name in `op_compat.yaml` that the operators do not have.
+    """A name in `op_compat.yaml` that does not exist in the operator YAML.
 
-    The file maps the names of operators, arguments and outputs to those of the old static graph. The generators ignore a name that
-    no entry has, and one in the wrong part: an attribute under `inputs` keeps its name in the operator, while its kernel asks for
-    the other one. A second entry for an operator is ignored by the new static graph. Names of attributes that `extra` adds, and
-    operators that are written by hand, are not reported.
+    The file maps names of operators, arguments and outputs to those of the old static graph. The generators ignore a name that no
+    entry has, and a name in the wrong part: an attribute that is listed under `inputs` keeps its name in the operator, but its
+    kernel asks for the mapped name. The new static graph ignores a second entry for an operator. Attributes that `extra` adds and
+    operators that are written by hand are not reported.
 
     Bad:
 
@@ -139,7 +140,9 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
         before = seen.setdefault(name, node)
         if before is not node:
             related = Related(Place(other.file.path, before.span), "the first entry")
-            yield _found(other, node, f"`{name}` has two entries; the new static graph reads the first", name, related)
+            yield _found(
+                other, node, f"`{name}` has two entries; the new static graph reads only the first", name, related
+            )
         entries = other.tree.by_name.get(name.rstrip("_"), [])
         if not entries:
             near = nearest(
@@ -167,7 +170,7 @@ def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry
         for key in _unmapped(item, part, names[part]):
             where = next((one for one in _PARTS if key.value in names[one]), None)
             near = nearest(key.value, names[part] - {one.value for one in _keys(item, part)})
-            message = f"`{name}` has no `{key.value}` among its {_PARTS[part]}"
+            message = f"`{name}` has no {_PARTS[part]} `{key.value}`"
             message += f"; move it to `{where}`" if where is not None else did_you_mean(near)
             yield _found(other, key, message, name, entries[0].declared())
     attributes: dict[str, list[Arg]] = {}
@@ -180,7 +183,7 @@ def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry
                 message = f"`{name}` has no attribute `{key.value}`{did_you_mean(nearest(key.value, attributes))}"
                 yield _found(other, key, message, name, entries[0].declared())
             elif not any(arg.type.startswith(type_) for arg in named):
-                message = f"`{part}` lists `{key.value}`, a `{named[0].type}` of `{name}`; the generator stops"
+                message = f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{name}`; the generator stops"
                 yield _found(other, key, message, name, entries[0].declared())
 
 
@@ -211,11 +214,11 @@ def _names(entry: OpEntry, part: str) -> Iterable[str]:
 
 @rule("PDL403", "operator-version", severity="warning")
 def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
-    """A version in `op_version.yaml` that the generator ignores or cannot write.
+    """A version in `op_version.yaml` that the generator ignores or cannot process.
 
-    Versions are joined with the entries of the same name; those of an unknown operator are ignored. Operators have their new
-    names here (`maximum`, not `elementwise_max`). An action is one of `add_attr`, `add_input` and so on, with a `comment`;
-    `add_attr` and `modify_attr` need a `default`.
+    The generator looks up the versions of an operator by the name of its entry, and ignores those of unknown operators. Use the new
+    name (`maximum`, not `elementwise_max`). An action is one of `add_attr`, `add_input` and so on, with a `comment`; `add_attr` and
+    `modify_attr` also need a `default`.
 
     Bad:
 
@@ -278,20 +281,19 @@ def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
                 kind = next((key for key, _ in action.pairs() if key.value in _ACTIONS), None)
                 if kind is None and action.items:
                     near = next((one for one in (nearest(key, _ACTIONS) for key in sorted(keys)) if one), None)
-                    yield _found(
-                        other, action.items[0], f"this action of `{name}` does nothing{did_you_mean(near)}", name
-                    )
+                    message = f"this action of `{name}` has no known kind, such as `add_attr`, and does nothing"
+                    yield _found(other, action.items[0], f"{message}{did_you_mean(near)}", name)
                 elif kind is not None and kind.value in ("add_attr", "modify_attr") and "default" not in keys:
                     yield _found(other, kind, f"`{kind.value}` of `{name}` has no `default`", name)
 
 
 @rule("PDL404", "unknown-listed-name", severity="warning")
 def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
-    """A name in another list that the operators do not have.
+    """An unknown operator or argument in a list beside the operator YAML.
 
-    `legacy/ops_exclude.yaml` and `backward_exclude.yaml` name entries that the old static graph skips, `onednn_ops_extra.yaml`
-    entries with attributes for oneDNN and the inputs whose layout changes, `python_api_info.yaml` entries with other names of their
-    arguments in Python. An unknown name has no effect, or stops the build.
+    `legacy/ops_exclude.yaml` and `backward_exclude.yaml` list operators that the old static graph skips. `onednn_ops_extra.yaml`
+    lists operators with extra attributes for oneDNN, and their inputs whose layout changes. `python_api_info.yaml` gives other
+    names for arguments in Python. An unknown name has no effect, or stops the build.
 
     Bad:
 

@@ -19,10 +19,10 @@ from opschema_rules.paddle.model import OpEntry
 def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
     """An operator and a gradient that do not name each other.
 
-    `backward` names an entry of the file with gradients that belongs to this one (`ops.yaml` and `backward.yaml`, together with
-    `inconsistent/dygraph_*.yaml`; `fused_ops.yaml` and `fused_backward.yaml`; and so on). `forward` of that entry names the
-    operator. The generator stops if there is no such gradient or the gradient belongs to another operator; a gradient that its
-    operator does not name is never called, which is reported as a warning.
+    `backward` of an operator names its gradient, and `forward` of the gradient names the operator. Both must be in the same group
+    of files: `ops.yaml` and `backward.yaml` with `inconsistent/dygraph_*.yaml`; `fused_ops.yaml` and `fused_backward.yaml`; and so
+    on. The generator stops if the gradient does not exist or names another operator. If the operator has no `backward`, its
+    gradient is never called, and the rule gives a warning.
 
     Bad:
 
@@ -72,11 +72,11 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
         by_hand = "_impl(" in (entry.text("invoke") or "")
         if not found and not by_hand and not tree.may_be_elsewhere(name, entry):
             near = did_you_mean(nearest(name, tree.names_beside(entry)))
-            message = f"no gradient `{name}` belongs to `{entry.name}`{near}"
+            message = f"no entry in this group of files declares `{name}`, the gradient of `{entry.name}`{near}"
             yield entry.found(node, message)
         others = [item for item in found if item.forward[0] is not None and item.forward[0].text != entry.name]
         if found and len(others) == len(found) and others[0].forward[0] is not None:
-            message = f"`{entry.name}` has the gradient `{name}`, which belongs to `{others[0].forward[0].text}`"
+            message = f"`{entry.name}` names the gradient `{name}`, whose `forward` is `{others[0].forward[0].text}`"
             other = others[0]
             yield entry.found(node, message, other.related(other.get("forward") or other.place, "its `forward`"))
     node, forward = entry.get("forward"), entry.forward[0]
@@ -87,9 +87,10 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
     if not operators:
         if not tree.may_be_elsewhere(forward.text, entry):
             near = did_you_mean(nearest(forward.text, tree.names_beside(entry)))
-            yield entry.found(span, f"`{entry.name}` belongs to `{forward.text}`, which no entry declares{near}")
+            message = f"no entry in this group of files declares `{forward.text}`, the operator of `{entry.name}`{near}"
+            yield entry.found(span, message)
     elif not any(item.get("backward") is not None for item in operators):
-        message = f"`{entry.name}` is the gradient of `{forward.text}`, which has no `backward`"
+        message = f"`{entry.name}` is never called: its operator `{forward.text}` has no `backward`"
         related = operators[0].related(operators[0].place, "the operator")
         yield msgspec.structs.replace(entry.found(span, message, related), severity=Severity.WARNING)
 
@@ -98,9 +99,9 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
 def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
     """A `forward` that differs from its operator.
 
-    A gradient repeats the arguments and outputs of its operator. The generators compare types in order (`cross_validate`,
-    `ForwardsValidationCheck`): trailing attributes may be left out, and `Scalar` stands for all scalars. Names may differ, since
-    arguments are joined by position; swapped names are reported, as the gradient then gets the wrong tensor.
+    `forward` of a gradient repeats the arguments and outputs of the operator. The generators compare the types in order
+    (`cross_validate`, `ForwardsValidationCheck`): trailing attributes may be left out, and `Scalar` stands for all scalars. Names
+    may differ, since arguments are matched by position. Swapped names are reported: the gradient would get the wrong tensor.
 
     Bad:
 
@@ -122,7 +123,7 @@ def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : lerp_grad}
     ```
 
-    Good (other names, since the gradient of this one would be ambiguous):
+    Good (other names, `Scalar` for `Scalar(int)`, and a trailing attribute left out):
 
     ```yaml
     - op : lerp
@@ -148,12 +149,12 @@ def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
     if node is None or repeated.errors or len(operators) != 1 or not operators[0].is_sound:
         return
     operator = operators[0]
-    for span, message in _differences(repeated, operator.signature, entry.eager):
+    for span, here, there in _differences(repeated, operator.signature, entry.eager):
         target = entry.inner(node, span) if span is not None else node.span
-        yield entry.found(target, f"`forward` {message} of `{operator.name}`", operator.declared())
+        yield entry.found(target, f"`forward` has {here}, but `{operator.name}` has {there}", operator.declared())
 
 
-def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tuple[Span | None, str]]:
+def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tuple[Span | None, str, str]]:
     parts: tuple[tuple[str, Sequence[Arg | Output], Sequence[Arg | Output]], ...] = (
         ("input", repeated.inputs, declared.inputs),
         ("attribute", repeated.attributes, declared.attributes),
@@ -162,24 +163,25 @@ def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tu
     for what, here, there in parts:
         exact = what == "output" or (what == "input" and eager and repeated.attributes)
         if len(here) > len(there) or (exact and len(here) != len(there)):
-            yield None, f"has {count(len(here), what)}, not the {len(there)}"
+            yield None, count(len(here), what), str(len(there))
             continue
         for one, other in zip(here, there, strict=False):
             if one.type != other.type and not (one.type == "Scalar" and other.type.startswith("Scalar(")):
-                yield one.span, f"has `{one.type} {one.name}` in place of `{other.type} {other.name}`"
+                yield one.span, f"`{one.type} {one.name}`", f"`{other.type} {other.name}`"
         names, others = [one.name for one in here], [one.name for one in there]
         if names != others and sorted(names) == sorted(others):
             at = next(index for index, (one, other) in enumerate(zip(names, others, strict=True)) if one != other)
-            yield here[at].span, f"has `{names[at]}` in the place of `{others[at]}`"
+            yield here[at].span, f"`{names[at]}`", f"`{others[at]}` in this position"
 
 
 @rule("PDL303", "gradient-signature")
 def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
-    """Arguments or outputs of a gradient that its `forward` does not have.
+    """Arguments or outputs of a gradient that do not follow from its `forward`.
 
-    In eager mode, the tensors of a gradient are inputs and outputs of the operator, and gradients of outputs (`out_grad` of
-    `out`); its outputs are gradients of inputs; its attributes are the operator's, or have defaults (`BackwardAPI.check_args`,
-    `SlotNameMatching`). Elsewhere only the numbers are checked.
+    In eager mode, each input of a gradient must be an input of the operator, an output of it, or the gradient of an output
+    (`out_grad` for `out`). Each output must be the gradient of an input. Each attribute must be one of the operator's or have a
+    default (`BackwardAPI.check_args`, `SlotNameMatching`). For other gradients, only the numbers of inputs, attributes and
+    outputs are checked.
 
     Bad:
 
@@ -210,7 +212,7 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
     tree = entry.listed.tree
     if not tree.named(name.text, entry) and tree.may_be_elsewhere(name.text, entry):
         return
-    related = entry.related(entry.get("forward") or entry.place, "the operator")
+    related = entry.related(entry.get("forward") or entry.place, "its `forward`")
     if not entry.eager:
         yield from _numbers(entry, forward, related)
         return
@@ -222,7 +224,7 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
     for item in entry.signature.outputs:
         if item.name not in intermediate and _of_gradient(item.name) not in inputs:
             near = nearest(item.name, [f"{one}_grad" for one in inputs])
-            message = f"the output `{item.name}` is no gradient of an input of `{name.text}`{did_you_mean(near)}"
+            message = f"the output `{item.name}` is not the gradient of an input of `{name.text}`{did_you_mean(near)}"
             yield entry.found(entry.inner(out, item.name_span), message, related)
 
 
@@ -231,24 +233,28 @@ def _arguments(entry: OpEntry, name: Name, forward: Parsed) -> Iterator[tuple[Sp
     for arg in entry.signature.inputs:
         if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
             near = did_you_mean(nearest(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)]))
-            yield arg.name_span, f"`{arg.name}` is no input, output or gradient of an output of `{name.text}`{near}"
+            yield (
+                arg.name_span,
+                f"`{arg.name}` is not an input, an output or the gradient of an output of `{name.text}`{near}",
+            )
     attributes = {item.name: item for item in forward.attributes}
     for arg in (arg for arg in entry.signature.attributes if arg.default is None):
         same = attributes.get(arg.name)
         if same is None:
             near = did_you_mean(nearest(arg.name, attributes))
-            yield arg.span, f"`{arg.name}` is no attribute of `{name.text}`, and has no default{near}"
+            yield arg.span, f"`{arg.name}` is not an attribute of `{name.text}`, and has no default{near}"
         elif not _alike(arg.type, same.type):
-            yield arg.span, f"`{arg.type} {arg.name}` is `{same.type} {same.name}` in `{name.text}`"
+            yield arg.span, f"the gradient has `{arg.type} {arg.name}`, but `{name.text}` has `{same.type} {same.name}`"
 
 
 def _numbers(entry: OpEntry, forward: Parsed, related: Related) -> Iterator[Diagnostic]:
     args, outputs = entry.signature.attributes, entry.signature.outputs
     if len(outputs) > len(forward.inputs) and entry.name != "fused_attention_grad":
-        message = f"`{entry.name}` has {count(len(outputs), 'output')}, but its operator only {count(len(forward.inputs), 'input')}"
+        inputs = count(len(forward.inputs), "input")
+        message = f"`{entry.name}` has {count(len(outputs), 'output')}, but its operator has only {inputs}"
         yield entry.found(entry.get("output") or entry.place, message, related)
     if len(entry.signature.inputs) > len(forward.inputs) + 2 * len(forward.outputs):
-        message = f"`{entry.name}` has more inputs than its operator has inputs, outputs and gradients of outputs"
+        message = f"`{entry.name}` has more inputs than its operator has inputs, outputs and output gradients together"
         yield entry.found(entry.get("args") or entry.place, message, related)
     node = entry.get("args")
     for arg in args[len(forward.attributes) - len(args) :] if len(args) > len(forward.attributes) else ():

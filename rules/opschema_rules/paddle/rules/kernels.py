@@ -18,11 +18,11 @@ _SELECTING = {"data_type": "DataType", "layout": "DataLayout", "backend": "Place
 
 @rule("PDL201", "unknown-parameter")
 def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A parameter of `infer_meta` or `kernel` that is no argument of the operator.
+    """A parameter of `infer_meta` or `kernel` that is not an argument of the operator.
 
-    The generator passes an unknown name in `infer_meta` as a string, and copies one in `kernel` into the call, so that the C++ does
-    not compile or an attribute is missing at run time. `data_type`, `layout` and `backend` name arguments, or are C++ like
-    `DataType::FLOAT32`.
+    The generator passes an unknown name in `infer_meta` as a string, and copies an unknown name in `kernel` into the call. Then the
+    generated C++ does not compile, or an attribute is missing at run time. `data_type`, `layout` and `backend` must name arguments
+    or be C++ such as `DataType::FLOAT32`.
 
     Bad:
 
@@ -34,7 +34,7 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : half, param : [x, axes], data_type : input}
     ```
 
-    Good (a literal, and an argument that `op_compat.yaml` maps to the same name):
+    Good (a literal, and a name that `op_compat.yaml` maps to an argument):
 
     ```yaml legacy/static_ops.yaml
     - op : half
@@ -71,19 +71,19 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
             if not known_here:
                 near = nearest(selected.text, entry.arguments)
                 message = (
-                    f"`{field}` is `{selected.text}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
+                    f"`{field}` names `{selected.text}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
                 )
                 yield entry.found(entry.inner(node, selected.span), message, entry.declared())
 
 
 @rule("PDL202", "kernel-selection")
 def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
-    """A selection of kernels that does not fit the arguments.
+    """Kernels, or a choice of data type, layout or backend, that do not match the arguments.
 
-    Several kernels of one operator are told apart by the kinds of tensors that they take: `scale {dense -> dense}, scale_sr
-    {selected_rows -> selected_rows}`. Each lists one kind for each output, and one for each input that is not optional.
-    In `data_type`, `layout` and `backend`, `a > b` takes `b` if `a` is not set: `a` is then an attribute of type `DataType`,
-    `DataLayout` or `Place`.
+    If an operator has several kernels, the kinds of the tensors select one: `scale {dense -> dense}, scale_sr {selected_rows ->
+    selected_rows}`. Each kernel must list one kind for each output and for each input that is not optional; it may list kinds for
+    optional inputs, too. In `data_type`, `layout` and `backend`, `a > b` means `b` if `a` is not set; `a` must be an attribute of
+    type `DataType`, `DataLayout` or `Place`.
 
     Bad:
 
@@ -119,16 +119,15 @@ def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
         place = entry.inner(node, kernel.span) if node is not None else entry.place
         if kernel.inputs is None or kernel.outputs is None:
             if len(entry.kernels) > 1 and entry.eager:
-                message = f"`{kernel.name}` is one of several kernels, but has no `{{dense -> dense}}`"
+                message = f"`{kernel.name}` is one of several kernels, but lists no tensor kinds, such as `{{dense -> dense}}`"
                 yield entry.found(place, message)
             continue
         if not needed <= len(kernel.inputs) <= len(inputs):
-            message = f"`{kernel.name}` has {count(len(kernel.inputs), 'input')}, but `{entry.name}` has {len(inputs)}"
+            message = f"the kernel `{kernel.name}` lists {count(len(kernel.inputs), 'input')}, but `{entry.name}` has {len(inputs)}"
             yield entry.found(place, message, entry.declared())
         if len(kernel.outputs) != len(outputs):
-            message = (
-                f"`{kernel.name}` has {count(len(kernel.outputs), 'output')}, but `{entry.name}` has {len(outputs)}"
-            )
+            listed = count(len(kernel.outputs), "output")
+            message = f"the kernel `{kernel.name}` lists {listed}, but `{entry.name}` has {len(outputs)}"
             yield entry.found(place, message, entry.declared())
     for field, type_ in _SELECTING.items():
         mark, names = entry.candidates(field)
@@ -140,15 +139,16 @@ def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
 
 @rule("PDL203", "cpp-call", needs=(CPP,))
 def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
-    """A C++ function that does not take what the generated code passes.
+    """A C++ function whose parameters differ from what the generated code passes.
 
-    The function in `infer_meta` takes the parameters and then the outputs, as `MetaTensor`s. A kernel takes the context, the
-    parameters and the outputs. The code for eager mode calls it through a pointer of exactly this type, so a difference shifts or
-    misreads arguments at run time and the compiler does not see it. Elsewhere a kernel takes its inputs, attributes and outputs
-    from a context, each by its number; it may take fewer. Kernels are found by `PD_REGISTER_KERNEL`. Entries in `legacy`, whose
-    signatures are written by hand, are not compared.
+    The function in `infer_meta` takes the parameters and then the outputs; its tensors are `MetaTensor`s. A kernel takes the
+    context, the parameters and the outputs. Eager mode calls it through a function pointer whose type is derived from the entry.
+    If the kernel has another type, the compiler reports nothing, and the kernel reads shifted or wrong arguments at run time.
+    For sparse operators and the static graphs, a kernel takes its inputs, attributes and outputs by index from a context, and may
+    take fewer. Kernels are found by `PD_REGISTER_KERNEL`. Entries in `legacy`, whose signatures are written by hand, are not
+    compared.
 
-    Bad (an attribute that the kernel does not have, and a tensor that it needs):
+    Bad (the kernel lacks an attribute, and does not accept that `mask` is absent):
 
     ```yaml
     - op : half
@@ -168,7 +168,7 @@ def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
     PD_REGISTER_KERNEL(half, CPU, ALL_LAYOUT, phi::HalfKernel, float, double) {}
     ```
 
-    Good (an older declaration that is never defined, and an integer that C++ converts):
+    Good (a declaration that is out of date and has no definition, and an integer that C++ converts):
 
     ```yaml
     - op : half
@@ -206,9 +206,10 @@ def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
 
 @rule("PDL204", "missing-cpp-function", needs=(CPP,))
 def missing_cpp_function(check: FunctionCheck) -> Iterator[Diagnostic]:
-    """A kernel that no C++ file registers, or a function in `infer_meta` that none declares.
+    """A kernel that no C++ file registers, or a function in `infer_meta` that no C++ file declares.
 
-    It is reported if the repository has nearly all others, and no macro is passed the name or the first words of it.
+    A name is reported only if the repository has nearly all other kernels or functions, and if neither the name nor its first words
+    are passed to a macro.
 
     Bad:
 
