@@ -1,4 +1,4 @@
-"""^C, and processes that are not to die of it."""
+"""Blocks ^C, and detects a ^C whose ``KeyboardInterrupt`` was lost."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from types import FrameType
 
 @contextmanager
 def no_interrupts() -> Iterator[None]:
-    """Keep ^C away from this thread, and for good from a process that it starts: it would die with a traceback before it
-    can say that it does not want any.
+    """Block SIGINT in this thread. A process that is started inside inherits the block for good: otherwise, ^C would end it with a
+    traceback before it can ignore the signal.
     """
     if sys.platform == "win32":
         yield
@@ -30,8 +30,8 @@ _noted = False
 
 @contextmanager
 def noted_interrupts() -> Iterator[None]:
-    """Note each ^C as it comes. Python loses the exception of one that comes in a finalizer or in a callback of an extension
-    module, and would go on as if nothing had happened.
+    """Record each ^C, for :func:`check_interrupted`. If ^C comes during a finalizer or a callback of an extension module, Python
+    drops the ``KeyboardInterrupt`` and continues as if nothing had happened.
     """
     global _noted
     _noted = False
@@ -39,7 +39,7 @@ def noted_interrupts() -> Iterator[None]:
         yield
         return
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored, or another's matter
+    if before is not signal.default_int_handler:  # ignored, or handled by other code
         yield
         return
     signal.signal(signal.SIGINT, _note)
@@ -56,15 +56,15 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def is_interrupted() -> bool:
-    """Whether ^C has come in the innermost :func:`noted_interrupts`, even if its exception was lost."""
+    """Whether ^C was pressed inside the innermost :func:`noted_interrupts`, even if its exception was lost."""
     return _noted
 
 
 def check_interrupted() -> None:
-    """Raise again what may have been lost.
+    """Raise the ``KeyboardInterrupt`` that may have been lost.
 
     Raises:
-        KeyboardInterrupt: ^C has come.
+        KeyboardInterrupt: ^C was pressed.
     """
     if _noted:
         raise KeyboardInterrupt

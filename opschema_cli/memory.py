@@ -1,4 +1,4 @@
-"""Memory of this process that the allocator holds and nothing uses."""
+"""Returns memory that the allocator keeps but nothing uses."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 
 
 def return_free_memory() -> None:
-    """Give free memory back to the system; glibc keeps what lies between blocks that are in use. Elsewhere nothing is done."""
+    """Return free memory to the system on Linux: glibc keeps free blocks that lie between used ones. Does nothing elsewhere."""
     if sys.platform == "linux":
-        # Not at the top: most runs do without.
+        # Imported here, since most runs do not need it.
         import ctypes
 
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,8 +1,8 @@
-"""Answers of oracles that are kept in the repository, so that a run of the suite asks only what nobody has asked before.
+"""Recorded answers of oracles, so that a test run starts an oracle only for workspaces without a recorded answer.
 
-An answer is kept under a digest of all that it depends on: the workspace, the oracle's arguments and sources, and the releases of
-Python, torch and g++. Whatever changes, a fix or the oracle, is asked anew; so is everything with ``OPSCHEMA_SLOW``, which
-compares the answers with those that are kept. ``make records`` writes them.
+An answer is recorded under a digest of everything it depends on: the workspace, the oracle's arguments and sources, and the
+versions of Python, torch and g++. If any of them changes, such as a file that a fix writes, the oracle runs again. With
+``OPSCHEMA_SLOW`` it always runs, and its answers are compared with the records. ``make records`` writes the records.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Answer = dict[str, Seen]
 
 
 def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Observation]:
-    """The answers of an oracle: a module that calls :func:`tests.proofs.processes.serve` when it is run, or does as that.
+    """The answers of an oracle: a module that calls :func:`tests.proofs.processes.serve` when it is run, or works like it.
 
-    An answer that is kept is not asked for. Line ends of Windows are given as others, so that texts
-    that differ in these alone are observed once: Python, YAML and C++ are defined to read both alike.
+    Recorded answers are used without running the oracle. Windows line endings are converted first, so that texts that differ only
+    in them share an answer: Python, YAML and C++ treat both kinds alike.
 
     Raises:
         subprocess.CalledProcessError: the oracle itself fails.
-        subprocess.TimeoutExpired: it does not end.
+        subprocess.TimeoutExpired: the oracle takes longer than 20 minutes.
     """
     texts = [
         msgspec.json.encode({path: text.replace("\r\n", "\n") for path, text in files.items()}) for files in workspaces
@@ -48,7 +48,8 @@ def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Obser
     unknown = [text for text in dict.fromkeys(texts) if text not in known]
     if unknown and kept.is_used:
         warnings.warn(
-            f"{module} is asked for {len(unknown)} answers that are not kept; `make records` keeps them", stacklevel=2
+            f"{module} runs for {len(unknown)} workspaces without a recorded answer; `make records` records them",
+            stacklevel=2,
         )
     asked = dict(zip(unknown, _ask(module, unknown, arguments), strict=True)) if unknown else {}
     kept.compare(asked.items())
@@ -57,7 +58,7 @@ def ask(module: str, workspaces: Sequence[Files], *arguments: str) -> list[Obser
 
 
 def _ask(module: str, texts: Sequence[bytes], arguments: Sequence[str]) -> list[dict[str, Seen]]:
-    """Start an oracle for some workspaces."""
+    """Run an oracle on some workspaces."""
     paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", module, *arguments],
@@ -72,9 +73,9 @@ def _ask(module: str, texts: Sequence[bytes], arguments: Sequence[str]) -> list[
 
 
 class Records:
-    """The answers of an oracle, which is a module of the tests, under its arguments.
+    """The recorded answers of an oracle, a module of the tests, with some arguments.
 
-    None are kept where an argument is the path of what lies outside the repository.
+    Nothing is recorded if an argument is a path outside the repository.
     """
 
     def __init__(self, module: str, arguments: Sequence[str]) -> None:
@@ -85,21 +86,21 @@ class Records:
 
     @property
     def is_used(self) -> bool:
-        """Whether this run takes answers that are kept, and there may be any."""
+        """Whether this run uses recorded answers, and answers with these arguments are recorded."""
         return self._kept and not (ALL_ANEW or WRITTEN)
 
     def answers(self, texts: Iterable[bytes]) -> dict[bytes, Answer]:
-        """The kept ones of the answers for some workspaces; none if all are to be asked anew."""
+        """The recorded answers for some workspaces; empty if the oracle must run for all of them."""
         if ALL_ANEW:
             return {}
         found = ((text, self._known.get(self._key(text))) for text in texts)
         return {text: answer for text, answer in found if answer is not None}
 
     def compare(self, answers: Iterable[tuple[bytes, Answer]]) -> None:
-        """Hold new answers against those that are kept, or keep them.
+        """Compare new answers with the recorded ones; with ``OPSCHEMA_RECORD``, write them.
 
         Raises:
-            AssertionError: an answer has changed though nothing has that it depends on.
+            AssertionError: an answer has changed, although nothing that it depends on has.
         """
         new = {self._key(text): answer for text, answer in answers}
         for key, answer in new.items():
@@ -117,12 +118,12 @@ class Records:
 
 
 def _outcomes(answer: Answer) -> dict[str, tuple[str, str]]:
-    """An answer without its words, in which there may be paths and addresses."""
+    """An answer without its messages, which may contain paths and addresses."""
     return {probe: (seen.level, seen.result) for probe, seen in answer.items()}
 
 
 Short = str | tuple[Level, str, str]
-"""The outcome of a probe; of what is right and without words the result alone."""
+"""The outcome of a probe; only the result if the outcome is right and has no message."""
 
 
 def _short(answer: Answer) -> dict[str, Short]:
@@ -152,7 +153,7 @@ def _releases() -> tuple[str, ...]:
 
 @cache
 def _sources(module: str) -> tuple[str, ...]:
-    """What a module of the tests does, what all does that it imports of them and of the packs, and the C++ beside it."""
+    """The code of a module, of all modules of the tests and packs that it imports, and of the C++ headers beside it."""
     found = {path.name: path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.h")}
     names = [module]
     while names:
@@ -166,7 +167,7 @@ def _sources(module: str) -> tuple[str, ...]:
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
-    """The same tree, in which no string stands for itself."""
+    """The same tree without docstrings and other statements that are only a string."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             node.body = [item for item in node.body if not _is_string(item)]
