@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from opschema_cli.source.yaml import YamlSyntaxError
 from opschema_cli.source.yaml_compose import compose
 from opschema_cli.user_key import user_key
 from opschema_rules.tileops.manifest_schema import entry_schema
-from tests.command import Here
+from tests.command import Here, environment
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TEXTS = {"a": "x = 1\n", "b": "def f(a, b=2):\n    return a\n", "c": "x = (\n"}
@@ -166,13 +167,24 @@ def test_the_cache_is_kept_without_hard_links(tmp_path: Path, monkeypatch: pytes
     assert user_key(tmp_path / "user.key") == key
 
 
-def test_a_text_outside_the_tree_that_takes_libyaml_is_not_checked(
-    bare: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+BARE = """
+import sys
+from opschema_cli.source import python_workers
+python_workers.STARTS_PROCESSES = False
+sys.modules.update(dict.fromkeys(("libcst", "_ruamel_yaml", "jsonschema_rs")))
+from opschema_cli.main import run
+run(["lint", "--output-format", "json"])
+"""
+
+
+def test_a_text_outside_the_tree_that_takes_libyaml_is_not_checked(tmp_path: Path) -> None:
+    """In a process of its own: once read, the text is kept."""
     folder = shutil.copytree(FIXTURES.parent / "website/playground/examples/executorch", tmp_path / "kit")
     (folder / "opschema.toml").touch()
-    done = Here(folder, tmp_path / "cache", monkeypatch, capsys)("lint", "--output-format", "json")
-    found = {item["code"]: item for item in json.loads(done.out)["diagnostics"]}
+    done = subprocess.run(
+        [sys.executable, "-c", BARE], cwd=folder, env=environment(tmp_path / "cache"), capture_output=True, check=True
+    )
+    found = {item["code"]: item for item in json.loads(done.stdout)["diagnostics"]}
     assert found.keys() == {"OPS104", "EXE501"}
     assert found["OPS104"]["severity"] == "warning"
     assert "native_functions.yaml` is not read, and what is compared with it" in found["OPS104"]["message"]
