@@ -7,7 +7,7 @@ from functools import lru_cache
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 
-_RAISES = frozenset({"pytest.raises", "pytest.warns", "raises"})
+_RAISES = frozenset({"pytest.raises", "pytest.warns", "raises", "contextlib.suppress"})
 _METHODS = frozenset({"assertRaises", "assertRaisesRegex"})
 _MARKS = ("pytest.mark.xfail", "unittest.expectedFailure")
 
@@ -31,6 +31,8 @@ def _is_marked(bodies: Bodies, body: Body) -> bool:
 def _in_block(bodies: Bodies, body: Body, at: int) -> bool:
     text = body.file.source.text
     for call in _raising(bodies, body):
+        if call.start < at < call.end:  # `pytest.raises(TypeError, lambda: f())`
+            return True
         if call.start < at:
             start = text.rfind("\n", 0, call.start) + 1
             line = text[start : call.start]
@@ -47,7 +49,7 @@ def _raising(bodies: Bodies, body: Body) -> tuple[Expr, ...]:
 def _raises(bodies: Bodies, body: Body, callee: str) -> bool:
     if callee.rpartition(".")[2] in _METHODS:
         return True
-    return callee.rpartition(".")[2] in ("raises", "warns") and bodies.external(body, callee) in _RAISES
+    return callee.rpartition(".")[2] in ("raises", "warns", "suppress") and bodies.external(body, callee) in _RAISES
 
 
 def _below(text: str, start: int, end: int, at: int) -> bool:

@@ -23,7 +23,7 @@ from opschema_cli.source.text import Place, Span
 _PYTHON = re.compile(rb"\bops\.aten\b")
 _CPP = re.compile(r"(?<![\w:.>])(?:::)?at::(?:(_ops)::(\w+)\b|(\w+)\s*\()")
 _OPAQUE = re.compile(r"""//[^\n]*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|R"(\w*)\([\s\S]*?\)\1\"""" + '"')
-_GUARD = re.compile(r"version|hasattr|getattr", re.IGNORECASE)
+_GUARD = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
 _TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
 _LOOK_BACK = 400
 
@@ -93,14 +93,22 @@ def _is_torch(bodies: Bodies, body: Body) -> bool:
     return bodies.external(body, "torch.ops.aten") == "torch.ops.aten"
 
 
-def is_guarded(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release, or is tried."""
-    text = body.file.source.text
+def is_conditional(body: Body, start: int) -> bool:
+    """Whether code runs under a condition on what exists, such as a release."""
     for around in body.outward():
         for item in around.scope.conditions:
             spans = [item.body, *([item.orelse] if item.orelse is not None else [])]
             if any(span.start <= start < span.end for span in spans) and _GUARD.search(body.file.text(item.expr)):
                 return True
+    return False
+
+
+def is_guarded(body: Body, start: int) -> bool:
+    """Whether code runs under a condition on what exists, such as a release, or is tried."""
+    if is_conditional(body, start):
+        return True
+    text = body.file.source.text
+    for around in body.outward():
         for span in around.scope.guarded:
             if span.start <= start < span.end and _TRY.search(text[max(0, span.start - _LOOK_BACK) : span.start]):
                 return True
