@@ -12,8 +12,9 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.cpp_inference import plain_type, split_arguments
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
-from opschema_rules.aten.torch_calls import is_guarded
+from opschema_cli.source.text import Span
 from opschema_rules.bindings.accepted import Literally, of_python, refuses
+from opschema_rules.bindings.guards import Guards
 from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.model import Binding, Module, Parameter
 
@@ -35,6 +36,7 @@ class BoundCall(msgspec.Struct, frozen=True, eq=False, dict=True):
     body: Body
     call: Expr
     target: Target
+    guards: Guards
     unpacked: int = 0
     starred: bool = False
 
@@ -57,7 +59,13 @@ class BoundCall(msgspec.Struct, frozen=True, eq=False, dict=True):
     def misfits(self) -> list[Misfit]:
         """What is wrong with it, for each binding; empty if it may fit one."""
         found = [_misfit(self, item) for item in self.bindings]
-        return [item for item in found if item is not None] if None not in found else []
+        wrong = [item for item in found if item is not None] if None not in found else []
+        return wrong if wrong and not self.may_fail else []
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the code allows for an error of it, or may call another function."""
+        return self.guards.is_replaced(self.target) or self.guards.allows_failure(self.body, self.call.start)
 
 
 class MissingName(msgspec.Struct, frozen=True, eq=False):
@@ -77,34 +85,31 @@ class Uses(msgspec.Struct, frozen=True):
 
 def read_uses(extensions: Extensions) -> Uses:
     """The uses in all files that may use a module."""
-    found = Uses([], [])
+    found, guards = Uses([], []), Guards(extensions)
     for file in extensions.bodies.files:
         for body in extensions.bodies.of(file):
-            found.calls.extend(_calls(extensions, body))
-            found.missing.extend(_missing(extensions, body))
+            found.calls.extend(_calls(guards, body))
+            found.missing.extend(_missing(guards, body))
     return found
 
 
-def _calls(extensions: Extensions, body: Body) -> Iterator[BoundCall]:
+def _calls(guards: Guards, body: Body) -> Iterator[BoundCall]:
     unpacks = {item.value.start: item for item in body.scope.unpacks}
     meanings: dict[str, Target | None] = {}
     for call in body.scope.calls:
         dotted = call.callee
         if dotted and dotted not in meanings:
-            meanings[dotted] = extensions.meaning(body, dotted)
+            meanings[dotted] = guards.extensions.meaning(body, dotted)
         target = meanings.get(dotted)
         if target is not None and target.bindings:
             unpack = unpacks.get(call.start)
             unpack = unpack if unpack is not None and unpack.value.span == call.span else None
-            yield BoundCall(
-                body, call, target, len(unpack.targets) if unpack else 0, unpack.starred if unpack else False
-            )
+            count, starred = (len(unpack.targets), unpack.starred) if unpack else (0, False)
+            yield BoundCall(body, call, target, guards, count, starred)
 
 
-_GUARDS = re.compile(r"\b(?:hasattr|getattr)\s*\(")
-
-
-def _missing(extensions: Extensions, body: Body) -> Iterator[MissingName]:
+def _missing(guards: Guards, body: Body) -> Iterator[MissingName]:
+    extensions = guards.extensions
     seen: dict[str, Target | None] = {}
     for use in body.scope.uses:
         if "." not in use.name:
@@ -114,20 +119,19 @@ def _missing(extensions: Extensions, body: Body) -> Iterator[MissingName]:
             seen[first] = extensions.meaning(body, first)
         target = seen[first]
         member = target.member(use.name.rpartition(".")[2]) if target is not None else None
-        if member is not None and not is_guarded(body, use.start):
-            end = use.end
-            yield from _absent(member, Expr("name", end - len(member.name), end, member.name), body)
+        if member is not None and _is_absent(member) and not guards.allows_absence(body, use.start, member):
+            span = Span(use.end - len(member.name), use.end)
+            yield MissingName(body.at(span), member.name, member.modules)
     for member, expr in extensions.imported(body):
-        if not is_guarded(body, expr.start):
-            yield from _absent(member, expr, body)
+        if _is_absent(member) and not guards.allows_absence(body, expr.start, member):
+            yield MissingName(body.at(expr), member.name, member.modules)
 
 
-def _absent(target: Target, expr: Expr, body: Body) -> Iterator[MissingName]:
+def _is_absent(target: Target) -> bool:
     name = target.name
     if not name or name.startswith("__") or not all(item.closed for item in target.modules):
-        return
-    if not any(name in item.known for item in target.modules):
-        yield MissingName(body.at(expr), name, target.modules)
+        return False
+    return not any(name in item.known for item in target.modules)
 
 
 # Arguments

@@ -18,8 +18,10 @@ from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.source.text import Span
 from opschema_cli.suggestions import nearest
 from opschema_rules.bindings.functions import function_name
+from opschema_rules.bindings.generated import Generators
 from opschema_rules.bindings.model import Binding, Module
 from opschema_rules.torchlib.cpp_signature import signature_of
 
@@ -94,8 +96,8 @@ class FunctionSearch(msgspec.Struct, dict=True):
         if declared is None or declared.function.defined:
             return None
         if not defined:
-            known = not self._is_mentioned(name) and not self._pasting.may_make(name)
-            return Lost(binding, full, declared) if known else None
+            made = self._is_mentioned(name) or self._pasting.may_make(name) or self._generators.may_define(name)
+            return Lost(binding, full, declared) if not made else None
         wanted = _types(declared)
         same_owner = [item for item in defined if item.function.owner == declared.function.owner]
         if None in wanted or len(same_owner) < len(defined) or self._is_mentioned(name):
@@ -116,7 +118,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
     def _undeclared(self, binding: Binding, name: str, qualifier: str) -> Lost | None:
         if qualifier or self._functions.get(name) or self._is_mentioned(name) or self._pasting.may_make(name):
             return None
-        if not self._sees_all(binding.path):
+        if not self._sees_all(binding.path) or self._generators.may_define(name):
             return None
         seen = {item.function.name for item in self.units.functions(binding.path, self._words(binding.path))}
         return Lost(binding, name, None, (), nearest(name, seen))
@@ -146,6 +148,10 @@ class FunctionSearch(msgspec.Struct, dict=True):
         return Pasting(self.project, self._cpp)
 
     @cached_property
+    def _generators(self) -> Generators:
+        return Generators(self.project, self._symbols.keys())
+
+    @cached_property
     def _symbols(self) -> dict[bytes, str]:
         names = (function_name(item).rpartition("::")[2] for item in self.bindings)
         return {name.encode(): name for name in names if name}
@@ -171,23 +177,32 @@ class FunctionSearch(msgspec.Struct, dict=True):
 
     def _is_mentioned(self, name: str) -> bool:
         """Whether the C++ mentions a name otherwise than in declarations and bindings."""
-        known = {(item.path, item.function.name_span.end) for item in self._functions.get(name, ())}
-        bound = [item for item in self.bindings if function_name(item).rpartition("::")[2] == name]
+        return name in self._mentioned
+
+    @cached_property
+    def _mentioned(self) -> frozenset[str]:
+        known = {(item.path, item.function.name_span.end) for items in self._functions.values() for item in items}
+        bound: dict[tuple[str, str], list[Span]] = {}
+        for item in self.bindings:
+            own = function_name(item).rpartition("::")[2]
+            bound.setdefault((item.path, own), []).append(item.step.value_span)
+        found: set[str] = set()
         for path, names in self._holding.items():
-            if name not in names:
-                continue
             source = self.project.source(path)
             if source is None:
-                return True
-            spans = [item.step.value_span for item in bound if item.path == path]
+                found |= names
+                continue
             text = _MUTE.sub(lambda match: " " * len(match[0]), source.text)
-            for match in re.finditer(rf"\b{re.escape(name)}\b", text):
-                inside = any(span.start <= match.start() < span.end for span in spans)
-                if not inside and (path, match.end()) not in known:
-                    return True
-        return False
+            for match in _NAME.finditer(text):
+                name = match[0]
+                if name in names and name not in found and (path, match.end()) not in known:
+                    spans = bound.get((path, name), ())
+                    if not any(span.start <= match.start() < span.end for span in spans):
+                        found.add(name)
+        return frozenset(found)
 
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 

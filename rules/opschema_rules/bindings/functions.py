@@ -46,6 +46,27 @@ def find_functions(project: Project, bindings: Iterable[Binding]) -> None:
     )
     for binding, one in asked:
         binding.found = _found(known, binding, one)
+        if _is_method(units, binding):
+            binding.found = Unresolved(f"`{function_name(binding)}` is a method")
+
+
+def _is_method(units: CppUnits, binding: Binding) -> bool:
+    """Whether a function is a method of a class, which Python passes the object."""
+    qualifier, _, own = function_name(binding).rpartition("::")
+    name = qualifier.rpartition("::")[2].partition("<")[0]
+    if not name:
+        return False
+    files = units.files(binding.path)
+    found = re.compile(rf"\b(?:class|struct)\s[^;{{}}()]*\b{name}\b[^;{{}}()]*\{{".encode())
+    if not any(found.search(units.project.workspace.peek(path)) for path in files):
+        return False
+    for item in units.functions(binding.path, {own}):
+        same = item.function.name == own and f"::{item.function.owner}".endswith(f"::{qualifier}")
+        source = units.project.source(item.path) if same else None
+        before = source.text[item.function.span.start : item.function.name_span.start] if source is not None else ""
+        if re.search(r"\bstatic\b", before):
+            return False
+    return True
 
 
 def _asked(binding: Binding) -> Asked:
@@ -76,6 +97,8 @@ def _chosen(
         meant = function.name == own and owner.endswith(f"::{qualifier}::" if qualifier else owner)
         if meant and list(map(_spelt, there)) == list(map(_spelt, written)):
             return (signature_of(item),)
+    if qualifier:
+        return Unresolved(f"no `{qualifier}::{own}` with these parameters is declared in the files that it sees")
     here = tuple(CppParameterText(item, "", Span(0, 0)) for item in written)
     return (CppSignature(own, returns, here, asked.place, tuple(asked.place for _ in here)),)
 

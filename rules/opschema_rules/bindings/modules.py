@@ -53,6 +53,7 @@ class _Join:
         self.named = [(glob_spec([pattern]), name) for pattern, name in options.modules.items()]
         self.build = Build(project, {})
         self.extensions = {name for names in _extensions(project).values() for name in names}
+        self.filled: set[tuple[int, int]] = set()
         self.helpers: dict[str, list[tuple[str, Block]]] = {}
         for path, item in facts.items():
             for block in item.blocks:
@@ -126,7 +127,9 @@ class _Join:
         if len(known) > 1:  # which of them is part of the build is not known
             target.open(f"`{step.value}` is defined {len(known)} times")
         for file, item in known:
-            self._fill(target, file, item, frame.depth + 1)
+            if (id(target), id(item)) not in self.filled:  # functions may call each other
+                self.filled.add((id(target), id(item)))
+                self._fill(target, file, item, frame.depth + 1)
 
     def _expand(self, frame: _Frame, step: Step) -> None:
         """The steps of a call of a macro."""

@@ -114,6 +114,9 @@ class _Reader:
             if own:
                 found += own
                 receivers.update(step.value for step in own if step.kind == "submodule" and step.value)
+            elif node.kind == "identifier" and node.text in receivers:
+                if not _is_harmless(node):
+                    found.append(Step("unknown", node.text, node.span, conditions=self.tree.conditions(node)))
             elif node.kind == "lambda_expression":
                 if not receivers.isdisjoint(_WORD.findall(node.text)):
                     found.append(Step("unknown", variable, node.span, conditions=self.tree.conditions(node)))
@@ -134,15 +137,26 @@ class _Reader:
             yield from self._assignment(node, receivers, branch)
         elif node.kind == "init_declarator":
             value, name = node.field("value"), node.field("declarator")
-            value = (
-                value.children[0] if value is not None and value.kind == "argument_list" and value.children else value
-            )
+            if value is not None and value.kind in ("argument_list", "initializer_list"):
+                yield from self._made_class(node, value, receivers)
+                value = value.children[0] if value.children else value
             if value is not None and name is not None and value.kind == "call_expression":
                 for step in self._of_node(value, receivers, branch):
                     own = step.kind == "submodule"
                     yield (
                         Step("submodule", step.receiver, step.span, step.name, name.text.lstrip("*& ")) if own else step
                     )
+
+    def _made_class(self, node: CppNode, arguments: CppNode, receivers: set[str]) -> Iterator[Step]:
+        """The class or enumeration that ``py::class_<T> name(m, "T")`` makes."""
+        items, declaration = arguments.children, node.parent
+        name = literal(items[1]) if len(items) > 1 and items[0].text in receivers else None
+        kind = declaration.field("type") if declaration is not None else None
+        if name is not None and kind is not None and _TEMPLATE.search(kind.text):
+            conditions = self.tree.conditions(node)
+            yield Step("name", items[0].text, node.span, name.value, conditions=conditions)
+            if "enum_" in kind.text:  # its values may be exported later
+                yield Step("unknown", items[0].text, node.span, conditions=conditions)
 
     def _of_words(self, node: CppNode, variable: str, branch: bool) -> Iterator[Step]:
         """A statement that is nothing but macros: ``OPS`` and what follows it without a semicolon, or ``OPS(half, float)``, which
@@ -165,7 +179,8 @@ class _Reader:
                 return
             extras = [self._annotation(item) for item in items[2:]]
             known = tuple(item for item in extras if item is not None)
-            unread = call.has_error or any(self._is_unread(item) for item in items[2:])
+            others = (item for item, read in zip(items[2:], extras, strict=True) if read is None)
+            unread = call.has_error or not all(map(_is_no_argument, others))
             alone = call.parent is not None and call.parent.kind == "expression_statement" and not _is_chained(call)
             yield Step(
                 *("def", receiver, span, name.value, items[1].text, items[1].span, "", known, conditions, branch),
@@ -178,12 +193,6 @@ class _Reader:
         elif method not in _HARMLESS:
             yield Step("unknown", receiver, call.span, method, conditions=conditions)
 
-    def _is_unread(self, node: CppNode) -> bool:
-        """Whether an extra of ``def`` may be an annotation that is not understood: a macro or a variable."""
-        return node.kind == "identifier" or (
-            node.kind == "call_expression" and re.fullmatch(r"[A-Z][A-Z0-9_]+", callee(node)) is not None
-        )
-
     def _annotation(self, node: CppNode) -> Annotation | None:
         default = None
         target = node
@@ -195,15 +204,15 @@ class _Reader:
         marker = _MARKER.fullmatch(target.text)
         if marker is not None:
             return Annotation("*" if marker[1] == "kw_only" else "/", node.span)
-        if target.kind == "user_defined_literal":
-            first = next((item for item in target.children if item.kind == "string_literal"), None)
-            return Annotation(first.text[1:-1] if first is not None else None, target.span, default)
         while target.kind == "call_expression":
             function = target.field("function")
             inner = function.field("argument") if function is not None and function.kind == "field_expression" else None
             if inner is None:
                 break
             target = inner  # `py::arg("x").noconvert()`
+        if target.kind == "user_defined_literal":
+            first = next((item for item in target.children if item.kind == "string_literal"), None)
+            return Annotation(first.text[1:-1] if first is not None else None, target.span, default)
         if target.kind != "call_expression" or not _ARG.fullmatch(callee(target)):
             return None
         arguments = target.field("arguments")
@@ -265,6 +274,21 @@ class _Reader:
                 yield Step("call", given, node.span, value=callee(inner), conditions=conditions, branch=branch)
         elif node is inner and callee(node).isidentifier() and is_plain_call(node):
             yield Step("macro", min(receivers), node.span, value=node.text, conditions=conditions, branch=branch)
+
+
+_EXTRA = re.compile(r"(?:::)?(?:py|pybind11|nb|nanobind)::(?!arg)\w")
+
+
+def _is_no_argument(node: CppNode) -> bool:
+    """Whether an extra of ``def`` is certainly no argument, unlike a macro, a variable or a function of the tree."""
+    return "string" in node.kind or _EXTRA.match(node.text) is not None
+
+
+def _is_harmless(name: CppNode) -> bool:
+    """Whether a use of a module binds nothing: it reads or sets its documentation, or reads an attribute."""
+    parent = name.parent
+    method = parent.field("field") if parent is not None and parent.kind == "field_expression" else None
+    return method is not None and method.text in _HARMLESS
 
 
 def _is_chained(call: CppNode) -> bool:

@@ -34,12 +34,23 @@ def codes(block: str, python: str = "", head: str = HEAD, **files: str) -> list[
         ('m.def("f", &f, "n"_a = 1);', "_C.f(x)", ["BND101"]),
         ('m.def("f", &f, "x"_a, "n"_a = 1);', "_C.f(x)", []),
         ('m.def("f", &f, py::arg("x").noconvert(), py::arg("n") = 1);', "_C.f(x)", []),
+        ('m.def("f", &f, "x"_a.noconvert(), "n"_a.none(false) = 1);', "_C.f(x=x)", []),
+        ('m.def("f", &f, "x"_a.noconvert());', "", ["BND101"]),
+        ('m.def("f", &f, named("x"), named("n"));', "_C.f(x=x, n=1)", []),
+        ('m.def("f", &f, pb::arg("x"), pb::arg("n"));', "_C.f(x=x, n=1)", []),
+        ('m.def("f", &f, "text", R"(text)", py::call_guard<G>());', "_C.f(x=x, n=1)", ["BND302"]),
         ('m.def("f", &f, py::arg_v("x", 1), py::arg("n"));', "_C.f(n=1)", ["BND104"]),
         ('m.def("f", torch::wrap_pybind_function(f));', "_C.f(x)", ["BND301"]),
         ('m.def("f", +[](at::Tensor x, int n) { return x; });', "_C.f(x)", ["BND301"]),
         ('m.def("f", [](auto x) { return x; });', "_C.f(x, 1, 2)", []),
         ('m.def("f", [](py::args a, py::kwargs k) { return 1; });', "_C.f(1, 2, b=3)", []),
         ('py::class_<A>(m, "A").def("f", &f); m.attr("N") = 3;', "_C.A(), _C.N", []),
+        ('py::class_<A> a(m, "A"); a.def("f", &f); m.doc() = "text";', "_C.A(), _C.B()", ["BND303"]),
+        ('py::class_<A> a{m, "A"};', "_C.A(), _C.B()", ["BND303"]),
+        ('py::enum_<E> e(m, "E"); e.value("one", E::one); e.export_values();', "_C.E, _C.one", []),
+        ('PyModule_AddObject(m.ptr(), "A", make());', "_C.A()", []),
+        ('auto& other = m; other.def("g", &f);', "_C.g(x)", []),
+        ("Registrar all{m}; all.add();", "_C.g(x)", []),
         ('py::enum_<E>(m, "E").value("one", E::one).export_values();', "_C.one", []),
         ('auto sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.f(x)", ["BND301"]),
         ('auto sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.g(x)", ["BND303"]),
@@ -123,3 +134,59 @@ def test_an_unreadable_file(path: str, expected: list[str], tmp_path: Path) -> N
     registry = Registry((PACK,))
     outcome = run(Job(registry, resolve_settings(Config(), registry)), project)
     assert [item.code for item in outcome.diagnostics] == expected
+
+
+METHODS = """
+#include <torch/extension.h>
+struct A {
+  virtual at::Tensor run(at::Tensor x) = 0;
+  at::Tensor step(at::Tensor x) const { return x; }
+  static at::Tensor make(at::Tensor x);
+};
+at::Tensor A::make(at::Tensor x) { return x; }
+at::Tensor f(at::Tensor x) { return x; }
+at::Tensor g(at::Tensor x) { return x; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "python", "expected"),
+    [
+        ('m.def("run", &A::run, py::arg("self"), py::arg("x"));', "_C.run(a, x)", []),
+        ('m.def("step", &A::step);', "_C.step(a, x)", []),
+        ('m.def("step", py::overload_cast<at::Tensor>(&A::step, py::const_));', "_C.step(a, x)", []),
+        ('m.def("step", py::overload_cast<at::Tensor>(&A::step), py::arg("self"), py::arg("x"));', "_C.step(a, x)", []),
+        ('m.def("make", &A::make);', "_C.make(x, 1)", ["BND301"]),
+    ],
+)
+def test_methods_that_are_bound_as_functions(block: str, python: str, expected: list[str]) -> None:
+    assert codes(f'm.def("f", &f); m.def("g", &g); {block}', python, METHODS) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, ["BND204"]),
+        ({"gen__py": "TEXT = '#include <torch/extension.h>\\nat::Tensor made_f16(at::Tensor x) { return x; }'\n"}, []),
+        (
+            {
+                "gen__py": "TEXT = f'#include <torch/extension.h>\\nat::Tensor made_{kind}(at::Tensor x) {{ return x; }}'\n"
+            },
+            [],
+        ),
+        ({"made__cu__j2": "at::Tensor made_{{ kind }}(at::Tensor x) { return x; }\n"}, []),
+        ({"made__cu__in": "at::Tensor made_f16(at::Tensor x) { return x; }\n"}, []),
+        ({"made__rs": "pub extern fn made_f16() {}\n"}, []),
+        ({"made__md": "`made_f16` is fast.\n"}, ["BND204"]),
+        ({"other__py": "made_f16 = 1\n"}, ["BND204"]),
+    ],
+)
+def test_functions_that_are_generated(files: dict[str, str], expected: list[str]) -> None:
+    head = f"{METHODS}at::Tensor made_f16(at::Tensor x);\n"
+    assert codes('m.def("f", &f); m.def("g", &g); m.def("made", &made_f16);', "", head, **files) == expected
+
+
+def test_functions_that_pass_the_module_to_each_other() -> None:
+    others = "\n".join(f"void reg{at}(py::module_& m) {{ {'reg1(m); reg2(m); reg3(m); '} }}" for at in (1, 2, 3))
+    head = f'{HEAD}{others}\nvoid all(py::module_& m) {{ reg1(m); reg2(m); m.def("f", &f); }}\n'
+    assert codes("all(m);", "_C.f(x, 1), _C.g()", head) == ["BND303"]

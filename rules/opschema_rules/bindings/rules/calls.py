@@ -307,7 +307,7 @@ def result_count(call: BoundCall) -> Iterator[Diagnostic]:
     ```
     """
     counts = [returned(item) for item in call.bindings]
-    if not call.unpacked or None in counts or any(_fits(call, item) for item in counts):
+    if not call.unpacked or None in counts or any(_fits(call, item) for item in counts) or call.may_fail:
         return
     most = counts[0]
     values = "`None`" if most == 0 else count(most or 0, "value")

@@ -1,0 +1,51 @@
+"""Uses of modules that are meant: names that are asked for or set, and calls that are expected to fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.bindings.test_calls import codes
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        "with pytest.raises(TypeError):\n    ext.f()\n",
+        "pytest.raises(TypeError, lambda: ext.f())\n",
+        "with pytest.raises(AttributeError):\n    ext.nothing\n",
+        "with pytest.raises(ValueError):\n    a, b, c = ext.pair(x, s, w)\n",
+        "@pytest.mark.xfail\ndef test():\n    ext.f()\n",
+        "class T(unittest.TestCase):\n    def test(self):\n        with self.assertRaises(TypeError):\n            ext.f()\n",
+        "class T(unittest.TestCase):\n    def test(self):\n        self.assertRaises(TypeError, lambda: ext.f())\n",
+        "with contextlib.suppress(AttributeError):\n    ext.nothing()\n",
+        "try:\n    ext.f(x, 1, 2, 3, 4)\nexcept TypeError:\n    ext.f(x)\n",
+        "try:\n    ext.f(x, 1, 2, 3, 4)\nexcept OSError:\n    raise\nexcept Exception:\n    ext.f(x)\n",
+        "if torch.__version__ > '2':\n    ext.f()\n",
+        "HAS = hasattr(ext, 'nothing')\nif HAS:\n    ext.nothing()\n",
+        "def g():\n    if not hasattr(ext, 'nothing'):\n        return None\n    return ext.nothing()\n",
+        "@pytest.mark.skipif(not hasattr(ext, 'nothing'), reason='')\ndef test():\n    ext.nothing()\n",
+        "if 'nothing' in dir(ext):\n    ext.nothing()\n",
+        "ext.nothing = lambda: 1\next.nothing()\n",
+        "setattr(ext, 'nothing', 1)\next.nothing\n",
+        "for name in names:\n    setattr(ext, name, 1)\next.nothing\n",
+        "def test(monkeypatch):\n    monkeypatch.setattr(ext, 'f', print)\n    ext.f()\n",
+        "with mock.patch.object(ext, 'f'):\n    ext.f()\n",
+    ],
+)
+def test_what_is_meant(python: str) -> None:
+    assert codes(f"import contextlib, pytest, torch, unittest\nfrom unittest import mock\nimport ext\n{python}") == []
+
+
+@pytest.mark.parametrize(
+    ("python", "code"),
+    [
+        ("try:\n    ext.f()\nexcept OSError:\n    pass\n", "BND301"),
+        ("try:\n    ext.f()\nfinally:\n    close()\n", "BND301"),
+        ("with pytest.raises(TypeError):\n    pass\next.f()\n", "BND301"),
+        ("if hasattr(ext, 'other'):\n    pass\next.nothing()\n", "BND303"),
+        ("__all__ = ['nothing']\next.nothing()\n", "BND303"),
+        ("ext2.nothing = 1\next.nothing()\n", "BND303"),
+    ],
+)
+def test_what_is_not(python: str, code: str) -> None:
+    assert codes(f"import pytest\nimport ext\n{python}") == [code]
