@@ -199,3 +199,80 @@ def test_modules_of_one_package() -> None:
     done = migrate_files(PACK, "pybind-to-torch-library", texts, ("namespace=pkg",))
     assert done.files == texts
     assert ["two modules would define `pkg::f`" in note for note in done.notes()] == [True, True]
+
+
+TWO = """at::Tensor f(at::Tensor x) { return x + 1; }
+at::Tensor g(at::Tensor x) { return x + 1; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("f", &f); m.def("g", &g);  // both
+}
+"""
+
+
+def test_what_would_break() -> None:
+    """An operator that exists, a name that Python sets, `*`, and places where ``torch`` is another thing."""
+    library = '\nTORCH_LIBRARY(ext, m) { m.def("f(Tensor x) -> Tensor"); }\n'
+    assert "ext.cpp:5: `f` stays a binding: `ext::f` exists" in migrated(TWO + library).notes()
+    python = 'import torch\ntorch.library.custom_op("ext::f", fn, mutates_args=())\n'
+    assert "ext.cpp:5: `f` stays a binding: `ext::f` exists" in migrated(TWO, use=python).notes()
+    for text, why in (
+        ("import ext\next.f = print\n", "Python sets it in the module"),
+        (
+            "def test(monkeypatch):\n    import ext\n    monkeypatch.setattr(ext, 'f', 1)\n",
+            "Python sets it in the module",
+        ),
+        ("from ext import *\nf(1)\n", "its module is imported with `*`"),
+        ("import ext\ndef h(torch):\n    return ext.f(torch)\n", "not all uses of it can be rewritten"),
+        ("import ext\ntorch = 3\next.f(1)\n", "not all uses of it can be rewritten"),
+        ("import ext\ny = [ext.f(torch) for torch in xs]\n", "not all uses of it can be rewritten"),
+    ):
+        done = migrated(TWO, use=text)
+        assert f"ext.cpp:5: `f` stays a binding: {why}" in done.notes(), text
+        assert done.files["use.py"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "from ext import f\nimport ext\n",
+            "import torch\nimport ext  # noqa: F401\nf = torch.ops.ext.f\nimport ext\n",
+        ),
+        (
+            "from ext import f\nimport torch\n",
+            "import torch\nimport ext  # noqa: F401\nf = torch.ops.ext.f\nimport torch\n",
+        ),
+        (
+            "import ext\nif TYPE_CHECKING:\n    import torch\ndef h():\n    return ext.f\n",
+            "import torch\nimport ext\nif TYPE_CHECKING:\n    import torch\ndef h():\n    return torch.ops.ext.f\n",
+        ),
+        (
+            "import ext\nimport torch.nn\ndef h():\n    return ext.f\n",
+            "import ext\nimport torch.nn\ndef h():\n    return torch.ops.ext.f\n",
+        ),
+        (
+            "import ext\ndef h():\n    import torch\n    return ext.f\n",
+            "import torch\nimport ext\ndef h():\n    import torch\n    return torch.ops.ext.f\n",
+        ),
+    ],
+)
+def test_the_extension_is_loaded_first(text: str, expected: str) -> None:
+    assert migrated(TWO, use=text).files["use.py"] == expected
+
+
+def test_what_is_left_to_do() -> None:
+    texts = {
+        "setup.py": FILES["setup.py"],
+        "ext.cpp": HEAD + TWO,
+        "use.py": "import ext\next.g(1)\nwith mock.patch('ext.f'):\n    ext.f(1)\n",
+        "broken.py": "import ext\next.g(\n",
+        "docs/use.md": "Call `ext.f(x)`, not `next.f(x)` or `ext.free`.\n",
+    }
+    done = migrate_files(PACK, "pybind-to-torch-library", texts)
+    assert "{\n  // both\n}" in done.files["ext.cpp"]
+    assert done.notes() == [
+        "broken.py:1: this file cannot be parsed; uses of bindings in it are not rewritten",
+        "broken.py:2: still mentions `g` of `ext`",
+        "docs/use.md:1: still mentions `f` of `ext`",
+        "use.py:4: still mentions `f` of `ext`",
+    ]

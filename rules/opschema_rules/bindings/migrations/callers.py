@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python import Import, PythonFile
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.model import Binding
@@ -21,12 +23,22 @@ _TORCH = "import torch\n"
 
 
 class Rewritten(msgspec.Struct):
-    """The edits of one Python file, the names of bindings with uses that cannot be rewritten, and places that pass a module on."""
+    """The edits of one Python file, the names of bindings with uses that cannot be rewritten, and places that pass a module on.
+
+    ``runs_at`` is the first edit of code that runs when the file is imported.
+    """
 
     edits: list[Edit] = msgspec.field(default_factory=list)
     refused: set[str] = msgspec.field(default_factory=set)
     passed_on: list[Place] = msgspec.field(default_factory=list)
     uses: set[str] = msgspec.field(default_factory=set)
+    runs_at: int = sys.maxsize
+
+    def add(self, body: Body, edit: Edit) -> None:
+        """Add the edit of code of a body."""
+        self.edits.append(edit)
+        if body.function is None:
+            self.runs_at = min(self.runs_at, edit.span.start)
 
 
 def rewrite_callers(
@@ -66,8 +78,10 @@ def _uses(
         target = extensions.meaning(body, holder) if holder else None
         if target is not None and not target.name:
             name = _moved(target.member(last), bindings, found)
-            if name:
-                found.edits.append(Edit(use.span, f"torch.ops.{namespace}.{name}"))
+            if name and not _can_name_torch(body, use.start):
+                found.refused.add(name)
+            elif name:
+                found.add(body, Edit(use.span, f"torch.ops.{namespace}.{name}"))
                 found.uses.add(name)
 
 
@@ -87,24 +101,50 @@ def _imports(
         return
     text = body.file.source.text
     statements = [match for match in _FROM.finditer(text) if any(match.start() <= at < match.end() for at in names)]
-    covered = {at for at in names if any(match.start() <= at < match.end() for match in statements)}
+    named = {at for at in names if _can_name_torch(body, at)}
+    covered = {at for at in named if any(match.start() <= at < match.end() for match in statements)}
     found.refused |= {names[at][1] for at in names.keys() - covered}
     for match in statements:
         own = {names[at] for at in covered if match.start() <= at < match.end()}
         moved = {name for _, name in own}
         items = [item.strip() for item in (match[3] or match[4]).split(",") if item.strip()]
         kept = [item for item in items if item.split()[0] not in moved]
-        first = [f"from {match[2]} import {', '.join(kept)}"] if kept else _loading(body.file, match[2])
+        first = [f"from {match[2]} import {', '.join(kept)}"] if kept else _loading(body, match[2], match.start())
         lines = [*first, *(f"{local} = torch.ops.{namespace}.{name}" for local, name in sorted(own))]
-        found.edits.append(Edit(Span(*match.span()), "\n".join(f"{match[1]}{line}" for line in lines)))
+        found.add(body, Edit(Span(*match.span()), "\n".join(f"{match[1]}{line}" for line in lines)))
         found.uses |= moved
 
 
-def _loading(file: PythonFile, module: str) -> list[str]:
-    """The import that still loads an extension, if no other one of the file does."""
+_INNER = re.compile(r"\bfor\s+[^\n:=]*\btorch\b[^\n:=.]*\bin\b|\blambda\b[^:\n]*\btorch\b\s*[,=:]")
+"""Expressions that may bind ``torch`` for a part of a line."""
+
+
+@lru_cache(maxsize=4)
+def _rebinds_torch(text: str) -> bool:
+    return _INNER.search(text) is not None
+
+
+def _can_name_torch(body: Body, at: int) -> bool:
+    """Whether ``torch`` is the package at a place of a body, or is where the file imports it."""
+    if _rebinds_torch(body.file.source.text):
+        return False
+    binder = body.binder("torch")
+    if binder is None:
+        named = body.file.body.named.get("torch", ())
+        return all(isinstance(item, Import) and item.module.partition(".")[0] == "torch" for item in named)
+    named = binder.scope.named.get("torch", ())
+    imports = [item for item in named if isinstance(item, Import) and item.module.partition(".")[0] == "torch"]
+    own = len(imports) == len(named) and not any(item.name == "torch" for item in binder.params)
+    return own and bool(imports) and (binder is not body or imports[0].start < at)
+
+
+def _loading(body: Body, module: str, at: int) -> list[str]:
+    """The import that still loads an extension, if no other one does so before ``at``."""
     package, _, own = module.rpartition(".")
     dots = package + "." if package.strip(".") == "" and module.startswith(".") else package
-    for item in file.body.imports:
+    for item in body.file.body.imports:
+        if item.guarded or (item.start > at and body.function is None):
+            continue
         full = "." * item.level + item.module
         if (full == module and not item.attr) or (item.attr == own and full in (package, dots)):
             return []
@@ -117,7 +157,8 @@ def _is_of_extension(extensions: Extensions, full: str) -> bool:
 
 
 def _import_torch(file: PythonFile, found: Rewritten) -> None:
-    if not found.edits or any(item.module == "torch" and not item.attr for item in file.imports.get("torch", ())):
+    loaded = any(_loads_torch(file, item) and item.start < found.runs_at for item in file.imports.get("torch", ()))
+    if not found.edits or loaded:
         return
     imports = [item for item in file.body.imports if item.module != "__future__"]
     first = min((item.start for item in imports), default=0)
@@ -127,6 +168,17 @@ def _import_torch(file: PythonFile, found: Rewritten) -> None:
     there = next((item for item in found.edits if item.span.start == line), Edit(Span(line, line), ""))
     found.edits = [item for item in found.edits if item != there]
     found.edits.append(Edit(there.span, f"{_TORCH}{there.replacement}"))
+
+
+_ONLY_TYPES = re.compile(r"\bTYPE_CHECKING\b")
+
+
+def _loads_torch(file: PythonFile, item: Import) -> bool:
+    """Whether an import binds torch when the file runs."""
+    if item.module.partition(".")[0] != "torch" or item.attr:
+        return False
+    around = (one for one in file.body.conditions if one.body.start <= item.start < one.body.end)
+    return not any(_ONLY_TYPES.search(file.text(one.expr)) for one in around)
 
 
 def merged(edits: Iterable[Edit]) -> list[Edit]:

@@ -16,10 +16,12 @@ from opschema_cli.migrate.migration import Note, OptionError, Scope, Site, migra
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.bindings.definitions import FunctionSearch
-from opschema_rules.bindings.imports import Extensions
+from opschema_rules.bindings.guards import Guards
+from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.migrations.callers import Rewritten, merged, rewrite_callers
 from opschema_rules.bindings.migrations.derived import COMPOSITE, DerivedOperator, NotDerivableError, derive
+from opschema_rules.bindings.migrations.leftovers import defined_operators, mentioned, star_imported, unparsed
 from opschema_rules.bindings.model import Binding, Module
 from opschema_rules.bindings.proofs import BUILT
 from opschema_rules.torchlib.cpp_build import Build
@@ -104,10 +106,12 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     modules = [item for item in draft.loaded.subjects if isinstance(item, Module) and item.parent is None]
     extensions = Extensions(draft.project, modules, Inline(draft.project).modules)
     yield from _leave_unknown(extensions, found)
-    yield from _leave_taken(found, options)
+    yield from _leave_replaced(extensions, found)
+    yield from _leave_taken(draft.project, found, options)
     files: dict[str, list[Edit]] = {}
     fakes: dict[str, list[str]] = {}
     defined: set[str] = set()
+    left: set[int] = set()
     for module in list({id(item.binding.module): item.binding.module for item in found.values()}.values()):
         own = {key: item for key, item in found.items() if item.binding.module is module}
         namespace = _namespace(module, options)
@@ -116,6 +120,7 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
         if refused:
             for key in [key for key, item in own.items() if item.binding.name in refused]:
                 binding = own.pop(key).binding
+                left.add(key)
                 message = f"`{binding.name}` stays a binding: not all uses of it can be rewritten"
                 yield Note(binding.place, message, leaves_site=True)
             rewritten = list(rewrite_callers(extensions, {key: item.binding for key, item in own.items()}, namespace))
@@ -126,6 +131,11 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
             _drop_from_stub(draft, extensions, module, {item.binding.name for item in own.values()})
             _add_fakes(extensions, module, list(own.values()), namespace, fakes)
             yield from _notes(own.values(), rewritten)
+    edited = {path: [item.span for item in edits] for path, edits in files.items()}
+    yield from unparsed(draft.project, extensions.paths)
+    yield from mentioned(
+        draft.project, [item.binding for item in found.values() if id(item.binding) not in left], edited
+    )
     for path, edits in files.items():
         draft.edit(path, merged(edits))
     yield from _write_fakes(draft, fakes)
@@ -146,13 +156,29 @@ def _leave_unknown(extensions: Extensions, found: dict[int, DerivedOperator]) ->
             del found[key]
 
 
-def _leave_taken(found: dict[int, DerivedOperator], options: ToTorchLibrary) -> Iterator[Note]:
-    """Leave the bindings whose operator another module would define as well."""
+def _leave_replaced(extensions: Extensions, found: dict[int, DerivedOperator]) -> Iterator[Note]:
+    """Leave the bindings that Python sets in their module, as a test does with a substitute, or that `*` imports."""
+    guards, starred = Guards(extensions), star_imported(extensions)
+    for key, item in list(found.items()):
+        replaced = guards.is_replaced(Target((item.binding.module,), item.binding.name))
+        if replaced or id(item.binding.module) in starred:
+            why = "Python sets it in the module" if replaced else "its module is imported with `*`"
+            message = f"`{item.binding.name}` stays a binding: {why}"
+            yield Note(item.binding.place, message, leaves_site=True)
+            del found[key]
+
+
+def _leave_taken(project: Project, found: dict[int, DerivedOperator], options: ToTorchLibrary) -> Iterator[Note]:
+    """Leave the bindings whose operator exists, or another module would define as well."""
+    spaces = {_namespace(item.binding.module, options) for item in found.values()}
+    known = {space: defined_operators(project, space) for space in spaces}
     names = Counter((_namespace(item.binding.module, options), item.binding.name) for item in found.values())
     for key, item in list(found.items()):
         name = (_namespace(item.binding.module, options), item.binding.name)
-        if names[name] > 1:
-            message = f"`{item.binding.name}` stays a binding: two modules would define `{'::'.join(name)}`"
+        taken = name[1] in known[name[0]]
+        if names[name] > 1 or taken:
+            why = f"`{'::'.join(name)}` exists" if taken else f"two modules would define `{'::'.join(name)}`"
+            message = f"`{item.binding.name}` stays a binding: {why}"
             yield Note(item.binding.place, message, leaves_site=True)
             del found[key]
 
@@ -222,7 +248,7 @@ def _rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], namespace: 
         blocks.setdefault((item.binding.path, item.binding.block_end), []).append(item)
     for (path, end), items in blocks.items():
         text = draft.text(path)
-        draft.edit(path, (_removal(text, item.binding.step.call) for item in items))
+        draft.edit(path, _removals(text, [item.binding.step.call for item in items]))
         main = path == items[0].binding.module.path and namespace not in defined
         macro = "TORCH_LIBRARY" if main else "TORCH_LIBRARY_FRAGMENT"
         defined |= {namespace} if main else set()
@@ -236,13 +262,25 @@ def _rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], namespace: 
 _INCLUDES = re.compile(rb"#\s*include\s*[<\"]torch/(?:extension|library|all|torch)\.h[>\"]")
 
 
-def _removal(text: str, call: Span) -> Edit:
-    """Remove a statement with its line, if nothing else stands there."""
-    end = text.find(";", call.end) + 1
-    start = text.rfind("\n", 0, call.start) + 1
-    after = text.find("\n", end)
-    alone = not text[start : call.start].strip() and after >= 0 and not text[end:after].strip()
-    return Edit(Span(start, after + 1) if alone else Span(call.start, end), "")
+def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
+    """Remove statements, each with its line if nothing else stands there."""
+    spans: list[Span] = []
+    for call in sorted(calls, key=lambda item: item.start):
+        end = text.find(";", call.end) + 1
+        if spans and not text[spans[-1].end : call.start].strip(" \t"):
+            spans[-1] = Span(spans[-1].start, end)
+        else:
+            spans.append(Span(call.start, end))
+    for start, end in spans:
+        line = text.rfind("\n", 0, start) + 1
+        after = text.find("\n", end)
+        ends_line = after >= 0 and not text[end:after].strip()
+        if ends_line and not text[line:start].strip():
+            yield Edit(Span(line, after + 1), "")
+        elif ends_line:
+            yield Edit(Span(len(text[:start].rstrip(" \t")), after), "")
+        else:
+            yield Edit(Span(start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))), "")
 
 
 def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str) -> str:
