@@ -141,6 +141,33 @@ class Document(msgspec.Struct, array_like=True, gc=False):
         """The node itself, or the one its alias points to."""
         return self.anchors[node.value] if node.kind == "alias" else node
 
+    def merged(self, node: Node) -> Node:
+        """A mapping with the pairs that its merge keys (``<<``) bring, as PyYAML reads them. They lie where they are written."""
+        if not any(map(_is_merge, node.items[::2])):
+            return node
+        pairs: list[tuple[Node, Node]] = []
+        known: set[str] = set()
+        for source in self._merging(node):
+            new = [pair for pair in source.pairs() if not _is_merge(pair[0]) and pair[0].value not in known]
+            known.update(key.value for key, _ in new)
+            pairs += new
+        items = tuple(item for pair in pairs for item in pair)
+        return Node(node.kind, node.start, node.end, node.value, node.style, node.tag, node.anchor, items)
+
+    def _merging(self, node: Node) -> Iterator[Node]:
+        """A mapping and those that it is merged with, directly or by another one, each once; the first value of a key counts."""
+        seen: set[int] = set()
+        left = [node]
+        while left:
+            found = self.follow(left.pop())
+            if found.is_mapping and id(found) not in seen:
+                seen.add(id(found))
+                yield found
+                left += [value for key, value in found.pairs() if _is_merge(key)]
+            elif found.is_sequence and id(found) not in seen:
+                seen.add(id(found))
+                left += reversed(found.items)
+
     def data(self, node: Node | None = None) -> Data:
         """Plain data of ``node`` (default: the root), as PyYAML's ``safe_load`` gives it.
 
@@ -149,6 +176,10 @@ class Document(msgspec.Struct, array_like=True, gc=False):
         """
         top = node if node is not None else self.root
         return _Constructor(self).build(top) if top is not None else None
+
+
+def _is_merge(key: Node) -> bool:
+    return key.kind == "scalar" and key.value == "<<" and not key.style and not key.tag
 
 
 class _Constructor:

@@ -212,3 +212,27 @@ def test_a_key_of_a_large_mapping_is_the_last_of_its_name_as_in_a_small_one() ->
     assert [node.value for node in root.values_of("a")] == ["1", "2"]
     assert root.pair("b") is None
     assert root.pair("") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- &a {x: 1, y: 2}\n- {<<: *a, y: 3, z: 4}\n",
+        "- &a {x: 1, y: 2}\n- &b {y: 3}\n- {<<: [*b, *a], z: 5, '<<': 6}\n",
+        "- &a {x: 1, y: 2}\n- &b {y: 3}\n- {z: 1, <<: *a, <<: *b}\n",
+        "- &a {x: 1, w: 0}\n- &b {<<: *a, y: 3}\n- &c {x: 5, w: 2}\n- {<<: [*b, *c]}\n",
+    ],
+)
+def test_merge_keys_bring_what_pyyaml_reads_from_where_it_is_written(text: str) -> None:
+    document = compose(text)
+    assert document.root is not None
+    for item, wanted in zip(document.root.items, yaml.safe_load(text), strict=True):
+        found = document.merged(item)
+        assert {key.value: int(text[value.start : value.end]) for key, value in found.pairs()} == wanted
+    assert document.merged(document.root.items[0]) is document.root.items[0]
+
+
+def test_a_mapping_that_is_merged_with_itself_ends() -> None:
+    document = compose("- &a {<<: *a, x: 1}\n")
+    assert document.root is not None
+    assert [key.value for key, _ in document.merged(document.root.items[0]).pairs()] == ["x"]

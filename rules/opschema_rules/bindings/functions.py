@@ -57,7 +57,8 @@ def _is_method(units: CppUnits, binding: Binding) -> bool:
     if not name:
         return False
     files = units.files(binding.path)
-    found = re.compile(rf"\b(?:class|struct)\s[^;{{}}()]*\b{name}\b[^;{{}}()]*\{{".encode())
+    head = rf"\b(?:class|struct)\s+(?:\w+\s+)*(?:\w+\s*::\s*)*{re.escape(name)}\s*(?:<[^;{{}}]*>\s*)?"
+    found = re.compile(rf"{head}(?:final\s*)?(?::(?!:)[^;{{}}]*)?\{{".encode())
     if not any(found.search(units.project.workspace.peek(path)) for path in files):
         return False
     for item in units.functions(binding.path, {own}):

@@ -190,7 +190,6 @@ class Module(msgspec.Struct, eq=False, dict=True):
     parent: Module | None = None
     local: str = ""
     closed: bool = True
-    why_open: str = ""
     of_tensors: bool = True
     built_as: str = ""
     title: str = ""
@@ -212,10 +211,9 @@ class Module(msgspec.Struct, eq=False, dict=True):
         """The macro that opens it."""
         return Place(self.path, self.span)
 
-    def open(self, why: str) -> None:
+    def open(self) -> None:
         """Note that it may have further names."""
         self.closed = False
-        self.why_open = self.why_open or why
 
     def all(self) -> Iterator[Module]:
         """The module and its submodules."""

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
-from opschema_cli.phrases import excerpt
 from opschema_cli.project import Project
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Macro, exclusive, is_dead, unambiguous
@@ -77,7 +76,7 @@ class _Join:
 
     def _fill(self, module: Module, path: str, block: Block, depth: int) -> None:
         if block.broken:
-            module.open("not all of its block is understood")
+            module.open()
         self._run(_Frame(module, path, block, {block.variable: module}, depth), block.steps)
 
     def _run(self, frame: _Frame, steps: Iterable[Step]) -> None:
@@ -102,7 +101,7 @@ class _Join:
             case "macro":
                 self._expand(frame, step)
             case _:
-                target.open("its block holds a statement that is not understood")
+                target.open()
 
     def _alias(self, target: Module, source: Module | None, path: str, step: Step) -> None:
         if source is not target:
@@ -122,10 +121,10 @@ class _Join:
             and not exclusive(item.conditions, step.conditions)
         ]
         if len({item.namespace for _, item in known}) != 1 or frame.depth > MAX_DEPTH:
-            target.open(f"`{step.value}` is given the module and not followed")
+            target.open()
             return
         if len(known) > 1:  # which of them is part of the build is not known
-            target.open(f"`{step.value}` is defined {len(known)} times")
+            target.open()
         for file, item in known:
             if (id(target), id(item)) not in self.filled:  # functions may call each other
                 self.filled.add((id(target), id(item)))
@@ -143,11 +142,11 @@ class _Join:
         unknown = next((word for word in words if _CAPITALS.fullmatch(word)), None)
         if words.isdisjoint(receivers):
             if unknown is not None and step.value.startswith(unknown):
-                module.open(f"`{unknown}` is not defined in the files that it sees")
+                module.open()
             return
         found = self._steps_of(text, step.receiver)
         if found is None or any(item.kind == "macro" for item in found) or frame.depth > MAX_DEPTH:
-            module.open(f"`{excerpt(step.value, 40)}` is not understood")
+            module.open()
             return
         self._run(_Frame(module, frame.path, frame.block, receivers, frame.depth + 1, step), found)
 

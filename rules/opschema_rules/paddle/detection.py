@@ -96,7 +96,8 @@ def claims(project: Project, options: PaddleOptions, path: str) -> bool:
 
 def _lists_ops(file: YamlFile) -> bool:
     root = file.root
-    items = [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
+    found = [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
+    items = [file.document.merged(item) if item.is_mapping else item for item in found]
     return 2 * sum(map(_is_entry, items)) > len(items)
 
 

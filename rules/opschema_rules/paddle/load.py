@@ -36,7 +36,7 @@ def read_tree(project: Project, options: PaddleOptions) -> Tree:
         for index, item in enumerate(root.items if root is not None else ()):
             node = file.document.follow(item)
             if node.is_mapping:
-                found.entries.append(OpEntry(file, index, node, found))
+                found.entries.append(OpEntry(file, index, file.document.merged(node), found))
         tree.files.append(found)
     tree.others += [OtherFile(kind, file, tree) for kind, file in other_files(project, listed)]
     return tree

@@ -164,6 +164,30 @@ def test_methods_that_are_bound_as_functions(block: str, python: str, expected: 
 
 
 @pytest.mark.parametrize(
+    "other",
+    [
+        "struct B : public kit::A {};",
+        "struct hash<kit::A> {};",
+        "class kit;",
+        "struct kitten {};",
+        "enum class kit_kind { a };",
+    ],
+)
+def test_a_function_of_a_namespace_is_no_method(other: str) -> None:
+    text = f"{METHODS}{other}\nnamespace kit {{ at::Tensor half(at::Tensor x) {{ return x; }} }}\n"
+    block = 'm.def("f", &f); m.def("g", &g); m.def("half", &kit::half);'
+    assert codes(block, "_C.half(x, 1)", text) == ["BND301"]
+
+
+@pytest.mark.parametrize(
+    "head", ["class EXPORT kit final", "struct kit : A", "struct kit<int> : public A", "struct a::kit"]
+)
+def test_a_method_of_a_class_in_other_forms(head: str) -> None:
+    text = f"{METHODS}{head} {{\npublic:\n at::Tensor half(at::Tensor x) {{ return x; }}\n}};\n"
+    assert codes('m.def("f", &f); m.def("g", &g); m.def("half", &kit::half);', "_C.half(a, x)", text) == []
+
+
+@pytest.mark.parametrize(
     ("files", "expected"),
     [
         ({}, ["BND204"]),

@@ -150,3 +150,20 @@ def test_arguments_without_a_type() -> None:
     args, errors = parse_args("(Tensor x, axis)")
     assert [arg.name for arg in args] == ["x"]
     assert [error.message for error in errors] == ["an argument needs a type and a name"]
+
+
+def test_an_entry_takes_fields_of_another_by_a_merge_key() -> None:
+    merged = """\
+- &half
+  op : half
+  args : (Tensor x, int axis)
+  output : Tensor(out)
+  infer_meta : {func : UnchangedInferMeta}
+  kernel : {func : half}
+- <<: *half
+  op : third
+- <<: [*half]
+  op : fourth
+  args : (Tensor x, int axis = "x")
+"""
+    assert codes(ops=merged) == ["PDL105 ops.yaml"]
