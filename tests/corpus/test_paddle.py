@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import importlib
+import random
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from opschema_cli.cache import Cache
 from opschema_cli.config import Config
@@ -17,6 +22,7 @@ from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
+from opschema_rules.paddle import grammar
 from opschema_rules.paddle.pack import PACK
 from tests.rules.paddle.faults import FAULTS, missed
 
@@ -50,3 +56,93 @@ def test_faults_are_reported(paddle: Path, at: int) -> None:
     assert len(FAULTS) >= 40
     lost = missed(Workspace(paddle), "paddle/phi/ops/yaml", at=at)
     assert len(lost) <= TOLERATED, lost
+
+
+SIGNS = ("(", ")", ",", " ", "=", "{", "}", "->", "Tensor", "int", "x", "[]", "Scalar(int)", " = 1", "@", "")
+
+
+def changed(text: str, chance: random.Random) -> str:
+    """A text with a character less, a sign more, two parts exchanged or a part twice."""
+    at, parts = chance.randrange(len(text) + 1), text.split(",")
+    kind = chance.randrange(4)
+    if kind == 0:
+        return text[:at] + text[at + 1 :]
+    if kind == 1:
+        return text[:at] + chance.choice(SIGNS) + text[at:]
+    if kind == 2 and len(parts) > 1:
+        one, other = chance.sample(range(len(parts)), 2)
+        parts[one], parts[other] = parts[other], parts[one]
+        return ",".join(parts)
+    return text[:at] + text[at : at + 8] + text[at:]
+
+
+def read(field: str, text: str) -> tuple[object, bool]:
+    """What the pack reads, and whether it reports an error."""
+    if field == "args":
+        args, errors = grammar.parse_args(text)
+        return [(item.type, item.name, item.default) for item in args], bool(errors)
+    if field == "output":
+        outputs, errors = grammar.parse_outputs(text)
+        return [(item.type, item.name) for item in outputs], bool(errors)
+    if field == "forward":
+        name, parsed = grammar.parse_forward(text)
+        names = [item.name for item in parsed.args], [item.name for item in parsed.outputs]
+        return (name.text if name is not None else None, *names), bool(parsed.errors)
+    if field == "inplace":
+        pairs, errors = grammar.parse_pairs(text)
+        return {target.text: source.text for source, target in pairs}, bool(errors)
+    kernels, errors = grammar.parse_kernels(text)
+    return [item.name for item in kernels], bool(errors)
+
+
+def read_by_paddle(parser: Any, field: str, text: str) -> object:
+    """What Paddle's parser reads; it raises what it raises."""
+    if field == "args":
+        parts = parser.parse_input_and_attr("op", text)
+        return [(item["typename"], item["name"], item.get("default_value")) for part in parts for item in part]
+    if field == "output":
+        return [(item["typename"], item["name"].split("@")[0]) for item in parser.parse_outputs("op", text)]
+    if field == "forward":
+        found = parser.parse_forward("op", text)
+        args = [item["name"] for item in found["inputs"] + found["attrs"]]
+        return found["name"], args, [item["name"].split("@")[0] for item in found["outputs"]]
+    if field == "inplace":
+        return parser.parse_inplace("op", text)
+    return parser.parse_kernel("op", {"func": text})["func"]
+
+
+def written(root: Path) -> Iterator[tuple[str, str]]:
+    """The texts of the entries that have a grammar of their own."""
+    left_out = ("op_compat", "op_version", "extra", "exclude")
+    for path in sorted((root / "paddle/phi/ops/yaml").rglob("*.yaml")):
+        if any(word in path.name for word in left_out):
+            continue
+        for entry in yaml.safe_load(path.read_bytes()):
+            texts = {**entry, "kernel": entry["kernel"].get("func") if isinstance(entry.get("kernel"), dict) else None}
+            for field in ("args", "output", "forward", "inplace", "kernel"):
+                if isinstance(texts.get(field), str):
+                    yield field, texts[field]
+
+
+def test_what_paddles_own_parser_rejects_is_an_error_and_the_rest_is_read_alike(
+    paddle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pack rejects more: the parser looks for patterns, and passes over what is around them."""
+    monkeypatch.syspath_prepend(paddle / "paddle/fluid/operators/generator")
+    parser = importlib.import_module("parse_utils")
+    chance = random.Random(1)
+    accepted = rejected = 0
+    for field, text in written(paddle):
+        for number, one in enumerate([text, *(changed(text, chance) for _ in range(6))]):
+            found, faulty = read(field, one)
+            try:
+                theirs = read_by_paddle(parser, field, one)
+            except Exception:  # whatever it raises ends the build
+                rejected += 1
+                assert faulty, (field, one)
+                continue
+            assert not faulty or number > 0, (field, one)
+            assert faulty or found == theirs, (field, one)
+            accepted += not faulty
+    assert accepted > 10_000
+    assert rejected > 500
