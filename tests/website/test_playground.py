@@ -22,7 +22,6 @@ FOUND = {
     "pypto": [("PTO110", "accumulate.py")],
     "executorch": [("EXE501", "custom.yaml"), ("EXE201", "custom.yaml")],
     "paddle": [("PDL302", "backward.yaml"), ("PDL104", "ops.yaml")],
-    "bindings": [("BND302", "layers.py"), ("BND104", "ops.cpp")],
 }
 
 

@@ -17,7 +17,6 @@ TITLES = {
     "pypto": "An entry in pypto's language",
     "executorch": "An operator list of ExecuTorch",
     "paddle": "Operator YAML of PaddlePaddle",
-    "bindings": "C++ functions that pybind11 binds",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.resolution import Unresolved
@@ -20,7 +20,7 @@ def _declared(signature: CppSignature) -> Related:
     return Related(signature.place, f"{signature.shown} takes `({parameters})`")
 
 
-@rule("BND101", "argument-count")
+@rule("BND101", "argument-count", needs=(CPP,))
 def argument_count(binding: Binding) -> Iterator[Diagnostic]:
     """A binding whose number of named arguments differs from the number of C++ parameters.
 
@@ -68,7 +68,7 @@ def argument_count(binding: Binding) -> Iterator[Diagnostic]:
             return
 
 
-@rule("BND102", "argument-order", fixable="unsafe")
+@rule("BND102", "argument-order", fixable="unsafe", needs=(CPP,))
 def argument_order(binding: Binding) -> Iterator[Diagnostic]:
     """A binding whose `py::arg`s are in a different order than the C++ parameters.
 
@@ -137,7 +137,7 @@ def _reordered(binding: Binding, signature: CppSignature) -> Fix | None:
     )
 
 
-@rule("BND103", "argument-named-twice")
+@rule("BND103", "argument-named-twice", needs=(CPP,))
 def argument_named_twice(binding: Binding) -> Iterator[Diagnostic]:
     """A binding that gives two arguments the same name.
 
@@ -177,7 +177,7 @@ def argument_named_twice(binding: Binding) -> Iterator[Diagnostic]:
             seen[item.name] = item
 
 
-@rule("BND104", "refused-default")
+@rule("BND104", "refused-default", needs=(CPP,))
 def refused_default(binding: Binding) -> Iterator[Diagnostic]:
     """A default that the type of the C++ parameter does not accept.
 
@@ -220,7 +220,7 @@ def refused_default(binding: Binding) -> Iterator[Diagnostic]:
             yield Diagnostic(message, binding.at(item.annotation.span), (related,), ops=(binding.qualified,))
 
 
-@rule("BND105", "argument-marker")
+@rule("BND105", "argument-marker", needs=(CPP,))
 def argument_marker(binding: Binding) -> Iterator[Diagnostic]:
     """A `py::kw_only` or `py::pos_only` that pybind11 does not accept.
 

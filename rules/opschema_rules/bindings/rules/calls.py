@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, excerpt, joined
 from opschema_cli.suggestions import did_you_mean, nearest
@@ -39,7 +39,7 @@ def _any_overload(call: BoundCall) -> str:
     return f"; none of the {count(len(call.misfits), 'overload')} accepts the call" if len(call.misfits) > 1 else ""
 
 
-@rule("BND301", "call-arity")
+@rule("BND301", "call-arity", needs=(CPP,))
 def call_arity(call: BoundCall) -> Iterator[Diagnostic]:
     """A call that passes too few or too many arguments to a bound function.
 
@@ -97,7 +97,7 @@ def call_arity(call: BoundCall) -> Iterator[Diagnostic]:
     yield _found(call, misfit, message + _any_overload(call))
 
 
-@rule("BND302", "call-keyword")
+@rule("BND302", "call-keyword", needs=(CPP,))
 def call_keyword(call: BoundCall) -> Iterator[Diagnostic]:
     """A call that passes a keyword argument that the binding does not name.
 
@@ -153,7 +153,7 @@ def call_keyword(call: BoundCall) -> Iterator[Diagnostic]:
     yield _found(call, misfit, message + _any_overload(call))
 
 
-@rule("BND303", "unbound-function")
+@rule("BND303", "unbound-function", needs=(CPP,))
 def unbound_function(missing: MissingName) -> Iterator[Diagnostic]:
     """A use of a name that the extension module does not bind.
 
@@ -205,7 +205,7 @@ def unbound_function(missing: MissingName) -> Iterator[Diagnostic]:
     yield Diagnostic(message, missing.place, related, ops=(f"{module.shown}.{missing.name}",))
 
 
-@rule("BND304", "call-literal")
+@rule("BND304", "call-literal", needs=(CPP,))
 def call_literal(call: BoundCall) -> Iterator[Diagnostic]:
     """A call that passes a literal that the type of the C++ parameter does not accept.
 
@@ -257,7 +257,7 @@ def call_literal(call: BoundCall) -> Iterator[Diagnostic]:
     yield _found(call, misfit, message + _any_overload(call))
 
 
-@rule("BND305", "result-count")
+@rule("BND305", "result-count", needs=(CPP,))
 def result_count(call: BoundCall) -> Iterator[Diagnostic]:
     """An assignment that unpacks more or fewer values than the C++ function returns.
 

@@ -14,7 +14,7 @@ from opschema_rules.bindings.definitions import Lost
 from opschema_rules.bindings.model import Alias, Binding, Module
 
 
-@rule("BND201", "bound-twice")
+@rule("BND201", "bound-twice", needs=(CPP,))
 def bound_twice(module: Module) -> Iterator[Diagnostic]:
     """A name that is bound twice to functions with the same parameters.
 
@@ -81,7 +81,7 @@ def _hides(first: Binding, second: Binding) -> bool:
     return names[0] == names[1] or not names[1]
 
 
-@rule("BND202", "unknown-alias-target")
+@rule("BND202", "unknown-alias-target", needs=(CPP,))
 def unknown_alias_target(alias: Alias) -> Iterator[Diagnostic]:
     """An alias (`m.attr("a") = m.attr("b")`) of a name that is not bound, or is bound only later.
 
@@ -233,7 +233,7 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
     yield Diagnostic(message, binding.function_place, (here, *others), ops=(binding.qualified,))
 
 
-@rule("BND205", "module-name", fixable="unsafe")
+@rule("BND205", "module-name", fixable="unsafe", needs=(CPP,))
 def module_name(module: Module) -> Iterator[Diagnostic]:
     """A module whose name in C++ differs from the name that it is built under.
 

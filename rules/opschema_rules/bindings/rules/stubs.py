@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
 from opschema_cli.source.python import Param
@@ -13,7 +13,7 @@ from opschema_rules.bindings.model import Parameter
 from opschema_rules.bindings.stubs import Stub, StubFunction
 
 
-@rule("BND401", "stub-names")
+@rule("BND401", "stub-names", needs=(CPP,))
 def stub_names(stub: Stub) -> Iterator[Diagnostic]:
     """A function in the stub that the module does not bind, or one that is missing from the stub.
 
@@ -82,7 +82,7 @@ def stub_names(stub: Stub) -> Iterator[Diagnostic]:
             yield Diagnostic(message, bindings[0].place, ops=(bindings[0].qualified,))
 
 
-@rule("BND402", "stub-signature")
+@rule("BND402", "stub-signature", needs=(CPP,))
 def stub_signature(stub: StubFunction) -> Iterator[Diagnostic]:
     """A function in a stub whose parameters differ from those of the binding.
 
