@@ -245,13 +245,21 @@ def _is_source(module: Module, text: str) -> bool:
 
 def _imported_words(text: str) -> list[str]:
     """The last words of the modules and the names that a file imports."""
-    modules = [part for found in _IMPORT.findall(text) for part in ((found[0],) if found[0] else found[2].split(","))]
-    names = {word for found in _IMPORT.findall(text) for word in _WORD.findall(found[1])}
-    words = names.union(found[0].rpartition(".")[2] for item in modules if (found := item.split()))
+    words: set[str] = set()
+    for found in _IMPORT.finditer(text):
+        before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip(" \t")
+        module = _FROM.fullmatch(before)
+        if module is not None:
+            words.add(module[1].rpartition(".")[2])
+            words.update(_WORD.findall(found[1]))
+        elif not before:
+            items = (item.split() for item in found[1].split(","))
+            words.update(item[0].rpartition(".")[2] for item in items if item)
     return sorted(words)
 
 
-_IMPORT = re.compile(r"(?m)^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([^\n(]+|\([^)]*\))|import[ \t]+([\w., \t]+))")
+_IMPORT = re.compile(r"import[ \t]+(\([^)]*\)|[^\n(]+)")
+_FROM = re.compile(r"from[ \t]+([\w.]+)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MENTIONS = Reading("bindings words of imports", _imported_words, list[str])
 
