@@ -13,16 +13,20 @@ from opschema_rules.flydsl.answers import meaning_of
 from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.names import ROOT
 
-_IMPORT = re.compile(rb"(?m)^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))")
+_IMPORT = re.compile(rb"import[ \t]+(\([^)]*\)|[^\n#;]*)")
+_FROM = re.compile(rb"from[ \t]+([.\w]+)[ \t]+")
 _NAME = re.compile(rb"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
 
 def _imported(data: bytes) -> list[tuple[str, str]]:
     """The modules that a text imports, and the names from modules, these with leading dots."""
     found: set[tuple[str, str]] = set()
-    for module, names, plain in _IMPORT.findall(data):
-        words = (item[1].decode() for item in _NAME.finditer(names if module else plain))
-        found.update((module.decode(), word) if module else (word, "") for word in words)
+    for statement in _IMPORT.finditer(data):
+        before = data[data.rfind(b"\n", 0, statement.start()) + 1 : statement.start()].lstrip(b" \t")
+        module = _FROM.fullmatch(before)
+        if module is not None or not before:
+            words = (item[1].decode() for item in _NAME.finditer(statement[1]))
+            found.update((module[1].decode(), word) if module is not None else (word, "") for word in words)
     return sorted(found)
 
 
@@ -39,7 +43,8 @@ def importing(project: Project, indexes: dict[str, FileIndex], package: Iterable
     ]
     added: list[str] = []
     while exporting:
-        near = [path for path in waiting if _is_near(project.workspace.peek(path), exporting)]
+        wanted = [(_word(path).encode(), [name.encode() for name in names]) for path, names in exporting.items()]
+        near = [path for path in waiting if _is_near(project.workspace.peek(path), wanted)]
         scanned = project.scan(_IMPORTED, near)
         candidates = [
             path for path, names in scanned if any(_may_lead(program, path, exporting, *item) for item in names)
@@ -57,11 +62,10 @@ def _word(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
 
 
-def _is_near(data: bytes, exporting: Mapping[str, Set[str]]) -> bool:
+def _is_near(data: bytes, wanted: Iterable[tuple[bytes, list[bytes]]]) -> bool:
     """Whether a text holds the word of a module and one of the names that it has of FlyDSL."""
     return b"import" in data and any(
-        _word(path).encode() in data and ("*" in names or any(name.encode() in data for name in names))
-        for path, names in exporting.items()
+        word in data and (b"*" in names or any(name in data for name in names)) for word, names in wanted
     )
 
 
