@@ -17,6 +17,7 @@ import msgspec
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.import_text import import_statements
 from opschema_cli.source.program import FunctionRef, Missing, ModuleRef, Program, Resolution, ValueRef
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Source
@@ -246,20 +247,16 @@ def _is_source(module: Module, text: str) -> bool:
 def _imported_words(text: str) -> list[str]:
     """The last words of the modules and the names that a file imports."""
     words: set[str] = set()
-    for found in _IMPORT.finditer(text):
-        before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip(" \t")
-        module = _FROM.fullmatch(before)
-        if module is not None:
-            words.add(module[1].rpartition(".")[2])
-            words.update(_WORD.findall(found[1]))
-        elif not before:
-            items = (item.split() for item in found[1].split(","))
+    for module, names in import_statements(text):
+        if module:
+            words.add(module.rpartition(".")[2])
+            words.update(_WORD.findall(names))
+        else:
+            items = (item.split() for item in names.split(","))
             words.update(item[0].rpartition(".")[2] for item in items if item)
     return sorted(words)
 
 
-_IMPORT = re.compile(r"import[ \t]+(\([^)]*\)|[^\n(]+)")
-_FROM = re.compile(r"from[ \t]+([\w.]+)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MENTIONS = Reading("bindings words of imports", _imported_words, list[str])
 

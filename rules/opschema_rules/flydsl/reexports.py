@@ -7,26 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.import_text import import_statements
 from opschema_cli.source.program import ModuleRef, Program, Resolution
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_rules.flydsl.answers import meaning_of
 from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.names import ROOT
 
-_IMPORT = re.compile(rb"import[ \t]+(\([^)]*\)|[^\n#;]*)")
-_FROM = re.compile(rb"from[ \t]+([.\w]+)[ \t]+")
-_NAME = re.compile(rb"([\w.]+|\*)(?:\s+as\s+\w+)?")
+_NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
 
 def _imported(data: bytes) -> list[tuple[str, str]]:
     """The modules that a text imports, and the names from modules, these with leading dots."""
     found: set[tuple[str, str]] = set()
-    for statement in _IMPORT.finditer(data):
-        before = data[data.rfind(b"\n", 0, statement.start()) + 1 : statement.start()].lstrip(b" \t")
-        module = _FROM.fullmatch(before)
-        if module is not None or not before:
-            words = (item[1].decode() for item in _NAME.finditer(statement[1]))
-            found.update((module[1].decode(), word) if module is not None else (word, "") for word in words)
+    for module, names in import_statements(data.decode("utf-8", "replace")):
+        words = (item[1] for item in _NAME.finditer(names))
+        found.update((module, word) if module else (word, "") for word in words)
     return sorted(found)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.import_text import import_statements
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.model import Operator
 
@@ -22,31 +23,15 @@ def _mentions(text: str) -> list[str]:
     may call what other files define.
     """
     found = {word for ops in _OPS.findall(text) for word in ops.split(".")}
-    for module, names in _at_line_starts("from", _FROM, text):
-        found.update(_WORD.findall(names) if "*" not in names else [f"{module.rpartition('.')[2]}.*"])
-    for (names,) in _at_line_starts("import", _IMPORT, text):
-        found.update(module.rpartition(".")[2] for module in _DOTTED.findall(names))
+    for module, names in import_statements(text):
+        if not module:
+            found.update(name.rpartition(".")[2] for name in _DOTTED.findall(names))
+        else:
+            found.update(_WORD.findall(names) if "*" not in names else [f"{module.rpartition('.')[2]}.*"])
     return sorted(found)
 
 
-def _at_line_starts(word: str, pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
-    """The groups of a pattern at each place of a word before which nothing but white space stands on its line; a plain word is
-    found many times as fast as a pattern.
-    """
-    at = text.find(word)
-    while at >= 0:
-        start = at
-        while start and text[start - 1] in " \t":
-            start -= 1
-        match = pattern.match(text, at) if not start or text[start - 1] == "\n" else None
-        if match is not None:
-            yield match.groups()
-        at = text.find(word, match.end() if match is not None else at + len(word))
-
-
-_FROM = re.compile(r"from[ \t]+([\w.]+)[ \t]+import[ \t]+([^\n(]+|\([^)]*\))")
-_IMPORT = re.compile(r"import[ \t]+([^\n]+)")
-_IMPORTS = re.compile(rf"(?m)^[ \t]*(?:{_FROM.pattern}|{_IMPORT.pattern})")
+_IMPORTS = re.compile(r"(?m)^[ \t]*(?:from[ \t]+[\w.]+[ \t]+import[ \t]+(?:[^\n(]+|\([^)]*\))|import[ \t]+[^\n]+)")
 _OPS = re.compile(r"torch\.ops\.([\w.]+)")  # no word's end before it: so it is found many times as fast
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
