@@ -10,8 +10,9 @@ import bisect
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
@@ -46,7 +47,6 @@ class Build:
 
     def __init__(self, project: Project, namespaces: Mapping[str, str]) -> None:
         self.project = project
-        self.unfollowed: dict[str, tuple[str, str]] = {}
         self.namespaces = [(glob_spec([pattern]), name) for pattern, name in namespaces.items()]
 
     def macros(self, path: str) -> dict[str, Macro]:
@@ -73,7 +73,9 @@ class Build:
 
     def unfollowed_call(self, path: str) -> str:
         """The function that builds a source file without a target, but that no file of the tree defines; empty if there is none."""
-        name, build_file = self.unfollowed.get(path, ("", "")) if not self._targets.get(path) else ("", "")
+        name, build_file = (
+            _read(self.project).unfollowed.get(path, ("", "")) if not self._targets.get(path) else ("", "")
+        )
         return f"`{name}()` in {build_file}, which no file here defines" if name else ""
 
     def target_of_both(self, path: str, other: str) -> str:
@@ -89,30 +91,49 @@ class Build:
         """Targets by their source files."""
         return {path: [target for target, _ in found] for path, found in self._origins.items()}
 
-    @cached_property
+    @property
     def _origins(self) -> dict[str, list[tuple[Target, Origin]]]:
         """Targets by their source files, each with the conditions under which the file is part of it."""
-        found: dict[str, dict[int, tuple[Target, Origin]]] = {}
-        sources = _Sources(self.project)
-        for number, (folder, target) in enumerate(self._read(sources)):
-            for source, origin in dict(target.sources).items():
-                for path in sources.of(folder, source):
-                    found.setdefault(path, {}).setdefault(number, (target, origin))
-        return {path: list(items.values()) for path, items in found.items()}
+        return _read(self.project).origins
 
-    def _read(self, sources: _Sources) -> Iterator[tuple[str, Target]]:
-        """Targets of all build files, each with the folder that its sources are relative to."""
-        files: dict[str, list[str]] = {}
-        for path in self.project.workspace.files:
-            files.setdefault(path.rpartition("/")[2], []).append(path)
-        seen: dict[str, Variables] = {}
-        yield from _python_targets(self.project, files, seen, sources)
-        yield from (("", target) for target in _starlark_targets(self.project, files, sources))
-        for folder, read in _cmake_files(self.project, files, seen, sources):
-            for call in read.unfollowed:
-                for source in call.sources:
-                    self.unfollowed.setdefault(source, (call.function, call.path))
-            yield from ((folder, target) for target in read.targets)
+
+class _BuildFiles(NamedTuple):
+    """What the build files of a workspace say: see :attr:`Build._origins`; and by source files what builds those that no target
+    has: a function that is not defined, and the file that calls it.
+    """
+
+    origins: dict[str, list[tuple[Target, Origin]]]
+    unfollowed: dict[str, tuple[str, str]]
+
+
+@lru_cache(maxsize=2)
+def _read(project: Project) -> _BuildFiles:
+    """The build files of a workspace, read once for all packs."""
+    found: dict[str, dict[int, tuple[Target, Origin]]] = {}
+    unfollowed: dict[str, tuple[str, str]] = {}
+    sources = _Sources(project)
+    for number, (folder, target) in enumerate(_targets(project, sources, unfollowed)):
+        for source, origin in dict(target.sources).items():
+            for path in sources.of(folder, source):
+                found.setdefault(path, {}).setdefault(number, (target, origin))
+    return _BuildFiles({path: list(items.values()) for path, items in found.items()}, unfollowed)
+
+
+def _targets(
+    project: Project, sources: _Sources, unfollowed: dict[str, tuple[str, str]]
+) -> Iterator[tuple[str, Target]]:
+    """Targets of all build files, each with the folder that its sources are relative to; ``unfollowed`` is filled meanwhile."""
+    files: dict[str, list[str]] = {}
+    for path in project.workspace.files:
+        files.setdefault(path.rpartition("/")[2], []).append(path)
+    seen: dict[str, Variables] = {}
+    yield from _python_targets(project, files, seen, sources)
+    yield from (("", target) for target in _starlark_targets(project, files, sources))
+    for folder, read in _cmake_files(project, files, seen, sources):
+        for call in read.unfollowed:
+            for source in call.sources:
+                unfollowed.setdefault(source, (call.function, call.path))
+        yield from ((folder, target) for target in read.targets)
 
 
 class _Sources:
