@@ -7,7 +7,7 @@ from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import notice, unchecked
-from opschema_cli.reporters.places import in_checkout, locate
+from opschema_cli.reporters.places import locate, paths_in_checkout
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _OPS_SHOWN = 10
@@ -19,7 +19,8 @@ def write(report: Report) -> str:
     """One ``::error``, ``::warning`` or ``::notice`` line a diagnostic, and one on each thing that was not checked, and on what
     was not linted; else nothing.
     """
-    lines = [_annotation(report, diagnostic) for diagnostic in report.diagnostics]
+    shown = paths_in_checkout(report, "GITHUB_WORKSPACE")
+    lines = [_annotation(report, diagnostic, shown(diagnostic.place.path)) for diagnostic in report.diagnostics]
     lines += [_unchecked(item) for item in report.not_checked]
     text = notice(report)
     if text:
@@ -34,12 +35,12 @@ def _unchecked(item: NotChecked) -> str:
     return f"::{command} title={item.code} {item.name}::{unchecked(item).translate(_IN_MESSAGE)}"
 
 
-def _annotation(report: Report, diagnostic: Diagnostic) -> str:
+def _annotation(report: Report, diagnostic: Diagnostic, path: str) -> str:
     place = locate(report, diagnostic.place)
     # The runner drops columns, with a complaint, where an annotation spans lines.
     one_line = place.line == place.end_line
     properties = {
-        "file": in_checkout(report, diagnostic.place.path, "GITHUB_WORKSPACE"),
+        "file": path,
         "line": str(place.line),
         **({"col": str(place.column)} if one_line else {}),
         "endLine": str(place.end_line),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from opschema_cli.lint.diagnostic import NotChecked, Severity
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.phrases import notice, unchecked
-from opschema_cli.reporters.places import fingerprints, in_checkout, locate
+from opschema_cli.reporters.places import fingerprints, locate, paths_in_checkout
 
 Json: TypeAlias = "str | int | dict[str, Json]"
 
@@ -24,6 +24,7 @@ def write(report: Report) -> str:
     entries: list[Json] = [_unchecked(item) for item in report.not_checked]
     if report.summary.nothing and not report.diagnostics:
         entries.append(_of_run(notice(report), "nothing-to-lint", "info"))
+    shown = paths_in_checkout(report, "CI_PROJECT_DIR")
     for diagnostic, fingerprint in zip(report.diagnostics, fingerprints(report), strict=True):
         place = locate(report, diagnostic.place)
         entries.append(
@@ -33,7 +34,7 @@ def write(report: Report) -> str:
                 "fingerprint": fingerprint,
                 "severity": _SEVERITIES[diagnostic.severity],
                 "location": {
-                    "path": in_checkout(report, diagnostic.place.path, "CI_PROJECT_DIR"),
+                    "path": shown(diagnostic.place.path),
                     "positions": {
                         "begin": {"line": place.line, "column": place.column},
                         "end": {"line": place.end_line, "column": place.end_column},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -69,13 +69,11 @@ _LONG = 2_000
 """Characters at either end of a long line that tell it from others."""
 
 
-def in_checkout(report: Report, path: str, variable: str) -> str:
-    """A path from the folder of a checkout, which a variable of the CI system names; from the root where that is not inside of it.
-
-    The system finds the lines by it also where the root is a folder of the repository.
+def paths_in_checkout(report: Report, variable: str) -> Callable[[str], str]:
+    """Turns the path of a file into the one from the folder of the checkout, which a variable of the CI system names: by that the
+    system finds the lines. Paths stay as they are where the root is not a folder in the checkout.
     """
-    checkout = os.environ.get(variable, "")
-    root = report.root.resolve()
-    if not checkout or Path(path).is_absolute() or not root.is_relative_to(Path(checkout).resolve()):
-        return path
-    return (root.relative_to(Path(checkout).resolve()) / path).as_posix()
+    checkout, root = os.environ.get(variable, ""), report.root.resolve()
+    inside = bool(checkout) and root.is_relative_to(Path(checkout).resolve())
+    folder = root.relative_to(Path(checkout).resolve()) if inside else Path()
+    return lambda path: path if folder == Path() or Path(path).is_absolute() else (folder / path).as_posix()
