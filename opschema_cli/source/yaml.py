@@ -147,14 +147,14 @@ class Document(msgspec.Struct, array_like=True, gc=False):
             return node
         pairs: list[tuple[Node, Node]] = []
         known: set[str] = set()
-        for source in self._merging(node):
+        for source in self.merging(node):
             new = [pair for pair in source.pairs() if not _is_merge(pair[0]) and pair[0].value not in known]
             known.update(key.value for key, _ in new)
             pairs += new
         items = tuple(item for pair in pairs for item in pair)
         return Node(node.kind, node.start, node.end, node.value, node.style, node.tag, node.anchor, items)
 
-    def _merging(self, node: Node) -> Iterator[Node]:
+    def merging(self, node: Node) -> Iterator[Node]:
         """A mapping and those that it is merged with, directly or by another one, each once; the first value of a key counts."""
         seen: set[int] = set()
         left = [node]

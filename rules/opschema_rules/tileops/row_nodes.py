@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from opschema_cli.source.yaml import Node
 from opschema_rules.tileops.entry_parts import Row
@@ -17,25 +18,11 @@ MAX_MERGES = 100
 def given(entry: OpEntry, row: Row) -> Iterator[tuple[str, Node]]:
     """Each key of a row with its value as it is written, an alias where it is one; not what it is given two of."""
     nodes: dict[str, Node] = {}
-    for mapping in _mappings(entry, row.node):
+    for mapping in islice(entry.file.document.merging(row.node), MAX_MERGES):
         own = {key.value: value for key, value in mapping.pairs() if key.kind == "scalar"}
         nodes = {**own, **nodes}
     unclear = row.repeated
     yield from ((key, nodes[key]) for key in row.data if key in nodes and key not in unclear)
-
-
-def _mappings(entry: OpEntry, node: Node) -> Iterator[Node]:
-    """A mapping and those that it merges, the strongest first."""
-    waiting = [node]
-    for count, item in enumerate(waiting):  # which grows meanwhile
-        item = entry.file.document.follow(item)
-        if count > MAX_MERGES:
-            return
-        if item.is_mapping:
-            yield item
-            waiting += [value for key, value in item.pairs() if key.value == "<<" and not key.style]
-        elif item.is_sequence:
-            waiting += item.items
 
 
 def holds_misread(entry: OpEntry, path: Path, node: Node) -> bool:
