@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.file_kinds import is_yaml
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.unread import Sighting
+from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Node, YamlFile
@@ -18,7 +19,6 @@ from opschema_rules import PAGES, TORCH_RELEASES
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.sightings import executorch_entries
 
-_TEST = re.compile(r"(?:^|/)tests?/")
 _PLAINLY = re.compile(rb"(?m)^[ \t]+(?:-[ \t]+)?kernel_name[ \t]*:[ \t]*\S")
 _EDGE = frozenset({"inherits", "type_constraint"})
 """Fields of exir's edge dialect, whose file has entries of the same look."""
@@ -47,13 +47,8 @@ def detect(project: Project, options: ExecutorchOptions) -> bool:
 
 def files_of(project: Project, options: ExecutorchOptions) -> Iterator[YamlFile]:
     """The files of the workspace that the code generator reads, or that list operators for it."""
-    paths = [path for path in project.workspace.files if is_yaml(path) and (options.tests or not _TEST.search(path))]
-    for path, entries in project.scan(_ENTRIES, paths):
-        if not entries:
-            continue
-        file = project.yaml(path) if claims(project, options, path) else project.guess_yaml(path)
-        if file is not None and _is_read(file):
-            yield file
+    found = yaml_lists(project, _ENTRIES, lambda path: claims(project, options, path), tests=options.tests)
+    return filter(_is_read, found)
 
 
 def claims(project: Project, options: ExecutorchOptions, path: str) -> bool:

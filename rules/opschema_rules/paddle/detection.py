@@ -11,6 +11,7 @@ import msgspec
 
 from opschema_cli.file_kinds import is_yaml
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Node, YamlFile
@@ -18,7 +19,6 @@ from opschema_rules import PAGES
 
 Kind: TypeAlias = Literal["ops", "compat", "version", "exclude", "onednn", "python"]
 
-_TEST = re.compile(r"(?:^|/)tests?/")
 _KEYS = [
     re.compile(rb"(?m)^(?:-[ \t]+|[ \t]+)%s[ \t]*:[ \t]*\S" % key)
     for key in (rb"(?:backward_)?op", rb"args", rb"output")
@@ -59,13 +59,8 @@ def detect(project: Project, options: PaddleOptions) -> bool:
 
 def op_files(project: Project, options: PaddleOptions) -> Iterator[YamlFile]:
     """The files that list operators."""
-    paths = [path for path in project.workspace.files if is_yaml(path) and (options.tests or not _TEST.search(path))]
-    for path, entries in project.scan(_ENTRIES, paths):
-        if not entries:
-            continue
-        file = project.yaml(path) if claims(project, options, path) else project.guess_yaml(path)
-        if file is not None and _lists_ops(file):
-            yield file
+    found = yaml_lists(project, _ENTRIES, lambda path: claims(project, options, path), tests=options.tests)
+    return filter(_lists_ops, found)
 
 
 def other_files(project: Project, listed: list[YamlFile]) -> Iterator[tuple[Kind, YamlFile]]:
