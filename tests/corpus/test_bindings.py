@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from opschema_cli.cache import Cache
-from opschema_cli.config import load_config
-from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.runner import Job, run
-from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
-from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
 from opschema_rules.bindings.detection import BindingsOptions
 from opschema_rules.bindings.load import read_tree
 from opschema_rules.bindings.pack import PACK
+from tests.corpus.judging import findings
 
 JUDGED = {
     # A module for Triton calls functions that were merged or removed, without the new argument `has_d_bias`.
@@ -89,15 +84,7 @@ def repository(request: pytest.FixtureRequest, corpus: Path) -> tuple[str, Path]
 
 def test_what_is_found_is_what_was_judged(repository: tuple[str, Path]) -> None:
     name, root = repository
-    project = Project(Workspace(root), Cache.for_workspace(root))
-    registry = Registry((PACK,))
-    config, _ = load_config(root)
-    linted = Linted(run(Job(registry, resolve_settings(config, registry)), project), project)
-    found = [
-        f"{item.code} {item.place.path}:{linted.position(item.place).line} {linted.text(item.place)}"
-        for item in linted.diagnostics
-    ]
-    assert found == JUDGED[name]
+    assert findings(PACK, root) == JUDGED[name]
 
 
 def test_bindings_are_read_with_their_functions(repository: tuple[str, Path]) -> None:

@@ -14,21 +14,15 @@ from typing import Any
 
 import pytest
 
-from opschema_cli.cache import Cache
-from opschema_cli.config import Config
-from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.rule import Rule
-from opschema_cli.lint.runner import Job, run
-from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.project import Project
 from opschema_cli.proof import Files, Observation, Seen, check_fixes
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.schema.schema_string import parse_schema
-from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type, untranslated
 from opschema_rules.executorch.pack import PACK
 from opschema_rules.executorch.proofs import READ
+from tests.corpus.judging import findings
 from tests.rules.executorch.faults import missed
 from tests.rules.executorch.list_cases import REFUSED, SILENT, SOUND
 
@@ -51,14 +45,7 @@ def executorch(corpus: Path) -> Path:
 
 
 def test_what_is_found_is_what_was_judged(executorch: Path) -> None:
-    project = Project(Workspace(executorch), Cache.for_workspace(executorch))
-    registry = Registry((PACK,))
-    linted = Linted(run(Job(registry, resolve_settings(Config(), registry)), project), project)
-    found = [
-        f"{item.code} {item.place.path}:{linted.position(item.place).line} {linted.text(item.place)}"
-        for item in linted.diagnostics
-    ]
-    assert found == JUDGED.read_text().splitlines()
+    assert findings(PACK, executorch) == JUDGED.read_text().splitlines()
 
 
 def test_faults_are_reported(executorch: Path) -> None:

@@ -14,16 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from opschema_cli.cache import Cache
-from opschema_cli.config import Config
-from opschema_cli.lint.registry import Registry
-from opschema_cli.lint.runner import Job, run
-from opschema_cli.lint.settings import resolve_settings
-from opschema_cli.project import Project
-from opschema_cli.testing import Linted
 from opschema_cli.workspace import Workspace
 from opschema_rules.paddle import grammar
 from opschema_rules.paddle.pack import PACK
+from tests.corpus.judging import findings
 from tests.rules.paddle.faults import FAULTS, missed
 
 JUDGED = Path(__file__).with_name("judged") / "paddle-4b03158d.txt"
@@ -41,14 +35,7 @@ def paddle(corpus: Path) -> Path:
 
 
 def test_what_is_found_is_what_was_judged(paddle: Path) -> None:
-    project = Project(Workspace(paddle), Cache.for_workspace(paddle))
-    registry = Registry((PACK,))
-    linted = Linted(run(Job(registry, resolve_settings(Config(), registry)), project), project)
-    found = [
-        f"{item.code} {item.place.path}:{linted.position(item.place).line} {linted.text(item.place)}"
-        for item in linted.diagnostics
-    ]
-    assert found == JUDGED.read_text().splitlines()
+    assert findings(PACK, paddle) == JUDGED.read_text().splitlines()
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
