@@ -18,11 +18,11 @@ from opschema_rules.torchlib.mentions import registers_by
 
 
 class Called(msgspec.Struct, frozen=True, array_like=True):
-    """The words that a function calls, and those of them that it calls with what it is given, or only if that says so."""
+    """The words that a function calls; ``number`` is its place among the functions of its file."""
 
     name: str
     words: frozenset[str]
-    dependent: frozenset[str]
+    number: int
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Words:
                 # Words are only ever added; what this adds counts the next time.
                 learnt[path] = len(self._common), len(own)
                 if len(own) != before or not looked_for[path].isdisjoint(self._found[common:]):
-                    self._learn(outline, own)
+                    self._learn(path, outline, own)
             self._share()
 
     def _add_libraries(self, new: Mapping[str, PythonFile]) -> None:
@@ -98,17 +98,17 @@ class Words:
         """A file's own words, and those of all files that its imports lead to."""
         return own | (self._common & outline.importable)
 
-    def _learn(self, outline: Outline, words: set[str]) -> None:
+    def _learn(self, path: str, outline: Outline, words: set[str]) -> None:
         """Add to a file's words, and to those of all files, what registers by the words that are known."""
         known = self._known(outline, words)
         aliases = {name for name, value in outline.aliases if value in known}
         words |= aliases
         self._share_with_all(aliases & outline.renaming)
-        helpers = {item.name for item in outline.functions if not self._called(item).isdisjoint(known)}
+        helpers = {item.name for item in outline.functions if self._registers(path, item, known)}
         words |= helpers
         self._share_with_all(helpers & outline.public)
         for name, methods in outline.classes:
-            found = {item.name for item in methods if not self._called(item).isdisjoint(known)}
+            found = {item.name for item in methods if self._registers(path, item, known)}
             if found:
                 self._registrars.setdefault(name, set()).update(found - {"__init__", "__call__"})
                 if any(method.startswith("__") for method in found):
@@ -138,14 +138,21 @@ class Words:
             for name in outline.mentions & self._registrars.keys():
                 self._own[path] |= self._registrars[name]
 
-    def _called(self, item: Called) -> frozenset[str]:
-        return item.dependent if self._dependent else item.words
+    def _registers(self, path: str, item: Called, known: set[str]) -> bool:
+        """Whether a function of a file calls a word that is known."""
+        if item.words.isdisjoint(known):
+            return False
+        if not self._dependent:
+            return True
+        file = self._project.python(path)
+        words = self._project.file_readings(_DEPENDENT, [file])[path] if file is not None else []
+        return item.number < len(words) and not words[item.number].isdisjoint(known)
 
     def _looked_for(self, outline: Outline) -> set[str]:
         """The words by which something of a file may register."""
         functions = [*outline.functions, *(item for _, methods in outline.classes for item in methods)]
         bases = (found for _, found in outline.bases)
-        return {value for _, value in outline.aliases}.union(*map(self._called, functions), *bases)
+        return {value for _, value in outline.aliases}.union(*(item.words for item in functions), *bases)
 
 
 def outline_of(file: PythonFile) -> Outline:
@@ -170,12 +177,25 @@ def outline_of(file: PythonFile) -> Outline:
 _OUTLINE = Reading("torchlib outlines", outline_of, Outline)
 
 
+def dependent_words(file: PythonFile) -> list[frozenset[str]]:
+    """For each function of a file, the words that it calls with what it is given, or only if that says so. Apart from the outline,
+    for it takes longer and few files are asked for it.
+    """
+    found = _Reader(file.source.text)
+    found.read(file.body)
+    return [frozenset(map(last_word, calls)) for calls in map(found.dependent, found.scanned)]
+
+
+_DEPENDENT = Reading("torchlib dependent words", dependent_words, list[frozenset[str]])
+
+
 class _Reader:
     """Reads the scopes of one file, each once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._bodies: dict[int, Scope] = {}
+        self.scanned: list[Function] = []
         self.functions: list[Called] = []
         self.classes: list[tuple[str, list[Called]]] = []
         self.bases: list[tuple[str, frozenset[str]]] = []
@@ -208,9 +228,13 @@ class _Reader:
 
     def _function(self, function: Function) -> set[str]:
         called = self.read(self._body(function))
-        dependent = map(last_word, dependent_calls(function, self._text, self._body)) if called else ()
-        self.functions.append(Called(function.name, frozenset(called), frozenset(dependent)))
+        self.functions.append(Called(function.name, frozenset(called), len(self.functions)))
+        self.scanned.append(function)
         return called
+
+    def dependent(self, function: Function) -> Iterator[Expr]:
+        """The calls of a function that was read which depend on what it is given."""
+        return dependent_calls(function, self._text, self._body)
 
     def _body(self, function: Function) -> Scope:
         """The body of a function of the file, which is kept while the file is read."""

@@ -22,9 +22,15 @@ _USED = re.compile(rf"\A(?!self\.|cls\.).*\.(?:_?library|_custom_ops?)(?:\.|\Z)|
 def reaches(file: PythonFile) -> bool:
     """Whether the file imports something that registers, or reads a name of ``torch.library``."""
     return any(
-        any(map(_is_of_torch, scope.imports)) or any(_USED.search(use.name) for use in scope.uses)
+        any(map(_is_of_torch, scope.imports)) or any(_is_used(use.name) for use in scope.uses)
         for scope in file.body.walk()
     )
+
+
+def _is_used(name: str) -> bool:
+    # The search takes long, and nearly no name has one of these words.
+    may_be = "library" in name or "custom_op" in name or apis.DIRECT.name in name
+    return may_be and _USED.search(name) is not None
 
 
 def handed_on(file: PythonFile, words: Container[str]) -> set[str]:

@@ -14,6 +14,7 @@ from opschema_cli.workspace import Workspace
 from opschema_rules.torchlib.dependence import dependent_calls
 from opschema_rules.torchlib.detection import TorchlibOptions
 from opschema_rules.torchlib.mentions import Helper, is_used
+from opschema_rules.torchlib.outlines import dependent_words, outline_of
 from opschema_rules.torchlib.search import Search
 
 
@@ -96,3 +97,20 @@ SAME = Helper("kit.py", "register", dependent=False)
 def test_a_helper_that_registers_the_same_matters_where_a_module_calls_it(code: str, used: bool) -> None:
     assert is_used(code, SAME) is used
     assert is_used(code, Helper("kit.py", "register"))
+
+
+def test_words_that_depend_are_listed_in_the_order_of_the_outline() -> None:
+    text = (
+        "def outer(name):\n    def inner(): impl(name)\n    fixed()\n    define(name)\n"
+        "class Kit:\n    def add(self, op):\n        def later(): pass\n        register(op)\n"
+        "def same():\n    fixed()\n"
+    )
+    file = PythonFile(Source("kit.py", text), collect(text))
+    found = [item.name for item in sorted(outline_of(file).functions, key=lambda item: item.number)]
+    assert dict(zip(found, dependent_words(file), strict=True)) == {
+        "inner": frozenset(),  # it has no parameters of its own
+        "outer": {"define", "impl"},
+        "later": frozenset(),
+        "add": {"register"},
+        "same": frozenset(),
+    }
