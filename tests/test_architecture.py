@@ -98,6 +98,8 @@ ROOMS = {
     "code_values": {"cache", "project", "readings", "regular_files", "source"},
     "cpp_units": {"project", "readings", "source"},
     "cpp_pasting": {"project", "readings"},
+    "cpp_generators": {"file_kinds", "project"},
+    "cpp_definitions": {"cpp_generators", "cpp_pasting", "cpp_units", "file_kinds", "project", "source"},
     "requirements": {"readings", "workspace"},
     "write": {"file_kinds", "regular_files", "transaction", "read_only", "workspace", "source", "errors", "interrupts"},
     "read_only": set(),

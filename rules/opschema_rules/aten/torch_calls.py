@@ -15,6 +15,7 @@ import msgspec
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.guarded_code import asks_what_exists, is_guarded
 from opschema_cli.source.preprocessor import is_dead, read_directives
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Expr, PythonFile
@@ -23,9 +24,6 @@ from opschema_cli.source.text import Place, Span
 _PYTHON = re.compile(rb"\bops\.aten\b")
 _CPP = re.compile(r"(?<![\w:.>])(?:::)?at::(?:(_ops)::(\w+)\b|(\w+)\s*\()")
 _OPAQUE = re.compile(r"""//[^\n]*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|R"(\w*)\([\s\S]*?\)\1\"""" + '"')
-_GUARD = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
-_TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
-_LOOK_BACK = 400
 
 
 class TorchCall(msgspec.Struct, frozen=True, eq=False):
@@ -62,7 +60,7 @@ def _of_cpp(project: Project, path: str) -> Iterator[TorchCall]:
     directives = read_directives(source.text) if found else None
     for match in found:
         conditions = directives.conditions(match.start()) if directives is not None else ()
-        if not is_dead(conditions) and not any(_GUARD.search(item.text) for item in conditions):
+        if not is_dead(conditions) and not any(asks_what_exists(item.text) for item in conditions):
             group = 2 if match[1] else 3
             form: Literal["function", "struct"] = "struct" if match[1] else "function"
             yield TorchCall(form, match[group], Place(path, Span(*match.span(group))))
@@ -91,25 +89,3 @@ def _operator_of(bodies: Bodies, body: Body, dotted: str, aliases: set[str]) -> 
 
 def _is_torch(bodies: Bodies, body: Body) -> bool:
     return bodies.external(body, "torch.ops.aten") == "torch.ops.aten"
-
-
-def is_conditional(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release."""
-    for around in body.outward():
-        for item in around.scope.conditions:
-            spans = [item.body, *([item.orelse] if item.orelse is not None else [])]
-            if any(span.start <= start < span.end for span in spans) and _GUARD.search(body.file.text(item.expr)):
-                return True
-    return False
-
-
-def is_guarded(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release, or is tried."""
-    if is_conditional(body, start):
-        return True
-    text = body.file.source.text
-    for around in body.outward():
-        for span in around.scope.guarded:
-            if span.start <= start < span.end and _TRY.search(text[max(0, span.start - _LOOK_BACK) : span.start]):
-                return True
-    return False

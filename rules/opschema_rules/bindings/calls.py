@@ -10,10 +10,11 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.cpp_inference import plain_type, split_arguments
-from opschema_cli.source.bodies import Body
+from opschema_cli.schema.cpp_literals import of_python, refuses
+from opschema_cli.source.bodies import Body, params_for
+from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
-from opschema_rules.bindings.accepted import Literally, of_python, refuses
 from opschema_rules.bindings.guards import Guards
 from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.model import Binding, Module, Parameter
@@ -136,55 +137,39 @@ def _is_absent(target: Target) -> bool:
 
 # Arguments
 
+_ORDER = ("surplus", "unknown", "position-only", "twice", "missing")
+
 
 def _misfit(call: BoundCall, binding: Binding) -> Misfit | None:
-    parameters = binding.parameters
+    """The first thing that is wrong with a call."""
+    parameters, params = binding.parameters, binding.params
     if parameters is None:
         return None
-    given = call.call.positional()
-    accepting = [item for item in parameters if item.kind in ("posonly", "normal")]
-    if len(given) > len(accepting) and not any(item.kind == "vararg" for item in parameters):
-        return Misfit("many", binding, given[len(accepting)], None, (), len(given))
-    pairs = list(zip(accepting, given, strict=False))
-    wrong = _take_keywords(call, binding, parameters, pairs)
-    if wrong is not None:
-        return wrong
-    filled = {id(item) for item, _ in pairs}
-    absent = [item for item in parameters if item.required and id(item) not in filled]
-    if absent and not any(keyword in ("*", "**") for keyword, _ in call.call.args):
-        return Misfit("few", binding, None, absent[0], _shown(parameters, absent), len(given))
-    refused = ((parameter, value) for parameter, value in pairs if _is_refused(call, parameter, value))
-    return next((Misfit("type", binding, value, parameter) for parameter, value in refused), None)
-
-
-def _take_keywords(
-    call: BoundCall, binding: Binding, parameters: Sequence[Parameter], pairs: list[tuple[Parameter, Expr]]
-) -> Misfit | None:
-    """Add the parameters that keywords fill to ``pairs``; the first keyword that fills none, or a filled one."""
-    named = {item.name: item for item in parameters if item.kind in ("normal", "kwonly")}
-    takes_any = any(item.kind == "kwarg" for item in parameters)
-    for name, value in call.call.args:
-        taken = named.get(name)
-        if name in ("", "*", "**") or (taken is None and takes_any):
-            continue
-        if taken is None:
-            return Misfit("keyword", binding, value, None, (name,))
-        if any(item is taken for item, _ in pairs):
-            return Misfit("twice", binding, value, taken, (name,))
-        pairs.append((taken, value))
-    return None
+    found = sorted(misfits(call.call, params), key=lambda item: _ORDER.index(item.fault))
+    if not found:
+        own = dict(zip((item.name for item in params), parameters, strict=True))
+        pairs = zip(call.call.items[1:], params_for(call.call, params), strict=True)
+        taken = [(own[param.name], value) for value, param in pairs if param is not None and param.by_name]
+        refused = (Misfit("type", binding, value, item) for item, value in taken if _is_refused(call, item, value))
+        return next(refused, None)
+    first = found[0]
+    if first.fault == "missing":
+        absent = [index for index, item in enumerate(params) if item.name in {one.name for one in found}]
+        return Misfit("few", binding, None, parameters[absent[0]], tuple(_shown(parameters, at) for at in absent))
+    kind = {"surplus": "many", "twice": "twice"}.get(first.fault, "keyword")
+    count = len(call.call.positional())
+    return Misfit(kind, binding, first.argument, None, (first.name,), count)
 
 
 def _is_refused(call: BoundCall, parameter: Parameter, value: Expr) -> bool:
-    literal: Literally | None = of_python(value, call.body.file.text(value))
+    literal = of_python(value, call.body.file.text(value))
     return literal is not None and refuses(parameter.type, literal)
 
 
-def _shown(parameters: Sequence[Parameter], absent: Sequence[Parameter]) -> tuple[str, ...]:
-    """The parameters for a message: one without a name by its place, and by its name in C++."""
-    places = {id(item): index for index, item in enumerate(parameters, 1)}
-    own = [f" (`{item.cpp_name}`)" if item.cpp_name else "" for item in absent]
-    return tuple(item.name or f"argument {places[id(item)]}{name}" for item, name in zip(absent, own, strict=True))
+def _shown(parameters: Sequence[Parameter], at: int) -> str:
+    """A parameter for a message: one without a name by its place, and by its name in C++."""
+    item = parameters[at]
+    return item.name or f"argument {at + 1}" + (f" (`{item.cpp_name}`)" if item.cpp_name else "")
 
 
 _GENERIC = re.compile(r"(\w+)<(.*)>")

@@ -12,20 +12,16 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_cli.cpp_pasting import Pasting
-from opschema_cli.cpp_units import DECLARATIONS, CppUnits, Declared
+from opschema_cli.cpp_definitions import CppDefinitions
+from opschema_cli.cpp_units import CppUnits, Declared
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
-from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import nearest
 from opschema_rules.bindings.functions import function_name
-from opschema_rules.bindings.generated import Generators
 from opschema_rules.bindings.model import Binding, Module
 from opschema_rules.torchlib.cpp_signature import signature_of
-
-_MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 
 
 class Lost(msgspec.Struct, frozen=True, eq=False):
@@ -59,7 +55,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
     def definition(self, binding: Binding) -> Declared | None:
         """The only definition of a binding's function, in any file; None if it is not found, or there are several."""
         signature = binding.signature
-        known = self._functions.get(signature.name.rpartition("::")[2], ()) if signature is not None else ()
+        known = self._tree.functions.get(signature.name.rpartition("::")[2], ()) if signature is not None else ()
         wanted = signature.types[:-1] if signature is not None else ()
         found = [
             item
@@ -86,8 +82,8 @@ class FunctionSearch(msgspec.Struct, dict=True):
         qualifier, _, name = full.rpartition("::")
         if not name or "<" in binding.step.value or binding.step.branch:
             return None
-        there = [item for item in self._functions.get(name, ()) if _is_in(item, qualifier)]
-        if any(item.function.unsure for item in self._functions.get(name, ())):
+        there = [item for item in self._tree.functions.get(name, ()) if _is_in(item, qualifier)]
+        if any(item.function.unsure for item in self._tree.functions.get(name, ())):
             return None
         defined = [item for item in there if item.function.defined]
         if not there:
@@ -96,11 +92,11 @@ class FunctionSearch(msgspec.Struct, dict=True):
         if declared is None or declared.function.defined:
             return None
         if not defined:
-            made = self._is_mentioned(name) or self._pasting.may_make(name) or self._generators.may_define(name)
+            made = name in self._mentioned or self._tree.may_be_made(name)
             return Lost(binding, full, declared) if not made else None
         wanted = _types(declared)
         same_owner = [item for item in defined if item.function.owner == declared.function.owner]
-        if None in wanted or len(same_owner) < len(defined) or self._is_mentioned(name):
+        if None in wanted or len(same_owner) < len(defined) or name in self._mentioned:
             return None
         others = [_types(item) for item in defined]
         certain = all(None not in one for one in others)
@@ -116,15 +112,15 @@ class FunctionSearch(msgspec.Struct, dict=True):
         )
 
     def _undeclared(self, binding: Binding, name: str, qualifier: str) -> Lost | None:
-        if qualifier or self._functions.get(name) or self._is_mentioned(name) or self._pasting.may_make(name):
+        if qualifier or self._tree.functions.get(name) or name in self._mentioned:
             return None
-        if not self._sees_all(binding.path) or self._generators.may_define(name):
+        if not self._sees_all(binding.path) or self._tree.may_be_made(name):
             return None
         seen = {item.function.name for item in self.units.functions(binding.path, self._words(binding.path))}
         return Lost(binding, name, None, (), nearest(name, seen))
 
     def _words(self, path: str) -> set[str]:
-        return {function_name(item).rpartition("::")[2] or "." for item in self.bindings if item.path == path}
+        return {_own_name(item) or "." for item in self.bindings if item.path == path}
 
     def _sees_all(self, path: str) -> bool:
         """Whether all files that a file includes in quotes lie in the tree."""
@@ -140,70 +136,20 @@ class FunctionSearch(msgspec.Struct, dict=True):
         return CppUnits(self.project)
 
     @cached_property
-    def _cpp(self) -> list[str]:
-        return [path for path in self.project.workspace.files if is_cpp(path)]
-
-    @cached_property
-    def _pasting(self) -> Pasting:
-        return Pasting(self.project, self._cpp)
-
-    @cached_property
-    def _generators(self) -> Generators:
-        return Generators(self.project, self._symbols.keys())
-
-    @cached_property
-    def _symbols(self) -> dict[bytes, str]:
-        names = (function_name(item).rpartition("::")[2] for item in self.bindings)
-        return {name.encode(): name for name in names if name}
-
-    @cached_property
-    def _holding(self) -> dict[str, frozenset[str]]:
-        """The names of bound functions that each file has."""
-        found = {}
-        for path in self._cpp:
-            words = self._symbols.keys() & set(_WORD.findall(self.project.workspace.peek(path)))
-            if words:
-                found[path] = frozenset(self._symbols[word] for word in words)
-        return found
-
-    @cached_property
-    def _functions(self) -> dict[str, list[Declared]]:
-        found: dict[str, list[Declared]] = {}
-        for path, read in self.project.cpp_readings(DECLARATIONS, self._holding).items():
-            for item in read.functions:
-                if item.name in self._holding[path] and not is_dead(item.conditions):
-                    found.setdefault(item.name, []).append(Declared(path, item))
-        return found
-
-    def _is_mentioned(self, name: str) -> bool:
-        """Whether the C++ mentions a name otherwise than in declarations and bindings."""
-        return name in self._mentioned
+    def _tree(self) -> CppDefinitions:
+        return CppDefinitions(self.project, frozenset(_own_name(item) for item in self.bindings))
 
     @cached_property
     def _mentioned(self) -> frozenset[str]:
-        known = {(item.path, item.function.name_span.end) for items in self._functions.values() for item in items}
+        """The names that the C++ mentions otherwise than in declarations and bindings."""
         bound: dict[tuple[str, str], list[Span]] = {}
         for item in self.bindings:
-            own = function_name(item).rpartition("::")[2]
-            bound.setdefault((item.path, own), []).append(item.step.value_span)
-        found: set[str] = set()
-        for path, names in self._holding.items():
-            source = self.project.source(path)
-            if source is None:
-                found |= names
-                continue
-            text = _MUTE.sub(lambda match: " " * len(match[0]), source.text)
-            for match in _NAME.finditer(text):
-                name = match[0]
-                if name in names and name not in found and (path, match.end()) not in known:
-                    spans = bound.get((path, name), ())
-                    if not any(span.start <= match.start() < span.end for span in spans):
-                        found.add(name)
-        return frozenset(found)
+            bound.setdefault((item.path, _own_name(item)), []).append(item.step.value_span)
+        return self._tree.mentioned(bound)
 
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_WORD = re.compile(rb"[A-Za-z_]\w*")
+def _own_name(binding: Binding) -> str:
+    return function_name(binding).rpartition("::")[2]
 
 
 def _is_in(item: Declared, qualifier: str) -> bool:

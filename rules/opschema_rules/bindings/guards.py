@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -10,14 +9,10 @@ import msgspec
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_rules.aten.torch_calls import is_conditional, is_guarded
+from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
 from opschema_rules.bindings.imports import Extensions, Target
 
 _ASKS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
-_CATCHES = re.compile(r"\s*(?:#[^\n]*\s*)*except\b(?:(?!:\s*$).)*:\s*\Z", re.DOTALL)
-_ANY = re.compile(r"\bexcept\s*:|\b(?:TypeError|RuntimeError|Exception|BaseException)\b")
-_TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
-_LOOK_BACK = 400
 
 
 class Guards(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -33,7 +28,7 @@ class Guards(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def allows_failure(self, body: Body, at: int) -> bool:
         """Whether a call that raises is meant: a handler catches it, a test expects it, or it is for another release."""
-        return is_conditional(body, at) or _is_tried(body, at) or expects_failure(self.extensions.bodies, body, at)
+        return is_conditional(body, at) or is_tried(body, at) or expects_failure(self.extensions.bodies, body, at)
 
     def is_replaced(self, target: Target) -> bool:
         """Whether Python may set a name of a module, so that its binding is not what is called."""
@@ -72,20 +67,3 @@ def _asked_in(body: Body) -> Iterator[tuple[str, str, bool]]:
         holder, _, name = item.target.rpartition(".")
         if holder:
             yield holder, name, True
-
-
-def _is_tried(body: Body, at: int) -> bool:
-    """Whether a handler of a ``try`` around a place catches errors of a call."""
-    text = body.file.source.text
-    for around in body.outward():
-        spans = around.scope.guarded
-        for index, span in enumerate(spans):
-            if not span.start <= at < span.end or not _TRY.search(text[max(0, span.start - _LOOK_BACK) : span.start]):
-                continue
-            for before, handler in zip(spans[index:], spans[index + 1 :], strict=False):
-                clause = text[before.end : handler.start]
-                if not _CATCHES.match(clause):
-                    break
-                if _ANY.search(clause):
-                    return True
-    return False

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.source.preprocessor import Condition
+from opschema_cli.source.python import Expr, Param, ParamKind
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.bindings.facts import Annotation, Library, Step
 from opschema_rules.torchlib.cpp_signature import CppSignature
 
-VARIADIC = {"args": "vararg", "kwargs": "kwarg"}
+VARIADIC: dict[str, ParamKind] = {"args": "vararg", "kwargs": "kwarg"}
 """Classes of pybind11 and nanobind that take any arguments."""
 
 
@@ -87,6 +89,16 @@ class Binding(msgspec.Struct, eq=False, dict=True):
         """The parameters in Python; None if they are not known."""
         return _parameters(self) if self.signature is not None and not self.step.unread else None
 
+    @cached_property
+    def params(self) -> list[Param]:
+        """The parameters as those of a function in Python; one that no keyword fills has a number for its name."""
+        found: list[Param] = []
+        for index, item in enumerate(self.parameters or ()):
+            keyword = item.kind in ("normal", "kwonly") and item.name not in (one.name for one in found)
+            default = Expr("other", 0, 0) if item.default is not None else None
+            found.append(Param(item.name if keyword else str(index), item.kind, 0, 0, 0, None, default))
+        return found
+
     @property
     def related(self) -> Related:
         """Where it is bound, as the other side of a finding."""
@@ -100,20 +112,15 @@ class Parameter(msgspec.Struct, frozen=True):
 
     name: str
     type: str
-    kind: str
+    kind: ParamKind
     default: str | None
     place: Place
     annotation: Annotation | None = None
     cpp_name: str = ""
     cpp_default: str = ""
 
-    @property
-    def required(self) -> bool:
-        """Whether a call must pass it."""
-        return self.default is None and self.kind not in ("vararg", "kwarg")
 
-
-def variadic(written: str) -> str:
+def variadic(written: str) -> ParamKind | Literal[""]:
     """``vararg`` or ``kwarg`` for the classes ``args`` and ``kwargs``; empty for other types."""
     name = written.replace("const", "").strip(" &").rpartition("::")
     return VARIADIC.get(name[2], "") if name[0] in ("py", "pybind11", "nb", "nanobind") else ""
@@ -134,7 +141,7 @@ def _parameters(binding: Binding) -> tuple[Parameter, ...] | None:
     for index, (item, place) in enumerate(zip(signature.parameters, signature.places, strict=True)):
         own, count = given.get(index), plain.index(index) if index in plain else -1
         after = any(kind == "vararg" for kind in kinds[:index])
-        kind = kinds[index] or ("kwonly" if after or 0 <= keyword <= count else "normal")
+        kind: ParamKind = kinds[index] or ("kwonly" if after or 0 <= keyword <= count else "normal")
         if own is None or not own.name or (kind == "normal" and count < positional):
             kind = "posonly" if kind == "normal" else kind
         name = item.name if kinds[index] else own.name or "" if own is not None else ""

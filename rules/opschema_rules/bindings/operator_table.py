@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from opschema_cli.operators.model import Argument, Declaration, Implementation, Operator, Return, Signature, Use
 from opschema_cli.project import Project
-from opschema_cli.source.python import ParamKind
 from opschema_rules.bindings.calls import BoundCall
 from opschema_rules.bindings.load import read_tree
 from opschema_rules.bindings.model import Binding, Module
@@ -63,7 +62,7 @@ def _arguments(binding: Binding) -> tuple[Argument, ...] | None:
         Argument(
             item.name or item.cpp_name or f"arg{index}",
             item.type,
-            cast("ParamKind", item.kind),
+            item.kind,
             default=item.default,
             mutated=None,
             place=binding.at(item.annotation.span) if item.annotation is not None else item.place,

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
 
-from opschema_cli.cpp_pasting import Pasting
+from opschema_cli.cpp_definitions import CppDefinitions, without_comments
 from opschema_cli.cpp_units import DECLARATIONS, Declared
-from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_namespaces import Namespaces
-from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
 from opschema_rules.executorch.model import Kernel, OpEntry, Tree
 from opschema_rules.torchlib.cpp_executorch import takes_context, with_aten_types
@@ -82,42 +80,25 @@ class _Search(msgspec.Struct, dict=True):
                 continue
             known = there[kernel.namespace, True] > there[kernel.namespace, False]
             elsewhere, mentioned = self._elsewhere(kernel)
-            missing = known and not mentioned and not elsewhere and not self._pasting.may_make(kernel.symbol)
+            missing = known and not mentioned and not elsewhere and not self._tree.is_pasted(kernel.symbol)
             yield KernelCheck(entry, kernel, (), elsewhere, missing, not mentioned)
 
     @cached_property
-    def _cpp(self) -> list[str]:
-        return [path for path in self.project.workspace.files if is_cpp(path)]
-
-    @cached_property
-    def _pasting(self) -> Pasting:
-        return Pasting(self.project, self._cpp)
-
-    @cached_property
-    def _functions(self) -> Mapping[str, list[Declared]]:
-        """The functions in files with a namespace ``native`` whose names are those of kernels, by these."""
-        symbols = {kernel.symbol.encode() for kernel in self.kernels}
-        native = [path for path in self._cpp if self._names_one(path, symbols)]
-        found: dict[str, list[Declared]] = {}
-        for path, read in self.project.cpp_readings(DECLARATIONS, native).items():
-            for item in read.functions:
-                if item.name.encode() in symbols and not is_dead(item.conditions):
-                    found.setdefault(item.name, []).append(Declared(path, item))
-        return found
-
-    def _names_one(self, path: str, symbols: Set[bytes]) -> bool:
-        data = self.project.workspace.peek(path)
-        return b"native" in data and not symbols.isdisjoint(_WORD.findall(data))
+    def _tree(self) -> CppDefinitions:
+        """The functions in files with a namespace ``native`` whose names are those of kernels."""
+        return CppDefinitions(self.project, frozenset(kernel.symbol for kernel in self.kernels), b"native")
 
     def _defined(self, kernel: Kernel) -> tuple[Declared, ...]:
         """The definitions of a kernel; of one that is only declared, and mentioned otherwise, the declarations."""
-        found = [item for item in self._functions.get(kernel.symbol, ()) if item.function.owner == kernel.namespace]
+        found = [
+            item for item in self._tree.functions.get(kernel.symbol, ()) if item.function.owner == kernel.namespace
+        ]
         defined = tuple(item for item in found if item.function.defined)
         return defined or (tuple(found) if found and self._elsewhere(kernel)[1] else ())
 
     def _is_certain(self, kernel: Kernel) -> bool:
         """Whether no other function of the name may be in the namespace."""
-        named = (item for item in self._functions.get(kernel.symbol, ()) if item.function.defined)
+        named = (item for item in self._tree.functions.get(kernel.symbol, ()) if item.function.defined)
         return not any(
             item.function.owner != kernel.namespace and self._may_be_in(item, kernel.namespace) for item in named
         )
@@ -136,7 +117,7 @@ class _Search(msgspec.Struct, dict=True):
 
     def _look(self, kernel: Kernel) -> tuple[tuple[Declared, ...], bool]:
         word = kernel.symbol.encode()
-        paths = [path for path in self._cpp if word in self.project.workspace.peek(path)]
+        paths = [path for path in self._tree.paths if word in self.project.workspace.peek(path)]
         read = self.project.cpp_readings(DECLARATIONS, paths)
         named = [
             Declared(path, item) for path, one in read.items() for item in one.functions if item.name == kernel.symbol
@@ -174,7 +155,7 @@ class _Search(msgspec.Struct, dict=True):
         itself outside of functions.
         """
         source = self.project.source(path)
-        text = _MUTE.sub(lambda match: " " * len(match[0]), source.text) if source is not None else ""
+        text = without_comments(source.text) if source is not None else ""
         around = self._namespaces(path)
         for found in words.finditer(text):
             start, end = found.span()
@@ -195,8 +176,6 @@ def _is_around(outer: str, namespace: str) -> bool:
 MAX_LINE = 1000
 """Most characters that are looked at before a name."""
 
-_WORD = re.compile(rb"[A-Za-z_]\w+")
-_MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _USING = re.compile(r"using\s+[\w:]*::")
 
 

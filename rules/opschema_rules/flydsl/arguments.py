@@ -9,10 +9,10 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Related
 from opschema_cli.source.bodies import Body, arguments_for
+from opschema_cli.source.call_misfits import Misfit, misfits
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
-from opschema_rules.flydsl.binding import Misfit, misfits
 from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 

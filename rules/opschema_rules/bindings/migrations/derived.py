@@ -9,8 +9,8 @@ from collections.abc import Sequence, Set
 import msgspec
 
 from opschema_cli.schema.cpp_inference import inferred_type, plain_type, refused_type, returned_types
+from opschema_cli.schema.cpp_literals import of_cpp
 from opschema_cli.schema.operator_schema import SchemaType
-from opschema_rules.bindings.accepted import of_cpp
 from opschema_rules.bindings.definitions import FunctionSearch
 from opschema_rules.bindings.functions import plain_function
 from opschema_rules.bindings.model import Binding, Parameter

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
+from opschema_cli.schema.cpp_literals import of_cpp, refuses
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Edit
-from opschema_rules.bindings.accepted import of_cpp, refuses
 from opschema_rules.bindings.facts import Annotation
 from opschema_rules.bindings.model import Binding, variadic
 from opschema_rules.torchlib.cpp_signature import CppSignature

@@ -9,10 +9,10 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.call_misfits import Misfit
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import binds_as_written, misfits_of, signature
-from opschema_rules.flydsl.binding import Misfit
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import Call, Traced
 from opschema_rules.flydsl.usage import is_meant_to_fail

@@ -1,0 +1,94 @@
+"""The C++ functions of a tree that have one of some names, wherever they stand, and what else may define such a function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.cpp_generators import Generators
+from opschema_cli.cpp_pasting import Pasting
+from opschema_cli.cpp_units import DECLARATIONS, Declared
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.project import Project
+from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.source.text import Span
+
+_MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def without_comments(text: str) -> str:
+    """C++ with comments and strings blanked, so that places stay."""
+    return _MUTE.sub(lambda match: " " * len(match[0]), text)
+
+
+class CppDefinitions(msgspec.Struct, dict=True):
+    """The functions of some ``names`` (without namespaces) in the files of a tree that have the word ``marker``."""
+
+    project: Project
+    names: frozenset[str]
+    marker: bytes = b""
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The C++ files."""
+        return [path for path in self.project.workspace.files if is_cpp(path)]
+
+    @cached_property
+    def holding(self) -> dict[str, frozenset[str]]:
+        """The names that each file has, if it has one."""
+        names = {name.encode(): name for name in self.names if name}
+        found = {}
+        for path in self.paths:
+            data = self.project.workspace.peek(path)
+            words = names.keys() & set(_WORD.findall(data)) if self.marker in data else set()
+            if words:
+                found[path] = frozenset(names[word] for word in words)
+        return found
+
+    @cached_property
+    def functions(self) -> dict[str, list[Declared]]:
+        """Declarations and definitions by their names."""
+        found: dict[str, list[Declared]] = {}
+        for path, read in self.project.cpp_readings(DECLARATIONS, self.holding).items():
+            for item in read.functions:
+                if item.name in self.holding[path] and not is_dead(item.conditions):
+                    found.setdefault(item.name, []).append(Declared(path, item))
+        return found
+
+    def may_be_made(self, name: str) -> bool:
+        """Whether a macro may make a function of a name from parts, or a file that is no C++ may generate it."""
+        return self._pasting.may_make(name) or self._generators.may_define(name)
+
+    def is_pasted(self, name: str) -> bool:
+        """Whether a macro may make a function of a name from parts."""
+        return self._pasting.may_make(name)
+
+    def mentioned(self, uses: Mapping[tuple[str, str], Sequence[Span]]) -> frozenset[str]:
+        """The names that the C++ has otherwise than in declarations, and in ``uses`` by path and name: a macro may define them."""
+        known = {(item.path, item.function.name_span.end) for items in self.functions.values() for item in items}
+        found: set[str] = set()
+        for path, names in self.holding.items():
+            source = self.project.source(path)
+            if source is None:
+                found |= names
+                continue
+            for match in _NAME.finditer(without_comments(source.text)):
+                name = match[0]
+                if name in names and name not in found and (path, match.end()) not in known:
+                    spans = uses.get((path, name), ())
+                    if not any(span.start <= match.start() < span.end for span in spans):
+                        found.add(name)
+        return frozenset(found)
+
+    @cached_property
+    def _pasting(self) -> Pasting:
+        return Pasting(self.project, self.paths)
+
+    @cached_property
+    def _generators(self) -> Generators:
+        return Generators(self.project, {name.encode() for name in self.names})

@@ -1,0 +1,59 @@
+"""Code under conditions on what exists, or whose errors are handled: names in it may be absent, and calls may fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.text import Span
+
+_ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
+_TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
+_CATCHES = re.compile(r"\s*(?:#[^\n]*\s*)*except\b(?:(?!:\s*$).)*:\s*\Z", re.DOTALL)
+_ANY_ERROR = re.compile(r"\bexcept\s*:|\b(?:TypeError|RuntimeError|Exception|BaseException)\b")
+_LOOK_BACK = 400
+
+
+def is_conditional(body: Body, start: int) -> bool:
+    """Whether code runs under a condition on what exists, such as a release."""
+    for around in body.outward():
+        for item in around.scope.conditions:
+            spans = [item.body, *([item.orelse] if item.orelse is not None else [])]
+            if any(span.start <= start < span.end for span in spans) and asks_what_exists(body.file.text(item.expr)):
+                return True
+    return False
+
+
+def asks_what_exists(condition: str) -> bool:
+    """Whether a condition, as it is written, asks for a release or for names."""
+    return _ASKS.search(condition) is not None
+
+
+def is_guarded(body: Body, start: int) -> bool:
+    """Whether code runs under a condition on what exists, such as a release, or is tried."""
+    return is_conditional(body, start) or any(True for _ in _tried(body, start))
+
+
+def is_tried(body: Body, start: int) -> bool:
+    """Whether a handler of a ``try`` around code catches the errors of a call."""
+    return any(_ANY_ERROR.search(clause) for clauses in _tried(body, start) for clause in clauses)
+
+
+def _tried(body: Body, start: int) -> Iterator[list[str]]:
+    """For each ``try`` whose body has a place, the texts of its ``except`` clauses."""
+    text = body.file.source.text
+    for around in body.outward():
+        spans = around.scope.guarded
+        for index, span in enumerate(spans):
+            if span.start <= start < span.end and _TRY.search(text[max(0, span.start - _LOOK_BACK) : span.start]):
+                yield list(_clauses(text, spans[index:]))
+
+
+def _clauses(text: str, spans: Sequence[Span]) -> Iterator[str]:
+    for before, handler in pairwise(spans):
+        clause = text[before.end : handler.start]
+        if not _CATCHES.match(clause):
+            return
+        yield clause
