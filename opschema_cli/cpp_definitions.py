@@ -21,6 +21,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
+MANY = 30
+"""More names are not looked for one by one in a text."""
+
+
 def without_comments(text: str) -> str:
     """C++ with comments and strings blanked, so that places stay."""
     return _MUTE.sub(lambda match: " " * len(match[0]), text)
@@ -45,7 +49,8 @@ class CppDefinitions(msgspec.Struct, dict=True):
         found = {}
         for path in self.paths:
             data = self.project.workspace.peek(path)
-            words = names.keys() & set(_WORD.findall(data)) if self.marker in data else set()
+            near = self.marker in data and (len(names) > MANY or any(name in data for name in names))
+            words = names.keys() & set(_WORD.findall(data)) if near else set()
             if words:
                 found[path] = frozenset(names[word] for word in words)
         return found

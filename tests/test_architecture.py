@@ -98,6 +98,7 @@ ROOMS = {
     "code_values": {"cache", "project", "readings", "regular_files", "source"},
     "cpp_units": {"project", "readings", "source"},
     "cpp_pasting": {"project", "readings"},
+    "importing_files": {"project", "readings", "source"},
     "cpp_generators": {"file_kinds", "project"},
     "cpp_definitions": {"cpp_generators", "cpp_pasting", "cpp_units", "file_kinds", "project", "source"},
     "requirements": {"readings", "workspace"},

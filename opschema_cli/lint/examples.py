@@ -36,3 +36,14 @@ def files_named(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
                 f"the fence ```{info} names no file; write its path behind the language: ```yaml kit/ops.yaml"
             )
     return files_of(fences, {}, "", "")
+
+
+def files_by_language(
+    fences: Sequence[tuple[str, str]], paths: Mapping[str, str], base: Mapping[str, str]
+) -> dict[str, str]:
+    """The files of an example, by path, on top of ``base``: a fence without a path is the file in ``paths`` of its language."""
+    found = dict(base)
+    for info, text in fences:
+        language, _, path = info.partition(" ")
+        found[path.strip() or paths.get(language, language)] = text
+    return found

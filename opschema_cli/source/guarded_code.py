@@ -14,6 +14,7 @@ _TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
 _CATCHES = re.compile(r"\s*(?:#[^\n]*\s*)*except\b(?:(?!:\s*$).)*:\s*\Z", re.DOTALL)
 _ANY_ERROR = re.compile(r"\bexcept\s*:|\b(?:TypeError|RuntimeError|Exception|BaseException)\b")
 _LOOK_BACK = 400
+_ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
 
 
 def is_conditional(body: Body, start: int) -> bool:
@@ -57,3 +58,19 @@ def _clauses(text: str, spans: Sequence[Span]) -> Iterator[str]:
         if not _CATCHES.match(clause):
             return
         yield clause
+
+
+def asked_attributes(body: Body) -> Iterator[tuple[str, str, bool]]:
+    """Each holder, the name that is asked for or set in it, and whether it is set; the name is empty if it is computed."""
+    for call in body.scope.calls:
+        last = call.items[0].member
+        given = call.positional() if last in _ACCESS else []
+        if len(given) >= 2 and given[0].kind == "name":
+            if isinstance(given[1].value, str):
+                yield given[0].text, given[1].value, last in ("setattr", "object")
+            elif last == "setattr":
+                yield given[0].text, "", True
+    for item in body.scope.assigns:
+        holder, _, name = item.target.rpartition(".")
+        if holder:
+            yield holder, name, True

@@ -14,7 +14,6 @@ from opschema_cli.schema.cpp_literals import of_python, refuses
 from opschema_cli.source.bodies import Body, params_for
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr
-from opschema_cli.source.text import Span
 from opschema_rules.bindings.guards import Guards
 from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.model import Binding, Module, Parameter
@@ -44,7 +43,7 @@ class BoundCall(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def name(self) -> str:
         """The function, as the code writes it."""
-        return self.call.items[0].text
+        return " ".join(self.body.file.text(self.call.items[0]).split())
 
     @property
     def place(self) -> Place:
@@ -95,37 +94,18 @@ def read_uses(extensions: Extensions) -> Uses:
 
 
 def _calls(guards: Guards, body: Body) -> Iterator[BoundCall]:
-    unpacks = {item.value.start: item for item in body.scope.unpacks}
-    meanings: dict[str, Target | None] = {}
-    for call in body.scope.calls:
-        dotted = call.callee
-        if dotted and dotted not in meanings:
-            meanings[dotted] = guards.extensions.meaning(body, dotted)
-        target = meanings.get(dotted)
-        if target is not None and target.bindings:
-            unpack = unpacks.get(call.start)
-            unpack = unpack if unpack is not None and unpack.value.span == call.span else None
+    unpacks = {item.value.span: item for item in body.scope.unpacks}
+    for target, call in guards.extensions.names.calls(body):
+        if target.bindings:
+            unpack = unpacks.get(call.span)
             count, starred = (len(unpack.targets), unpack.starred) if unpack else (0, False)
             yield BoundCall(body, call, target, guards, count, starred)
 
 
 def _missing(guards: Guards, body: Body) -> Iterator[MissingName]:
-    extensions = guards.extensions
-    seen: dict[str, Target | None] = {}
-    for use in body.scope.uses:
-        if "." not in use.name:
-            continue
-        first = use.name.rpartition(".")[0]
-        if first not in seen:
-            seen[first] = extensions.meaning(body, first)
-        target = seen[first]
-        member = target.member(use.name.rpartition(".")[2]) if target is not None else None
-        if member is not None and _is_absent(member) and not guards.allows_absence(body, use.start, member):
-            span = Span(use.end - len(member.name), use.end)
-            yield MissingName(body.at(span), member.name, member.modules)
-    for member, expr in extensions.imported(body):
-        if _is_absent(member) and not guards.allows_absence(body, expr.start, member):
-            yield MissingName(body.at(expr), member.name, member.modules)
+    for target, span in guards.extensions.names.uses(body):
+        if _is_absent(target) and not guards.allows_absence(body, span.start, target):
+            yield MissingName(body.at(span), target.name, target.modules)
 
 
 def _is_absent(target: Target) -> bool:

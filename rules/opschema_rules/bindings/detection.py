@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -54,12 +55,20 @@ def _role(data: bytes) -> int:
 ROLES = Reading("bindings roles", _role, int)
 
 
-def _makes_modules(data: bytes) -> bool:
-    return b"load_inline(" in data and b"functions=" in data
+def _marks(data: bytes) -> tuple[bool, bool, bool, bool]:
+    inline = b"load_inline(" in data and (b"functions=" in data or b"PYBIND11_MODULE" in data)
+    return inline, b"cpp_extension" in data, b"def sources(" in data, b"load(" in data
 
 
-INLINE = Reading("bindings in strings", _makes_modules, bool)
-"""Whether a Python file may make a module of C++ in strings."""
+MARKS = Reading("bindings marks", _marks, tuple[bool, bool, bool, bool])
+"""Whether a Python file may make a module of C++ in strings, mentions ``cpp_extension``, has a class that names the sources of a
+module, and loads anything.
+"""
+
+
+def python_marks(project: Project) -> Iterator[tuple[str, tuple[bool, bool, bool, bool]]]:
+    """The marks of all Python files."""
+    return project.scan(MARKS, (path for path in project.workspace.files if path.endswith(".py")))
 
 
 def detect(project: Project, options: BindingsOptions) -> bool:
@@ -67,7 +76,7 @@ def detect(project: Project, options: BindingsOptions) -> bool:
     files = project.workspace.files
     if any(role == 3 for _, role in project.scan(ROLES, filter(is_cpp, files))):
         return True
-    return any(found for _, found in project.scan(INLINE, (path for path in files if path.endswith(".py"))))
+    return any(inline for _, (inline, *_) in python_marks(project))
 
 
 def claims(project: Project, options: BindingsOptions, path: str) -> bool:

@@ -6,19 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opschema_cli.lint.examples import files_by_language
+
 _PATHS = {"cpp": "ops.cpp", "python": "ops.py"}
-_SETUP = """\
+_BASE = {
+    "setup.py": """\
 from setuptools import setup
 from torch.utils.cpp_extension import CppExtension
 
 setup(ext_modules=[CppExtension("_C", ["ops.cpp"])])
 """
+}
 
 
 def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The files of an example's workspace, by path."""
-    found = {"setup.py": _SETUP}
-    for info, text in fences:
-        language, _, path = info.partition(" ")
-        found[path.strip() or _PATHS.get(language, language)] = text
-    return found
+    return files_by_language(fences, _PATHS, _BASE)

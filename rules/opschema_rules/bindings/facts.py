@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.source.preprocessor import Condition, Macro
+from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.text import Span
 
 Library: TypeAlias = Literal["pybind11", "nanobind"]
@@ -83,5 +83,4 @@ class BindingFacts(msgspec.Struct, frozen=True, array_like=True):
     """All of one file; ``torch`` says that it has to do with tensors."""
 
     blocks: tuple[Block, ...]
-    macros: tuple[Macro, ...]
     torch: bool

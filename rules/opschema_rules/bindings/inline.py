@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_functions import CppDeclarations
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import Unresolved
+from opschema_cli.source.text import Span
 from opschema_cli.suggestions import nearest
 from opschema_rules.bindings.definitions import Lost
-from opschema_rules.bindings.detection import INLINE
+from opschema_rules.bindings.detection import python_marks
 from opschema_rules.bindings.facts import Step
 from opschema_rules.bindings.model import Binding, Module
+from opschema_rules.bindings.modules import written_in_strings
 from opschema_rules.torchlib.cpp_signature import signature_of
 
 
 class Inline:
-    """The modules of a tree that are made of strings, by the place of the call, and listed functions that their C++ lacks."""
+    """The modules of a tree that are made of strings, by the place of the call, and listed functions that their C++ lacks.
+
+    ``written`` are those that the C++ opens itself.
+    """
 
     def __init__(self, project: Project) -> None:
         self.modules: dict[tuple[str, int], Module] = {}
         self.lost: list[Lost] = []
-        own = (path for path in project.workspace.files if path.endswith(".py"))
-        paths = [path for path, found in project.scan(INLINE, own) if found]
+        paths = [path for path, (inline, *_) in python_marks(project) if inline]
         read = project.cpp_readings(DECLARATIONS, paths)
+        self.written = written_in_strings(project, paths)
         for path in paths:
             file = project.python(path)
             for call in _calls(file) if file is not None else ():
@@ -33,6 +38,24 @@ class Inline:
                 if module is not None:
                     self.modules[path, call.start] = module
                     self.lost += _lost(module, read[path]) if path in read else ()
+                elif file is not None and call.keyword("functions") is None:
+                    spans = [call.span, *_strings(file, call)]
+                    inside = [item for item in self.written if item.path == path and _is_in(item.span, spans)]
+                    if len(inside) == 1:
+                        self.modules[path, call.start] = inside[0]
+
+
+def _strings(file: PythonFile, call: Expr) -> Iterator[Span]:
+    """The strings that a call is passed by names that are assigned once."""
+    values = [part for item in call.items[1:] for part in (item.elements or (item,))]
+    assigns = [item for scope in file.body.walk() for item in scope.assigns]
+    for name in (item.text for item in values if item.kind == "name"):
+        own = [item.value for item in assigns if item.target == name]
+        yield from (item.span for item in own if len(own) == 1 and item is not None and item.kind == "const")
+
+
+def _is_in(span: Span, around: Iterable[Span]) -> bool:
+    return any(item.start <= span.start < item.end for item in around)
 
 
 def _calls(file: PythonFile) -> Iterator[Expr]:

@@ -47,7 +47,7 @@ class Tree(msgspec.Struct, frozen=True, eq=False, dict=True):
 def load(project: Project, options: BindingsOptions) -> Loaded:
     """All modules, and what is compared with them."""
     tree = read_tree(project, options)
-    loaded = Loaded(files=list(dict.fromkeys(item.path for item in tree.modules)))
+    loaded = Loaded(files=list(dict.fromkeys(item.path for item in tree.modules)), subjects=[tree])
     for module in tree.modules:
         for one in module.all():
             loaded.subjects += [one, *one.bindings, *one.aliases]
@@ -68,6 +68,7 @@ def load(project: Project, options: BindingsOptions) -> Loaded:
 def read_tree(project: Project, options: BindingsOptions) -> Tree:
     """The modules of a workspace, read once."""
     tree = Tree(project, read_modules(project, options), Inline(project))
+    tree.modules.extend(tree.inline.written)
     find_functions(project, tree.bindings)
-    tree.modules.extend(tree.inline.modules.values())
+    tree.modules.extend(item for item in tree.inline.modules.values() if item not in tree.inline.written)
     return tree

@@ -13,7 +13,7 @@ from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.python import Expr, Param, ParamKind
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
-from opschema_rules.bindings.facts import Annotation, Library, Step
+from opschema_rules.bindings.facts import Annotation, Block, Library, Step
 from opschema_rules.torchlib.cpp_signature import CppSignature
 
 VARIADIC: dict[str, ParamKind] = {"args": "vararg", "kwargs": "kwarg"}
@@ -23,15 +23,14 @@ VARIADIC: dict[str, ParamKind] = {"args": "vararg", "kwargs": "kwarg"}
 class Binding(msgspec.Struct, eq=False, dict=True):
     """A function that is bound to a name. ``found`` is what is known of the C++ function: the signatures that differ between
     builds, or why there are none. ``exact`` says that the place of its parts is that of the file, not that of a macro's call;
-    ``block_end`` is the end of the block that binds it.
+    ``block`` is the block that binds it, None for one that ``load_inline`` makes.
     """
 
     module: Module
     path: str
     step: Step
-    namespace: str = ""
+    block: Block | None = None
     exact: bool = True
-    block_end: int = 0
     found: tuple[CppSignature, ...] | Unresolved = Unresolved("not looked for")
 
     @property
@@ -221,6 +220,11 @@ class Module(msgspec.Struct, eq=False, dict=True):
     def open(self) -> None:
         """Note that it may have further names."""
         self.closed = False
+
+    @property
+    def root(self) -> Module:
+        """The module that is imported; itself unless it is a submodule."""
+        return self if self.parent is None else self.parent.root
 
     def all(self) -> Iterator[Module]:
         """The module and its submodules."""

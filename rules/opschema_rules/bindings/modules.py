@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -10,7 +9,7 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.cpp_units import CppUnits
+from opschema_cli.cpp_units import DECLARATIONS, CppUnits
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.project import Project
@@ -20,7 +19,8 @@ from opschema_rules.bindings.detection import ROLES, BindingsOptions
 from opschema_rules.bindings.facts import BindingFacts, Block, Step
 from opschema_rules.bindings.model import Alias, Binding, Module
 from opschema_rules.bindings.reader import FACTS, read_bindings
-from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME
+from opschema_rules.torchlib.extension_names import ExtensionNames
 
 MAX_DEPTH = 20
 """Deepest chain of functions that pass a module on."""
@@ -31,6 +31,11 @@ def read_modules(project: Project, options: BindingsOptions) -> list[Module]:
     roles = dict(project.scan(ROLES, filter(is_cpp, project.workspace.files)))
     facts = project.cpp_readings(FACTS, [path for path, role in roles.items() if role])
     return list(_Join(project, options, facts).modules())
+
+
+def written_in_strings(project: Project, paths: Iterable[str]) -> list[Module]:
+    """The modules of C++ in strings of Python files."""
+    return list(_Join(project, BindingsOptions(), project.cpp_readings(FACTS, paths)).modules())
 
 
 class _Frame(msgspec.Struct):
@@ -50,8 +55,7 @@ class _Join:
         self.facts = facts
         self.units = CppUnits(project)
         self.named = [(glob_spec([pattern]), name) for pattern, name in options.modules.items()]
-        self.build = Build(project, {})
-        self.extensions = {name for names in _extensions(project).values() for name in names}
+        self.extensions = ExtensionNames(project)
         self.filled: set[tuple[int, int]] = set()
         self.helpers: dict[str, list[tuple[str, Block]]] = {}
         for path, item in facts.items():
@@ -64,12 +68,15 @@ class _Join:
         for path, item in self.facts.items():
             for block in item.blocks:
                 if block.is_module:
-                    module = Module(path, block.span, block.name, block.library, self._name(path, block))
+                    written = self._written(path, block)
+                    module = Module(path, block.span, written, block.library, self._name(path, written))
                     module.of_tensors, module.name_span = item.torch, block.name_span
-                    module.built_as = self._built_as(path, block)
+                    module.built_as = self.extensions.built_as(path, written)
                     self._fill(module, path, block, 0)
                     found.append(module)
-        _name_by_exclusion(self.project, found)
+        names = dict(self.extensions.by_exclusion({item.path: item.name for item in found if is_cpp(item.path)}))
+        for module in found:
+            module.name = module.name or names.get(module.path, "")
         yield from (module for module in found if module.of_tensors)
 
     # Contents
@@ -88,8 +95,7 @@ class _Join:
     def _step(self, frame: _Frame, target: Module, step: Step) -> None:
         match step.kind:
             case "def":
-                exact = frame.at is None
-                target.bindings.append(Binding(target, frame.path, step, frame.block.namespace, exact, frame.block.end))
+                target.bindings.append(Binding(target, frame.path, step, frame.block, frame.at is None))
             case "alias":
                 self._alias(target, frame.receivers.get(step.source), frame.path, step)
             case "name":
@@ -162,7 +168,7 @@ class _Join:
 
     def _macros(self, path: str) -> dict[str, Macro]:
         if path not in self._known_macros:
-            read = self.project.cpp_readings(FACTS, self.units.files(path))
+            read = self.project.cpp_readings(DECLARATIONS, self.units.files(path))
             self._known_macros[path] = unambiguous(macro for item in read.values() for macro in item.macros)
         return self._known_macros[path]
 
@@ -170,25 +176,16 @@ class _Join:
     def _known_macros(self) -> dict[str, dict[str, Macro]]:
         return {}
 
-    # Names
+    def _written(self, path: str, block: Block) -> str:
+        """The name that the macro of a module is given, which may be a macro as well; one that is not known is the build's."""
+        macro = self._macros(path).get(block.name) or self.extensions.build.macros(path).get(block.name)
+        if macro is not None and block.name != EXTENSION_NAME:
+            return macro.body.strip()
+        return EXTENSION_NAME if _CAPITALS.fullmatch(block.name) else block.name
 
-    def _name(self, path: str, block: Block) -> str:
+    def _name(self, path: str, written: str) -> str:
         given = next((name for spec, name in self.named if spec.ignores(path)), None)
-        if given is not None:
-            return given
-        targets = self.build.targets(path)
-        if block.name != EXTENSION_NAME and block.name.isidentifier():
-            targets = frozenset({self._built_as(path, block) or block.name})
-        if len(targets) == 1 and "." not in (own := next(iter(targets))):  # CMake does not know the package
-            same = {name for name in self.extensions if name.rpartition(".")[2] == own}
-            return same.pop() if len(same) == 1 else own
-        return next(iter(targets)) if len(targets) == 1 else ""
-
-    def _built_as(self, path: str, block: Block) -> str:
-        """The name of the extension in ``setup.py`` that a module with a name of its own is part of; empty if there is none."""
-        targets = self.build.targets(path)
-        own = next(iter(targets)) if len(targets) == 1 and block.name.isidentifier() else ""
-        return own if block.name != EXTENSION_NAME and own in self.extensions else ""
+        return given if given is not None else self.extensions.of(path, written) if is_cpp(path) else ""
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -214,31 +211,3 @@ def _may_be(namespace: str, qualifier: str, around: str) -> bool:
     if not qualifier:
         return not namespace or f"{around}::".startswith(f"{namespace}::")
     return namespace == qualifier or namespace.endswith(f"::{qualifier}")
-
-
-_EXTENSION = re.compile(r"""\b\w*Extension\(\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
-
-
-def _extensions(project: Project) -> dict[str, list[str]]:
-    """The names of the extensions in each ``setup.py``, in order."""
-    found = {}
-    for path in sorted(project.workspace.files):
-        source = project.source(path) if posixpath.basename(path) == "setup.py" else None
-        if source is not None:
-            found[path] = list(dict.fromkeys(_EXTENSION.findall(source.text)))
-    return found
-
-
-def _name_by_exclusion(project: Project, modules: list[Module]) -> None:
-    """Name a module without a target after the only extension of the nearest ``setup.py`` that no other module has."""
-    taken = {item.name for item in modules}
-    setups = _extensions(project)
-    nameless: dict[str, list[Module]] = {}
-    for item in modules:
-        above = [path for path in setups if item.path.startswith(path.removesuffix("setup.py"))]
-        if above and not item.name:
-            nameless.setdefault(max(above, key=len), []).append(item)
-    for path, items in nameless.items():
-        free = [name for name in setups[path] if name not in taken]
-        if len(free) == 1 and len(items) == 1:
-            items[0].name = free[0]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from opschema_cli.operators.model import Argument, Declaration, Implementation, Operator, Return, Signature, Use
+from opschema_cli.operators.model import Argument, Declaration, Implementation, Operator, Return, Use
 from opschema_cli.project import Project
 from opschema_rules.bindings.calls import BoundCall
 from opschema_rules.bindings.load import read_tree
-from opschema_rules.bindings.model import Binding, Module
+from opschema_rules.bindings.model import Binding
+from opschema_rules.torchlib.cpp_signature import table_signature
 
 if TYPE_CHECKING:
     from opschema_rules.bindings.detection import BindingsOptions
@@ -26,13 +27,9 @@ def operators(project: Project, options: BindingsOptions) -> Iterator[Operator]:
     for module in (one for item in tree.modules for one in item.all()):
         for name, bindings in module.by_name.items():
             full = f"{module.shown}.{name}"
-            full = full if full not in taken else f"{_root(module).path.removesuffix('.cpp')}:{name}"
+            full = full if full not in taken else f"{module.root.path.removesuffix('.cpp')}:{name}"
             taken.add(full)
             yield _operator(full, name, bindings, [call for item in bindings for call in calls.get(id(item), ())])
-
-
-def _root(module: Module) -> Module:
-    return module if module.parent is None else _root(module.parent)
 
 
 def _operator(full: str, name: str, bindings: Sequence[Binding], calls: Sequence[BoundCall]) -> Operator:
@@ -73,18 +70,12 @@ def _arguments(binding: Binding) -> tuple[Argument, ...] | None:
 
 def _implementation(binding: Binding) -> Implementation:
     signature = binding.signature
-    parameters = None
-    if signature is not None:
-        pairs = zip(signature.parameters, signature.places, strict=True)
-        parameters = tuple(
-            Argument(item.name or f"arg{index}", item.type, text=f"{item.type} {item.name}".strip(), place=place)
-            for index, (item, place) in enumerate(pairs)
-        )
     return Implementation(
         "kernel",
         binding.function,
         signature.place if signature is not None else None,
-        signatures=(Signature(binding.function, None, parameters, by="position", unresolved=binding.unresolved),),
+        signatures=(table_signature(signature),) if signature is not None else (),
         registered=binding.place,
         conditional=bool(binding.conditions) or binding.step.branch,
+        unresolved=binding.unresolved,
     )

@@ -11,7 +11,6 @@ from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
 from opschema_rules.bindings.detection import MODULES, OF_TENSORS
 from opschema_rules.bindings.facts import Annotation, BindingFacts, Block, Library, Step
-from opschema_rules.torchlib.cpp_facts import MAX_MACRO
 from opschema_rules.torchlib.cpp_syntax import (
     BRANCHES,
     HEAD,
@@ -229,9 +228,11 @@ class _Reader:
             return
         conditions = self.tree.conditions(node)
         source = self._attribute(right, receivers)
+        alone = node.parent is not None and node.parent.kind == "expression_statement"
         if source is not None:
             yield Step(
-                "alias", target[0], target[2], target[1], source[1], source[2], source[0], (), conditions, branch
+                *("alias", target[0], target[2], target[1], source[1], source[2], source[0], (), conditions, branch),
+                node.span if alone else Span(0, 0),
             )
         else:
             yield Step("name", target[0], target[2], target[1], conditions=conditions)
@@ -304,8 +305,7 @@ def _argument_span(written: re.Match[str], first: str) -> Span:
 
 def read_bindings(tree: CppTree) -> BindingFacts:
     """Read what a file binds."""
-    macros = tuple(item for item in tree.directives.macros if len(item.body) <= MAX_MACRO)
-    return BindingFacts(tuple(_Reader(tree).blocks()), macros, OF_TENSORS.search(tree.text.encode()) is not None)
+    return BindingFacts(tuple(_Reader(tree).blocks()), OF_TENSORS.search(tree.text.encode()) is not None)
 
 
 FACTS = Reading("bindings-cpp", read_bindings, BindingFacts)

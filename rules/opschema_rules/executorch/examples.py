@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opschema_cli.lint.examples import files_by_language
+
 _PATHS = {"yaml": "functions.yaml", "cpp": "kernels.cpp", "python": "ops.py", "cmake": "CMakeLists.txt"}
 
 
 def example_files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The files of an example's workspace, by path."""
-    found: dict[str, str] = {}
-    for info, text in fences:
-        language, _, path = info.partition(" ")
-        found[path.strip() or _PATHS.get(language, language)] = text
-    return found
+    return files_by_language(fences, _PATHS, {})

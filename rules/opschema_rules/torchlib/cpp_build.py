@@ -99,11 +99,17 @@ class Build:
 
 class _BuildFiles(NamedTuple):
     """What the build files of a workspace say: see :attr:`Build._origins`; and by source files what builds those that no target
-    has: a function that is not defined, and the file that calls it.
+    has: a function that is not defined, and the file that calls it. See :func:`extensions_of`.
     """
 
     origins: dict[str, list[tuple[Target, Origin]]]
     unfollowed: dict[str, tuple[str, str]]
+    extensions: dict[str, list[str]]
+
+
+def extensions_of(project: Project) -> dict[str, list[str]]:
+    """The names of the extensions of each ``setup.py``, in order."""
+    return _read(project).extensions
 
 
 @lru_cache(maxsize=2)
@@ -111,23 +117,33 @@ def _read(project: Project) -> _BuildFiles:
     """The build files of a workspace, read once for all packs."""
     found: dict[str, dict[int, tuple[Target, Origin]]] = {}
     unfollowed: dict[str, tuple[str, str]] = {}
+    extensions: dict[str, list[str]] = {}
     sources = _Sources(project)
-    for number, (folder, target) in enumerate(_targets(project, sources, unfollowed)):
+    for number, (folder, target) in enumerate(_targets(project, sources, unfollowed, extensions)):
         for source, origin in dict(target.sources).items():
             for path in sources.of(folder, source):
                 found.setdefault(path, {}).setdefault(number, (target, origin))
-    return _BuildFiles({path: list(items.values()) for path, items in found.items()}, unfollowed)
+    return _BuildFiles({path: list(items.values()) for path, items in found.items()}, unfollowed, extensions)
 
 
 def _targets(
-    project: Project, sources: _Sources, unfollowed: dict[str, tuple[str, str]]
+    project: Project,
+    sources: _Sources,
+    unfollowed: dict[str, tuple[str, str]],
+    extensions: dict[str, list[str]],
 ) -> Iterator[tuple[str, Target]]:
-    """Targets of all build files, each with the folder that its sources are relative to; ``unfollowed`` is filled meanwhile."""
+    """Targets of all build files, each with the folder that its sources are relative to; ``unfollowed`` and ``extensions`` are
+    filled meanwhile.
+    """
     files: dict[str, list[str]] = {}
     for path in project.workspace.files:
         files.setdefault(path.rpartition("/")[2], []).append(path)
     seen: dict[str, Variables] = {}
-    yield from _python_targets(project, files, seen, sources)
+    yield from _toml_targets(project, files, seen)
+    for path in sorted(files.get("setup.py", ())):
+        made = list(_setup_targets(project, path, sources))
+        extensions[path] = list(dict.fromkeys(item.name for item in made if item.name))
+        yield from ((posixpath.dirname(path), target) for target in made)
     yield from (("", target) for target in _starlark_targets(project, files, sources))
     for folder, read in _cmake_files(project, files, seen, sources):
         for call in read.unfollowed:
@@ -169,10 +185,10 @@ class _Sources:
         return list(filter(glob.matches, near))
 
 
-def _python_targets(
-    project: Project, found: dict[str, list[str]], seen: dict[str, Variables], sources: _Sources
+def _toml_targets(
+    project: Project, found: dict[str, list[str]], seen: dict[str, Variables]
 ) -> Iterator[tuple[str, Target]]:
-    """Targets of build files other than CMake's, each with the folder of its file; ``seen`` gets variables for CMake."""
+    """Targets of TOML files, each with the folder of its file; ``seen`` gets variables for CMake."""
     for kernel in hub_kernels(project):
         listed = tuple((source, ALWAYS) for source in kernel.sources)
         yield kernel.folder, Target(kernel.namespace, listed, extension=True)
@@ -181,8 +197,6 @@ def _python_targets(
         tools = read_toml(project, path)
         seen[folder] = _cmake_variables(tools)
         yield from ((folder, target) for target in _pyproject_targets(tools))
-    for path in found.get("setup.py", ()):
-        yield from ((posixpath.dirname(path), target) for target in _setup_targets(project, path, sources))
 
 
 def _cmake_files(

@@ -49,8 +49,8 @@ _WRAPPER = re.compile(
 )
 _NAME = re.compile(r"(?:::)?\s*([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)")
 _TEMPLATED = re.compile(rf"({_NAME.pattern})\s*<(.*)>", re.DOTALL)
-_CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(.*\)", re.DOTALL)
-_C_CAST = re.compile(r"\((.*)\(\s*\*\s*\)\s*\((.*)\)\s*\)\s*&?\s*[\w:]+", re.DOTALL)
+_CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(\s*&?\s*(.*?)\s*\)", re.DOTALL)
+_C_CAST = re.compile(r"\((.*)\(\s*\*\s*\)\s*\((.*)\)\s*\)\s*&?\s*([\w:]+)", re.DOTALL)
 _LAMBDA = re.compile(r"\+?\s*\[")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -76,6 +76,12 @@ def name_of(text: str) -> str:
     return re.sub(r"\s+|^::", "", named[1]) if named is not None else ""
 
 
+def cast_name(text: str) -> str:
+    """The qualified name of a function that a cast chooses among overloads; empty for others."""
+    cast = _CAST.fullmatch(text) or _C_CAST.fullmatch(text)
+    return name_of(cast[3]) if cast is not None else ""
+
+
 def _template_arguments(text: str) -> tuple[str, ...]:
     """The arguments of a template whose function is given."""
     templated = _TEMPLATED.fullmatch(text)
@@ -95,7 +101,7 @@ class CppKernels:
         self.units = units
         self.names: dict[str, set[str]] = {}
         for item in asked:
-            name = name_of(item.text).rpartition("::")[2]
+            name = (name_of(item.text) or cast_name(unwrapped(item.text))).rpartition("::")[2]
             if name:
                 self.names.setdefault(item.path, set()).add(name)
 
@@ -106,7 +112,9 @@ class CppKernels:
         if name:
             return self._named(asked, name)
         cast = _CAST.fullmatch(text) or _C_CAST.fullmatch(text)
-        found = _cast(cast, text, asked) if cast is not None else _lambda(text, asked) if _LAMBDA.match(text) else None
+        found = (
+            self._cast(cast, text, asked) if cast is not None else _lambda(text, asked) if _LAMBDA.match(text) else None
+        )
         if found is None:
             return Unresolved("its function is not followed")
         return (self._resolved(asked.path, found),)
@@ -129,6 +137,38 @@ class CppKernels:
         if any(map(_is_boxed, signatures)):
             return Unresolved(f"`{name}` is boxed: it takes its arguments from a stack")
         return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")
+
+    def _cast(self, match: re.Match[str], text: str, asked: Asked) -> CppSignature | None:
+        """The overload that a cast chooses, with its names if it is declared, else as it is cast; None if a function with
+        namespaces is cast to a type that does not say what it returns, since it may be a method.
+        """
+        found = _read(f"{match[1]} f({match[2]});", text, asked)
+        qualifier, _, own = cast_name(text).rpartition("::")
+        for item in self._functions(asked.path).get(own, ()) if found is not None else ():
+            same = found is not None and signature_of(item).types[:-1] == found.types[:-1]
+            if same and not item.function.unsure and (item.function.owner == qualifier or _may_be(item, qualifier)):
+                return signature_of(item, stable=asked.stable)
+        return None if qualifier and match[1].strip() == "auto" else found
+
+    def is_method(self, asked: Asked) -> bool:
+        """Whether a function is a method of a class of the tree, which is called with an object."""
+        text = unwrapped(asked.text)
+        qualifier, _, own = (name_of(text) or cast_name(text)).rpartition("::")
+        name = qualifier.rpartition("::")[2].partition("<")[0]
+        if not name:
+            return False
+        head = rf"\b(?:class|struct)\s+(?:\w+\s+)*(?:\w+\s*::\s*)*{re.escape(name)}\s*(?:<[^;{{}}]*>\s*)?"
+        found = re.compile(rf"{head}(?:final\s*)?(?::(?!:)[^;{{}}]*)?\{{".encode())
+        project = self.units.project
+        if not any(found.search(project.workspace.peek(path)) for path in self.units.files(asked.path)):
+            return False
+        for item in self.units.functions(asked.path, {own}):
+            same = item.function.name == own and f"::{item.function.owner}".endswith(f"::{qualifier}")
+            source = project.source(item.path) if same else None
+            before = source.text[item.function.span.start : item.function.name_span.start] if source is not None else ""
+            if re.search(r"\bstatic\b", before):
+                return False
+        return True
 
     def _signature(self, asked: Asked, item: Declared, given: tuple[str, ...]) -> CppSignature:
         signature = signature_of(item, stable=asked.stable)
@@ -205,11 +245,6 @@ def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared])
         if any(not exclusive(item.function.conditions, other.function.conditions) for _, other in kept[at + 1 :]):
             return ()
     return tuple(signature for signature, _ in kept)
-
-
-def _cast(match: re.Match[str], text: str, asked: Asked) -> CppSignature | None:
-    """The signature that a function pointer is cast to, which chooses among overloads."""
-    return _read(f"{match[1]} f({match[2]});", text, asked)
 
 
 def _lambda(text: str, asked: Asked) -> CppSignature | None:

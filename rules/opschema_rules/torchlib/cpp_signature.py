@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from opschema_cli.cpp_units import Declared
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.operators.model import Argument, Signature
 from opschema_cli.schema.cpp_inference import takes_symint
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_functions import CppParameterText
@@ -100,3 +101,12 @@ def signature_of(item: Declared, *, stable: bool = False) -> CppSignature:
     return CppSignature(
         name, function.returns, parameters, Place(item.path, function.name_span), places, stable, function.conditions
     )
+
+
+def table_signature(written: CppSignature) -> Signature:
+    """The signature in the table of operators, whose parameters are compared by position."""
+    parameters = tuple(
+        Argument(item.name, item.type, text=f"{item.type} {item.name}".strip(), place=place)
+        for item, place in zip(written.parameters, written.places, strict=True)
+    )
+    return Signature(written.name or "lambda", written.place, parameters, by="position")

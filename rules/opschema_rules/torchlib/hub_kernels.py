@@ -16,8 +16,8 @@ from functools import lru_cache
 import msgspec
 
 from opschema_cli.project import Project
+from opschema_cli.source.made_modules import made_module
 from opschema_cli.source.python import PythonFile
-from opschema_cli.source.text import Source
 from opschema_rules.torchlib.mentions import files_that_mention
 from opschema_rules.torchlib.toml_tables import items, read_toml, table
 
@@ -78,17 +78,10 @@ def generated_modules(project: Project) -> dict[str, PythonFile]:
         for package, kernel in packages.items()
         if project.workspace.is_file(f"{package}/__init__.py") and not project.workspace.is_file(f"{package}/_ops.py")
     }
-    return {path: _parsed(path, text) for path, text in texts.items()}
+    return {path: made_module(path, text) for path, text in texts.items()}
 
 
 def modules_of_kernels(project: Project, paths: Iterable[str]) -> list[str]:
     """The files among some that may reach an operator through such a module."""
     folders = tuple(f"{posixpath.dirname(path)}/" for path in generated_modules(project))
     return files_that_mention(project, ("ops", "_ops"), (path for path in paths if path.startswith(folders)))
-
-
-def _parsed(path: str, text: str) -> PythonFile:
-    # Not at the top: most runs parse nothing in this process.
-    from opschema_cli.source.python_facts import collect
-
-    return PythonFile(Source(path, text), collect(text))

@@ -17,7 +17,7 @@ from opschema_rules.torchlib.load import load
 from opschema_rules.torchlib.model import AtenKernel, Definition, Operator, Registration
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.cpp_signature import CppSignature
+    from opschema_rules.torchlib.cpp_signature import table_signature
     from opschema_rules.torchlib.detection import TorchlibOptions
 
 
@@ -116,20 +116,11 @@ def _implementation(item: Registration) -> table.Implementation:
         item.role,
         item.symbol,
         keys=_keys(item.keys),
-        signatures=tuple(map(_signature, signatures)),
+        signatures=tuple(map(table_signature, signatures)),
         registered=item.place,
         conditional=item.conditional,
         unresolved=reason,
     )
-
-
-def _signature(written: CppSignature) -> table.Signature:
-    """The parameters of a C++ function."""
-    parameters = tuple(
-        table.Argument(item.name, item.type, text=f"{item.type} {item.name}".strip(), place=place)
-        for item, place in zip(written.parameters, written.places, strict=True)
-    )
-    return table.Signature(written.name or "lambda", written.place, parameters, by="position")
 
 
 def _implemented(

@@ -51,8 +51,24 @@ int count(const at::Tensor& x, std::optional<int> skip) { return static_cast<int
 
 at::Tensor window(const at::Tensor& x, std::pair<int64_t, int64_t> size) { return x.narrow(0, size.first, size.second); }
 
+at::Tensor shift(const at::Tensor& x, const at::Tensor& by) { return x + by; }
+
+at::Tensor shift(const at::Tensor& x, double by) { return x - by; }
+
+at::Tensor half(const at::Tensor& x) { return x / 2; }
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("shift", py::overload_cast<const at::Tensor&, const at::Tensor&>(&shift), py::arg("x"), py::arg("by"));
+  m.def("shift", static_cast<at::Tensor (*)(const at::Tensor&, double)>(&shift), py::arg("x"), py::arg("by"));
+#ifdef NDEBUG
+  m.def("half", &scale, py::arg("x"), py::arg("factor"), py::arg("bias"));
+#else
+  m.def("half", &half, py::arg("x"));
+#endif
+  auto inner = m.def_submodule("inner");
+  inner.def("half", &half, py::arg("x"));
   m.def("scale", &scale, "Scale", py::arg("x"), py::arg("factor") = 2, py::kw_only(), py::arg("bias") = py::none());
+  m.attr("multiply") = m.attr("scale");
   m.def("scale_", &scale_, py::arg("x"), py::arg("factor"));
   m.def("roll", &roll, py::arg("x"), py::arg("steps") = 1, py::arg("flip") = false);
   m.def("copy_into", &copy_into);
@@ -71,7 +87,7 @@ import json
 import torch
 
 import ext
-from ext import norm, split
+from ext import multiply, norm, split
 
 x = torch.arange(6.0).reshape(2, 3)
 out = torch.zeros(2, 3)
@@ -94,6 +110,12 @@ parts = [
     ext.total([x, x], mode="mean"),
     ext.window(x, (0, 1)),
     ext.twice(x),
+    ext.shift(x, x),
+    ext.shift(x, by=2.0),
+    ext.shift(x, 1),
+    multiply(x, 4.0),
+    ext.half(x),
+    ext.inner.half(x=x),
     z.grad,
 ]
 print(json.dumps([[part.tolist() for part in parts], ext.count(x), ext.count(x, skip=2)]))

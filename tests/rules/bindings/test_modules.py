@@ -13,7 +13,6 @@ from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
-from opschema_rules.bindings.imports import _imported_words
 from opschema_rules.bindings.pack import PACK
 
 SETUP = 'from torch.utils.cpp_extension import CppExtension\next = CppExtension("_C", ["ops.cpp"])\n'
@@ -162,19 +161,6 @@ at::Tensor g(at::Tensor x) { return x; }
 )
 def test_methods_that_are_bound_as_functions(block: str, python: str, expected: list[str]) -> None:
     assert codes(f'm.def("f", &f); m.def("g", &g); {block}', python, METHODS) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("import a.b as c, d\nfrom kit._C import f as g, h\n", ["_C", "as", "b", "d", "f", "g", "h"]),
-        ("if x:\n    from . import (\n        one,\n        two,\n    )\n", ["", "one", "two"]),
-        ("y = important\n# import a\nx = 'from a import b'\nreimport b\n", []),
-        ("import (\nfrom import x\nimport ,\n", []),
-    ],
-)
-def test_words_of_imports(text: str, expected: list[str]) -> None:
-    assert _imported_words(text) == expected
 
 
 @pytest.mark.parametrize(

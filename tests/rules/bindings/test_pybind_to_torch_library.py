@@ -37,6 +37,10 @@ def schemas(done: Migrated) -> list[str]:
 def test_an_extension() -> None:
     done = migrate_files(PACK, "pybind-to-torch-library", FILES)
     assert schemas(done) == [
+        "shift(Tensor x, Tensor by) -> Tensor",
+        "shift.float(Tensor x, float by) -> Tensor",
+        "half(Tensor x, float factor, Tensor? bias) -> Tensor",
+        "half(Tensor x) -> Tensor",
         "scale(Tensor x, float factor=2.0, *, Tensor? bias=None) -> Tensor",
         "scale_(Tensor(a!) x, float factor) -> ()",
         "roll(Tensor x, int steps=1, bool flip=False) -> Tensor",
@@ -46,16 +50,20 @@ def test_an_extension() -> None:
         'total(Tensor[] items, str mode=\\"sum\\") -> Tensor',
         "count(Tensor x, int? skip=None) -> int",
         "twice(Tensor x) -> Tensor",
+        "inner_half(Tensor x) -> Tensor",
     ]
     cpp = done.files["ext.cpp"]
     device = cpp[cpp.index("TORCH_LIBRARY_IMPL(ext, CPU, m)") :].partition("\n}")[0]
     assert [line for line in device.splitlines()[1:] if "roll" not in line and "copy_into" not in line] == []
     assert 'm.def("window", &window);  // a pair has no schema type' in cpp
     assert "ext.window(x, (0, 1))" in done.files["main.py"]
-    assert "norm = torch.ops.ext.norm\nsplit = torch.ops.ext.split\n" in done.files["main.py"]
+    assert (
+        "multiply = torch.ops.ext.scale\nnorm = torch.ops.ext.norm\nsplit = torch.ops.ext.split\n"
+        in done.files["main.py"]
+    )
     assert '@torch.library.register_fake("ext::roll")' in done.files["_fakes.py"]
     assert done.notes() == [
-        "ext.cpp:45: `window` stays a binding: `std::pair<int64_t, int64_t>`, the type of `size`, has no schema type",
+        "ext.cpp:52: `window` stays a binding: `std::pair<int64_t, int64_t>`, the type of `size`, has no schema type",
     ]
 
 
@@ -68,10 +76,11 @@ def test_an_extension_returns_the_same(tmp_path: Path) -> None:
 
 def test_bindkit() -> None:
     done = migrate_files(PACK, "pybind-to-torch-library", texts_of_bindkit())
-    assert len(done.sites()) == 6
+    assert len(done.sites()) == 11
     assert done.notes() == [
-        "csrc/bindings.cpp:18: `numel` stays a binding: its return type, `auto`, has no schema type",
-        "bindkit/ops.py:50: the module is passed on here; calls through it are not rewritten",  # to `hasattr`
+        "csrc/bindings.cpp:14: `numel` stays a binding: its return type, `auto`, has no schema type",
+        "csrc/bindings.cpp:20: `threads` stays a binding: it takes no tensor",
+        "csrc/bindings.cpp:17: no caller of `scale_cuda` was found in this tree",
     ]
     assert "TORCH_LIBRARY_FRAGMENT(bindkit, m)" in done.files["csrc/norm.cpp"]
     assert "from . import _C" in done.files["bindkit/ops.py"]
@@ -112,13 +121,112 @@ def test_what_a_person_decides() -> None:
 
 def test_what_is_not_touched() -> None:
     cpp = (
-        "at::Tensor f(at::Tensor x) { return x; }\nat::Tensor g(at::Tensor x, int64_t n) { return x; }\n"
-        "#define BIND(name) m.def(#name, &f)\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
-        '  m.def("a", &f);\n  m.def("a", &g);\n  m.def("b", &f);\n  m.attr("c") = m.attr("b");\n'
-        '#ifdef D\n  m.def("d", &f);\n#endif\n  BIND(e);\n  m.def_submodule("s").def("t", &f);\n}\n'
+        "at::Tensor f(at::Tensor x) { return x; }\n#define BIND(name) m.def(#name, &f)\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n  BIND(e);\n  if (flag) m.def("b", &f);\n'
+        '  m.def_submodule("s").def("t", &f);\n}\n'
     )
     done = migrated(cpp)
     assert (done.files["ext.cpp"], done.sites(), done.notes()) == (HEAD + cpp, [], [])
+
+
+OTHERS = """at::Tensor f(at::Tensor x) { return x + 1; }
+at::Tensor g(at::Tensor x, at::Tensor by) { return x + by; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("a", &f);
+  m.def("a", &g);
+  m.attr("c") = m.attr("a");
+#ifdef D
+  m.def("d", &f);
+#else
+  m.def("d", &g);
+#endif
+#if defined(E) && F > 1
+  // Kept.
+  m.def("e", &f);
+#endif
+  auto sub = m.def_submodule("s");
+  sub.def("t", &f);
+}
+"""
+
+
+def test_overloads_aliases_conditions_and_submodules() -> None:
+    use = "import ext\nfrom ext import c\nfrom ext.s import t\n\next.a(1)\next.c(1, 2)\next.d(1)\next.s.t(1)\n"
+    done = migrated(OTHERS, use=use)
+    assert (
+        done.files["ext.cpp"].partition("PYBIND11_MODULE")[2]
+        == """(TORCH_EXTENSION_NAME, m) {
+#if defined(E) && F > 1
+  // Kept.
+#endif
+  auto sub = m.def_submodule("s");
+}
+
+TORCH_LIBRARY(ext, m) {
+  m.def("a(Tensor x) -> Tensor");
+  m.def("a.by(Tensor x, Tensor by) -> Tensor");
+#ifdef D
+  m.def("d(Tensor x) -> Tensor");
+#endif
+#ifndef D
+  m.def("d(Tensor x, Tensor by) -> Tensor");
+#endif
+#if defined(E) && F > 1
+  m.def("e(Tensor x) -> Tensor");
+#endif
+  m.def("s_t(Tensor x) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(ext, CompositeImplicitAutograd, m) {
+  m.impl("a", &f);
+  m.impl("a.by", &g);
+#ifdef D
+  m.impl("d", &f);
+#endif
+#ifndef D
+  m.impl("d", &g);
+#endif
+#if defined(E) && F > 1
+  m.impl("e", &f);
+#endif
+  m.impl("s_t", &f);
+}
+"""
+    )
+    calls = "torch.ops.ext.a(1)\ntorch.ops.ext.a(1, 2)\ntorch.ops.ext.d(1)\ntorch.ops.ext.s_t(1)\n"
+    assert done.files["use.py"].endswith(calls)
+    assert "c = torch.ops.ext.a\n" in done.files["use.py"]
+
+
+@pytest.mark.parametrize(
+    ("block", "python", "why"),
+    [
+        ('m.def("f", &f); m.def("f", &h);', "", "its overloads differ only in the types of numbers"),
+        ('m.def("f", &f); m.def("f", &bad);', "", "another overload does"),
+        ('m.def("f", &f);', 'hasattr(ext, "f")', "Python asks the module for it by a string, as `hasattr` does"),
+        ('m.def("f", &f); m.attr("g") = py::make_tuple(m.attr("f"));', "", "C++ reads it from the module (`attr`)"),
+        (
+            'm.def("f", &f);',
+            "def lazy(name):\n    return getattr(ext, name)\nlazy('f')(1)",
+            "not all uses of it can be",
+        ),
+    ],
+)
+def test_names_that_stay(block: str, python: str, why: str) -> None:
+    cpp = (
+        "at::Tensor f(at::Tensor x, int64_t n) { return x; }\nat::Tensor h(at::Tensor x, double n) { return x; }\n"
+        f"at::Tensor bad(py::object x) {{ return f(x, 1); }}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {block} }}\n"
+    )
+    done = migrated(cpp, use=f"import ext\n{python}\n")
+    assert any(f"`f` stays a binding: {why}" in note for note in done.notes()), done.notes()
+    assert done.files["ext.cpp"] == HEAD + cpp
+
+
+def test_fakes_have_defaults() -> None:
+    cpp = "at::Tensor f(const at::Tensor& x, double n, bool b) { return launch(x); }\n"
+    block = 'm.def("f", &f, py::arg("x"), py::arg("n") = 1, py::kw_only(), py::arg("b") = true);'
+    done = migrated(f"{cpp}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {block} }}\n")
+    assert "def _f(x, n=1.0, *, b=True):" in done.files["_fakes.py"]
 
 
 def test_callers() -> None:
@@ -171,6 +279,10 @@ def test_mutation(body: str, options: tuple[str, ...], schema: str) -> None:
         ("at::Tensor f(const at::Tensor& x) { TORCH_CHECK(x.is_cpu()); return launch(x); }", "CPU"),
         ("at::Tensor f(const at::Tensor& x) { auto p = x.const_data_ptr<float>(); return x; }", "CPU"),
         ("at::Tensor f(const at::Tensor& x);", "CPU"),
+        (
+            "at::Tensor f(const at::Tensor& x) { if (x.is_cuda()) { return f1(x); } return f2(x); }",
+            "CompositeExplicitAutograd",
+        ),
     ],
 )
 def test_the_dispatch_key(body: str, key: str) -> None:

@@ -14,12 +14,13 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Import, PythonFile
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.bindings.imports import Extensions, Target
-from opschema_rules.bindings.model import Binding
+from opschema_rules.bindings.migrations.derived import DerivedOperator
 
 _FROM = re.compile(r"(?m)^([ \t]*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^()#]*)\)|([^\n()#\\]*))[ \t]*$")
 
 
 _TORCH = "import torch\n"
+_ASKS = ("hasattr", "getattr", "setattr", "delattr")
 
 
 class Rewritten(msgspec.Struct):
@@ -42,7 +43,7 @@ class Rewritten(msgspec.Struct):
 
 
 def rewrite_callers(
-    extensions: Extensions, bindings: Mapping[int, Binding], namespace: str
+    extensions: Extensions, bindings: Mapping[int, DerivedOperator], namespace: str
 ) -> Iterator[tuple[PythonFile, Rewritten]]:
     """The edits of all files that use one of some bindings; ``bindings`` are by their ids."""
     for file in extensions.bodies.files:
@@ -50,26 +51,44 @@ def rewrite_callers(
         for body in extensions.bodies.of(file):
             _uses(extensions, body, bindings, namespace, found)
             _imports(extensions, body, bindings, namespace, found)
+            found.refused |= _named_in_strings(extensions, body, bindings)
         if found.edits or found.refused or found.passed_on:
             _import_torch(file, found)
             yield file, found
 
 
-def _moved(target: Target | None, bindings: Mapping[int, Binding], found: Rewritten) -> str:
-    """The name of the only binding that a target means, if it is one of some; of several builds none is rewritten."""
+def _named_in_strings(extensions: Extensions, body: Body, bindings: Mapping[int, DerivedOperator]) -> set[str]:
+    """The names that a loader is passed in strings (``load_ext("_C", ["f"])``, ``lazy("f")``), which it looks up in the module."""
+    names = {item.binding.name for item in bindings.values()}
+    modules = {id(item.binding.module) for item in bindings.values()}
+    found: set[str] = set()
+    for call in body.scope.calls:
+        parts = (part.value for item in call.items[1:] for part in item.walk())
+        words = names.intersection(part for part in parts if isinstance(part, str))
+        target = extensions.names.value(body, call) if words else None
+        if target is not None and any(id(module) in modules for module in target.modules):
+            found |= words
+    return found
+
+
+def _moved(target: Target | None, bindings: Mapping[int, DerivedOperator], found: Rewritten) -> str:
+    """The name of the operator that a target means, if it is one of some; of several builds none is rewritten."""
     items = target.bindings if target is not None else []
-    if not any(id(item) in bindings for item in items):
+    names = {bindings[id(item)].name if id(item) in bindings else "" for item in items}
+    if not any(names):
         return ""
-    if len(items) > 1:
+    if len(names) > 1 or len({id(item.module) for item in items}) > 1:
         found.refused.add(items[0].name)
-    return items[0].name if len(items) == 1 else ""
+        return ""
+    return names.pop()
 
 
 def _uses(
-    extensions: Extensions, body: Body, bindings: Mapping[int, Binding], namespace: str, found: Rewritten
+    extensions: Extensions, body: Body, bindings: Mapping[int, DerivedOperator], namespace: str, found: Rewritten
 ) -> None:
-    own = {id(item.module) for item in bindings.values()}
+    own = {id(item.binding.module) for item in bindings.values()}
     assigned = {item.value.start for item in body.scope.assigns if item.value is not None and item.value.kind == "name"}
+    assigned |= {call.items[1].start for call in body.scope.calls if call.callee in _ASKS and len(call.items) > 2}
     for use in body.scope.uses:
         holder, _, last = use.name.rpartition(".")
         whole = extensions.meaning(body, use.name) if use.start not in assigned else None
@@ -77,25 +96,27 @@ def _uses(
             found.passed_on.append(body.at(use.span))
         target = extensions.meaning(body, holder) if holder else None
         if target is not None and not target.name:
-            name = _moved(target.member(last), bindings, found)
-            if name and not _can_name_torch(body, use.start):
-                found.refused.add(name)
+            member = target.member(last)
+            name = _moved(member, bindings, found)
+            if name and member is not None and not _can_name_torch(body, use.start):
+                found.refused.add(member.bindings[0].name)
             elif name:
                 found.add(body, Edit(use.span, f"torch.ops.{namespace}.{name}"))
                 found.uses.add(name)
 
 
 def _imports(
-    extensions: Extensions, body: Body, bindings: Mapping[int, Binding], namespace: str, found: Rewritten
+    extensions: Extensions, body: Body, bindings: Mapping[int, DerivedOperator], namespace: str, found: Rewritten
 ) -> None:
     names = {
-        item.start: (item.name, name)
+        item.start: (item.name, item.attr, name, target.bindings[0].name)
         for item in body.scope.imports
         if item.attr and item.attr != "*"
         for full in [extensions.program.imported_name(body.file, item)]
         if full is not None and _is_of_extension(extensions, full)
-        for name in [_moved(extensions.full_meaning(full), bindings, found)]
-        if name
+        for target in [extensions.names.full_meaning(full)]
+        for name in [_moved(target, bindings, found)]
+        if name and target is not None
     }
     if not names:
         return
@@ -103,16 +124,16 @@ def _imports(
     statements = [match for match in _FROM.finditer(text) if any(match.start() <= at < match.end() for at in names)]
     named = {at for at in names if _can_name_torch(body, at)}
     covered = {at for at in named if any(match.start() <= at < match.end() for match in statements)}
-    found.refused |= {names[at][1] for at in names.keys() - covered}
+    found.refused |= {names[at][3] for at in names.keys() - covered}
     for match in statements:
         own = {names[at] for at in covered if match.start() <= at < match.end()}
-        moved = {name for _, name in own}
+        moved = {attr for _, attr, *_ in own}
         items = [item.strip() for item in (match[3] or match[4]).split(",") if item.strip()]
         kept = [item for item in items if item.split()[0] not in moved]
         first = [f"from {match[2]} import {', '.join(kept)}"] if kept else _loading(body, match[2], match.start())
-        lines = [*first, *(f"{local} = torch.ops.{namespace}.{name}" for local, name in sorted(own))]
+        lines = [*first, *(f"{local} = torch.ops.{namespace}.{name}" for local, _, name, _ in sorted(own))]
         found.add(body, Edit(Span(*match.span()), "\n".join(f"{match[1]}{line}" for line in lines)))
-        found.uses |= moved
+        found.uses |= {name for _, _, name, _ in own}
 
 
 _INNER = re.compile(r"\bfor\s+[^\n:=]*\btorch\b[^\n:=.]*\bin\b|\blambda\b[^:\n]*\btorch\b\s*[,=:]")

@@ -11,13 +11,18 @@ import msgspec
 from opschema_cli.schema.cpp_inference import inferred_type, plain_type, refused_type, returned_types
 from opschema_cli.schema.cpp_literals import of_cpp
 from opschema_cli.schema.operator_schema import SchemaType
+from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.bindings.definitions import FunctionSearch
 from opschema_rules.bindings.functions import plain_function
 from opschema_rules.bindings.model import Binding, Parameter
 
-COMPOSITE = "CompositeImplicitAutograd"
+COMPOSITE, EVERY_DEVICE = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
 _RAW = re.compile(r"data_ptr|accessor|<<<|AT_DISPATCH|#pragma\s+omp|parallel_for|getCurrent\w*Stream|CUDAGuard")
+_ASKS_DEVICE = re.compile(
+    r"\bif\s*\([^;{}]*\b"
+    r"(?:is_(?:cuda|cpu|xpu|mps)\s*\(\)|device\(\)\s*\.\s*(?:type|is_\w+)\s*\(\)|device_type\(\))"
+)
 _OUTPUT = re.compile(r"(?:out|output|result|dst|dest|grad_\w+_out)s?(?:put)?(?:_\w+)?|\w+_out(?:put)?")
 _OTHER = re.compile(
     r"const[ _]data_ptr|sizes?|stride|dim|numel|options|device|dtype|scalar_type|is_\w+|defined|has_value|value"
@@ -29,22 +34,81 @@ class NotDerivableError(Exception):
 
 
 class DerivedOperator(msgspec.Struct, frozen=True):
-    """An operator to define: its schema without namespace, its dispatch key, and the argument of ``m.impl``.
+    """An operator to define: its name with the overload, its schema without namespace, its dispatch key, and the argument of
+    ``m.impl``.
 
-    ``assumed`` are the tensors whose memory the function gets and that are taken to be read only.
+    ``assumed`` are the tensors whose memory the function gets and that are taken to be read only. ``params`` are the parameters
+    of a Python function that takes the same arguments.
     """
 
     binding: Binding
+    full: str
     schema: str
     key: str
     function: str
     assumed: tuple[str, ...] = ()
     returns_nothing: bool = False
+    params: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name without the overload."""
+        return self.full.partition(".")[0]
 
 
-def derive(search: FunctionSearch, binding: Binding, mutates: Set[str], device: str) -> DerivedOperator:
-    """The operator of a binding; ``mutates`` are the names of arguments that a person declares as mutated, ``device`` is the
-    dispatch key of a function that accesses memory.
+def operator_name(binding: Binding) -> str:
+    """The name of the operator that a binding would be: that of a submodule stands in front."""
+    parts, module = [binding.name], binding.module
+    while module.parent is not None:
+        parts, module = [module.local, *parts], module.parent
+    return "_".join(parts)
+
+
+def overload_names(bindings: Sequence[Binding]) -> list[str]:
+    """The names of overloads: the first has none, others that of a parameter which those before do not have, or of a type.
+
+    Raises:
+        NotDerivableError: they differ only in the types of numbers, of which the dispatcher may choose another than pybind11.
+    """
+    found: list[str] = []
+    for index, binding in enumerate(bindings):
+        before = [item for item in bindings[:index] if not exclusive(item.conditions, binding.conditions)]
+        if any(_is_alike(item, binding) for item in before):
+            raise NotDerivableError("its overloads differ only in the types of numbers")
+        known = {name for other in before for name, _ in _typed(other)}
+        there = {item for other in before for item in enumerate(_types(other))}
+        words = [name for name, _ in _typed(binding) if name not in known]
+        words += [re.sub(r"\W+", "", of) for at, of in enumerate(_types(binding)) if (at, of) not in there]
+        words = [word for word in words if word.isidentifier() and word not in found and word != "default"]
+        found.append("" if not before else words[0] if words else f"overload{index}")
+    return found
+
+
+def _typed(binding: Binding) -> list[tuple[str, str]]:
+    """The names and schema types of a binding's parameters; the types are empty where there is none."""
+    return [(item.name or item.cpp_name, str(_schema_type(item.type) or "")) for item in binding.parameters or ()]
+
+
+def _types(binding: Binding) -> list[str]:
+    return [of for _, of in _typed(binding)]
+
+
+def _is_alike(one: Binding, other: Binding) -> bool:
+    """Whether two overloads take the same number of arguments, of types that differ only between numbers."""
+    types = _types(one), _types(other)
+    return len(types[0]) == len(types[1]) and all(a == b or {a, b} <= _NUMBERS for a, b in zip(*types, strict=True))
+
+
+_NUMBERS = {"int", "float", "bool", "Scalar", "complex", "SymInt"}
+
+
+def derive(
+    search: FunctionSearch, binding: Binding, full: str, mutates: Set[str], device: str, *, any_key: bool = True
+) -> DerivedOperator:
+    """The operator of a binding, whose name with the overload is ``full``.
+
+    ``mutates`` are the names of arguments that a person declares as mutated, ``device`` is the dispatch key of a function that
+    accesses memory, unless ``any_key`` and the function chooses by the device.
 
     Raises:
         NotDerivableError: it cannot be one, or a person must decide.
@@ -60,7 +124,7 @@ def derive(search: FunctionSearch, binding: Binding, mutates: Set[str], device: 
     for name in names:
         if not name.isidentifier() or keyword.iskeyword(name) or names.count(name) > 1:
             raise NotDerivableError(f"`{name}` is not a valid argument name" if name else "an argument has no name")
-    arguments = _arguments(parameters, written)
+    arguments, params = _arguments(parameters, written)
     returned = returned_types(signature.returns)
     results = _returned(signature.returns, returned) if returned is not None else [None]
     if None in results:
@@ -70,12 +134,19 @@ def derive(search: FunctionSearch, binding: Binding, mutates: Set[str], device: 
     raw = body is None or _RAW.search(body) is not None or bool(_unknown_call(body))
     return DerivedOperator(
         binding,
-        f"{binding.name}({arguments}) -> {shown}",
-        device if raw else COMPOSITE,
+        full,
+        f"{full}({arguments}) -> {shown}",
+        COMPOSITE if not raw else EVERY_DEVICE if any_key and _chooses_by_device(body) else device,
         _function(binding, parameters, signature.returns),
         assumed,
         not found,
+        tuple(params),
     )
+
+
+def _chooses_by_device(body: str | None) -> bool:
+    """Whether a function asks for the device of a tensor otherwise than in a check."""
+    return body is not None and _ASKS_DEVICE.search(body) is not None
 
 
 def _is_tensor(written: str) -> bool:
@@ -98,8 +169,10 @@ def _returned(written: str, types: Sequence[SchemaType | None]) -> list[SchemaTy
     return [_schema_type(written)]
 
 
-def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> str:
+def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> tuple[str, list[str]]:
+    """The arguments of a schema, and the parameters of a Python function that takes them."""
     found: list[str] = []
+    params: list[str] = []
     optional = False
     for item in parameters:
         of = _schema_type(item.type) if item.kind not in ("vararg", "kwarg") else None
@@ -107,6 +180,7 @@ def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> str:
             raise NotDerivableError(f"`{item.type}`, the type of `{item.name or item.cpp_name}`, has no schema type")
         if item.kind == "kwonly" and "*" not in found:
             found.append("*")
+            params.append("*")
             optional = False
         if item.default is None and optional:
             raise NotDerivableError(f"`{item.name}` has no default, but follows an argument that has one")
@@ -116,8 +190,10 @@ def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> str:
         if name in written:
             mark = chr(ord("a") + len([one for one in found if "!)" in one]))
             text = text.replace("Tensor", f"Tensor({mark}!)", 1)
-        found.append(f"{text} {name}" + (f"={_default(item, of)}" if item.default is not None else ""))
-    return ", ".join(found)
+        default = f"={_default(item, of)}" if item.default is not None else ""
+        found.append(f"{text} {name}{default}")
+        params.append(f"{name}{default}")
+    return ", ".join(found), params
 
 
 def _default(item: Parameter, of: SchemaType) -> str:

@@ -50,6 +50,14 @@ def _is_code(path: str) -> bool:
     return is_cpp(path) or path.endswith(".py")
 
 
+def read_by_cpp(project: Project, binding: Binding, aliases: int) -> bool:
+    """Whether C++ reads a name from a module otherwise than in its aliases."""
+    use = re.compile(rb"\battr\(\s*\"%s\"\s*\)(?!\s*=[^=])" % re.escape(binding.name.encode()))
+    word = binding.name.encode()
+    texts = (project.workspace.peek(path) for path in project.workspace.files if is_cpp(path))
+    return sum(len(use.findall(text)) for text in texts if word in text and b"attr" in text) > aliases
+
+
 def star_imported(extensions: Extensions) -> set[int]:
     """The ids of modules all of whose names a file imports."""
     found: set[int] = set()

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.cpp_units import CppUnits
 from opschema_cli.lint.diagnostic import CPP, Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Scope, Site, migration
@@ -20,9 +19,23 @@ from opschema_rules.bindings.guards import Guards
 from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.migrations.callers import Rewritten, merged, rewrite_callers
-from opschema_rules.bindings.migrations.derived import COMPOSITE, DerivedOperator, NotDerivableError, derive
-from opschema_rules.bindings.migrations.leftovers import defined_operators, mentioned, star_imported, unparsed
-from opschema_rules.bindings.model import Binding, Module
+from opschema_rules.bindings.migrations.cpp_edits import rewrite_cpp
+from opschema_rules.bindings.migrations.derived import (
+    COMPOSITE,
+    DerivedOperator,
+    NotDerivableError,
+    derive,
+    operator_name,
+    overload_names,
+)
+from opschema_rules.bindings.migrations.leftovers import (
+    defined_operators,
+    mentioned,
+    read_by_cpp,
+    star_imported,
+    unparsed,
+)
+from opschema_rules.bindings.model import Alias, Binding, Module
 from opschema_rules.bindings.proofs import BUILT
 from opschema_rules.torchlib.cpp_build import Build
 
@@ -41,9 +54,12 @@ def find(draft: Draft, options: ToTorchLibrary) -> Iterator[Site]:
     """The bindings that may become operators."""
     if options.namespace and not options.namespace.isidentifier():
         raise OptionError(f"`namespace`: `{options.namespace}` is not a valid name")
+    bound = Counter((item.path, item.step.span) for item in _bindings(draft))
     for binding in _bindings(draft):
-        if not _blocked(binding):
-            title = f"define `{_namespace(binding.module, options)}::{binding.name}`"
+        if bound[binding.path, binding.step.span] > 1:  # by a function that is given two modules
+            continue
+        if not any(map(_is_blocked, binding.module.by_name.get(binding.name, ()))) and not _is_kept_by_alias(binding):
+            title = f"define `{_namespace(binding.module, options)}::{operator_name(binding)}`"
             yield Site(binding.place, title, (binding.qualified,), subject=binding)
 
 
@@ -81,56 +97,66 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
       name the tensors that it writes (`-o mutates=f.x,f.y`; `-o mutates=f.` if there are none). A note lists `const` tensors whose
       memory is accessed.
     - **Dispatch key.** A function that accesses memory or calls other functions of the tree is registered for one dispatch key:
-      `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it). Autograd does not differentiate such an
-      operator. A function that only calls operators of PyTorch is registered as `CompositeImplicitAutograd`: it stays
-      differentiable and works on every device, as before.
+      `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it), or `CompositeExplicitAutograd` if it
+      chooses by the device itself (`if (x.is_cuda())`). Autograd does not differentiate such an operator. Before you apply the
+      migration, check that the functions it calls run on no other device. A function that only calls operators of PyTorch is
+      registered as `CompositeImplicitAutograd`: it stays differentiable and works on every device, as before.
     - **Fake kernels.** `torch.compile` needs a fake kernel for each operator that is not `CompositeImplicitAutograd`. The migration
       writes a file `_fakes.py` beside the module, with one to fill in for each. Import the file once you have done so.
 
-    A function is skipped if it has overloads or an alias, or if it is bound under a condition, in a macro or in a submodule. It
-    is skipped with a note if a type or default cannot be written in a schema, or if an import cannot be rewritten. Each function
-    is migrated completely or not at all.
+    - **Overloads, aliases, conditions, submodules.** The overloads of a name become overloads of the operator (`shift`,
+      `shift.by`), together or not at all; they stay if they differ only in the types of numbers, since the dispatcher may choose
+      another one than pybind11. An alias (`m.attr("mul") = m.attr("scale")`) is removed, and its callers call the operator that it
+      stands for. A function that is bound under an `#ifdef` is defined under the same condition. `t` of the submodule `s` becomes
+      the operator `s_t`.
+
+    Each function is migrated completely or not at all. A function in a macro, a loop or an `if`, or bound with nanobind, is
+    skipped. A function stays a binding, with a note that says why, if
+
+    - a type or default cannot be written in a schema,
+    - a use cannot be rewritten: an import in an unusual form, a place where `torch` is another thing, or a loader that gets the
+      name in a string,
+    - Python sets the name in the module (`_C.f = ...`, `monkeypatch.setattr(_C, "f", ...)`), or asks for it (`hasattr(_C, "f")`),
+    - a file imports the module with `*`,
+    - the tree already defines an operator of the name, in C++ or in Python, or two modules would define it.
 
         opschema migrate pybind-to-torch-library -o namespace=acme
     """
     chosen = [site.subject for site in sites if isinstance(site.subject, Binding)]
-    search = FunctionSearch(draft.project, list(_bindings(draft)))
-    found: dict[int, DerivedOperator] = {}
-    for binding in chosen:
-        mutates = {item.partition(".")[2] for item in options.mutates if item.partition(".")[0] == binding.name}
-        try:
-            device = options.key or _device(draft.project, binding.module)
-            found[id(binding)] = derive(search, binding, mutates, device)
-        except NotDerivableError as error:
-            yield Note(binding.place, f"`{binding.name}` stays a binding: {error}", leaves_site=True)
     modules = [item for item in draft.loaded.subjects if isinstance(item, Module) and item.parent is None]
     extensions = Extensions(draft.project, modules, Inline(draft.project).modules)
+    found: dict[int, DerivedOperator] = {}
+    yield from _derive(draft, chosen, options, found)
     yield from _leave_unknown(extensions, found)
     yield from _leave_replaced(extensions, found)
     yield from _leave_taken(draft.project, found, options)
     files: dict[str, list[Edit]] = {}
     fakes: dict[str, list[str]] = {}
-    defined: set[str] = set()
+    spaces: dict[str, tuple[list[DerivedOperator], list[Alias]]] = {}
     left: set[int] = set()
     for module in list({id(item.binding.module): item.binding.module for item in found.values()}.values()):
         own = {key: item for key, item in found.items() if item.binding.module is module}
         namespace = _namespace(module, options)
-        rewritten = list(rewrite_callers(extensions, {key: item.binding for key, item in own.items()}, namespace))
+        rewritten = list(rewrite_callers(extensions, own, namespace))
         refused = {name for _, changed in rewritten for name in changed.refused}
         if refused:
             for key in [key for key, item in own.items() if item.binding.name in refused]:
-                binding = own.pop(key).binding
                 left.add(key)
-                message = f"`{binding.name}` stays a binding: not all uses of it can be rewritten"
-                yield Note(binding.place, message, leaves_site=True)
-            rewritten = list(rewrite_callers(extensions, {key: item.binding for key, item in own.items()}, namespace))
+                yield _stays(own.pop(key).binding, "not all uses of it can be rewritten")
+            rewritten = list(rewrite_callers(extensions, own, namespace))
         if own:
             for file, changed in rewritten:
                 files.setdefault(file.path, []).extend(changed.edits)
-            _rewrite_cpp(draft, list(own.values()), namespace, defined)
-            _drop_from_stub(draft, extensions, module, {item.binding.name for item in own.values()})
+            names = {item.binding.name for item in own.values()}
+            aliases = [item for item in module.aliases if _aliased(module, item) in names]
+            operators, removed = spaces.setdefault(namespace, ([], []))
+            operators += own.values()
+            removed += aliases
+            _drop_from_stub(draft, extensions, module, names | {item.name for item in aliases})
             _add_fakes(extensions, module, list(own.values()), namespace, fakes)
             yield from _notes(own.values(), rewritten)
+    for namespace, (operators, removed) in spaces.items():
+        rewrite_cpp(draft, operators, removed, namespace)
     edited = {path: [item.span for item in edits] for path, edits in files.items()}
     yield from unparsed(draft.project, extensions.paths)
     yield from mentioned(
@@ -142,29 +168,68 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     draft.settle()
 
 
+def _stays(binding: Binding, why: str) -> Note:
+    return Note(binding.place, f"`{binding.name}` stays a binding: {why}", leaves_site=True)
+
+
+def _derive(
+    draft: Draft, chosen: Sequence[Binding], options: ToTorchLibrary, found: dict[int, DerivedOperator]
+) -> Iterator[Note]:
+    """Add the operators of bindings to ``found``; the overloads of a name all or none."""
+    search = FunctionSearch(draft.project, list(_bindings(draft)))
+    known = {id(item) for item in chosen}
+    for first in chosen:
+        overloads = first.module.by_name[first.name]
+        if overloads[0] is not first:
+            continue
+        mutates = {item.partition(".")[2] for item in options.mutates if item.partition(".")[0] == first.name}
+        device = options.key or _device(draft.project, first.module.root)
+        operators: list[DerivedOperator] = []
+        binding = first
+        try:
+            if any(id(item) not in known for item in overloads):
+                raise NotDerivableError("not all of its overloads were chosen")
+            for binding, overload in zip(overloads, overload_names(overloads), strict=True):
+                full = ".".join(filter(None, (operator_name(binding), overload)))
+                operators.append(derive(search, binding, full, mutates, device, any_key=not options.key))
+        except NotDerivableError as error:
+            yield _stays(binding, str(error))
+            yield from (_stays(item, "another overload does") for item in overloads if item is not binding)
+        else:
+            found.update((id(item.binding), item) for item in operators)
+
+
 def _leave_unknown(extensions: Extensions, found: dict[int, DerivedOperator]) -> Iterator[Note]:
     """Leave the bindings of modules whose callers are not known."""
     built = {id(module) for modules in extensions.builders.values() for module in modules or ()}
     for key, item in list(found.items()):
-        module = item.binding.module
+        module = item.binding.module.root
         if not module.name and id(module) not in built:
-            message = (
-                f"`{item.binding.name}` stays a binding: the Python name of its module is not known; "
-                "set `modules` in `[tool.opschema.bindings]`"
-            )
-            yield Note(item.binding.place, message, leaves_site=True)
+            why = "the Python name of its module is not known; set `modules` in `[tool.opschema.bindings]`"
+            yield _stays(item.binding, why)
             del found[key]
 
 
 def _leave_replaced(extensions: Extensions, found: dict[int, DerivedOperator]) -> Iterator[Note]:
-    """Leave the bindings that Python sets in their module, as a test does with a substitute, or that `*` imports."""
+    """Leave the bindings that Python sets in their module, as a test does with a substitute, asks for by a string, or imports with
+    `*`; and those that the C++ reads from the module.
+    """
     guards, starred = Guards(extensions), star_imported(extensions)
     for key, item in list(found.items()):
-        replaced = guards.is_replaced(Target((item.binding.module,), item.binding.name))
-        if replaced or id(item.binding.module) in starred:
-            why = "Python sets it in the module" if replaced else "its module is imported with `*`"
-            message = f"`{item.binding.name}` stays a binding: {why}"
-            yield Note(item.binding.place, message, leaves_site=True)
+        module = item.binding.module
+        aliases = [one.name for one in module.aliases if _aliased(module, one) == item.binding.name]
+        targets = [Target((module,), name) for name in (item.binding.name, *aliases)]
+        why = ""
+        if any(map(guards.is_replaced, targets)):
+            why = "Python sets it in the module"
+        elif any(map(guards.is_asked, targets)):
+            why = "Python asks the module for it by a string, as `hasattr` does"
+        elif id(module) in starred:
+            why = "its module is imported with `*`"
+        elif read_by_cpp(extensions.project, item.binding, len(aliases)):
+            why = "C++ reads it from the module (`attr`)"
+        if why:
+            yield _stays(item.binding, why)
             del found[key]
 
 
@@ -172,14 +237,16 @@ def _leave_taken(project: Project, found: dict[int, DerivedOperator], options: T
     """Leave the bindings whose operator exists, or another module would define as well."""
     spaces = {_namespace(item.binding.module, options) for item in found.values()}
     known = {space: defined_operators(project, space) for space in spaces}
-    names = Counter((_namespace(item.binding.module, options), item.binding.name) for item in found.values())
+    owners: dict[tuple[str, str], set[tuple[int, str]]] = {}
+    for item in found.values():
+        name = (_namespace(item.binding.module, options), item.name)
+        owners.setdefault(name, set()).add((id(item.binding.module), item.binding.name))
     for key, item in list(found.items()):
-        name = (_namespace(item.binding.module, options), item.binding.name)
+        name = (_namespace(item.binding.module, options), item.name)
         taken = name[1] in known[name[0]]
-        if names[name] > 1 or taken:
-            why = f"`{'::'.join(name)}` exists" if taken else f"two modules would define `{'::'.join(name)}`"
-            message = f"`{item.binding.name}` stays a binding: {why}"
-            yield Note(item.binding.place, message, leaves_site=True)
+        if taken or len(owners[name]) > 1:
+            shown = "::".join(name)
+            yield _stays(item.binding, f"`{shown}` exists" if taken else f"two modules would define `{shown}`")
             del found[key]
 
 
@@ -190,7 +257,7 @@ def _notes(found: Iterable[DerivedOperator], rewritten: Sequence[tuple[object, R
         if operator.assumed:
             names = ", ".join(f"`{name}`" for name in operator.assumed)
             yield Note(binding.place, f"`{binding.name}` is assumed not to write {names}; check this")
-        if binding.name not in used:
+        if operator.name not in used:
             yield Note(binding.place, f"no caller of `{binding.name}` was found in this tree")
     for place in (place for _, item in rewritten for place in item.passed_on):
         yield Note(place, "the module is passed on here; calls through it are not rewritten")
@@ -203,17 +270,32 @@ def _bindings(draft: Draft) -> Iterator[Binding]:
     return (item for item in draft.loaded.subjects if isinstance(item, Binding))
 
 
-def _blocked(binding: Binding) -> bool:
-    """Whether a binding is no candidate: in a macro, a submodule or strings, under a condition, or one of several of its name."""
-    step, module = binding.step, binding.module
-    single = len(module.by_name.get(binding.name, ())) == 1
-    aliased = any(item.target == binding.name or item.name == binding.name for item in module.aliases)
-    known = binding.exact and bool(step.call.end) and not step.branch and not step.conditions and module.parent is None
-    return not (known and single and not aliased and module.library == "pybind11" and binding.name.isidentifier())
+def _is_blocked(binding: Binding) -> bool:
+    """Whether a binding is no candidate: in a macro, strings or a branch, or of nanobind."""
+    known = binding.exact and bool(binding.step.call.end) and not binding.step.branch
+    return not known or binding.module.library != "pybind11" or not operator_name(binding).isidentifier()
+
+
+def _is_kept_by_alias(binding: Binding) -> bool:
+    """Whether an alias hides a binding, or cannot be removed with it."""
+    module = binding.module
+    for item in module.aliases:
+        simple = item.step.call.end and not item.step.branch and item.step.conditions == binding.conditions
+        if item.name == binding.name or (_aliased(module, item) == binding.name and not simple):
+            return True
+    return False
+
+
+def _aliased(module: Module, alias: Alias) -> str:
+    """The name of the binding that an alias stands for, which may be another alias; empty if there is none."""
+    bindings = module.by_name.get(alias.name, ())
+    return bindings[0].name if bindings and bindings[0].name != alias.name else ""
 
 
 def _namespace(module: Module, options: ToTorchLibrary) -> str:
-    return options.namespace or re.sub(r"\W+_*", "_", module.name or module.shown).removesuffix("_C").strip("_")
+    return options.namespace or re.sub(r"\W+_*", "_", module.root.name or module.root.shown).removesuffix("_C").strip(
+        "_"
+    )
 
 
 def _device(project: Project, module: Module) -> str:
@@ -232,70 +314,6 @@ _CUDA = re.compile(r"""\bCUDAExtension\(\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
 
 
 # Files
-
-
-def _rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], namespace: str, defined: set[str]) -> None:
-    """Remove the bindings, and put the definitions behind their blocks; ``defined`` are the namespaces that have a block."""
-    if any(
-        re.search(rf"\bTORCH_LIBRARY\(\s*{namespace}\s*,", draft.project.workspace.peek(path).decode(errors="replace"))
-        for path in draft.project.workspace.files
-        if path.endswith((".cpp", ".cu", ".cc", ".h", ".hpp"))
-    ):
-        defined.add(namespace)
-    units = CppUnits(draft.project)
-    blocks: dict[tuple[str, int], list[DerivedOperator]] = {}
-    for item in operators:
-        blocks.setdefault((item.binding.path, item.binding.block_end), []).append(item)
-    for (path, end), items in blocks.items():
-        text = draft.text(path)
-        draft.edit(path, _removals(text, [item.binding.step.call for item in items]))
-        main = path == items[0].binding.module.path and namespace not in defined
-        macro = "TORCH_LIBRARY" if main else "TORCH_LIBRARY_FRAGMENT"
-        defined |= {namespace} if main else set()
-        draft.edit(path, [Edit(Span(end, end), _definitions(items, namespace, macro))])
-        if not any(_INCLUDES.search(draft.project.workspace.peek(item)) for item in units.files(path)):
-            first = re.search(r"(?m)^[ \t]*#[ \t]*include", text)
-            at = first.start() if first is not None else 0
-            draft.edit(path, [Edit(Span(at, at), "#include <torch/library.h>\n")])
-
-
-_INCLUDES = re.compile(rb"#\s*include\s*[<\"]torch/(?:extension|library|all|torch)\.h[>\"]")
-
-
-def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
-    """Remove statements, each with its line if nothing else stands there."""
-    spans: list[Span] = []
-    for call in sorted(calls, key=lambda item: item.start):
-        end = text.find(";", call.end) + 1
-        if spans and not text[spans[-1].end : call.start].strip(" \t"):
-            spans[-1] = Span(spans[-1].start, end)
-        else:
-            spans.append(Span(call.start, end))
-    for start, end in spans:
-        line = text.rfind("\n", 0, start) + 1
-        after = text.find("\n", end)
-        ends_line = after >= 0 and not text[end:after].strip()
-        if ends_line and not text[line:start].strip():
-            yield Edit(Span(line, after + 1), "")
-        elif ends_line:
-            yield Edit(Span(len(text[:start].rstrip(" \t")), after), "")
-        else:
-            yield Edit(Span(start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))), "")
-
-
-def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str) -> str:
-    lines = ["", "", f"{macro}({namespace}, m) {{"]
-    lines += [f'  m.def("{_escaped(item.schema)}");' for item in items]
-    lines.append("}")
-    for key in dict.fromkeys(item.key for item in items):
-        lines += ["", f"TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{"]
-        lines += [f'  m.impl("{item.binding.name}", {item.function});' for item in items if item.key == key]
-        lines.append("}")
-    return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _drop_from_stub(draft: Draft, extensions: Extensions, module: Module, names: set[str]) -> None:
@@ -318,21 +336,25 @@ def _add_fakes(
     fakes: dict[str, list[str]],
 ) -> None:
     """Add the fakes of operators with a dispatch key of their own to the texts of files."""
-    home = next((path for path, modules in extensions.by_path.items() if module in modules), "")
+    home = next((path for path, modules in extensions.by_path.items() if module.root in modules), "")
     own = [item for item in operators if item.key != COMPOSITE] if home else []
     if not own:
         return
     path = posixpath.join(posixpath.dirname(home.removesuffix("/__init__.py")), "_fakes.py")
-    last = module.name.rpartition(".")[2]
-    loads = f"from . import {last}  # noqa: F401" if "." in module.name else f"import {last}  # noqa: F401"
+    name = module.root.name
+    last = name.rpartition(".")[2]
+    loads = f"from . import {last}  # noqa: F401\n" if "." in name else f"import {last}  # noqa: F401\n"
     parts = fakes.setdefault(path, [])
-    parts.insert(0, f"{loads}\n")
-    for item in own:
-        names = [one.name or one.cpp_name for one in item.binding.parameters or ()]
-        does = "return None" if item.returns_nothing else f"raise NotImplementedError({_TO_FILL!r})"
+    if loads not in parts:
+        parts.insert(0, loads)
+    for item in {one.full: one for one in own}.values():
+        function = f"_{item.full.replace('.', '_')}"
+        if any(f"\ndef {function}(" in part for part in parts):
+            function = f"_{namespace}{function}"
+        does = "return None" if item.returns_nothing else f'raise NotImplementedError("{_TO_FILL}")'
         parts.append(
-            f'\n\n@torch.library.register_fake("{namespace}::{item.binding.name}")\n'
-            f"def _{item.binding.name}({', '.join(names)}):\n    {does}\n"
+            f'\n\n@torch.library.register_fake("{namespace}::{item.full}")\n'
+            f"def {function}({', '.join(item.params)}):\n    {does}\n"
         )
 
 

@@ -12,6 +12,7 @@ from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Edit
 from opschema_rules.bindings.facts import Annotation
 from opschema_rules.bindings.model import Binding, variadic
+from opschema_rules.bindings.proofs import CALLED
 from opschema_rules.torchlib.cpp_signature import CppSignature
 
 
@@ -68,7 +69,7 @@ def argument_count(binding: Binding) -> Iterator[Diagnostic]:
             return
 
 
-@rule("BND102", "argument-order", fixable="unsafe", needs=(CPP,))
+@rule("BND102", "argument-order", fixable="unsafe", proof=CALLED, needs=(CPP,))
 def argument_order(binding: Binding) -> Iterator[Diagnostic]:
     """A binding whose `py::arg`s are in a different order than the C++ parameters.
 

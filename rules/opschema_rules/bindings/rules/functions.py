@@ -12,6 +12,7 @@ from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.bindings.definitions import Lost
 from opschema_rules.bindings.model import Alias, Binding, Module
+from opschema_rules.bindings.proofs import CALLED
 
 
 @rule("BND201", "bound-twice", needs=(CPP,))
@@ -233,7 +234,7 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
     yield Diagnostic(message, binding.function_place, (here, *others), ops=(binding.qualified,))
 
 
-@rule("BND205", "module-name", fixable="unsafe", needs=(CPP,))
+@rule("BND205", "module-name", fixable="unsafe", proof=CALLED, needs=(CPP,))
 def module_name(module: Module) -> Iterator[Diagnostic]:
     """A module whose name in C++ differs from the name that it is built under.
 

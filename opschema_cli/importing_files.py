@@ -1,0 +1,89 @@
+"""Python files that import a module, or names of it from other files, found in their texts without parsing them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Sequence, Set
+
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
+from opschema_cli.source.import_text import import_statements
+from opschema_cli.source.modules import Modules
+
+_NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+\w+)?")
+
+MAX_ROUNDS = 3
+"""Most files that pass a name on, one to the next."""
+
+
+def _imported(data: bytes) -> list[tuple[str, str]]:
+    """The modules that a text imports, and the names from modules, these with leading dots."""
+    found: set[tuple[str, str]] = set()
+    for module, names in import_statements(data.decode("utf-8", "replace")):
+        words = (item[1] for item in _NAME.finditer(names))
+        found.update((module, word) if module else (word, "") for word in words)
+    return sorted(found)
+
+
+IMPORTED: Reading[bytes, list[tuple[str, str]]] = Reading("imported names", _imported, list[tuple[str, str]])
+
+
+def importing_files(
+    project: Project, modules: Modules, paths: Collection[str], words: Set[str], names: Collection[str]
+) -> list[str]:
+    """The files that import a module of one of some ``paths``, or from a file that does and hold one of its ``names``, in three
+    rounds; and those that hold a string that ends with one of ``words``, the last parts of the modules' names.
+    """
+    peek = project.workspace.peek
+    waiting = [path for path in project.workspace.files if path.endswith(".py")]
+    plain = [word.encode() for word in words]
+    asked = [name.encode() for name in names]
+    found = dict.fromkeys(path for path in waiting if _quotes(peek(path), plain))
+    targets: Collection[str] = paths
+    for number in range(MAX_ROUNDS + 1):
+        ends = {_last_word(path).encode() for path in targets}
+        near = [
+            path for path in waiting if path not in found and _holds(data := peek(path), ends) and b"import" in data
+        ]
+        led = [path for path, names in project.scan(IMPORTED, near) if leads(modules, path, names, targets)]
+        targets = [path for path in led if not number or _holds(peek(path), asked)]
+        targets = [*targets, *found] if not number else targets
+        found.update(dict.fromkeys(targets))
+        if not targets:
+            break
+    return list(found)
+
+
+def leads(modules: Modules, path: str, imported: Sequence[tuple[str, str]], targets: Collection[str]) -> bool:
+    """Whether one of a file's imports takes a module of one of some paths, or a name from it."""
+    return any(module in targets for name in imported for module in _modules(modules, path, *name))
+
+
+def _modules(modules: Modules, path: str, module: str, name: str) -> Iterator[str | None]:
+    plain = module.lstrip(".")
+    full = modules.absolute_name(path, len(module) - len(plain), plain)
+    if full:
+        yield modules.module_path(full)
+        if name:
+            yield modules.module_path(f"{full}.{name}")
+        while not name and "." in full:  # `import a.b` imports `a` as well
+            full = full.rpartition(".")[0]
+            yield modules.module_path(full)
+
+
+def _last_word(path: str) -> str:
+    plain = path.removesuffix(".py").removesuffix("/__init__")
+    return posixpath.basename(plain)
+
+
+def _holds(data: bytes, words: Collection[bytes]) -> bool:
+    return any(word in data for word in words)
+
+
+def _quotes(data: bytes, words: Collection[bytes]) -> bool:
+    """Whether a text has a string that ends with one of some words, as a part of a dotted name."""
+    return any(
+        word in data and re.search(rb"""["'](?:[\w.]*\.)?%s["']""" % re.escape(word), data) is not None
+        for word in words
+    )

@@ -1,0 +1,306 @@
+"""Values that Python code gets from modules which are no Python files, such as extensions: what a dotted name means of them.
+
+Names are followed through imports, re-exports, assignments, attributes of ``self``, ``importlib.import_module``, and functions
+that load a module or return a function of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from opschema_cli.source.bodies import Bodies, Body, arguments_for
+from opschema_cli.source.program import FunctionRef, Missing, ModuleRef, Resolution, Unresolved, ValueRef
+from opschema_cli.source.python import Expr, Function, PythonFile
+from opschema_cli.source.text import Span
+
+MAX_HOPS = 10
+"""Longest chain of assigned names that is followed."""
+
+_IMPORTS = ("import_module", "__import__")
+
+
+class Named(Protocol):
+    """A module, or a value in it."""
+
+    def member(self: T, name: str) -> T | None:
+        """What a name in it means."""
+
+
+T = TypeVar("T", bound=Named)
+
+
+class ModuleNames(Generic[T]):
+    """The meanings of names in the bodies of a tree; ``at`` are the modules by the paths that stand for them in its program, and
+    ``made`` gives the module that a call makes.
+    """
+
+    def __init__(self, bodies: Bodies, at: Mapping[str, T], made: Callable[[Body, Expr], T | None]) -> None:
+        self.bodies = bodies
+        self.program = bodies.program
+        self._at = at
+        self._made = made
+        self._results: dict[tuple[str, int], T | None] = {}
+
+    def meaning(self, body: Body, dotted: str, hops: int = MAX_HOPS) -> T | None:
+        """What a dotted name means inside a body; None if that is not of such a module, or not known."""
+        first, _, rest = dotted.partition(".")
+        if first == body.this and body.owner is not None and rest:
+            attribute, _, rest = rest.partition(".")
+            return _inner(self._attribute(body, f"{first}.{attribute}", hops), filter(None, rest.split(".")))
+        found = self._first(body, first, hops)
+        if isinstance(found, str):
+            return self.full_meaning(".".join(filter(None, (found, rest))), hops)
+        return _inner(found, filter(None, rest.split(".")))
+
+    def full_meaning(self, dotted: str, hops: int = MAX_HOPS) -> T | None:
+        """What a full dotted name means."""
+        parts = dotted.split(".")
+        for count in range(len(parts), 0, -1):
+            path = self.program.module_path(".".join(parts[:count]))
+            if path is None:
+                continue
+            rest = parts[count:]
+            target = self._at.get(path)
+            if target is None and rest:
+                target = self._passed_on(path, rest.pop(0), hops)
+            return _inner(target, rest)
+        return None
+
+    def value(self, body: Body, value: Expr, hops: int = MAX_HOPS) -> T | None:
+        """What an expression gives."""
+        if value.kind == "name":
+            return self.meaning(body, value.text, hops)
+        if value.kind == "attribute":
+            return _inner(self.value(body, value.items[0], hops), [value.text])
+        if value.kind != "call" or hops <= 0:
+            return None
+        loaded = self._loaded(body, value, {}, hops)
+        return loaded if loaded is not None else self._made(body, value) or self._result(body, value, hops)
+
+    def imported(self, body: Body) -> Iterator[tuple[T, Expr]]:
+        """What the names mean that a body imports from modules (``from _C import f``)."""
+        for item in body.scope.imports:
+            full = self.program.imported_name(body.file, item) if item.attr and item.attr != "*" else None
+            target = self.full_meaning(full) if full is not None else None
+            if target is not None:
+                yield target, Expr("name", item.start, item.end, item.attr)
+
+    # Uses
+
+    def calls(self, body: Body) -> Iterator[tuple[T, Expr]]:
+        """The calls in a body of what is known, each with what it calls."""
+        seen: dict[str, T | None] = {}
+        for call in body.scope.calls:
+            dotted = call.callee
+            if dotted and dotted not in seen:
+                seen[dotted] = self.meaning(body, dotted)
+            target = seen[dotted] if dotted else self.value(body, call.items[0])
+            if target is not None:
+                yield target, call
+
+    def uses(self, body: Body) -> Iterator[tuple[T, Span]]:
+        """The names in modules that a body uses, with the places of the last words: attributes, imports, and strings."""
+        seen: dict[str, T | None] = {}
+        for use in body.scope.uses:
+            first, _, last = use.name.rpartition(".")
+            if first and first not in seen:
+                seen[first] = self.meaning(body, first)
+            target = _inner(seen.get(first), [last])
+            if target is not None:
+                yield target, Span(use.end - len(last), use.end)
+        for call in body.scope.calls:
+            function = call.items[0]
+            target = self.value(body, function) if function.kind == "attribute" else None
+            if target is not None:
+                yield target, Span(function.end - len(function.text), function.end)
+        yield from ((target, expr.span) for target, expr in (*self.imported(body), *self.named_by_strings(body)))
+
+    def named_by_strings(self, body: Body) -> Iterator[tuple[T, Expr]]:
+        """What functions of the tree give for names in strings, as lazy loaders do, with the strings."""
+        for call in body.scope.calls:
+            words = [item for item in call.positional() if isinstance(item.value, str)] if call.callee else []
+            target = self._result(body, call, MAX_HOPS) if len(words) == 1 else None
+            if target is not None:
+                yield target, words[0]
+
+    # Names
+
+    def _first(self, body: Body, name: str, hops: int) -> T | str | None:
+        """The module or full dotted name that a name stands for; None if it is bound to anything else as well."""
+        binder = body.binder(name) if name not in body.file.rebound else None
+        scopes = [(binder or self.bodies.module(body.file))]
+        if name in body.file.rebound:
+            scopes += [item for item in self.bodies.of(body.file) if name in item.scope.deleted]
+        elif binder is not None and any(item.name == name for item in binder.params):
+            return None
+        found: list[T | str | None] = []
+        for scope in scopes:
+            named = scope.scope.named.get(name, ())
+            imports = [item for item in scope.scope.imports if item.name == name]
+            found += [self.program.imported_name(body.file, item) for item in imports]
+            assigned = [item for item in scope.scope.assigns if item.target == name]
+            found += self._values(scope, [item.value for item in assigned], hops)
+            if len(named) > len(imports) + len(assigned):
+                return None
+        return found[0] if found and all(item == found[0] for item in found) else None
+
+    def _attribute(self, body: Body, dotted: str, hops: int) -> T | None:
+        """What ``self.x`` stands for, if every method of the class that assigns it agrees."""
+        owner = body.owner
+        cls = self.bodies.cls(owner) if owner is not None else None
+        found: list[T | None] = []
+        for item in self.bodies.inside(cls) if cls is not None else ():
+            found += self._values(item, [one.value for one in item.scope.assigns if one.target == dotted], hops)
+        return _same(found)
+
+    def _values(self, body: Body, values: Iterable[Expr | None], hops: int) -> Iterator[T | None]:
+        for value in values:
+            if value is None:
+                yield None
+            elif value.kind != "const" or value.value is not None:
+                yield self.value(body, value, hops - 1) if hops > 0 else None
+
+    def _passed_on(self, path: str, name: str, hops: int) -> T | None:
+        """What a name means that a Python file passes on."""
+        found: Resolution = self.program.module_member(path, name)
+        if isinstance(found, ModuleRef):
+            return self._at.get(found.path)
+        if isinstance(found, Missing) and found.module in self._at:
+            return _inner(self._at[found.module], [found.name])
+        if isinstance(found, FunctionRef):
+            return _inner(self._at.get(found.file.path), [found.function.name])
+        if isinstance(found, ValueRef):
+            value = found.assign.value
+            return self.value(self.bodies.module(found.file), value, hops - 1) if value is not None else None
+        file = self.program.load(path) if isinstance(found, Unresolved | Missing) and hops > 0 else None
+        if file is None:
+            return None
+        if name in file.body.named:
+            return self.meaning(self.bodies.module(file), name, hops - 1)
+        return self._lazy(file, name)
+
+    def _lazy(self, file: PythonFile, name: str) -> T | None:
+        """The module that a file's ``__getattr__`` gives for a name, if the call that makes it names both by strings."""
+        found: list[T | None] = []
+        for call in file.body.calls:
+            words = [item.value for item in call.items[1:] if item.kind == "const" and isinstance(item.value, str)]
+            if name in words and "__getattr__" in file.body.names():
+                modules = [path for word in words if (path := self.program.module_path(word)) in self._at]
+                found += [self._at[path] for path in modules if path is not None]
+        return _same(found)
+
+    # Functions
+
+    def _loaded(self, body: Body, call: Expr, arguments: Mapping[str, Expr], hops: int) -> T | None:
+        """What ``import_module("m")`` and ``getattr(m, "name")`` give, with the ``arguments`` of the function around."""
+        given = call.positional()
+        last = call.items[0].member
+        if last in _IMPORTS and given:
+            return self.full_meaning(_text(given[0], arguments), hops - 1)
+        if last == "getattr" and len(given) == 2 and (name := _text(given[1], arguments)).isidentifier():
+            owner = self.value(body, given[0], hops - 1)
+            return owner.member(name) if owner is not None else None
+        return None
+
+    def _result(self, body: Body, call: Expr, hops: int) -> T | None:
+        """What a function of the tree returns; of several that are defined under conditions, what one of them does."""
+        key = (body.file.path, call.start)
+        if key not in self._results:
+            self._results[key] = None  # while it is looked for
+            found = []
+            for function in self._definitions(body, call.callee):
+                arguments = _kept(function, arguments_for(call, function.params))
+                values = [self._returned(function, item, arguments, hops - 1) for item in function.scope.returns]
+                found += values if None not in values else []
+            self._results[key] = _same(found)
+        return self._results[key]
+
+    def _returned(self, body: Body, value: Expr, arguments: Mapping[str, Expr], hops: int) -> T | None:
+        """What an expression that a function returns gives: a module, or an inner function that calls one of a module."""
+        if value.kind == "call":
+            return self._loaded(body, value, arguments, hops) if hops > 0 else None
+        if value.kind != "name" or hops <= 0:
+            return None
+        inner = body.scope.function(value.text)
+        if inner is not None:
+            return self._wrapped(body, inner, arguments, hops)
+        values = [item.value for item in body.scope.assigns if item.target == value.text and item.value is not None]
+        made = [self._loaded(body, item, arguments, hops) for item in values if item.kind == "call"]
+        return _same(made) if made and len(made) == len(values) else self.meaning(body, value.text, hops)
+
+    def _wrapped(self, body: Body, function: Function, arguments: Mapping[str, Expr], hops: int) -> T | None:
+        """The function of a module that a function calls with all of its own arguments."""
+        inner = self.bodies.defined(body.file, function)
+        if inner is None or not _passes_on(inner) or not _is_plain(inner):
+            return None
+        called = inner.scope.returns[0].items[0]
+        if called.kind != "call":
+            return self.value(inner, called, hops)
+        return self._loaded(inner, called, _kept(inner, arguments), hops)
+
+    def _definitions(self, body: Body, dotted: str) -> list[Body]:
+        """The functions that a name may mean; there are several if they are defined under conditions. Methods may be overridden."""
+        if not dotted or dotted.partition(".")[0] == body.this:
+            return []
+        called = self.bodies.called(body, dotted)
+        if called is not None:
+            return [called] if _is_plain(called) else []
+        holder, _, name = dotted.rpartition(".")
+        owner = self.bodies.resolve(body, holder) if holder else None
+        passed = self.bodies.imported_from(body, dotted) if not holder else None
+        path, name = (owner.path, name) if isinstance(owner, ModuleRef) else passed or ("", "")
+        file = self.program.load(path) if path else None
+        named = file.body.named.get(name, ()) if file is not None else ()
+        found = [self.bodies.defined(file, item) for item in named if isinstance(item, Function) and file is not None]
+        return [item for item in found if item is not None and _is_plain(item)]
+
+
+_CACHES = frozenset({"cache", "lru_cache", "wraps", "staticmethod"})
+
+
+def _is_plain(body: Body) -> bool:
+    """Whether no decorator of a function may replace what it returns."""
+    function = body.function
+    return function is not None and all(name.rpartition(".")[2] in _CACHES for name in function.decorator_names)
+
+
+def _kept(body: Body, arguments: Mapping[str, Expr]) -> dict[str, Expr]:
+    """The arguments that a function does not assign anew."""
+    return {name: value for name, value in arguments.items() if name not in body.scope.named}
+
+
+def _passes_on(body: Body) -> bool:
+    """Whether a function returns one call that gets exactly its own arguments (``f(*args, **kwargs)``)."""
+    returns, params = body.scope.returns, [(item.kind, item.name) for item in body.params]
+    if len(returns) != 1 or returns[0].kind != "call" or returns[0].keywords != ("*", "**"):
+        return False
+    words = [item.text for item in returns[0].items[1:]]
+    uses = [use.name.partition(".")[0] for use in body.scope.uses]
+    once = all(uses.count(word) == 1 and word not in body.scope.named for word in words)
+    return once and params == list(zip(("vararg", "kwarg"), words, strict=True))
+
+
+def _inner(found: T | None, names: Iterable[str]) -> T | None:
+    for name in names:
+        found = found.member(name) if found is not None else None
+    return found
+
+
+def _same(found: Iterable[T | None]) -> T | None:
+    """The only one of some meanings; None if one is not known, or two differ."""
+    different: list[T | None] = []
+    for item in found:
+        if item not in different:
+            different.append(item)
+    return different[0] if len(different) == 1 else None
+
+
+def _text(expr: Expr, arguments: Mapping[str, Expr]) -> str:
+    """A string with the arguments of a call in place of parameters; empty if it is not known."""
+    if expr.kind == "name" and expr.text in arguments:
+        return _text(arguments[expr.text], {})
+    if expr.kind in ("binary", "fstring") and expr.text in ("", "+"):
+        parts = [_text(item.items[0] if item.kind == "field" else item, arguments) for item in expr.items]
+        return "".join(parts) if all(parts) else ""
+    return expr.value if expr.kind == "const" and isinstance(expr.value, str) else ""

@@ -1,0 +1,129 @@
+"""C++ whose bindings become operators: statements that go, and the blocks that define and register what takes their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from opschema_cli.cpp_units import CppUnits
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.migrate.draft import Draft
+from opschema_cli.source.preprocessor import Condition
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.bindings.migrations.derived import DerivedOperator
+from opschema_rules.bindings.model import Alias
+
+_INCLUDES = re.compile(rb"#\s*include\s*[<\"]torch/(?:extension|library|all|torch)\.h[>\"]")
+_EMPTY = re.compile(
+    r"(?m)^[ \t]*#[ \t]*if[^\n]*\n(?:[ \t]*\n|[ \t]*#[ \t]*el(?:se|if)[^\n]*\n)*[ \t]*#[ \t]*endif[^\n]*\n"
+)
+
+
+def rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], aliases: Iterable[Alias], namespace: str) -> None:
+    """Remove the bindings and aliases, and put the definitions behind their blocks."""
+    opened = re.compile(rf"\bTORCH_LIBRARY\(\s*{namespace}\s*,".encode())
+    is_open = any(
+        opened.search(draft.project.workspace.peek(path)) for path in draft.project.workspace.files if is_cpp(path)
+    )
+    units = CppUnits(draft.project)
+    gone: dict[str, list[Span]] = {}
+    for step, path in [(item.binding.step, item.binding.path) for item in operators] + [
+        (item.step, item.path) for item in aliases
+    ]:
+        gone.setdefault(path, []).append(step.call)
+    blocks: dict[tuple[str, int], list[DerivedOperator]] = {}
+    for item in operators:
+        if item.binding.block is not None:
+            blocks.setdefault((item.binding.path, item.binding.block.end), []).append(item)
+    texts = {path: draft.text(path) for path in gone}
+    for path, spans in gone.items():
+        draft.edit(path, _removals(texts[path], spans))
+    for (path, end), items in blocks.items():
+        main = path == items[0].binding.module.root.path and not is_open
+        macro = "TORCH_LIBRARY" if main else "TORCH_LIBRARY_FRAGMENT"
+        is_open = is_open or main
+        draft.edit(path, [Edit(Span(end, end), _definitions(items, namespace, macro))])
+        if not any(_INCLUDES.search(draft.project.workspace.peek(item)) for item in units.files(path)):
+            first = re.search(r"(?m)^[ \t]*#[ \t]*include", texts[path])
+            at = first.start() if first is not None else 0
+            draft.edit(path, [Edit(Span(at, at), "#include <torch/library.h>\n")])
+
+
+def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
+    """Remove statements, each with its line if nothing else stands there, and conditions around nothing else."""
+    spans: list[Span] = []
+    for call in sorted(calls, key=lambda item: item.start):
+        end = text.find(";", call.end) + 1
+        if spans and not text[spans[-1].end : call.start].strip(" \t"):
+            spans[-1] = Span(spans[-1].start, end)
+        else:
+            spans.append(Span(call.start, end))
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+        at = end
+    blank = "".join((*pieces, text[at:]))
+    empty = [
+        Span(*item.span()) for item in _EMPTY.finditer(blank) if any(item.start() < at < item.end() for at, _ in spans)
+    ]
+    yield from (Edit(item, "") for item in empty)
+    for start, end in spans:
+        if not any(item.start <= start < item.end for item in empty):
+            yield _removal(text, start, end)
+
+
+def _removal(text: str, start: int, end: int) -> Edit:
+    line = text.rfind("\n", 0, start) + 1
+    after = text.find("\n", end)
+    ends_line = after >= 0 and not text[end:after].strip()
+    if ends_line and not text[line:start].strip():
+        return Edit(Span(line, after + 1), "")
+    if ends_line:
+        return Edit(Span(len(text[:start].rstrip(" \t")), after), "")
+    return Edit(Span(start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))), "")
+
+
+def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str) -> str:
+    lines = ["", "", f"{macro}({namespace}, m) {{"]
+    lines += _under_conditions((item, f'  m.def("{_escaped(item.schema)}");') for item in items)
+    lines.append("}")
+    for key in dict.fromkeys(item.key for item in items):
+        lines += ["", f"TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{"]
+        own = [item for item in items if item.key == key]
+        lines += _under_conditions((item, f'  m.impl("{item.full}", {item.function});') for item in own)
+        lines.append("}")
+    return "\n".join(lines)
+
+
+def _under_conditions(lines: Iterable[tuple[DerivedOperator, str]]) -> Iterator[str]:
+    """The lines, with the conditions of the bindings around them."""
+    current = ""
+    for item, line in lines:
+        condition = _condition(item)
+        if condition != current:
+            yield from ["#endif"] if current else []
+            yield from [condition] if condition else []
+            current = condition
+        yield line
+    if current:
+        yield "#endif"
+
+
+def _condition(item: DerivedOperator) -> str:
+    """The directive for the conditions that a binding has beyond those of its block."""
+    block = item.binding.block
+    outer = set(block.conditions) if block is not None else set()
+    inner = [one for one in item.binding.conditions if one not in outer]
+    own = [one for at, one in enumerate(inner) if not any(_implies(other, one) for other in inner[:at])]
+    if len(own) == 1 and (name := re.fullmatch(r"defined\((\w+)\)", own[0].text)) is not None:
+        return f"#ifdef {name[1]}" if own[0].holds else f"#ifndef {name[1]}"
+    return f"#if {' && '.join(f'({one})' if len(own) > 1 else str(one) for one in own)}" if own else ""
+
+
+def _implies(one: Condition, other: Condition) -> bool:
+    """Whether a condition is a part of another that holds (``A && B``)."""
+    return one.holds and other.holds and "||" not in one.text and other.text in re.split(r"\s*&&\s*", one.text)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,60 @@
+"""The names by which Python imports extensions: those of build files, and of the macro that opens a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.project import Project
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build, extensions_of
+
+
+class ExtensionNames(msgspec.Struct, dict=True):
+    """The names of the extensions of a workspace, by the C++ file and the name that its macro is given."""
+
+    project: Project
+
+    @cached_property
+    def build(self) -> Build:
+        """The targets of the build files."""
+        return Build(self.project, {})
+
+    @cached_property
+    def _listed(self) -> frozenset[str]:
+        return frozenset(name for names in extensions_of(self.project).values() for name in names)
+
+    def of(self, path: str, written: str) -> str:
+        """The dotted name of the module in a file; empty if it is not known."""
+        targets = self.build.targets(path)
+        if written != EXTENSION_NAME and written.isidentifier():
+            targets = frozenset({self.built_as(path, written) or written})
+        if len(targets) != 1:
+            return ""
+        own = next(iter(targets))
+        if "." in own:
+            return own
+        same = {name for name in self._listed if name.rpartition(".")[2] == own}  # CMake does not know the package
+        return same.pop() if len(same) == 1 else own
+
+    def built_as(self, path: str, written: str) -> str:
+        """The name in ``setup.py`` of the extension that a module with a name of its own is part of; empty if there is none."""
+        targets = self.build.targets(path)
+        own = next(iter(targets)) if len(targets) == 1 and written.isidentifier() else ""
+        return own if written != EXTENSION_NAME and own in self._listed else ""
+
+    def by_exclusion(self, named: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+        """The names of files that have none in ``named``: each is the only extension of the nearest ``setup.py`` that no other
+        file has.
+        """
+        setups = extensions_of(self.project)
+        nameless: dict[str, list[str]] = {}
+        for path in (path for path, name in named.items() if not name):
+            above = [setup for setup in setups if path.startswith(setup.removesuffix("setup.py"))]
+            if above:
+                nameless.setdefault(max(above, key=len), []).append(path)
+        for setup, paths in nameless.items():
+            free = [name for name in setups[setup] if name not in named.values()]
+            if len(free) == 1 and len(paths) == 1:
+                yield paths[0], free[0]

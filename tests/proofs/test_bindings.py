@@ -1,0 +1,34 @@
+"""The fixes of the pack `bindings`, proved by modules that g++ compiles and Python imports and calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.lint.rule import Rule
+from opschema_cli.proof import check_fixes, fix_cases, judge, windows_lines
+from opschema_rules.bindings import proofs
+from opschema_rules.bindings.pack import PACK
+from tests.proofs.bindings_oracle import can_compile, observe
+
+FIXABLE = [pytest.param(rule, id=rule.code) for rule in PACK.rules if rule.fixable]
+
+pytestmark = pytest.mark.skipif(not can_compile(), reason="g++ or torch is not installed")
+
+
+def test_every_fix_names_its_proof() -> None:
+    assert {rule.proof for rule in PACK.rules if rule.fixable} == {proofs.CALLED}
+
+
+@pytest.mark.parametrize("rule", FIXABLE)
+def test_fixes_are_proved_by_calls(rule: Rule) -> None:
+    check_fixes(PACK, rule, observe, windows_lines)
+
+
+def test_a_spoiled_fix_is_found() -> None:
+    rule = next(rule for rule in PACK.rules if rule.code == "BND102")
+    case = next(case for case in fix_cases(PACK, rule) if case.cures)
+    spoiled = {
+        path: text.replace("double low, double high", "double high, double low") for path, text in case.after.items()
+    }
+    before, now = observe([case.before, spoiled])
+    assert "call clamp" in "\n".join(judge(before, now, cures=True))
