@@ -65,7 +65,8 @@ class BoundCall(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def may_fail(self) -> bool:
         """Whether the code allows for an error of it, or may call another function."""
-        return self.guards.is_replaced(self.target) or self.guards.allows_failure(self.body, self.call.start)
+        other = self.target.is_elsewhere or self.guards.is_replaced(self.target)
+        return other or self.guards.allows_failure(self.body, self.call.start)
 
 
 class MissingName(msgspec.Struct, frozen=True, eq=False):
@@ -104,15 +105,9 @@ def _calls(guards: Guards, body: Body) -> Iterator[BoundCall]:
 
 def _missing(guards: Guards, body: Body) -> Iterator[MissingName]:
     for target, span in guards.extensions.names.uses(body):
-        if _is_absent(target) and not guards.allows_absence(body, span.start, target):
+        named = bool(target.name) and not target.name.startswith("__")
+        if named and target.is_absent and not guards.allows_absence(body, span.start, target):
             yield MissingName(body.at(span), target.name, target.modules)
-
-
-def _is_absent(target: Target) -> bool:
-    name = target.name
-    if not name or name.startswith("__") or not all(item.closed for item in target.modules):
-        return False
-    return not any(name in item.known for item in target.modules)
 
 
 # Arguments

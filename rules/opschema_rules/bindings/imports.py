@@ -12,6 +12,7 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.importing_files import importing_files
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
@@ -24,10 +25,14 @@ from opschema_rules.bindings.model import Binding, Module
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a dotted name means: modules, each another build of the same one; and a ``name`` in them, empty for the modules."""
+    """What a dotted name means: modules, each another build of the same one; and a ``name`` in them, empty for the modules.
+
+    ``others`` are modules whose names are not known: any of them may be the one that is meant.
+    """
 
     modules: tuple[Module, ...]
     name: str = ""
+    others: tuple[Module, ...] = ()
 
     @property
     def bindings(self) -> list[Binding]:
@@ -38,8 +43,22 @@ class Target(msgspec.Struct, frozen=True):
         """What a name in the modules means; None in a function."""
         if self.name:
             return None
-        inner = tuple(module.submodules[name] for module in self.modules if name in module.submodules)
-        return Target(inner) if inner else Target(self.modules, name)
+        inner, others = (
+            tuple(module.submodules[name] for module in modules if name in module.submodules)
+            for modules in (self.modules, self.others)
+        )
+        return Target(inner, "", others) if inner else Target(self.modules, name, self.others)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether one of the others has the name, too."""
+        return any(self.name in item.known for item in self.others)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether surely no module has the name."""
+        modules = (*self.modules, *self.others)
+        return all(item.closed for item in modules) and not any(self.name in item.known for item in modules)
 
 
 class Extensions:
@@ -59,7 +78,8 @@ class Extensions:
         self._made = {path: _stand_in(path, items) for path, items in self.by_path.items()}
         self.program = Program([*files, *self._made], self._load)
         self.bodies = Bodies(self.program, self.paths)
-        at = {path: Target(tuple(items)) for path, items in self.by_path.items()}
+        self.unnamed = tuple(item for item in self.modules if not item.name and is_cpp(item.path))
+        at = {path: Target(tuple(items), "", self.unnamed) for path, items in self.by_path.items()}
         self.names = ModuleNames(self.bodies, at, self._built)
 
     def _load(self, path: str) -> PythonFile | None:

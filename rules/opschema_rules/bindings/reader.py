@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree, literal
 from opschema_cli.source.preprocessor import is_dead
@@ -128,8 +130,7 @@ class _Reader:
             for receiver in receivers:
                 links = links_of(node, receiver)
                 if links:
-                    for method, link in links:
-                        yield from self._method(method, link, receiver, branch)
+                    yield from self._chain(links, receiver, branch)
                     return
             yield from self._other_call(node, receivers, branch)
         elif node.kind == "assignment_expression":
@@ -140,11 +141,20 @@ class _Reader:
                 yield from self._made_class(node, value, receivers)
                 value = value.children[0] if value.children else value
             if value is not None and name is not None and value.kind == "call_expression":
-                for step in self._of_node(value, receivers, branch):
-                    own = step.kind == "submodule"
-                    yield (
-                        Step("submodule", step.receiver, step.span, step.name, name.text.lstrip("*& ")) if own else step
-                    )
+                steps = list(self._of_node(value, receivers, branch))
+                made = next((step.value for step in reversed(steps) if step.kind == "submodule"), None)
+                own = name.text.lstrip("*& ")
+                for step in steps:
+                    is_made, of_made = step.kind == "submodule" and step.value == made, step.receiver == made
+                    yield replace(step, value=own) if is_made else replace(step, receiver=own) if of_made else step
+
+    def _chain(self, links: list[tuple[str, CppNode]], receiver: str, branch: bool) -> Iterator[Step]:
+        """The methods of a chain; those behind ``def_submodule`` are called on the submodule."""
+        for method, link in links:
+            for step in self._method(method, link, receiver, branch):
+                yield step
+                if step.kind == "submodule":
+                    receiver = step.value
 
     def _made_class(self, node: CppNode, arguments: CppNode, receivers: set[str]) -> Iterator[Step]:
         """The class or enumeration that ``py::class_<T> name(m, "T")`` makes."""
@@ -186,7 +196,9 @@ class _Reader:
                 *(call.span if alone else Span(0, 0), unread),
             )
         elif method == "def_submodule" and name is not None:
-            yield Step("submodule", receiver, call.span, name.value, conditions=conditions)
+            # A name that no variable has stands for the submodule in the rest of the chain.
+            made = f"{receiver}.{name.value}"
+            yield Step("submodule", receiver, call.span, name.value, made, conditions=conditions)
         elif method in ("add_object", "attr") and name is not None:
             yield Step("name", receiver, call.span, name.value, conditions=conditions)
         elif method not in _HARMLESS:

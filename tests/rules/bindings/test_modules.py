@@ -54,6 +54,9 @@ def codes(block: str, python: str = "", head: str = HEAD, **files: str) -> list[
         ('py::enum_<E>(m, "E").value("one", E::one).export_values();', "_C.one", []),
         ('auto sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.f(x)", ["BND301"]),
         ('auto sub = m.def_submodule("sub"); sub.def("f", &f);', "_C.sub.g(x)", ["BND303"]),
+        ('m.def_submodule("sub").def("f", &f).def("h", &f);', "_C.sub.f(x, 1); _C.sub.h(x)", ["BND301"]),
+        ('m.def_submodule("sub").def("f", &f);', "_C.sub.g(x)", ["BND303"]),
+        ('auto sub = m.def_submodule("sub").def("f", &f); sub.def("h", &f);', "_C.sub.f(x), _C.sub.h(x)", ["BND301", "BND301"]),
         ('m.attr("g") = m.attr("f");', "", ["BND202"]),
         ('m.def("f", &f); m.attr("g") = m.attr("f");', "_C.g(x)", ["BND301"]),
         ('if (fast()) { m.def("f", &f); }', "_C.f(x, 1)", []),
@@ -214,3 +217,25 @@ def test_functions_that_pass_the_module_to_each_other() -> None:
     others = "\n".join(f"void reg{at}(py::module_& m) {{ {'reg1(m); reg2(m); reg3(m); '} }}" for at in (1, 2, 3))
     head = f'{HEAD}{others}\nvoid all(py::module_& m) {{ reg1(m); reg2(m); m.def("f", &f); }}\n'
     assert codes("all(m);", "_C.f(x, 1), _C.g()", head) == ["BND303"]
+
+
+@pytest.mark.parametrize(
+    ("other", "python", "expected"),
+    [
+        ('m.def("g", &f);', "_C.g(x, 1)", []),
+        ('m.def("f", &f);', "_C.f(x)", []),
+        ("UNKNOWN_MACRO(m);", "_C.g(x)", []),
+        ('m.def("g", &f);', "_C.h(x)", ["BND303"]),
+        ('m.def("g", &f);', "_C.f(x)", ["BND301"]),
+    ],
+)
+def test_a_module_without_a_known_name_may_be_the_one_that_is_used(
+    other: str, python: str, expected: list[str]
+) -> None:
+    named = HEAD + 'PYBIND11_MODULE(_C, m) { m.def("f", &f); }'
+    texts = {
+        "a/ext.cpp": named,
+        "b/ext.cpp": f"{HEAD}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {other} }}",
+        "use.py": f"import _C\n\n\ndef use(x):\n    {python}\n",
+    }
+    assert lint_files(PACK, texts).codes() == expected
