@@ -53,7 +53,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
     bindings: Sequence[Binding]
 
     def definition(self, binding: Binding) -> Declared | None:
-        """The only definition of a binding's function, in any file; None if it is not found, or there are several."""
+        """The definition of a binding's function in its own file, or the only one of the tree; None if there is none such."""
         signature = binding.signature
         known = self._tree.functions.get(signature.name.rpartition("::")[2], ()) if signature is not None else ()
         wanted = signature.types[:-1] if signature is not None else ()
@@ -64,6 +64,8 @@ class FunctionSearch(msgspec.Struct, dict=True):
             and item.function.owner == (signature.name.rpartition("::")[0] if signature else "")
             if signature_of(item).types[:-1] == wanted
         ]
+        own = [item for item in found if item.path == binding.path]
+        found = own or found
         return found[0] if len(found) == 1 else None
 
     def lost(self) -> Iterator[Lost]:

@@ -25,6 +25,9 @@ def migrated(cpp: str, options: tuple[str, ...] = (), **files: str) -> Migrated:
     return migrate_files(PACK, "pybind-to-torch-library", texts, options)
 
 
+TRUST = ("trust-const=true",)
+
+
 def schemas(done: Migrated) -> list[str]:
     lines = (line.strip() for line in done.files["ext.cpp"].splitlines())
     return [
@@ -129,6 +132,18 @@ def test_what_is_not_touched() -> None:
     assert (done.files["ext.cpp"], done.sites(), done.notes()) == (HEAD + cpp, [], [])
 
 
+def test_a_module_without_a_known_name_may_be_the_one_that_is_called() -> None:
+    cpp = 'at::Tensor f(at::Tensor x) { return x + 1; }\nPYBIND11_MODULE(%s, m) { m.def("f", &f); }\n'
+    texts = {
+        "ext.cpp": HEAD + cpp % "ext",
+        "make.cpp": HEAD + cpp % "TORCH_EXTENSION_NAME",
+        "use.py": "import ext\n\next.f(1)\n",
+    }
+    done = migrate_files(PACK, "pybind-to-torch-library", texts)
+    assert done.files == texts
+    assert any("a module whose Python name is not known also has it (make.cpp)" in note for note in done.notes())
+
+
 OTHERS = """at::Tensor f(at::Tensor x) { return x + 1; }
 at::Tensor g(at::Tensor x, at::Tensor by) { return x + by; }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
@@ -225,7 +240,7 @@ def test_names_that_stay(block: str, python: str, why: str) -> None:
 def test_fakes_have_defaults() -> None:
     cpp = "at::Tensor f(const at::Tensor& x, double n, bool b) { return launch(x); }\n"
     block = 'm.def("f", &f, py::arg("x"), py::arg("n") = 1, py::kw_only(), py::arg("b") = true);'
-    done = migrated(f"{cpp}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {block} }}\n")
+    done = migrated(f"{cpp}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {block} }}\n", TRUST)
     assert "def _f(x, n=1.0, *, b=True):" in done.files["_fakes.py"]
 
 
@@ -254,22 +269,86 @@ def test_callers() -> None:
     [
         (
             "at::Tensor f(const at::Tensor& x, at::Tensor& out) { g(x, out); return x; }",
-            (),
-            "f(Tensor x, Tensor(a!) out) -> Tensor",
+            TRUST,
+            "f(Tensor(a) x, Tensor(b!) out) -> Tensor(a)",
         ),
-        ("at::Tensor f(at::Tensor x) { const float* p = x.data_ptr<float>(); return x; }", (), "f(Tensor x) -> Tensor"),
         (
-            "at::Tensor f(at::Tensor x) { float* p = x.data_ptr<float>(); return x; }",
+            "at::Tensor f(at::Tensor x) { const float* p = x.data_ptr<float>(); return x + 1; }",
+            (),
+            "f(Tensor x) -> Tensor",
+        ),
+        (
+            "at::Tensor f(at::Tensor x) { float* p = x.data_ptr<float>(); return at::relu(x); }",
             ("mutates=f.",),
             "f(Tensor x) -> Tensor",
         ),
-        ("at::Tensor f(at::Tensor x) { x[0] = 1; return x; }", (), "f(Tensor(a!) x) -> Tensor"),
+        ("at::Tensor f(at::Tensor x) { x[0] = 1; return x; }", (), "f(Tensor(a!) x) -> Tensor(a!)"),
+        ("at::Tensor f(at::Tensor x) { return x.is_contiguous() ? x : x.clone(); }", (), "f(Tensor(a) x) -> Tensor(a)"),
+        (
+            "at::Tensor f(at::Tensor x, at::Tensor y) { auto z = y.view({-1}); return z; }",
+            (),
+            "f(Tensor x, Tensor(a) y) -> Tensor(a)",
+        ),
+        ("at::Tensor f(at::Tensor x, at::Tensor y) { return x.add(y); }", (), "f(Tensor x, Tensor y) -> Tensor"),
+        (
+            "std::tuple<at::Tensor, at::Tensor> f(at::Tensor x) { return {x.sin(), x.cos()}; }",
+            (),
+            "f(Tensor x) -> (Tensor, Tensor)",
+        ),
+        (
+            "void f(const at::Tensor& x, std::optional<at::Tensor> y) { auto z = y.value(); z.add_(x); }",
+            (),
+            "f(Tensor x, Tensor(a!)? y) -> ()",
+        ),
+        (
+            "void f(at::Tensor x, std::optional<at::Tensor> y) { if (y) { y->zero_(); } }",
+            (),
+            "f(Tensor x, Tensor(a!)? y) -> ()",
+        ),
+        (
+            "at::Tensor f(at::Tensor x) { auto y = at::empty_like(x); auto p = y.data_ptr(); return y.add_(x); }",
+            (),
+            "f(Tensor x) -> Tensor",
+        ),
+        (
+            "void f(const std::optional<at::Tensor>& x) { at::Tensor y = x.has_value() ? *x : at::empty({1}); y.add_(1); }",
+            (),
+            "f(Tensor(a!)? x) -> ()",
+        ),
+        (
+            "at::Tensor f(at::Tensor x) { auto n = x.sizes(); auto p = n.data(); return at::empty(n); }",
+            (),
+            "f(Tensor x) -> Tensor",
+        ),
         ("void f(at::Tensor x, std::vector<at::Tensor> outs) { }", (), "f(Tensor x, Tensor(a!)[] outs) -> ()"),
     ],
 )
 def test_mutation(body: str, options: tuple[str, ...], schema: str) -> None:
     done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n', options)
     assert schemas(done) == [schema]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "void f(const at::Tensor& x, at::Tensor& out) { params.x = x.data_ptr(); launch(params); out.zero_(); }",
+        "at::Tensor f(const std::optional<at::Tensor>& x_) { auto x = x_.value(); return run(x.data_ptr<float>()); }",
+        "at::Tensor f(const std::optional<at::Tensor>& x) { return x ? wrap(*x) : at::empty({1}); }",
+        "at::Tensor f(at::Tensor x) { auto y = x.view({-1}); auto z = y; return run(z.data_ptr<float>()); }",
+        "at::Tensor f(at::Tensor x) { at::Tensor y(x.t()); y[0] = 1; return y; }",
+        "at::Tensor f(at::Tensor x) { at::Tensor y; y = std::move(x); return run(y.accessor<float, 1>()); }",
+    ],
+)
+def test_what_may_be_written_is_asked(body: str) -> None:
+    done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
+    assert ["it is not known whether it writes `x" in note for note in done.notes()] == [True], done.notes()
+    assert "TORCH_LIBRARY" not in done.files["ext.cpp"]
+
+
+def test_a_tensor_that_is_returned_among_others() -> None:
+    cpp = "std::vector<at::Tensor> f(at::Tensor x) { auto y = x; return {at::relu(x), y}; }\n"
+    done = migrated(cpp + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
+    assert any("`f` stays a binding: it returns `x` itself, or a view of it" in note for note in done.notes())
 
 
 @pytest.mark.parametrize(
@@ -286,14 +365,15 @@ def test_mutation(body: str, options: tuple[str, ...], schema: str) -> None:
     ],
 )
 def test_the_dispatch_key(body: str, key: str) -> None:
-    done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
+    done = migrated(body + '\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n', TRUST)
     assert f"TORCH_LIBRARY_IMPL(ext, {key}, m)" in done.files["ext.cpp"]
 
 
 def test_the_key_of_a_cuda_extension() -> None:
     cpp = 'at::Tensor f(const at::Tensor& x) { return launch(x); }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
     texts = {"setup.py": 'CUDAExtension("ext", ["ext.cpp"])\n', "ext.cpp": HEAD + cpp}
-    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in migrate_files(PACK, "pybind-to-torch-library", texts).files["ext.cpp"]
+    done = migrate_files(PACK, "pybind-to-torch-library", texts, TRUST)
+    assert "TORCH_LIBRARY_IMPL(ext, CUDA, m)" in done.files["ext.cpp"]
 
 
 def test_modules_of_one_package() -> None:

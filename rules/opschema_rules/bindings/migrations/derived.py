@@ -24,9 +24,6 @@ _ASKS_DEVICE = re.compile(
     r"(?:is_(?:cuda|cpu|xpu|mps)\s*\(\)|device\(\)\s*\.\s*(?:type|is_\w+)\s*\(\)|device_type\(\))"
 )
 _OUTPUT = re.compile(r"(?:out|output|result|dst|dest|grad_\w+_out)s?(?:put)?(?:_\w+)?|\w+_out(?:put)?")
-_OTHER = re.compile(
-    r"const[ _]data_ptr|sizes?|stride|dim|numel|options|device|dtype|scalar_type|is_\w+|defined|has_value|value"
-)
 
 
 class NotDerivableError(Exception):
@@ -103,12 +100,20 @@ _NUMBERS = {"int", "float", "bool", "Scalar", "complex", "SymInt"}
 
 
 def derive(
-    search: FunctionSearch, binding: Binding, full: str, mutates: Set[str], device: str, *, any_key: bool = True
+    search: FunctionSearch,
+    binding: Binding,
+    full: str,
+    mutates: Set[str],
+    device: str,
+    *,
+    any_key: bool = True,
+    trust_const: bool = False,
 ) -> DerivedOperator:
     """The operator of a binding, whose name with the overload is ``full``.
 
     ``mutates`` are the names of arguments that a person declares as mutated, ``device`` is the dispatch key of a function that
-    accesses memory, unless ``any_key`` and the function chooses by the device.
+    accesses memory, unless ``any_key`` and the function chooses by the device. With ``trust_const`` a ``const`` tensor is taken to
+    be read only.
 
     Raises:
         NotDerivableError: it cannot be one, or a person must decide.
@@ -119,18 +124,21 @@ def derive(
     if not any(_is_tensor(item.type) for item in parameters):
         raise NotDerivableError("it takes no tensor")
     body = _body(search, binding)
-    written, assumed = _mutated(binding, parameters, body, mutates)
+    written, assumed = _mutated(binding, parameters, body, mutates, trust_const=trust_const)
     names = [item.name or item.cpp_name for item in parameters]
     for name in names:
         if not name.isidentifier() or keyword.iskeyword(name) or names.count(name) > 1:
             raise NotDerivableError(f"`{name}` is not a valid argument name" if name else "an argument has no name")
-    arguments, params = _arguments(parameters, written)
     returned = returned_types(signature.returns)
     results = _returned(signature.returns, returned) if returned is not None else [None]
     if None in results:
         raise NotDerivableError(f"its return type, `{signature.returns or 'auto'}`, has no schema type")
     found = [str(item) for item in results]
-    shown = f"({', '.join(found)})" if len(found) != 1 else found[0]
+    shared = _returned_tensor(body, parameters) if any("Tensor" in item for item in found) else ""
+    if shared and found != ["Tensor"]:
+        raise NotDerivableError(f"it returns `{shared}` itself, or a view of it, among other results")
+    arguments, params, marks = _arguments(parameters, written, shared)
+    shown = f"({', '.join(found)})" if len(found) != 1 else f"Tensor({marks[shared]})" if shared else found[0]
     raw = body is None or _RAW.search(body) is not None or bool(_unknown_call(body))
     return DerivedOperator(
         binding,
@@ -169,10 +177,15 @@ def _returned(written: str, types: Sequence[SchemaType | None]) -> list[SchemaTy
     return [_schema_type(written)]
 
 
-def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> tuple[str, list[str]]:
-    """The arguments of a schema, and the parameters of a Python function that takes them."""
+def _arguments(
+    parameters: Sequence[Parameter], written: Set[str], shared: str
+) -> tuple[str, list[str], dict[str, str]]:
+    """The arguments of a schema, the parameters of a Python function that takes them, and the marks of the tensors that are
+    ``written``, or ``shared`` with the result.
+    """
     found: list[str] = []
     params: list[str] = []
+    marks: dict[str, str] = {}
     optional = False
     for item in parameters:
         of = _schema_type(item.type) if item.kind not in ("vararg", "kwarg") else None
@@ -187,13 +200,13 @@ def _arguments(parameters: Sequence[Parameter], written: Set[str]) -> tuple[str,
         optional = optional or item.default is not None
         text = str(of)
         name = item.name or item.cpp_name
-        if name in written:
-            mark = chr(ord("a") + len([one for one in found if "!)" in one]))
-            text = text.replace("Tensor", f"Tensor({mark}!)", 1)
+        if name in written or name == shared:
+            marks[name] = chr(ord("a") + len(marks)) + "!" * (name in written)
+            text = text.replace("Tensor", f"Tensor({marks[name]})", 1)
         default = f"={_default(item, of)}" if item.default is not None else ""
         found.append(f"{text} {name}{default}")
         params.append(f"{name}{default}")
-    return ", ".join(found), params
+    return ", ".join(found), params, marks
 
 
 def _default(item: Parameter, of: SchemaType) -> str:
@@ -234,9 +247,10 @@ def _body(search: FunctionSearch, binding: Binding) -> str | None:
 
 
 def _mutated(
-    binding: Binding, parameters: Sequence[Parameter], body: str | None, mutates: Set[str]
+    binding: Binding, parameters: Sequence[Parameter], body: str | None, mutates: Set[str], *, trust_const: bool
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The tensors that a function writes, and those that it may write and is taken to read, since they are ``const``.
+    """The tensors that a function writes, and those that it may write and is taken to read: a person names others, or trusts that
+    they are ``const``.
 
     Raises:
         NotDerivableError: what it writes is not known.
@@ -255,37 +269,99 @@ def _mutated(
         output = not mutates and _OUTPUT.fullmatch(own) is not None and (void or unclear)
         if name in mutates or first or output or (body is not None and _writes(body, own)):
             written.add(name)
-        elif unclear and (mutates or re.match(r"\s*const\b|.*\bconst\s*&", item.type)):
+        elif unclear and (mutates or (trust_const and _is_const(item.type))):
             assumed.append(name)
         elif unclear:
             open_.append(name)
     if open_ or (void and not written and not mutates):
         names = ", ".join(f"`{name}`" for name in open_) or "any tensor"
+        types = [item.type for item in parameters if (item.name or item.cpp_name) in open_]
+        trust = ", or `-o trust-const=true` if no function here writes what it takes as `const`"
         raise NotDerivableError(
             f"it is not known whether it writes {names}; pass `-o mutates={binding.name}.ARGUMENT`, "
             f"or `-o mutates={binding.name}.` if it writes none"
+            + (trust if types and all(map(_is_const, types)) else "")
         )
     return frozenset(written), tuple(assumed)
 
 
+def _is_const(written: str) -> bool:
+    return re.match(r"\s*const\b|.*\bconst\s*&", written) is not None
+
+
 def _writes(body: str, name: str) -> bool:
     """Whether a body surely writes a tensor: an in-place method, an out variant, an assignment to a part."""
+    return any(_writes_as(body, item) for item in _aliases(body, name, _UNWRAPPED))
+
+
+def _writes_as(body: str, name: str) -> bool:
     own = re.escape(name)
     in_place = rf"\b{own}\s*\.\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
+    unwrapped = rf"\b{own}\s*(?:\.\s*value\s*\(\s*\)\s*\.|->)\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
     assigned = rf"\b{own}\s*(?:\[[^\]]*\]|\.\s*index\([^;]*?\))\s*[-+*/]?=[^=]"
     others = rf"\b{own}\s*\.\s*mutable_data_ptr|\b\w+_out\s*\(\s*{own}\b"
-    return re.search(f"{in_place}|{assigned}|{others}", body) is not None
+    return re.search(f"{in_place}|{unwrapped}|{assigned}|{others}", body) is not None
+
+
+_UNWRAPPED = "value"
+_SHARED = (
+    "value|value_or|contiguous|to|view\\w*|reshape\\w*|flatten|unflatten|squeeze|unsqueeze|transpose|permute|movedim|expand\\w*|"
+    "narrow|select|slice|index|t|detach|alias|as_strided|unfold|data|cpu|cuda|type|toType"
+)
+"""Methods whose result may share the memory of the tensor, or of the optional one."""
+
+_ASSIGNED = re.compile(
+    r"(?<![\w.>\]])(\w+)\s*=(?!=)\s*([^;]*)|\b(?:auto|(?:\w+::)*Tensor)\b[\s&*]+(\w+)\s*[({]([^;]*)[)}]\s*;"
+)
+
+
+def _aliases(body: str, name: str, methods: str) -> list[str]:
+    """A tensor, and the variables that are set to it or to what some methods make of it."""
+    found = [name]
+    values = [(match[1] or match[3], match[2] or match[4] or "") for match in _ASSIGNED.finditer(body)]
+    for one in found:  # which grows meanwhile
+        shared = _shared(one, methods)
+        found += [variable for variable, value in values if variable not in found and shared.search(value)]
+    return found
+
+
+def _shared(name: str, methods: str) -> re.Pattern[str]:
+    """What an expression looks like that is a tensor, or what some methods make of it, in one of its cases at least."""
+    own = rf"(?:std::move\s*\(\s*)?[*(\s]*\b{re.escape(name)}\b"
+    return re.compile(rf"(?:\A|[?:](?!:)){own}\s*(?:\Z|[):?]|(?:\.|->)\s*(?:{methods})\s*\()")
+
+
+def _returned_tensor(body: str | None, parameters: Sequence[Parameter]) -> str:
+    """The name of a parameter that a function returns itself or a view of, alone or among other results; empty if there is none."""
+    results = re.findall(r"\breturn\b([^;]*);", body or "")
+    for item in parameters:
+        for own in _aliases(body or "", item.cpp_name or item.name, _SHARED) if _is_tensor(item.type) else ():
+            among = re.compile(rf"[{{(,]\s*{re.escape(own)}\s*[,)}}]")
+            if any(_shared(own, _SHARED).search(result) or _in_braces(result, among) for result in results):
+                return item.name or item.cpp_name
+    return ""
+
+
+def _in_braces(result: str, among: re.Pattern[str]) -> bool:
+    """Whether a result is a list or tuple with what ``among`` describes."""
+    return re.match(
+        r"\s*(?:\{|std::(?:make_tuple|vector|tuple|make_pair|pair|forward_as_tuple)\b)", result
+    ) is not None and (among.search(result) is not None)
 
 
 def _may_write(body: str, name: str) -> bool:
     """Whether a body uses the memory of a tensor otherwise than by a pointer to constants, or passes it to other functions."""
-    own = re.escape(name)
-    constant = rf"\bconst\s+[\w:]+\s*\*\s*\w+\s*=\s*{own}\s*\.\s*data_ptr|\bconst\s+[\w:]+\s*\*\s*>\s*\(\s*{own}\s*\.\s*data_ptr"
-    memory = len(re.findall(rf"\b{own}\s*\.\s*(?:data_ptr|packed_accessor\w*|accessor|data)\b", body))
-    passed = re.search(
-        rf"(?<![\w.:>])(?:{_unknown_call(body) or '(?!)'})\s*(?:<[^<>()]*>)?\([^;]*\b{own}\b(?!\s*\.)", body
-    )
-    return memory > len(re.findall(constant, body)) or passed is not None
+    return any(_may_write_as(body, item) for item in _aliases(body, name, _SHARED))
+
+
+def _may_write_as(body: str, name: str) -> bool:
+    own = rf"\b{re.escape(name)}\s*(?:\.\s*value\s*\(\s*\)\s*\.|\.|->)\s*"
+    pointer = rf"{own}(?:data_ptr|data)\b"
+    constant = rf"\bconst\s+[\w:]+\s*\*\s*(?:const\s+)?(?:\w+\s*=\s*|>\s*\(\s*){pointer}|{own}data_ptr\s*<\s*const\b"
+    memory = len(re.findall(rf"{own}(?:data_ptr|packed_accessor\w*|accessor|data)\b", body))
+    called = _unknown_call(body) or "(?!)"
+    passed = re.search(rf"(?<![\w.:>])(?:{called})\s*(?:<[^<>()]*>)?\([^;]*\b{re.escape(name)}\b(?!\s*(?:\.|->))", body)
+    return memory > len(re.findall(constant, body)) or passed is not None or _writes_as(body, name)
 
 
 _CALL = re.compile(r"(?<![\w.>])((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(")

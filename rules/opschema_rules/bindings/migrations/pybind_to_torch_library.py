@@ -43,11 +43,13 @@ from opschema_rules.torchlib.cpp_build import Build
 class ToTorchLibrary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """``namespace`` is the namespace of the operators, by default the package of the extension. ``key`` is the dispatch key of
     kernels that access memory. ``mutates`` lists tensors that functions write (``scale.out``), beyond those that their code shows.
+    With ``trust_const``, functions do not write the tensors that they take as ``const``.
     """
 
     namespace: str = ""
     key: str = ""
     mutates: list[str] = []
+    trust_const: bool = False
 
 
 def find(draft: Draft, options: ToTorchLibrary) -> Iterator[Site]:
@@ -93,9 +95,12 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
 
     - **Mutation.** A tensor is declared as mutated if the code writes it in place (`x.mul_()`, `x[0] = ...`), if it is the first
       argument of a function whose name ends in `_`, or if it is named like an output. If the function accesses the memory of
-      another tensor or passes it to another function, and the parameter is not `const`, the function is not migrated until you
-      name the tensors that it writes (`-o mutates=f.x,f.y`; `-o mutates=f.` if there are none). A note lists `const` tensors whose
-      memory is accessed.
+      another tensor or passes it to another function, the function is not migrated until you name the tensors that it writes
+      (`-o mutates=f.x,f.y`; `-o mutates=f.` if there are none). In C++ a function can write to a `const at::Tensor&`. If no
+      function of your tree does, pass `-o trust-const=true`: a note then lists the `const` tensors whose memory is accessed.
+    - **Aliases of arguments.** A function that returns an argument or a view of one gets a schema that says so
+      (`f(Tensor(a!) x) -> Tensor(a!)`). `torch.compile` refuses such an operator unless it is `CompositeImplicitAutograd`: let it
+      return a copy, or nothing.
     - **Dispatch key.** A function that accesses memory or calls other functions of the tree is registered for one dispatch key:
       `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it), or `CompositeExplicitAutograd` if it
       chooses by the device itself (`if (x.is_cuda())`). Autograd does not differentiate such an operator. Before you apply the
@@ -191,7 +196,17 @@ def _derive(
                 raise NotDerivableError("not all of its overloads were chosen")
             for binding, overload in zip(overloads, overload_names(overloads), strict=True):
                 full = ".".join(filter(None, (operator_name(binding), overload)))
-                operators.append(derive(search, binding, full, mutates, device, any_key=not options.key))
+                operators.append(
+                    derive(
+                        search,
+                        binding,
+                        full,
+                        mutates,
+                        device,
+                        any_key=not options.key,
+                        trust_const=options.trust_const,
+                    )
+                )
         except NotDerivableError as error:
             yield _stays(binding, str(error))
             yield from (_stays(item, "another overload does") for item in overloads if item is not binding)
@@ -202,11 +217,17 @@ def _derive(
 def _leave_unknown(extensions: Extensions, found: dict[int, DerivedOperator]) -> Iterator[Note]:
     """Leave the bindings of modules whose callers are not known."""
     built = {id(module) for modules in extensions.builders.values() for module in modules or ()}
+    unnamed = [item for item in extensions.unnamed if id(item) not in built]
     for key, item in list(found.items()):
         module = item.binding.module.root
+        others = [one for one in unnamed if one is not module and item.binding.name in one.known]
+        why = ""
         if not module.name and id(module) not in built:
-            why = "the Python name of its module is not known; set `modules` in `[tool.opschema.bindings]`"
-            yield _stays(item.binding, why)
+            why = "the Python name of its module is not known"
+        elif module.name and others:
+            why = f"a module whose Python name is not known also has it ({others[0].path})"
+        if why:
+            yield _stays(item.binding, f"{why}; set `modules` in `[tool.opschema.bindings]`")
             del found[key]
 
 
