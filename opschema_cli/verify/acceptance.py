@@ -24,7 +24,9 @@ from opschema_cli.verify.precision import full_precision
 from opschema_cli.verify.protocol import Loaded, Run
 from opschema_cli.verify.recipe_calls import recipe_calls
 from opschema_cli.verify.reference import drawn_inputs
+from opschema_cli.verify.results_file import named
 from opschema_cli.verify.runner import Runner
+from opschema_cli.verify.worth import weakness
 
 _NO_FAKE = ("no fake impl registered", "data is not allocated yet", "Cannot access data pointer")
 """Errors of an operator without a fake kernel; the latter two of a composite C++ kernel that is run in the place of one."""
@@ -57,10 +59,12 @@ class Acceptance:
         torch.manual_seed(0)
         full_precision()
         with torch.no_grad():
-            self._runner.outputs(cell, request.device, tensors)
+            found = self._runner.outputs(cell, request.device, tensors)
             if request.device != "cpu":
                 torch.cuda.synchronize()
-        return Ran(cell=cell.id, status="ok", seconds={"call": time.monotonic() - started})
+            written = {f"input:{item.name}": tensors[item.name] for item in cell.call.inputs if item.mutated}
+            weak = weakness(cell.call, {**named(found, cell.call), **written})
+        return Ran(cell=cell.id, status="ok", seconds={"call": time.monotonic() - started}, weakness=weak)
 
     def blames_op(self, error: BaseException) -> bool:
         """Whatever is raised is a refusal."""

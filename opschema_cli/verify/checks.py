@@ -15,7 +15,7 @@ import torch
 import torch.utils.deterministic
 from torch import Tensor
 
-from opschema_cli.verify.compare import bits, differing, dtype_name, is_nan
+from opschema_cli.verify.compare import bits, dtype_name, is_nan, unlike
 from opschema_cli.verify.devices import pool_of_calls
 from opschema_cli.verify.elements import bytes_of
 from opschema_cli.verify.inputs import storage_bytes, view_like
@@ -166,7 +166,8 @@ def _metadata(outputs: Mapping[str, Tensor], call: Call) -> Iterator[tuple[str, 
         yield name, "outputs", f"the call returns `{name}`, which is not declared"
     for name, output in declared.items():
         if name not in outputs:
-            yield name, "outputs", f"the call does not return the declared `{name}`"
+            if not output.optional:
+                yield name, "outputs", f"the call does not return the declared `{name}`"
             continue
         shape, dtype = tuple(outputs[name].shape), dtype_name(outputs[name].dtype)
         if output.shape is not None and output.shape != shape:
@@ -239,9 +240,7 @@ def _unequal(first: Mapping[str, Tensor], again: Mapping[str, Tensor]) -> list[s
 
 
 def _same(one: Tensor | None, other: Tensor | None) -> bool:
-    if one is None or other is None or one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return differing(one, other.to(one.device))[0] == 0
+    return one is not None and other is not None and not unlike(one, other)
 
 
 def _dirty(like: Mapping[str, Tensor], device: torch.device | str) -> list[Tensor]:

@@ -43,6 +43,11 @@ def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
     return count, unravel(first, one.shape) if count else ()
 
 
+def unlike(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors differ in shape, dtype or bits (:func:`differing`)."""
+    return one.shape != other.shape or one.dtype != other.dtype or differing(one, other.to(one.device))[0] > 0
+
+
 def differences(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> tuple[Finding, ...]:
     """The differences between two sides, output by output: presence, shape, dtype, bits. Empty if nothing does."""
     return tuple(

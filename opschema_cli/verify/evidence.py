@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import msgspec
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.compare import against, differences
+from opschema_cli.verify.compare import against, differences, unlike
 from opschema_cli.verify.judge import Compared
 from opschema_cli.verify.marks import marks_of
-from opschema_cli.verify.model import Cell, Figures, Finding, Plan, Ran, Side
-from opschema_cli.verify.results_file import INPUT
+from opschema_cli.verify.measure import Comparison
+from opschema_cli.verify.model import FOUND_ROWS, Cell, Figures, Finding, Plan, Ran, Side, Weakness
+from opschema_cli.verify.results_file import INPUT, OWN
 from opschema_cli.verify.spread import HIGH, LOW, within
 from opschema_cli.verify.ties import only_ties
+from opschema_cli.verify.worth import weakness
 
 _APART = (INPUT, LOW, HIGH)
 
@@ -52,6 +55,14 @@ class Evidence:
             return "the indices differ only between equal values"
         return within(before, after, names - tied)
 
+    def weakness(self) -> Weakness | None:
+        """What makes the results of a call that a search found worth little, of ordinary values and at least one element each."""
+        cell = self._cell
+        ordinary = cell.values == "normal" and all(0 not in item.shape for item in cell.call.inputs)
+        if self._plan.search is None or not cell.row.startswith(FOUND_ROWS) or not ordinary or cell.wrong:
+            return None
+        return weakness(cell.call, _outputs(self._tensors["after"])) if self._ran["after"].status == "ok" else None
+
     def _both(self) -> bool:
         return all(side in self._ran and self._ran[side].status == "ok" for side in ("before", "after"))
 
@@ -64,6 +75,7 @@ class Evidence:
             return None
         tensors, findings, figures = self._tensors[side], list[Finding](), list[Figures]()
         outputs = _outputs(tensors)
+        findings += self._undefined(side, outputs)
         for name, tensor in outputs.items():
             if "ref64:" + name not in self._tensors["reference"]:
                 continue
@@ -74,6 +86,14 @@ class Evidence:
         if not findings and len(figures) < len(outputs):  # what it says is right, but it does not say all
             return None
         return Compared(tuple(findings), tuple(figures))
+
+    def _undefined(self, side: Side, outputs: Tensors) -> Iterator[Finding]:
+        """Outputs that may be undefined, but that the reference returns."""
+        optional = (output.name for output in self._cell.call.outputs if output.optional)
+        for name in optional:
+            if name not in outputs and f"ref64:{name}" in self._tensors["reference"]:
+                message = f"`{name}` is undefined; the reference returns it"
+                yield Finding(check="outputs", side=side, about=name, message=message)
 
     def _one(self, side: Side, name: str, tensor: Tensor, findings: list[Finding], figures: list[Figures]) -> bool:
         """Compares one output, or the smallest or largest results of several calls; whether it is right."""
@@ -90,6 +110,9 @@ class Evidence:
             marks=marks_of(reference, name),
             sources=[*_sources(self._tensors[side]), *(x for key, x in reference.items() if key.startswith("ref64:"))],
         )
+        own = reference.get(OWN + name)
+        if not comparison.right and own is not None and not unlike(tensor, own):
+            comparison = Comparison(msgspec.structs.replace(comparison.figures, share=0.0, beyond=0.0))
         findings += comparison.findings
         figures.append(comparison.figures)
         return comparison.right

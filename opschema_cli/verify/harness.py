@@ -23,6 +23,7 @@ from opschema_cli.verify.model import FOUND_ROWS, Cell, CellResult, Plan, Ran, S
 from opschema_cli.verify.run import Run
 from opschema_cli.verify.worker_process import killed_from_outside
 from opschema_cli.verify.workers import Workers
+from opschema_cli.verify.worth import EXPLANATIONS, SHOWS_NOTHING
 
 T = TypeVar("T")
 
@@ -81,7 +82,16 @@ class Harness:
         differing, compared = evidence.differences(), evidence.compared()
 
         found = plan.search is not None and cell.row.startswith(FOUND_ROWS)
-        traits = Traits(cell.layout in ("contiguous", "offset"), _empty(cell), cell.wrong, found)
+        weak = evidence.weakness()
+        traits = Traits(
+            dense=cell.layout in ("contiguous", "offset"),
+            empty=_empty(cell),
+            wrong=cell.wrong,
+            found=found,
+            doubtful=found and any("int" in item.dtype for item in cell.call.inputs),
+            weak=EXPLANATIONS[weak] if weak else "",
+            shows_nothing=weak in SHOWS_NOTHING,
+        )
 
         def judged_with(earlier: Ran | None, explanation: str) -> Judgement:
             return judge(

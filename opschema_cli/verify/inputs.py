@@ -31,8 +31,8 @@ _E8M0_EXPONENTS = (-4, 5)
 def make_inputs(cell: Cell) -> dict[str, Tensor]:
     """The tensors of the cell's call by name. Each is drawn from its own generator, so none depends on the others.
 
-    An integer input beside inputs of other dtypes may be an index: without bounds it is drawn from 0 to 15, below every size of the
-    others' axes. Other integers lie from -8 to 7.
+    An integer input beside inputs of other dtypes, or marked as one, may be an index: without bounds it is drawn from 0 to
+    15, below every size of the others' axes. Other integers lie from -8 to 7.
 
     Raises ValueError for a dtype that this torch lacks or that cannot be drawn, and for bounds that hold no value.
     """
@@ -56,11 +56,23 @@ def bounded_inputs(inputs: Sequence[Input]) -> list[Input]:
 
 def _bounded(spec: Input, all_inputs: Sequence[Input]) -> Input:
     """An input with bounds, if it may be an index into another one."""
-    others = [other for other in all_inputs if other.dtype != spec.dtype]
-    if not others or spec.low is not None or spec.high is not None or dtype_of(spec.dtype) not in _INTEGERS:
+    if spec.low is not None or spec.high is not None or dtype_of(spec.dtype) not in _INTEGERS:
+        return spec
+    others = [other for other in all_inputs if other is not spec and (spec.index or other.dtype != spec.dtype)]
+    if spec.ascending and (end := _length_of_parts(spec, others)) is not None:
+        return msgspec.structs.replace(spec, low=0, high=end + 1)
+    others = [other for other in others if not (spec.index and other.index)] or others
+    if not others:
         return spec
     sizes = [size for other in others for size in other.shape if size]
     return msgspec.structs.replace(spec, low=0, high=min([_DEFAULT_SPAN, *sizes]))
+
+
+def _length_of_parts(spec: Input, others: Sequence[Input]) -> int | None:
+    """The size of the axis of another input, the largest, whose parts an ascending one gives; None if there is none."""
+    axis = len(spec.shape) - 1
+    largest = max(others, key=lambda other: math.prod(other.shape), default=None)
+    return largest.shape[axis] if largest is not None and 0 <= axis < len(largest.shape) else None
 
 
 def make_input(spec: Input, cell: Cell, values: Values) -> Tensor:
@@ -134,7 +146,12 @@ def _draw(spec: Input, dtype: torch.dtype, values: Values, generator: Generator)
 def _integers(spec: Input, dtype: torch.dtype, count: int, generator: Generator) -> Tensor:
     info = torch.iinfo(dtype)
     low, high = _integer_bounds(spec, info)
-    return torch.empty(count, dtype=torch.int64).random_(low, high, generator=generator).to(dtype)
+    drawn = torch.empty(count, dtype=torch.int64).random_(low, high, generator=generator)
+    if spec.ascending and count:
+        rows = drawn.view(-1, spec.shape[-1] if spec.shape else 1)
+        rows[:, -1], rows[:, 0] = high - 1, low
+        drawn = rows.sort(dim=-1).values.view(-1)
+    return drawn.to(dtype)
 
 
 def _integer_bounds(spec: Input, info: torch.iinfo) -> tuple[int, int]:

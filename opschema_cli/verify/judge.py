@@ -15,7 +15,8 @@ none.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
 - **not-checked**: neither could be run, or both raised the same, or the same type of error in the same function; or a call that a
-  search found ended both processes; or before could not and after is not faulty; or nothing is known of what it computes.
+  search found ended both processes, or the one that there is if integers are passed, which may be no right indices; or its results
+  have no element, or no finite one; or before could not and after is not faulty; or nothing is known of what it computes.
 
 Calls that an op should refuse have rules of their own: :mod:`opschema_cli.verify.refusals`.
 
@@ -63,13 +64,17 @@ _NO_REFERENCE = "not checked against a reference"
 class Traits(NamedTuple):
     """Properties of a call that matter to the verdict: whether its inputs lie in order, so that the strides of outputs count; which
     axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it; whether a search found
-    it.
+    it, and whether it then is ``doubtful``: integers that were drawn may be no right indices. ``weak`` says why results that a
+    search found are worth little, and ``shows_nothing`` that kernels could not differ in them.
     """
 
     dense: bool = True
     empty: str = ""
     wrong: bool = False
     found: bool = False
+    doubtful: bool = False
+    weak: str = ""
+    shows_nothing: bool = False
 
 
 class Compared(NamedTuple):
@@ -107,6 +112,9 @@ def judge(
         return Judgement(*judge_refusal(before, after, differences), tuple(differences))
     case = _Case(before, after, reference, differences, compared or {}, explanation, traits)
     verdict, reason = case.verdict()
+    if traits.weak and verdict in ("unchanged", "within-tolerance"):
+        verdict = "not-checked" if traits.shows_nothing else verdict
+        reason = "; ".join(filter(None, (f"a call that a search found says little: {traits.weak}", reason)))
     return Judgement(verdict, reason, case.findings())
 
 
@@ -124,6 +132,7 @@ class _Case:
         traits: Traits,
     ) -> None:
         self._empty, self._found, dense = traits.empty, traits.found, traits.dense
+        self._doubtful = traits.doubtful
         self._explanation = explanation
         self._before, self._after, self._reference = before, after, reference
         self._compared = compared
@@ -161,6 +170,11 @@ class _Case:
         """After raised, died or stalled."""
         what = f"after {after.status}: {after.detail}"
         if self._before is None or self._before.status == "refused":
+            if self._doubtful and after.status == "died":
+                return (
+                    "not-checked",
+                    f"a call that was found by search, and may pass no right indices, ends the process: {what}",
+                )
             return "crashed", what
         if self._before.status == "ok":
             if self._empty == "inner" and after.status == "raised" and _EMPTY.search(after.error):

@@ -24,7 +24,10 @@ Side = Literal["before", "after", "reference", "search", "search-before"]
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One tensor that a call passes. ``low`` and ``high`` bound integers and floats (``high`` excluded for integers)."""
+    """One tensor that a call passes. ``low`` and ``high`` bound integers and floats (``high`` excluded for integers). Integers that
+    are ``ascending`` along the last axis begin with the lowest value and end with the highest one, as offsets of parts do; an
+    ``index`` without bounds lies below every size of the other inputs.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -32,14 +35,25 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mutated: bool = False
     low: float | None = None
     high: float | None = None
+    ascending: bool = False
+    index: bool = False
+
+
+Weakness = Literal["constant", "undefined", "not finite", "empty", "nothing"]
+"""What makes the results of a call worth little, the least first: all elements of each output are equal; an output is undefined; no
+element is a finite number; there is no element; there is no output.
+"""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The declaration of one tensor that the call returns; None where it says nothing."""
+    """The declaration of one tensor that the call returns; None where it says nothing. An ``optional`` one may be undefined, which
+    Python sees as None: an operator of torch may leave out results that a mask turns off.
+    """
 
     name: str
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
+    optional: bool = False
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -170,12 +184,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Search(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The calls of an operator that the search for its cells begins with: ``samples``, by their labels, from workload rows and the
-    repository's tests; ``values`` are ones that its code compares arguments with. ``is_nested`` says that it is not defined at the
+    repository's tests; ``values`` are ones that its code compares arguments with; ``names`` are
+    those of the parameters of its C++ kernel. ``is_nested`` says that it is not defined at the
     top level of its module, ``within`` in which function.
     """
 
     samples: dict[str, Call] = {}
     values: dict[str, tuple[Any, ...]] = {}
+    names: tuple[str, ...] = ()
     is_nested: bool = False
     within: str = ""
 
@@ -255,7 +271,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``. With
     ``unimported`` the op is there and its import failed; with ``absent`` it is not there. Of a large tensor there is no file:
     ``blocks`` has a hash of each block of an output, and ``agrees`` says that the outputs were compared with calls on parts of the
-    inputs; ``detail`` says how far, or why not.
+    inputs; ``detail`` says how far, or why not. The ``weakness`` of its results is reported to the search only.
     """
 
     cell: str
@@ -275,6 +291,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     absent: bool = False
     blocks: dict[str, tuple[str, ...]] = {}
     agrees: bool = False
+    weakness: Weakness | None = None
 
 
 Verdict = Literal["unchanged", "within-tolerance", "regression", "wrong-already", "crashed", "not-checked"]

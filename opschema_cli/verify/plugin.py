@@ -20,7 +20,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Cell, CellResult, Plan
-from opschema_cli.verify.results import FAILED, result_from_json, to_json
+from opschema_cli.verify.results import FAILED, finding_lines, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run, read_run, unplanned
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ class CellItem(pytest.Item):
 
 def _lines(result: CellResult) -> Iterator[str]:
     yield f"{result.verdict} on {result.device}: {result.reason}"
-    for finding in result.findings:
-        yield f"{finding.side}: {finding.check}: {finding.message}"
+    yield from finding_lines(result)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_cli.verify.compute_sanitizer import Tool
-from opschema_cli.verify.model import Limits, Plan, Target
+from opschema_cli.verify.model import Limits, Plan, Search, Target
 from opschema_cli.verify.notes import notes_on
 from opschema_cli.verify.op_names import OpNames, op_names
 from opschema_cli.verify.plan_names import on_backend, operator_of
@@ -176,6 +176,7 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
     sought = {plan.op for plan in plans if plan.search is not None and not plan.unplanned}
     if not sought:
         return plans
+    from opschema_cli.verify.search.argument_names import argument_names
     from opschema_cli.verify.search.from_tests import samples_from_tests
     from opschema_cli.verify.search.source_values import source_values
 
@@ -183,13 +184,15 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
     operators = [item for item in names.unplanned() if item.name in wanted]
     samples = samples_from_tests(session.project(), operators)
     values = {item.name: source_values(item, session.workspace) for item in reversed(operators)}
-    return [
-        msgspec.structs.replace(
-            plan,
-            search=msgspec.structs.replace(
-                plan.search, samples=samples.get(operator_of(plan.op), {}), values=values[operator_of(plan.op)]
-            ),
+    parameters = {item.name: argument_names(item, session.workspace) for item in reversed(operators)}
+
+    def told(search: Search, name: str) -> Search:
+        return msgspec.structs.replace(
+            search, samples=samples.get(name, {}), values=values[name], names=parameters[name]
         )
+
+    return [
+        msgspec.structs.replace(plan, search=told(plan.search, operator_of(plan.op)))
         if plan.search is not None and plan.op in sought
         else plan
         for plan in plans

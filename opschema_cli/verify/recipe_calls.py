@@ -87,6 +87,7 @@ def _tensor(item: Input) -> str:
     parts = [str(size) for size in item.shape]
     parts += [f'dtype="{item.dtype}"'] if item.dtype != "float32" else []
     parts += [f"{name}={value:g}" for name, value in (("low", item.low), ("high", item.high)) if value is not None]
+    parts += ["ascending=True"] if item.ascending else []
     return f"tensor({', '.join(parts)})"
 
 

@@ -98,9 +98,13 @@ class Recipe:
         raise NotImplementedError
 
 
-def tensor(*shape: int, dtype: str = "float32", low: float | None = None, high: float | None = None) -> Input:
-    """A tensor in ``calls``. Its elements are drawn, from ``low`` to ``high`` if given (``high`` is excluded for integers)."""
-    return Input(name="", shape=shape, dtype=dtype.removeprefix("torch."), low=low, high=high)
+def tensor(
+    *shape: int, dtype: str = "float32", low: float | None = None, high: float | None = None, ascending: bool = False
+) -> Input:
+    """A tensor in ``calls``. Its elements are drawn, from ``low`` to ``high`` if given (``high`` is excluded for integers).
+    Integers that are ``ascending`` begin with the lowest value and end with the highest one, as offsets of parts do.
+    """
+    return Input(name="", shape=shape, dtype=dtype.removeprefix("torch."), low=low, high=high, ascending=ascending)
 
 
 _Class = TypeVar("_Class", bound=type[Recipe])

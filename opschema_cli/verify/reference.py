@@ -24,7 +24,7 @@ from opschema_cli.verify.precision import full_precision
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.registered import import_operator
-from opschema_cli.verify.results_file import named, save
+from opschema_cli.verify.results_file import OWN, named, save
 
 Op = Callable[..., object]
 
@@ -110,7 +110,9 @@ class Reference:
         changed = {name for name in mutated & inputs.keys() if inputs[name]._version != versions[name]}
         found |= {f"input:{name}": inputs[name] for name in changed}
         if wide is None:
-            return {f"ref16:{name}": tensor for name, tensor in found.items() if tensor.dtype in _SHORT}
+            short = {f"ref16:{name}": tensor for name, tensor in found.items() if tensor.dtype in _SHORT}
+            own = {OWN + name: tensor for name, tensor in found.items()} if self._kernel is not None else {}
+            return {**short, **own}
         key = "ref64" if wide is torch.float64 else "ref32"
         return {f"{key}:{name}": promoted(tensor, wide) for name, tensor in found.items()}
 

@@ -25,7 +25,7 @@ def wrong_calls(call: Call) -> dict[str, Call]:
     that does not check them shall not read beyond their memory.
     """
     changed = {WRONG + name: inputs for name, inputs in _wrong_inputs(call.inputs)}
-    outputs = tuple(Output(name=output.name) for output in call.outputs)
+    outputs = tuple(Output(name=output.name, optional=output.optional) for output in call.outputs)
     return {name: msgspec.structs.replace(call, inputs=inputs, outputs=outputs) for name, inputs in changed.items()}
 
 

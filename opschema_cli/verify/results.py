@@ -35,6 +35,20 @@ FAILED: frozenset[Verdict] = frozenset({"regression", "crashed"})
 """The verdicts that fail a run."""
 
 
+def finding_lines(result: CellResult) -> list[str]:
+    """The findings of a cell, each in one line: sides, check, message. One that both sides have is one line, and what the reason
+    says of the side after is not repeated.
+    """
+    sides: dict[str, list[str]] = {}
+    for finding in result.findings:
+        sides.setdefault(f"{finding.check}: {finding.message}", []).append(finding.side)
+    return [
+        f"{' and '.join(dict.fromkeys(found))}: {text}"
+        for text, found in sides.items()
+        if "after" not in found or text not in result.reason
+    ]
+
+
 class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tree that was run: how the user calls it, and the ``commit`` whose files it holds. Where they are no commit's,
     ``content`` is their digest.

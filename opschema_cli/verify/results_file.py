@@ -15,6 +15,9 @@ from opschema_cli.verify.model import Call
 INPUT = "in:"
 """The beginning of the names of inputs in the file of a side whose outputs may be indices into them."""
 
+OWN = "own:"
+"""The beginning of the names of what another kernel of an operator computes in the dtypes of a call."""
+
 
 def save(tensors: Mapping[str, Tensor], folder: str, cell: str) -> str:
     """Write the tensors of a cell; the file's path. Read it with ``torch.load(file, weights_only=True)``.

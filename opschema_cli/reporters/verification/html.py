@@ -14,9 +14,9 @@ from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.html import THEMES
 from opschema_cli.reporters.html import page as web
 from opschema_cli.reporters.verification.plots import Histogram, Trend, histogram, percent, trend, worst, worst_share
-from opschema_cli.reporters.verification.text import describe, outcome, summary
+from opschema_cli.reporters.verification.text import outcome, summary
 from opschema_cli.verify.model import CellResult, Figures, Verdict
-from opschema_cli.verify.results import FAILED, VERDICTS, Results
+from opschema_cli.verify.results import FAILED, VERDICTS, Results, finding_lines
 
 MEANINGS: dict[Verdict, str] = {
     "unchanged": "the same bits as before, and nothing wrong found",
@@ -94,7 +94,7 @@ def render(results: Results, seconds: float, earlier: Sequence[Results] = ()) ->
         failed=FAILED,
         outcome=outcome(results),
         summary=summary(results, seconds).partition(": ")[2],
-        describe=describe,
+        finding_lines=finding_lines,
         runs=len(runs),
         trends=any(op.trend for op in ops),
         percent=percent,

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from opschema_cli.phrases import count, some
 from opschema_cli.reporters.escape import visible
-from opschema_cli.verify.model import CellResult, Figures, Finding, Verdict
-from opschema_cli.verify.results import FAILED, VERDICTS, Results
+from opschema_cli.verify.model import CellResult, Figures, Verdict
+from opschema_cli.verify.results import FAILED, VERDICTS, Results, finding_lines
 
 HEADINGS: dict[Verdict, str] = {
     "unchanged": "un-\nchanged",
@@ -119,15 +119,10 @@ def _write_tolerated(cells: Sequence[CellResult], console: Console) -> None:
 def _told(cell: CellResult) -> Iterator[str]:
     for line in cell.reason.splitlines()[:_SHOWN_MESSAGES]:
         yield visible(line)
-    for finding in cell.findings[:_SHOWN_MESSAGES]:
-        yield describe(finding)
-    if len(cell.findings) > _SHOWN_MESSAGES:
-        yield f"... and {len(cell.findings) - _SHOWN_MESSAGES} more"
-
-
-def describe(finding: Finding) -> str:
-    """A finding in one line: side, check, message."""
-    return f"{finding.side}: {finding.check}: {visible(finding.message)}"
+    lines = finding_lines(cell)
+    yield from map(visible, lines[:_SHOWN_MESSAGES])
+    if len(lines) > _SHOWN_MESSAGES:
+        yield f"... and {len(lines) - _SHOWN_MESSAGES} more"
 
 
 def _write_unchecked(cells: Sequence[CellResult], console: Console) -> None:

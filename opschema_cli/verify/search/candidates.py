@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
 import msgspec
@@ -17,6 +17,9 @@ from opschema_cli.verify.search.choices import SIZES, UNSET, Axes, Hints
 _LIST_LENGTH = 2
 _MOST_ELEMENTS = 1 << 22
 """Elements of all tensors of a call: to draw more takes seconds."""
+
+_DTYPE_OF = "torch.<dtype of> "
+"""The beginning of the value that stands for the dtype of a tensor."""
 
 _ABSENT: Axes = ("<absent>",)
 
@@ -39,19 +42,21 @@ def unmakable(argument: Argument) -> str:
 
 def candidates(schema: OperatorSchema, hints: Hints = {}) -> Iterator[Call]:  # noqa: B006
     """The calls, by rising cost, each once."""
+    hints = _with_dtypes_of_tensors(schema, hints)
     tensors = [item for item in schema.arguments if choices.is_tensor(item.type)]
     others = [item for item in schema.arguments if not choices.is_tensor(item.type)]
     seen: set[bytes] = set()
     for picked in _cheapest_first(tensors, others, hints):
         call = _call(schema, picked)
         key = msgspec.msgpack.encode(call)
-        if key not in seen and _elements(call) <= _MOST_ELEMENTS:
+        if key not in seen and fits_in_memory(call):
             seen.add(key)
             yield call
 
 
 def unlike_calls(schema: OperatorSchema, hints: Hints) -> Iterator[Call]:
     """Calls that differ from each other as much as possible: tensors of each rank in each dtype, with other values."""
+    hints = _with_dtypes_of_tensors(schema, hints)
     tensors = [item for item in schema.arguments if choices.is_tensor(item.type)]
     others = [item for item in schema.arguments if not choices.is_tensor(item.type)]
     for turn, (axes, dtype) in enumerate(product(choices.RANKS, choices.DTYPES)):
@@ -60,22 +65,34 @@ def unlike_calls(schema: OperatorSchema, hints: Hints) -> Iterator[Call]:
         shapes = dict.fromkeys((item.name for item in tensors), axes)
         dtypes = dict.fromkeys(shapes, dtype)
         call = _call(schema, _Picked(shapes, dtypes, values, sizes))
-        if _elements(call) <= _MOST_ELEMENTS:
+        if fits_in_memory(call):
             yield call
 
 
-def _elements(call: Call) -> int:
-    return sum(math.prod(item.shape) for item in call.inputs)
+def _with_dtypes_of_tensors(schema: OperatorSchema, hints: Hints) -> Hints:
+    """Likely values, to which those of `input_dtype` are added: the dtype of the tensor `input`."""
+    tensors = [item.name for item in schema.arguments if choices.is_tensor(item.type) and not item.type.is_list]
+    found: dict[str, tuple[object, ...]] = {}
+    for item in schema.arguments:
+        of = item.name.removesuffix("dtype").rstrip("_") or next(iter(tensors), "")
+        if item.type.base == "ScalarType" and item.name.endswith("dtype") and of in tensors:
+            found[item.name] = (_DTYPE_OF + of,)
+    return {**hints, **{name: (*values, *hints.get(name, ())) for name, values in found.items()}}
+
+
+def fits_in_memory(call: Call) -> bool:
+    """Whether a call is small enough to be tried."""
+    return sum(math.prod(item.shape) for item in call.inputs) <= _MOST_ELEMENTS
 
 
 def _in_turn(values: Sequence[tuple[int, object]], turn: int) -> object:
     return values[turn % len(values)][1] if values else UNSET
 
 
-def with_values(schema: OperatorSchema, call: Call, hints: Hints) -> Iterator[Call]:
-    """The call with one other value of one argument that is no tensor, each."""
+def with_values(schema: OperatorSchema, call: Call, hints: Hints, only: str = "") -> Iterator[Call]:
+    """The call with one other value of one argument that is no tensor, each: of ``only`` this one, if it is given."""
     for item in schema.arguments:
-        if choices.is_tensor(item.type):
+        if choices.is_tensor(item.type) or (only and item.name != only):
             continue
         for _, value in choices.values(item, SIZES[0], hints) or ():
             if value != UNSET and call.params.get(item.name, UNSET) != value and not _is_default(item, value):
@@ -94,15 +111,28 @@ def completed(schema: OperatorSchema, call: Call) -> Call:
     written = {item.name for item in schema.mutated}
     owners = {name: owner for owner, names in call.lists.items() for name in names}
     inputs = tuple(
-        msgspec.structs.replace(item, mutated=owners.get(item.name, item.name) in written) for item in call.inputs
+        msgspec.structs.replace(
+            _with_meaning(owners.get(item.name, item.name), item), mutated=owners.get(item.name, item.name) in written
+        )
+        for item in call.inputs
     )
     return msgspec.structs.replace(call, inputs=inputs, outputs=tuple(_outputs(schema)), aliases=_aliases(schema))
+
+
+def _with_meaning(name: str, item: Input) -> Input:
+    """An input with the meaning that the name of its argument has, if it holds integers."""
+    if "int" not in item.dtype:
+        return msgspec.structs.replace(item, ascending=False, index=False)
+    free = item.low is None and item.high is None
+    ascending = item.ascending or (free and choices.are_pointers(name))
+    return msgspec.structs.replace(item, ascending=ascending, index=choices.is_index(name))
 
 
 def _outputs(schema: OperatorSchema) -> Iterator[Output]:
     if any(item.type.is_list for item in schema.returns):
         return  # their number is not known
-    yield from (Output(name=_output_name(schema, place)) for place in range(len(schema.returns)))
+    several = len(schema.returns) > 1
+    yield from (Output(name=_output_name(schema, place), optional=several) for place in range(len(schema.returns)))
 
 
 def _output_name(schema: OperatorSchema, place: int) -> str:
@@ -196,12 +226,18 @@ def _call(schema: OperatorSchema, picked: _Picked) -> Call:
         names = _names(item)
         if item.type.is_list:
             lists[item.name] = names
-        shape = tuple(picked.sizes[axis] for axis in axes)
+        shape = choices.shape_of(axes, picked.sizes)
         inputs += [Input(name=name, shape=shape, dtype=picked.dtypes[item.name]) for name in names]
-    params = {name: value for name, value in picked.values.items() if value != UNSET}
+    params = {name: _resolved(value, picked.dtypes) for name, value in picked.values.items() if value != UNSET}
     absent = [name for name, axes in picked.shapes.items() if axes == _ABSENT and schema_requires(schema, name)]
     params |= dict.fromkeys(absent)
     return completed(schema, Call(inputs=tuple(inputs), params=params, lists=lists))
+
+
+def _resolved(value: object, dtypes: Mapping[str, str]) -> object:
+    if isinstance(value, str) and value.startswith(_DTYPE_OF):
+        return f"torch.{dtypes[value.removeprefix(_DTYPE_OF)]}"
+    return value
 
 
 def schema_requires(schema: OperatorSchema, name: str) -> bool:

@@ -34,6 +34,10 @@ DTYPES = ("float32", "bfloat16", "float16", "int64", "int8", "uint8")
 _INTEGRAL = re.compile(
     r"(^|_)(ids?|idx|index|indices|offsets?|lens?|lengths?|seqlens?|tables?|mapping|slots?|positions?|cu|labels?)(_|$)"
 )
+_POINTERS = re.compile(
+    r"(^|_)((?:ind|row|col|group|seg|crow|ccol)_?ptrs?|ptrs?|offsets?|cu_?(?:seq_?)?lens?\w*|c(?:row|col)_indices|splits)(_|$)"
+)
+"""Names of tensors that say where parts of another one begin and end: `indptr`, `offsets`, `cu_seqlens`."""
 _MASK = re.compile(r"(^|_)masks?(_|$)")
 _VECTOR = re.compile(r"(^|_)(weights?|bias|gamma|beta|scales?|w|b|g)(_|$)")
 _AXIS = re.compile(r"(^|_)(dims?|axis|axes)(_|$)")
@@ -45,7 +49,10 @@ _VALUES: dict[str, tuple[object, ...]] = {
     "Scalar": (2.0, 1.0, 0.5, 2),
     "number": (2.0, 1.0, 0.5, 2),
     "str": ("", "none", "mean", "sum"),
-    "ScalarType": ("torch.float32", "torch.bfloat16", "torch.float16", "torch.int64"),
+    "ScalarType": (
+        *("torch.float32", "torch.bfloat16", "torch.float16", "torch.int64"),
+        *("torch.int8", "torch.uint8", "torch.int32", "torch.bool"),
+    ),
     "complex": (1.0,),
 }
 
@@ -55,9 +62,24 @@ def is_tensor(kind: SchemaType) -> bool:
     return kind.base == "Tensor"
 
 
+def are_pointers(name: str) -> bool:
+    """Whether a tensor of integers of this name says where parts of another one begin and end, in ascending order."""
+    return _POINTERS.search(name) is not None
+
+
+def is_index(name: str) -> bool:
+    """Whether a tensor of this name holds indices, positions or numbers of elements."""
+    return _INTEGRAL.search(name) is not None or are_pointers(name)
+
+
+def shape_of(axes: Axes, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape with these axes: ``N+1`` is one more than ``N``, and ``1`` is one."""
+    return tuple(sizes.get(axis.removesuffix("+1"), 1) + axis.endswith("+1") for axis in axes)
+
+
 def first_shapes(argument: Argument) -> list[tuple[int, Axes]]:
     """The shapes of the first tensor."""
-    if _INTEGRAL.search(argument.name):
+    if is_index(argument.name):
         return [(0, ("M",)), (1, ("M", "N")), (2, ("B", "M")), (3, ())]
     return list(_FIRST)
 
@@ -66,10 +88,16 @@ def further_shapes(argument: Argument, first: Axes) -> list[tuple[int, Axes]]:
     """The shapes of a tensor beside the first one, relative to that."""
     last = first[-1:]
     found: list[tuple[int, Axes]] = [(0, first)]
-    if _INTEGRAL.search(argument.name):
+    if are_pointers(argument.name):
+        found = [
+            (0, ("K",)),
+            *((cost, (f"{axis}+1",)) for cost, axis in ((0, "K"), *((1, name) for name in first[:1]))),
+        ]
+    elif is_index(argument.name):
         found = [(0, ("K",)), (1, first[:1]), (1, first), (2, ("B", "K")), (2, first[:2])]
     elif _VECTOR.search(argument.name):
         found = [(0, last), (1, first), (1, ("K", *last)), (1, (*last, "K")), (2, ("K",))]
+        found += [(2, (*first[:-1], "1"))]
     found += [(1, last), (2, first[:1]), (3, ()), (2, (*last, "K")), (2, ("K", *last))]
     found += [(3, first[-2:]), (3, (*first[:-1], "K")), (3, (*first[:-2], "K", *last)), (3, first[:-1]), (3, ("K",))]
     found += [(3, (*first[:-2], *last, "K")), (4, first[:2]), (4, (*first, "K")), (5, ("B", *first))]
@@ -82,7 +110,7 @@ def further_shapes(argument: Argument, first: Axes) -> list[tuple[int, Axes]]:
 
 def dtypes(tensors: list[Argument]) -> list[tuple[int, dict[str, str]]]:
     """The dtypes of all tensors together: by their names first, then all alike, then one unlike the others."""
-    hinted = {item.name: _hinted(item.name) for item in tensors}
+    hinted = {item.name: hinted_dtype(item.name) for item in tensors}
     found: list[tuple[int, dict[str, str]]] = [(0, {name: kind or "float32" for name, kind in hinted.items()})]
     found.append((2, {name: "int32" if kind == "int64" else kind or "float32" for name, kind in hinted.items()}))
     found += [(cost, dict.fromkeys(hinted, kind)) for cost, kind in ((1, "float32"), (2, "bfloat16"), (2, "float16"))]
@@ -96,6 +124,8 @@ def dtypes(tensors: list[Argument]) -> list[tuple[int, dict[str, str]]]:
         (4, dict.fromkeys(hinted, "float64")),
         (4, dict.fromkeys(hinted, "int8")),
     ]
+    if len(hinted) > 1:
+        found += [(3, {**found[0][1], next(iter(hinted)): kind}) for kind in ("int8", "uint8")]
     for name in list(hinted)[1:]:
         found += [(3, {**dict.fromkeys(hinted, "float32"), name: kind}) for kind in ("int64", "bool", "int32")]
     return sorted(found, key=lambda item: item[0])
@@ -132,8 +162,13 @@ def values(argument: Argument, sizes: dict[str, int], hints: Hints) -> list[tupl
 
 
 def _fits(kind: SchemaType, value: object) -> bool:
-    if kind.is_list or isinstance(value, bool):
+    if kind.is_list:
+        inner = kind.inner
+        return isinstance(value, list) and inner is not None and all(_fits(inner, item) for item in value)
+    if isinstance(value, bool):
         return False
+    if kind.base == "ScalarType":
+        return isinstance(value, str) and value.startswith("torch.")
     number = kind.base in ("float", "Scalar", "number") and isinstance(value, int | float)
     return (
         number
@@ -166,5 +201,6 @@ def _list_values(kind: SchemaType, sizes: dict[str, int]) -> tuple[object, ...] 
     return None if plain is None else tuple([value] * length for value in plain[:2] for length in lengths)
 
 
-def _hinted(name: str) -> str:
-    return "bool" if _MASK.search(name) else "int64" if _INTEGRAL.search(name) else ""
+def hinted_dtype(name: str) -> str:
+    """The dtype that the name of a tensor says; empty if it says none."""
+    return "bool" if _MASK.search(name) else "int64" if is_index(name) else ""

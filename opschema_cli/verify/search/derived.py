@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from opschema_cli.verify.model import Call
+from opschema_cli.verify.model import Call, Input
 from opschema_cli.verify.search.candidates import Accepts
 
 _ODD = (7, 11, 13, 5, 3, 24, 40, 96, 384)
@@ -31,9 +31,13 @@ def derived_calls(call: Call, accepts: Accepts, most_elements: int) -> dict[str,
 class _Deriver:
     def __init__(self, call: Call, accepts: Accepts, most_elements: int) -> None:
         self._call, self._accepts, self._most = call, accepts, most_elements
-        sizes = [size for item in call.inputs for size in item.shape if size > 1]
+        plain = {size for item in call.inputs if not item.ascending for size in item.shape}
+        self._beyond = {size + 1 for size in plain} - plain
+        sizes = [size for item in call.inputs for size in item.shape if size > 1 and not self._follows(item, size)]
         self._sizes = list(dict.fromkeys(sizes))
-        self._numbers = {name for name, value in call.params.items() if type(value) is int and value in self._sizes}
+        self._numbers = {
+            name for name, value in call.params.items() if not set(_integers(value)).isdisjoint(self._sizes)
+        }
 
     def all(self) -> Iterator[tuple[str, Call | None]]:
         """The shapes by name; None where no change is accepted."""
@@ -60,7 +64,7 @@ class _Deriver:
 
     def _ends(self) -> tuple[int, int]:
         """The leading and the last size of the input with most axes."""
-        shapes = [[size for size in item.shape if size > 1] for item in self._call.inputs]
+        shapes = [[size for size in item.shape if size in self._sizes] for item in self._call.inputs]
         longest = max(shapes, key=len)
         return longest[0], longest[-1]
 
@@ -96,21 +100,40 @@ class _Deriver:
             for numbers in (
                 (frozenset[str](), self._equal_numbers(size)) if self._equal_numbers(size) else (frozenset(),)
             ):
-                changed = self._changed(base, {**now, size: value}, numbers, value)
+                changed = self._changed(base, {**now, size: value}, numbers, size)
                 small = all(math.prod(item.shape) <= self._most for item in changed.inputs)
                 if small and not self._accepts(changed):
                     return changed
         return None
 
     def _equal_numbers(self, size: int) -> frozenset[str]:
-        return frozenset(name for name in self._numbers if self._call.params[name] == size)
+        return frozenset(name for name in self._numbers if size in _integers(self._call.params[name]))
 
-    def _changed(self, base: Call, now: Mapping[int, int], numbers: frozenset[str], value: int) -> Call:
+    def _changed(self, base: Call, now: Mapping[int, int], numbers: frozenset[str], size: int) -> Call:
         inputs = tuple(
-            msgspec.structs.replace(other, shape=tuple(now.get(size, size) for size in own.shape))
+            msgspec.structs.replace(other, shape=tuple(self._size(own, size, now) for size in own.shape))
             for own, other in zip(self._call.inputs, base.inputs, strict=True)
         )
-        return msgspec.structs.replace(base, inputs=inputs, params={**base.params, **dict.fromkeys(numbers, value)})
+        values = {name: self._value(self._call.params[name], base.params[name], size, now[size]) for name in numbers}
+        return msgspec.structs.replace(base, inputs=inputs, params={**base.params, **values})
+
+    def _value(self, own: object, base: object, size: int, value: int) -> object:
+        """A number of the base, or a list of them, with the new value where the call has the size."""
+        if isinstance(own, list) and isinstance(base, list):
+            return [value if number == size else other for number, other in zip(own, base, strict=True)]
+        return value
+
+    def _follows(self, item: Input, size: int) -> bool:
+        """Whether a size is that of a number of parts and one more: offsets include the end of the last part."""
+        return item.ascending and size in self._beyond
+
+    def _size(self, item: Input, size: int, now: Mapping[int, int]) -> int:
+        return now.get(size - 1, size - 1) + 1 if self._follows(item, size) else now.get(size, size)
+
+
+def _integers(value: object) -> list[int]:
+    """The integers of a value that is one, or a list of them."""
+    return [item for item in (value if isinstance(value, list) else [value]) if type(item) is int]
 
 
 def _shapes(call: Call) -> tuple[object, ...]:

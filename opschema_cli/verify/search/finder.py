@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from typing import get_args
 
 import msgspec
 
 from opschema_cli.schema.operator_schema import OperatorSchema
-from opschema_cli.verify.model import Call
+from opschema_cli.verify.model import Call, Weakness
 from opschema_cli.verify.search.candidates import (
     Accepts,
     FinalRefusal,
@@ -20,6 +22,7 @@ from opschema_cli.verify.search.candidates import (
     with_values,
 )
 from opschema_cli.verify.search.choices import Hints
+from opschema_cli.verify.search.neighbours import neighbours
 from opschema_cli.verify.search.refusal_counts import RefusalCounts
 
 MOST_TRIED = 400
@@ -31,9 +34,21 @@ _ALIKE = 40
 _NO_FARTHER = 200
 """Refusals since the last of a new kind after which the search gives up."""
 
+_STRONGER = 120
+"""Calls that are tried after one whose results say little, to find a better one."""
+
+_NEARBY = 8
+"""Refused calls near which others are tried at the same time."""
+
 _FURTHER = 150
 _RANKS = 3
 _VALUES = 4
+
+
+_WEAKNESSES = get_args(Weakness)
+
+Worth = Callable[[Call], Weakness | None]
+"""Returns what makes the results of an accepted call worth little."""
 
 
 class FoundCall(msgspec.Struct, frozen=True):
@@ -60,12 +75,15 @@ def find_calls(
     *,
     hints: Hints = {},  # noqa: B006
     only_samples: bool = False,
+    worth: Worth | None = None,
 ) -> Found:
     """The calls of an operator with this schema: samples that it accepts, else, unless there are to be no others, what is found.
 
     A sample, another value or another dtype is also taken if it was ``accepted_before``, by the operator of the tree before. So
-    are calls that are found, if there is none which is accepted now: to refuse what was computed may be a fault.
+    are calls that are found, if there is none which is accepted now: to refuse what was computed may be a fault. Of calls that are
+    found, one whose results have no weakness, as ``worth`` says, is preferred.
     """
+    worth = worth or _worth_enough
     either = accepted_by_either(accepts, accepted_before)
     whole = {label: completed(schema, call) for label, call in samples.items()}
     refused = {label: reason for label, call in whole.items() if (reason := either(call))}
@@ -76,9 +94,9 @@ def find_calls(
     if not rows:
         reason = next(filter(None, map(unmakable, schema.arguments)), "")
         if not reason:
-            found, reason = _searched(schema, accepts, hints)
+            found, reason = _Search(schema, accepts, hints, worth).run()
             if not found and accepted_before is not None:
-                found, _ = _searched(schema, accepted_before, hints)
+                found, _ = _Search(schema, accepted_before, hints, _worth_enough).run()
             rows = {f"call-{number}": call for number, call in enumerate(found, 1)}
     if not rows:
         return Found((), reason, refused)
@@ -88,6 +106,10 @@ def find_calls(
     calls = [FoundCall(label, _dtype(call), call) for label, call in rows.items()]
     calls += [FoundCall(calls[0].row, _dtype(call), call) for call in _accepted(with_dtypes(first), either)]
     return Found(tuple(calls), "", refused)
+
+
+def _worth_enough(call: Call) -> None:
+    """No result is worth little."""
 
 
 def accepted_by_either(accepts: Accepts, accepted_before: Accepts | None) -> Accepts:
@@ -100,36 +122,100 @@ def accepted_by_either(accepts: Accepts, accepted_before: Accepts | None) -> Acc
     return refusal
 
 
-def _searched(schema: OperatorSchema, accepts: Accepts, hints: Hints) -> tuple[list[Call], str]:
-    """The first call that is accepted and ones with tensors of other ranks; else the most frequent refusal.
+class _Search:
+    """One search for a call, with what is known of the calls that it has tried.
 
-    The search stops early where refusals are all alike: an operator that cannot run here refuses every call, in a second each.
+    Where a call is refused in a new way, it may have passed a check that others failed: calls that differ from it in one respect
+    are tried in turn with the likeliest ones.
     """
-    stream = candidates(schema, hints)
-    refusals = RefusalCounts()
-    for tried, call in enumerate(_with_unlike(islice(stream, MOST_TRIED), unlike_calls(schema, hints), refusals), 1):
-        reason = accepts(call)
-        if not reason:
-            return [call, *_of_other_ranks(stream, call, accepts)], ""
-        if isinstance(reason, FinalRefusal):
-            return [], f"the search found no call that it accepts; {reason}"
-        refusals.add(reason)
-        if refusals.since_new >= _NO_FARTHER or tried >= MOST_TRIED:
-            break
-    if not refusals.kinds:
-        return [], "no call can be made from its schema"
-    return [], f"the search found no call that it accepts, {refusals.summary()}"
 
+    def __init__(self, schema: OperatorSchema, accepts: Accepts, hints: Hints, worth: Worth) -> None:
+        self._schema, self._hints = schema, hints
+        self._accepts, self._worth = accepts, worth
+        self._refusals = RefusalCounts()
+        self._nearby: deque[Iterator[Call]] = deque()
+        self._new: list[Iterator[Call]] = []
+        self._weak: list[tuple[int, Call]] = []
 
-def _with_unlike(stream: Iterator[Call], unlike: Iterator[Call], refusals: RefusalCounts) -> Iterator[Call]:
-    """The calls of a search: the likeliest first; then, where all were refused alike, calls that are as different as possible, and
-    the others unless these are refused alike by an error that no argument causes.
-    """
-    yield from islice(stream, _ALIKE)
-    if refusals.kinds == 1:
-        yield from unlike
-    if not (refusals.kinds == 1 and refusals.whatever_is_passed):
-        yield from stream
+    def run(self) -> tuple[list[Call], str]:
+        """The first call that is accepted, whose results say something if there is one, and ones with tensors of other ranks; else
+        the most frequent refusal. It stops early where refusals are all alike: an operator that cannot run here refuses every call,
+        in a second each.
+        """
+        stream = candidates(self._schema, self._hints)
+        ended = ""
+        left = MOST_TRIED
+        for call in self._calls(stream):
+            left = min(left, _STRONGER) if self._weak else left
+            if not left:
+                break
+            left -= 1
+            reason = self._accepts(call)
+            if isinstance(reason, FinalRefusal):
+                ended = f"the search found no call that it accepts; {reason}"
+                break
+            if reason:
+                self._refused(call, reason)
+                if self._refusals.since_new >= _NO_FARTHER:
+                    break
+            elif not (weakness := self._worth(call)):
+                return [call, *_of_other_ranks(stream, call, self._accepts)], ""
+            else:
+                self._accepted(call, weakness)
+        if self._weak:
+            call = min(self._weak, key=lambda item: item[0])[1]
+            return [call, *_of_other_ranks(stream, call, self._accepts)], ""
+        if ended or not self._refusals.kinds:
+            return [], ended or "no call can be made from its schema"
+        return [], f"the search found no call that it accepts, {self._refusals.summary()}"
+
+    def _refused(self, call: Call, reason: str) -> None:
+        if not self._refusals.add(reason):
+            return
+        self._new.append(neighbours(self._schema, call, self._hints, reason))
+        if self._refusals.kinds > 1:
+            self._nearby = deque([*self._nearby, *self._new], _NEARBY)
+            self._new = []
+
+    def _accepted(self, call: Call, weakness: Weakness) -> None:
+        """Keep a call whose results say little; calls near it are tried first."""
+        if not self._weak:
+            self._nearby.clear()
+        if all(rank > _WEAKNESSES.index(weakness) for rank, _ in self._weak):
+            self._nearby.append(neighbours(self._schema, call, self._hints, ""))
+        self._weak.append((_WEAKNESSES.index(weakness), call))
+
+    def _calls(self, stream: Iterator[Call]) -> Iterator[Call]:
+        """The calls to try: the likeliest, in turn with those near calls that were refused in a new way."""
+        seen: set[bytes] = set()
+        for call in self._with_unlike(stream):
+            for nearby in [None, *range(1 + 2 * bool(self._weak))]:
+                other = call if nearby is None else self._next_nearby()
+                key = msgspec.msgpack.encode(other)
+                if other is not None and key not in seen:
+                    seen.add(key)
+                    yield other
+
+    def _next_nearby(self) -> Call | None:
+        """A call near one that was refused in a new way, of each in turn."""
+        while self._nearby:
+            source = self._nearby.popleft()
+            call = next(source, None)
+            if call is not None:
+                self._nearby.append(source)
+                return call
+        return None
+
+    def _with_unlike(self, stream: Iterator[Call]) -> Iterator[Call]:
+        """The calls of a search: the likeliest first; then, where all were refused alike, calls that are as different as possible,
+        and the others unless these are refused alike by an error that no argument causes.
+        """
+        refusals = self._refusals
+        yield from islice(stream, _ALIKE)
+        if refusals.kinds == 1 and not self._weak:
+            yield from unlike_calls(self._schema, self._hints)
+        if not (refusals.kinds == 1 and refusals.whatever_is_passed):
+            yield from stream
 
 
 def _of_other_ranks(stream: Iterator[Call], first: Call, accepts: Accepts) -> list[Call]:

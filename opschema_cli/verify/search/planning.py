@@ -15,8 +15,9 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.verify.cells import Case, choose
 from opschema_cli.verify.kernel_caches import CachesInUse, caches_of_search
 from opschema_cli.verify.large.growth import with_large_tensor
-from opschema_cli.verify.model import Call, Cell, Limits, Plan, Search, Side
+from opschema_cli.verify.model import Call, Cell, Limits, Plan, Search, Side, Weakness
 from opschema_cli.verify.results import Version
+from opschema_cli.verify.search.argument_names import Names
 from opschema_cli.verify.search.candidates import Accepts, FinalRefusal
 from opschema_cli.verify.search.derived import derived_calls
 from opschema_cli.verify.search.finder import Found, accepted_by_either, find_calls
@@ -97,9 +98,20 @@ def search(plan: Plan, device: str, workers: Workers, earlier: Plan | None = Non
     schema = parse_schema(loaded.schema).schema
     if schema is None:
         return SearchResult(Found((), f"its schema `{loaded.schema}` cannot be read"))
-    now, then = _askers(plan, earlier, device, workers)
+    asker = _Asker(plan, "search", device, workers)
+    now, then = asker.refusal, _asker_before(plan, earlier, device, workers)
     samples = loaded.calls or plan.search.samples
-    found = find_calls(schema, samples, now, then, hints=plan.search.values, only_samples=bool(loaded.calls))
+    names = Names(schema, plan.search.names)
+    found = find_calls(
+        names.schema,
+        names.forth(samples),
+        names.asked(now),
+        None if then is None else names.asked(then),
+        hints=plan.search.values,
+        only_samples=bool(loaded.calls),
+        worth=names.asked(asker.weakness),
+    )
+    found = msgspec.structs.replace(found, calls=tuple(map(names.back, found.calls)))
     if not loaded.calls:
         found = msgspec.structs.replace(found, refused={})
     return SearchResult(found, schema=schema, text=loaded.schema, reference=loaded.reference)
@@ -118,7 +130,7 @@ def searched(plan: Plan, earlier: Plan | None, limits: Limits, device: str, work
     if not found.calls:
         advice = _ADVICE if result.schema is not None and not found.refused else ""
         return msgspec.structs.replace(plan, unplanned={plan.op: found.reason + advice}, unimported=result.unimported)
-    now, then = _askers(plan, earlier, device, workers)
+    now, then = _Asker(plan, "search", device, workers).refusal, _asker_before(plan, earlier, device, workers)
     either = accepted_by_either(now, then)
     cases = [
         Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, either, limits))
@@ -140,13 +152,12 @@ def _derived(call: Call, accepts: Accepts, limits: Limits) -> dict[str, Call]:
     return derived_calls(call, accepts, limits.derived_elements)
 
 
-def _askers(plan: Plan, earlier: Plan | None, device: str, workers: Workers) -> tuple[Accepts, Accepts | None]:
-    """Functions that ask whether the operator accepts a call, and whether it did so in the tree before."""
-    now = _Asker(plan, "search", device, workers).refusal
+def _asker_before(plan: Plan, earlier: Plan | None, device: str, workers: Workers) -> Accepts | None:
+    """A function that asks whether the operator accepted a call in the tree before, if there is one."""
     if earlier is None:
-        return now, None
+        return None
     target = msgspec.structs.replace(earlier.target, recipe=plan.target.recipe)
-    return now, _Asker(msgspec.structs.replace(plan, target=target), "search-before", device, workers).refusal
+    return _Asker(msgspec.structs.replace(plan, target=target), "search-before", device, workers).refusal
 
 
 class _Asker:
@@ -156,6 +167,11 @@ class _Asker:
         self._plan, self._side, self._device, self._workers = plan, side, device, workers
         self._deaths = 0
         self._last_death = ""
+        self._weaknesses: dict[bytes, Weakness] = {}
+
+    def weakness(self, call: Call) -> Weakness | None:
+        """What made the results of a call worth little that was asked about and is accepted."""
+        return self._weaknesses.get(msgspec.msgpack.encode(call))
 
     def refusal(self, call: Call) -> str:
         """The reason why a call is refused; empty if it is accepted. One that ends the process is refused."""
@@ -168,6 +184,8 @@ class _Asker:
         if ran.status in ("died", "stalled"):
             self._deaths += 1
             self._last_death = _of_process(ran.detail)
+        if ran.weakness is not None:
+            self._weaknesses[msgspec.msgpack.encode(call)] = ran.weakness
         return "" if ran.status == "ok" else _on_one_line(ran.detail)
 
 

@@ -28,12 +28,14 @@ class RefusalCounts:
         self._first: dict[str, str] = {}
         self._since_new = 0
 
-    def add(self, reason: str) -> None:
-        """Count one."""
+    def add(self, reason: str) -> bool:
+        """Count one; whether it is of a new kind."""
         kind = _VALUES.sub("#", reason)
-        self._since_new = 0 if kind not in self._kinds else self._since_new + 1
+        is_new = kind not in self._kinds
+        self._since_new = 0 if is_new else self._since_new + 1
         self._kinds[kind] += 1
         self._first.setdefault(kind, reason)
+        return is_new
 
     @property
     def since_new(self) -> int:

@@ -1,0 +1,48 @@
+"""The worth of a call's results for a comparison: a search prefers calls that say more, and cells report where none was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from opschema_cli.verify.compare import bits, is_nan
+from opschema_cli.verify.model import Call, Weakness
+
+EXPLANATIONS: dict[Weakness, str] = {
+    "constant": "all elements of each output are equal",
+    "undefined": "it leaves an output undefined",
+    "not finite": "no element of its outputs is a finite number",
+    "empty": "its outputs have no elements",
+    "nothing": "it returns and writes nothing",
+}
+
+SHOWS_NOTHING: frozenset[Weakness] = frozenset({"not finite", "empty", "nothing"})
+"""Results in which no kernel could differ from another one but by its shapes."""
+
+
+def weakness(call: Call, outputs: Mapping[str, Tensor]) -> Weakness | None:
+    """What makes the results of a call worth little; None if nothing does. ``outputs`` include written inputs."""
+    tensors = [tensor for tensor in outputs.values() if tensor.numel()]
+    if not outputs:
+        return "nothing"
+    if not tensors:
+        return "empty"
+    if not any(map(_finite, tensors)):
+        return "not finite"
+    if any(output.optional and output.name not in outputs for output in call.outputs):
+        return "undefined"
+    return "constant" if all(map(_constant, tensors)) and any(tensor.numel() > 1 for tensor in tensors) else None
+
+
+def _finite(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point():
+        return True
+    if tensor.element_size() == 1:
+        return not bool(is_nan(tensor).all())
+    return bool(tensor.isfinite().any())
+
+
+def _constant(tensor: Tensor) -> bool:
+    flat = bits(tensor.contiguous()).reshape(-1)
+    return bool((flat == flat[0]).all())
