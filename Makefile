@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda check bench docs records site torch-table torch-releases lock sbom dist pythons man clean
+.PHONY: help demo test cuda gpu check bench docs records site torch-table torch-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,16 +60,24 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 test: $(VENV)/.dev  ## run all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
 
-# Where nvcc and compute-sanitizer are missing, those of the registry serve, which need a driver for CUDA 13; and g++.
-cuda: $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the torch that PYTHON has
-	@$(VENV)-cuda/bin/python -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "PyTorch sees no NVIDIA GPU")'
-	PATH="$$PATH:$$(echo $(CURDIR)/$(VENV)-cuda/lib/python*/site-packages/nvidia/cu13/bin)" $(VENV)-cuda/bin/python -m pytest -m cuda tests/verify
+# Where nvcc and compute-sanitizer are missing, those of the registry serve, as far as the driver is new enough; nvcc needs g++.
+CUDA_TOOLS = $(CURDIR)/$(VENV)-cuda/tools
+cuda: gpu $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the torch that PYTHON has
+	PATH="$$PATH:$(CUDA_TOOLS)/nvidia/cu13/bin" PYTHONPATH="$$PYTHONPATH:$(CUDA_TOOLS)" \
+		$(VENV)-cuda/bin/python -m pytest -m cuda --junitxml=build/gpu-tests.xml tests/verify
 
-$(VENV)-cuda/.made: pyproject.toml
-	$(PYTHON) -m venv --system-site-packages $(VENV)-cuda
-	$(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check -e '.[verify]'
-	command -v nvcc || $(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl
-	command -v compute-sanitizer || $(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check nvidia-cuda-sanitizer-api
+gpu:
+	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else f"PyTorch {torch.__version__} sees no NVIDIA GPU")'
+
+# The virtual environment sees PYTHON's torch, also where that is in a virtual environment itself.
+$(VENV)-cuda/.made: pyproject.toml tests/verify/cuda_packages.py
+	$(PYTHON) -m venv $(VENV)-cuda
+	$(PYTHON) -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parents[1])' \
+		> "$$($(VENV)-cuda/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zz-torch.pth"
+	$(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check -e '.[verify]' 'hypothesis>=6.100,<7'
+	packages="$$($(VENV)-cuda/bin/python -m tests.verify.cuda_packages)"; test -z "$$packages" || \
+		$(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check --target $(CUDA_TOOLS) $$packages
+	test ! -d $(CUDA_TOOLS)/nvidia/cu13/lib || ln -sfn lib $(CUDA_TOOLS)/nvidia/cu13/lib64  # where nvcc looks for its libraries
 	@touch $@
 
 check: $(VENV)/.dev  ## check style and types

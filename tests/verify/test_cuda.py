@@ -17,6 +17,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from tests.command import TILEKIT, Opschema
 from tests.verify.cuda_faults import CUDA_FAULTS, RAISED, CudaFault, write
+from tests.verify.cuda_packages import packages
 
 torch = pytest.importorskip("torch")
 
@@ -37,7 +38,10 @@ needs_nvrtc = pytest.mark.skipif(
 
 @cuda
 @needs_gpu
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="tilekit's kernels need nvcc")
+@pytest.mark.skipif(
+    shutil.which("nvcc") is None or shutil.which("g++") is None,
+    reason="tilekit's kernels need nvcc, and nvcc needs g++",
+)
 def test_tilekit_computes_the_same_on_a_gpu_without_its_carriers(tmp_path: Path) -> None:
     for side in ("before", "after"):
         shutil.copytree(TILEKIT, tmp_path / side)
@@ -110,6 +114,14 @@ def test_compute_sanitizer_finds_it(fault: CudaFault, tmp_path: Path) -> None:
     found = check(fault, tmp_path / "faulty", faulty=True, sanitizer=True)
     assert found.verdict == "regression", found
     assert seen(found) & {"sanitizer", RAISED}, found
+
+
+def test_what_is_installed_for_them_is_of_a_release_that_the_driver_supports() -> None:
+    found = packages((13, 1), ["compute-sanitizer"])
+    assert found[0] == "nvidia-cuda-nvcc>=13,<13.2"
+    assert not any("sanitizer" in name for name in found)
+    assert packages((13, 0), ["nvcc"]) == ["nvidia-cuda-sanitizer-api>=13,<13.1"]
+    assert packages((12, 8), []) == packages(None, []) == packages((13, 0), ["nvcc", "compute-sanitizer"]) == []
 
 
 def test_the_faults_are_edits_of_their_sound_twins() -> None:
