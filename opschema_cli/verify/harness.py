@@ -19,11 +19,11 @@ from opschema_cli.verify.kernel_caches import CachesInUse, caches_of
 from opschema_cli.verify.large.free_memory import alone
 from opschema_cli.verify.large.judging import judge_large, not_run
 from opschema_cli.verify.loading import HarnessError
-from opschema_cli.verify.model import FOUND_ROWS, Cell, CellResult, Plan, Ran, Side, Target
+from opschema_cli.verify.model import FOUND_ROWS, SHOWS_NOTHING, Cell, CellResult, Plan, Ran, Side, Target
 from opschema_cli.verify.run import Run
 from opschema_cli.verify.worker_process import killed_from_outside
 from opschema_cli.verify.workers import Workers
-from opschema_cli.verify.worth import EXPLANATIONS, SHOWS_NOTHING
+from opschema_cli.verify.worth import EXPLANATIONS
 
 T = TypeVar("T")
 

@@ -45,6 +45,10 @@ element is a finite number; there is no element; there is no output.
 """
 
 
+SHOWS_NOTHING: frozenset[Weakness] = frozenset({"not finite", "empty", "nothing"})
+"""Results in which no kernel could differ from another one but by its shapes."""
+
+
 class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The declaration of one tensor that the call returns; None where it says nothing. An ``optional`` one may be undefined, which
     Python sees as None: an operator of torch may leave out results that a mask turns off.

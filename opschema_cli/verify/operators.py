@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import (
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from opschema_cli.verify.compare import is_nan
 from opschema_cli.verify.compilation import compilation_faults
 from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.gradients import gradient_faults
@@ -29,18 +30,20 @@ Depth = Literal["fake", "opcheck", "all"]
 """How much is checked of a call: its fake; torch's own tests too; also compilation and gradients."""
 
 _NO_FAKE = "no fake impl registered"
+# The last one takes NaN for other results than NaN.
 _TESTS = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
 _MOST_ELEMENTS = 1 << 22
 _TOOLING = (ImportError, NotImplementedError, DataDependentOutputException, DynamicOutputShapeException)
 
 
 class OperatorCall(msgspec.Struct, frozen=True):
-    """One call of an operator: its arguments as they were, and how its results lie."""
+    """One call of an operator: its arguments as they were, how its results lie, and whether one of their elements is NaN."""
 
     operator: OpOverload
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     results: tuple[tuple[tuple[int, ...], torch.dtype, tuple[int, ...], str], ...]
+    has_nan: bool = False
 
     @property
     def name(self) -> str:
@@ -77,8 +80,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         kept = tree_map_only(Tensor, Tensor.clone, (args, kwargs))
         result = func(*args, **kwargs)
-        lies = tuple(_lies(leaf) for leaf in tree_leaves(result) if isinstance(leaf, Tensor))
-        self._calls.append(OperatorCall(func, kept[0], kept[1], lies))
+        tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        has_nan = any(is_nan(tensor).any() for tensor in tensors if tensor.is_floating_point())
+        self._calls.append(OperatorCall(func, kept[0], kept[1], tuple(map(_lies, tensors)), has_nan))
         return result
 
 
@@ -97,7 +101,7 @@ def faults(call: OperatorCall, root: str, depth: Depth, *, exact_gradient: bool 
     if depth == "fake" or not _checkable(call):
         return
     is_missing = any(check == "fake-missing" for check, _ in fake)
-    yield from _opcheck(call, root, _TESTS[:1] if is_missing else _TESTS)
+    yield from _opcheck(call, root, _TESTS[:1] if is_missing else _TESTS[:2] if call.has_nan else _TESTS)
     if depth == "all":
         if not fake:
             yield from compilation_faults(call.operator, call.args, call.kwargs, root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from torch import Tensor
@@ -17,12 +18,11 @@ EXPLANATIONS: dict[Weakness, str] = {
     "nothing": "it returns and writes nothing",
 }
 
-SHOWS_NOTHING: frozenset[Weakness] = frozenset({"not finite", "empty", "nothing"})
-"""Results in which no kernel could differ from another one but by its shapes."""
-
 
 def weakness(call: Call, outputs: Mapping[str, Tensor]) -> Weakness | None:
-    """What makes the results of a call worth little; None if nothing does. ``outputs`` include written inputs."""
+    """What makes the results of a call worth little; None if nothing does. ``outputs`` include written inputs. One number, of
+    a tensor with several elements, may be a sum.
+    """
     tensors = [tensor for tensor in outputs.values() if tensor.numel()]
     if not outputs:
         return "nothing"
@@ -32,7 +32,9 @@ def weakness(call: Call, outputs: Mapping[str, Tensor]) -> Weakness | None:
         return "not finite"
     if any(output.optional and output.name not in outputs for output in call.outputs):
         return "undefined"
-    return "constant" if all(map(_constant, tensors)) and any(tensor.numel() > 1 for tensor in tensors) else None
+    single = all(math.prod(item.shape) <= 1 for item in call.inputs)
+    several = single or any(tensor.numel() > 1 for tensor in tensors)
+    return "constant" if several and all(map(_constant, tensors)) else None
 
 
 def _finite(tensor: Tensor) -> bool:

@@ -1,7 +1,7 @@
-"""Packages of the registry that provide nvcc and compute-sanitizer where they are missing: ``python -m tests.verify.cuda_packages``.
+"""Packages that provide nvcc and compute-sanitizer where they are missing: ``python -m tests.verify.cuda_packages`` prints them.
 
-What a driver cannot run is left out: those packages exist for CUDA 13 and later, and kernels of a newer release than the driver's need
-not load. The tests that need them are skipped then.
+What a driver cannot run is left out: those packages exist for CUDA 13 and later, and kernels of a newer release than the driver's
+need not load. The tests that need them are skipped then.
 """
 
 from __future__ import annotations

@@ -266,3 +266,22 @@ def test_other_layouts_hold_the_same_values(layout: Layout) -> None:
 def test_what_a_call_changes_is_not_expanded() -> None:
     mutated = Input(name="x", shape=(3, 4), dtype="float16", mutated=True)
     assert make_inputs(cell(mutated, layout="expanded"))["x"].stride() == (4, 1)
+
+
+@pytest.mark.parametrize("shape", [(33,), (32, 9), (1,), (0,)])
+def test_ascending_integers_are_ends_of_parts(shape: tuple[int, ...]) -> None:
+    offsets = Input(name="indptr", shape=shape, dtype="int64", ascending=True)
+    x = Input(name="x", shape=(32, 64), dtype="float32")
+    drawn = make_inputs(cell(offsets, x))["indptr"]
+    assert bool((drawn.diff(dim=-1) >= 0).all())
+    if drawn.shape[-1] > 1:
+        assert set(drawn[..., 0].flatten().tolist()) == {0}
+        assert set(drawn[..., -1].flatten().tolist()) == {x.shape[drawn.dim() - 1]}
+    bounded = Input(name="indptr", shape=(5,), dtype="int32", low=3, high=10, ascending=True)
+    assert make_inputs(cell(bounded))["indptr"][[0, -1]].tolist() == [3, 9]
+
+
+def test_an_index_lies_within_the_others_whatever_their_dtype() -> None:
+    index = Input(name="index", shape=(500,), dtype="int64", index=True)
+    x = Input(name="x", shape=(5, 7), dtype="int64")
+    assert set(make_inputs(cell(index, x))["index"].tolist()) == set(range(5))

@@ -327,3 +327,25 @@ def test_a_call_that_a_search_found_may_end_both_processes(
     before: Ran | None, after: Ran, found: bool, verdict: str
 ) -> None:
     assert judge(before, after, traits=Traits(found=found)).verdict == verdict
+
+
+def test_a_found_call_whose_results_say_little_reports_it() -> None:
+    constant = Traits(found=True, weak="all elements of each output are equal")
+    found = judge(OK, OK, compared={"before": RIGHT, "after": RIGHT}, traits=constant)
+    assert found[:2] == (
+        "unchanged",
+        "a call that a search found says little: all elements of each output are equal",
+    )
+    empty = Traits(found=True, weak="its outputs have no elements", shows_nothing=True)
+    nothing = judge(OK, OK, NO_REFERENCE, traits=empty)
+    assert nothing.verdict == "not-checked"
+    assert nothing.reason.endswith("; not checked against a reference: no recipe")
+    assert judge(OK, saw("poison"), traits=empty).verdict == "regression"
+
+
+def test_a_found_call_that_may_pass_wrong_indices_proves_no_crash() -> None:
+    doubtful = Traits(found=True, doubtful=True)
+    for before in (None, REFUSED):
+        assert judge(before, DIED, traits=doubtful).verdict == "not-checked"
+        assert judge(before, DIED, traits=Traits(found=True)).verdict == "crashed"
+    assert judge(OK, DIED, traits=doubtful).verdict == "regression"

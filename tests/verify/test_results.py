@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.verify.model import Call, Cell, CellResult, Plan, Target, Verdict
-from opschema_cli.verify.results import Header, Results, Version, Writer, merge, read_results, run_key
+from opschema_cli.verify.model import Call, Cell, CellResult, Finding, Plan, Target, Verdict
+from opschema_cli.verify.results import Header, Results, Version, Writer, finding_lines, merge, read_results, run_key
 from opschema_cli.verify.shards import parse_shard, shard_of
 
 HEAD, HERE = Version(name="HEAD", commit="c0ffee"), Version(name=".", content="5eed")
@@ -152,3 +152,15 @@ def test_a_run_is_known_by_its_cells_and_sides() -> None:
 def test_a_tree_is_known_however_it_is_called() -> None:
     named = Version(name="v1.2", commit=HEAD.commit)
     assert run_key([plan("A", 2)], HEAD, HERE, {}) == run_key([plan("A", 2)], named, HERE, {})
+
+
+def test_a_finding_is_reported_once() -> None:
+    def found(check: str, side: str) -> Finding:
+        return Finding(check=check, side=side, message="`y` is off")
+
+    both = msgspec.structs.replace(result("a1"), findings=(found("poison", "before"), found("poison", "after")))
+    assert finding_lines(both) == ["before and after: poison: `y` is off"]
+    said = msgspec.structs.replace(both, reason="poison: `y` is off")
+    assert finding_lines(said) == []
+    earlier = msgspec.structs.replace(said, findings=(found("poison", "before"), found("bits", "after")))
+    assert finding_lines(earlier) == ["before: poison: `y` is off", "after: bits: `y` is off"]

@@ -10,7 +10,7 @@ import pytest
 
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
-from opschema_cli.verify.model import Call, Input
+from opschema_cli.verify.model import Call, Input, Weakness
 from opschema_cli.verify.search.candidates import Accepts, FinalRefusal, candidates, completed
 from opschema_cli.verify.search.derived import derived_calls
 from opschema_cli.verify.search.finder import MOST_TRIED, Found, accepted_by_either, find_calls
@@ -204,3 +204,51 @@ def test_the_schema_says_what_is_written_and_shared() -> None:
     assert [item.mutated for item in whole.inputs] == [True, False]
     assert [item.name for item in whole.outputs] == ["output0", "output1"]
     assert whole.aliases == {"output0": "x"}
+
+
+def test_calls_near_one_that_is_refused_in_a_new_way_are_tried() -> None:
+    """Each check hides the next one, as in code: the dtype that goes with another argument, then shapes that an error mentions."""
+
+    def refusal(call: Call) -> str:
+        given = {item.name: item for item in call.inputs}
+        block = call.params["block_size"]
+        assert isinstance(block, list)
+        if given["input"].dtype not in ("int8", "uint8"):
+            return f"Unsupported dtype: {given['input'].dtype}"
+        if call.params["input_dtype"] != f"torch.{given['input'].dtype}":
+            return f"Expected: {call.params['input_dtype']}, got: {given['input'].dtype}"
+        sizes = given["input"].shape
+        if len(block) != len(sizes) or 0 in block or any(s % b for s, b in zip(sizes, block, strict=True)):
+            return f"block_size {block} does not divide the input"
+        blocks = [s // b for s, b in zip(sizes, block, strict=True)]
+        return "" if list(given["scale"].shape) == blocks else f"shape '{blocks}' is invalid"
+
+    text = "(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType input_dtype) -> Tensor"
+    first = find_calls(schema(text), {}, refusal).calls[0].call
+    assert refusal(first) == ""
+    derived = derived_calls(first, refusal, 1 << 20)
+    assert {"odd", "larger", "long"} <= derived.keys()
+
+
+def test_offsets_have_one_element_more_than_there_are_parts() -> None:
+    text = "(Tensor src, Tensor indptr, Tensor? out=None) -> Tensor"
+    first = found(text, "len(indptr) == 1 and src[0] == indptr[0] - 1").calls[0].call
+    assert shapes(first) == {"src": (32, 64), "indptr": (33,)}
+    assert [item.ascending for item in first.inputs] == [False, True]
+    derived = derived_calls(first, accepting("src[0] == indptr[0] - 1"), 1 << 20)
+    assert shapes(derived["odd"]) == {"src": (7, 67), "indptr": (8,)}
+    assert shapes(derived["one-row"]) == {"src": (1, 67), "indptr": (2,)}
+
+
+def test_a_call_whose_results_say_something_is_preferred() -> None:
+    def worth(call: Call) -> Weakness | None:
+        return (
+            None if call.params["mask"] == [True, True] else "undefined" if True in call.params["mask"] else "nothing"
+        )
+
+    text = "(Tensor x, bool[2] mask) -> (Tensor, Tensor)"
+    calls = find_calls(schema(text), {}, accepting("True"), worth=worth).calls
+    assert calls[0].call.params == {"mask": [True, True]}
+    assert [item.optional for item in calls[0].call.outputs] == [True, True]
+    weak = find_calls(schema(text), {}, accepting("mask[0] == False"), worth=lambda call: "constant").calls
+    assert weak[0].call.params == {"mask": [False, False]}

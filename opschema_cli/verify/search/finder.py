@@ -10,7 +10,7 @@ from typing import get_args
 import msgspec
 
 from opschema_cli.schema.operator_schema import OperatorSchema
-from opschema_cli.verify.model import Call, Weakness
+from opschema_cli.verify.model import SHOWS_NOTHING, Call, Weakness
 from opschema_cli.verify.search.candidates import (
     Accepts,
     FinalRefusal,
@@ -101,7 +101,10 @@ def find_calls(
     if not rows:
         return Found((), reason, refused)
     first = next(iter(rows.values()))
-    for number, call in enumerate(islice(_accepted(with_values(schema, first, hints), either), _VALUES), 1):
+    further = (
+        call for call in _accepted(with_values(schema, first, hints), either) if worth(call) not in SHOWS_NOTHING
+    )
+    for number, call in enumerate(islice(further, _VALUES), 1):
         rows[f"values-{number}"] = call
     calls = [FoundCall(label, _dtype(call), call) for label, call in rows.items()]
     calls += [FoundCall(calls[0].row, _dtype(call), call) for call in _accepted(with_dtypes(first), either)]
