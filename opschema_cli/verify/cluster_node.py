@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from opschema_cli.verify.model import CellResult
 from opschema_cli.verify.parcels import Parcel, moved, unpacked
 from opschema_cli.verify.prepare import Device, device_label
 from opschema_cli.verify.run import Run
+from opschema_cli.verify.scratch import scratch_folder
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -40,9 +42,10 @@ class Checker:
         from opschema_cli.verify.harness import Harness
 
         places = {root: unpacked(parcel, shared_folder(run)) for root, parcel in zip(roots, parcels, strict=True)}
-        self._folder = tempfile.mkdtemp(prefix="opschema-")
+        self._scratch = ExitStack()
+        folder = self._scratch.enter_context(scratch_folder())
         header = msgspec.structs.replace(run.header, device=device_label(device))
-        self._run = msgspec.structs.replace(moved(run, places), header=header, folder=self._folder)
+        self._run = msgspec.structs.replace(moved(run, places), header=header, folder=str(folder))
         self._harness = Harness(self._run)
         self._closed = False
 
@@ -62,7 +65,7 @@ class Checker:
         """End all processes of this one."""
         self._closed = True
         self._harness.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
 
 def shared_folder(run: Run) -> Path:

@@ -14,9 +14,10 @@ none.
   faulty and nothing ran before that would excuse it; or an output is rounded in between that before was rounded once.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
-- **not-checked**: neither could be run, or both raised the same, or the same type of error in the same function; or a call that a
-  search found ended both processes, or the one that there is if integers are passed, which may be no right indices; or its results
-  have no element, or no finite one; or before could not and after is not faulty; or nothing is known of what it computes.
+- **not-checked**: neither could be run, or the only one asks for a GPU that is not there; or both raised the same, or the same type
+  of error in the same function; or a call that a search found ended both processes, or the one that there is if integers are
+  passed, which may be no right indices; or its results have no element, or no finite one; or before could not and after is not
+  faulty; or nothing is known of what it computes.
 
 Calls that an op should refuse have rules of their own: :mod:`opschema_cli.verify.refusals`.
 
@@ -55,6 +56,7 @@ _EMPTY = re.compile(
     r"empty|non-zero size|numel\(\) == 0|no elements|zero-size|out of range|should be positive", re.IGNORECASE
 )
 """Words in errors of reductions that have no result for no elements."""
+_NEEDS_GPU = re.compile(r"Torch not compiled with CUDA enabled|No CUDA GPUs are available|Found no NVIDIA driver")
 _VALUES = frozenset({"exact", "tolerance"})
 """Findings that the luck of a call of an op that differs from call to call decides."""
 
@@ -175,6 +177,8 @@ class _Case:
                     "not-checked",
                     f"a call that was found by search, and may pass no right indices, ends the process: {what}",
                 )
+            if after.status == "raised" and _NEEDS_GPU.search(after.detail):
+                return "not-checked", f"it needs a GPU: {what}"
             return "crashed", what
         if self._before.status == "ok":
             if self._empty == "inner" and after.status == "raised" and _EMPTY.search(after.error):

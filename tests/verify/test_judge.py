@@ -349,3 +349,9 @@ def test_a_found_call_that_may_pass_wrong_indices_proves_no_crash() -> None:
         assert judge(before, DIED, traits=doubtful).verdict == "not-checked"
         assert judge(before, DIED, traits=Traits(found=True)).verdict == "crashed"
     assert judge(OK, DIED, traits=doubtful).verdict == "regression"
+
+
+def test_an_op_that_asks_for_a_gpu_is_not_checked_without_one() -> None:
+    raised = refusing("Torch not compiled with CUDA enabled", kind="AssertionError")
+    assert [judge(before, raised).verdict for before in (None, REFUSED)] == ["not-checked"] * 2
+    assert judge(OK, raised).verdict == "regression"
