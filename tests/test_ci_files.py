@@ -21,24 +21,34 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"] if "name" in ste
 
 
 class Runner:
-    """Runs steps of the action with its inputs, as GitHub does."""
+    """Runs steps of the action with its inputs, as GitHub does. Actions of others do nothing; with a token that may only read,
+    the one that uploads to code scanning fails.
+    """
 
-    def __init__(self, folder: Path, **inputs: str) -> None:
+    def __init__(self, folder: Path, *, token: str = "may-write", **inputs: str) -> None:
         self.folder = folder
         self.workspace: Path | None = None
+        self.uploaded: list[str] = []
         given = {name: str(item["default"]) for name, item in ACTION["inputs"].items()}
         self.known = {
             "runner.temp": str(folder),
             "steps.lint.outputs.exit-code": "",
+            "github.token": token,
+            "github.repository": "me/kit",
+            "github.event.pull_request.number": "7",
             **{f"inputs.{name}": inputs.get(name.replace("-", "_"), value) for name, value in given.items()},
         }
         tool = folder / "opschema-venv/bin/opschema"
         tool.parent.mkdir(parents=True)
         tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m opschema_cli "$@"\n')
         tool.chmod(0o755)
+        gh = folder / "bin/gh"
+        gh.parent.mkdir()
+        gh.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "tests/fake_gh.py"} {folder / "comments.json"} "$@"\n')
+        gh.chmod(0o755)
 
     def filled(self, text: str) -> str:
-        return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: self.known[found[1]], text)
+        return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: self.known.get(found[1], ""), text)
 
     def run(self, name: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Run a step. What it reports is known to later ones."""
@@ -50,7 +60,7 @@ class Runner:
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'rules'}", **files, **given},
+            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'rules'}", **self._path(), **files, **given},
             capture_output=True,
             text=True,
             timeout=120,
@@ -65,7 +75,10 @@ class Runner:
         code, log = 0, ""
         self.workspace = workspace
         for step in ACTION["runs"]["steps"]:
-            if "run" not in step or step["name"] == "Install opschema" or not self._applies(step, code):
+            if step.get("name") == "Install opschema" or not self.applies(step, code):
+                continue
+            if "run" not in step:
+                code = code or self._foreign(step)
                 continue
             folder = workspace / self.filled(step.get("working-directory", "."))
             done = self.run(step["name"], folder)
@@ -73,11 +86,39 @@ class Runner:
             code = code or done.returncode
         return code, log
 
-    def _applies(self, step: dict[str, Any], code: int) -> bool:
-        condition = step.get("if", "success()")
-        if found := re.fullmatch(r"(inputs\.[\w-]+) != ''", condition):
-            return not code and self.known[found[1]] != ""
-        return {"always()": True, "success()": not code}[condition]
+    def _foreign(self, step: dict[str, Any]) -> int:
+        """The exit code of an action of others."""
+        failed = False
+        if "upload-sarif" in step["uses"]:
+            failed = self.known["github.token"] != "may-write"
+            self.uploaded += [] if failed else [self.filled(step["with"]["sarif_file"])]
+        self.known[f"steps.{step.get('id')}.outcome"] = "failure" if failed else "success"
+        return int(failed and not step.get("continue-on-error", False))
+
+    def _path(self) -> dict[str, str]:
+        return {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+
+    def applies(self, step: dict[str, Any], code: int) -> bool:
+        terms = step.get("if", "success()").split(" && ")
+        return (not code or "always()" in terms) and all(map(self._holds, terms))
+
+    def _holds(self, term: str) -> bool:
+        if term in ("always()", "success()"):
+            return True  # seen to
+        found = re.fullmatch(r"([\w.-]+) (==|!=) '(.*)'", term)
+        assert found is not None, term
+        return (self.known.get(found[1], "") == found[3]) == (found[2] == "==")
+
+    @property
+    def comments(self) -> list[str]:
+        """The comments on the pull request."""
+        store = self.folder / "comments.json"
+        return [item["body"] for item in json.loads(store.read_text())] if store.exists() else []
+
+    @property
+    def summary(self) -> str:
+        """The summary of the job."""
+        return (self.folder / "summary.md").read_text()
 
 
 def git(folder: Path, *words: str) -> None:
@@ -153,9 +194,59 @@ def test_inputs_of_several_lines_and_a_folder_of_the_repository(tmp_path: Path, 
     )
 
 
-def test_a_fork_needs_no_token() -> None:
-    text = (ROOT / "action.yml").read_text()
-    assert not re.search(r"(?i)token|secrets", text)
+COMMENT = "Comment on the pull request"
+EVERYTHING = {"upload_sarif": "true", "diff_against": "origin/main", "comment": "true"}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_findings_are_uploaded_and_one_comment_is_kept_up_to_date(tmp_path: Path, pull_request: Path) -> None:
+    runner = Runner(tmp_path / "runner", **EVERYTHING)
+    other = {"id": 1, "body": "a comment of others", "user": {"type": "Bot"}}
+    (tmp_path / "runner/comments.json").write_text(json.dumps([other]))
+    code, log = runner.job(pull_request)
+    assert (code, "::notice title=opschema" in log) == (1, False)
+    assert runner.run(COMMENT, pull_request).returncode == 0
+    first, comment = runner.comments
+    assert first == other["body"]
+    assert comment.startswith("<!-- opschema diff -->\n#")
+    sarif = json.loads(Path(runner.uploaded[-1]).read_text())
+    assert sarif["runs"][0]["results"]
+    assert "ATN701" not in runner.summary, "code scanning has the findings"
+
+
+def test_the_token_of_a_fork_does_not_change_the_result(tmp_path: Path, pull_request: Path) -> None:
+    """It may only read: neither the upload nor the comment is allowed."""
+    runner = Runner(tmp_path / "runner", token="may-read", **EVERYTHING)
+    code, log = runner.job(pull_request)
+    assert code == 1, "there are findings"
+    assert (runner.uploaded, runner.comments) == ([], [])
+    assert re.search(r"(?m)^::error file=backend/.*ATN701", log)
+    assert log.count("::notice title=opschema") == 2
+    assert "HTTP 403" in log, "the log has the reason"
+    findings, _, changes = runner.summary.partition("\n````\n")[2].partition("\n````\n")
+    assert "ATN701" in findings
+    assert changes.startswith("#")
+
+
+def test_a_fork_without_findings_succeeds(tmp_path: Path, pull_request: Path) -> None:
+    git(pull_request, "checkout", "-q", "origin/main")
+    runner = Runner(tmp_path / "runner", token="may-read", **EVERYTHING)
+    code, log = runner.job(pull_request)
+    assert (code, "::error" in log) == (0, False), log
+
+
+def test_nothing_is_posted_outside_of_pull_requests_and_unless_asked_for(tmp_path: Path) -> None:
+    made = {"steps.diff.outputs.changes": "changes.md"}
+    asked, pushed, silent = (Runner(tmp_path / name) for name in ("asked", "pushed", "silent"))
+    asked.known |= {"inputs.comment": "true", **made}
+    pushed.known |= {"inputs.comment": "true", **made, "github.event.pull_request.number": ""}
+    silent.known |= made
+    assert [runner.applies(STEPS[COMMENT], 1) for runner in (asked, pushed, silent)] == [True, False, False]
+
+
+def test_only_the_comment_has_the_token() -> None:
+    holders = [name for name, step in STEPS.items() if re.search(r"(?i)token|secrets", json.dumps(step))]
+    assert holders == [COMMENT]
 
 
 def test_a_base_that_was_not_fetched_is_said(tmp_path: Path, pull_request: Path) -> None:
@@ -195,9 +286,9 @@ def test_the_action_compares_operators(tmp_path: Path, drifted: Path) -> None:
 
 def test_every_expression_of_the_action_has_a_value(tmp_path: Path) -> None:
     runner = Runner(tmp_path)
-    runner.known |= {"runner.os": "Linux", "github.run_id": "1", "steps.diff.outputs.changes": ""}
-    texts = re.findall(r"\$\{\{ .*? \}\}", (ROOT / "action.yml").read_text())
-    assert [text for text in texts if "${{" in runner.filled(text)] == []
+    outputs = {"steps.diff.outputs.changes", "steps.lint.outputs.sarif"}
+    known = runner.known.keys() | {"runner.os", "github.run_id"} | outputs
+    assert set(re.findall(r"\$\{\{ (.*?) \}\}", (ROOT / "action.yml").read_text())) <= known
 
 
 def test_the_gitlab_job_writes_what_it_declares() -> None:
