@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from opschema_cli.root import find_root
 from tests.command import Here
 from website.walkthrough import Step, all_steps, copy_repository, repository
 
@@ -49,6 +51,28 @@ def run(step: Step, folder: Path, here: Here) -> str:
         assert done.code in (0, 1), done.err
         return done.out + done.err
     return subprocess.run(step.command, shell=True, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=lambda path: str(path.stem))
+def test_a_tutorial_says_how_to_copy_its_repository(page: Path, tmp_path: Path) -> None:
+    """In a copy within the clone, the clone would be linted: it has a configuration of its own."""
+    text = page.read_text(encoding="utf-8")
+    found = re.search(r"(?ms)^```\n(git clone .*?)^```$", text)
+    assert found is not None
+    clone, *commands = found[1].splitlines()
+    assert clone == "git clone https://github.com/opschema/opschema"
+    (tmp_path / "opschema").symlink_to(DOCS.parent)
+    subprocess.run(["sh", "-ec", "\n".join(commands)], cwd=tmp_path, check=True, capture_output=True)
+    assert find_root(tmp_path / "demo") == tmp_path / "demo"
+    shutil.rmtree(tmp_path / "demo/.git")
+    copy_repository(repository(text), tmp_path / "expected")
+    assert files_below(tmp_path / "demo") == files_below(tmp_path / "expected")
+
+
+def files_below(folder: Path) -> dict[Path, bytes]:
+    """The files of a folder but compiled ones."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def test_lines_left_out_fit_any_lines() -> None:
