@@ -23,6 +23,7 @@ from opschema_rules.executorch.kernel_types import argument_type, arguments_of, 
 from opschema_rules.executorch.pack import PACK
 from opschema_rules.executorch.proofs import READ
 from tests.corpus.judging import findings
+from tests.file_schemas import refused
 from tests.rules.executorch.faults import missed
 from tests.rules.executorch.list_cases import REFUSED, SILENT, SOUND
 
@@ -46,6 +47,12 @@ def executorch(corpus: Path) -> Path:
 
 def test_what_is_found_is_what_was_judged(executorch: Path) -> None:
     assert findings(PACK, executorch) == JUDGED.read_text().splitlines()
+
+
+def test_the_schema_accepts_every_list(executorch: Path) -> None:
+    found = refused(PACK, executorch)
+    assert len(found) > 10
+    assert not any(found.values()), found
 
 
 def test_faults_are_reported(executorch: Path) -> None:

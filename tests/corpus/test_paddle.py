@@ -18,6 +18,7 @@ from opschema_cli.workspace import Workspace
 from opschema_rules.paddle import grammar
 from opschema_rules.paddle.pack import PACK
 from tests.corpus.judging import findings
+from tests.file_schemas import refused
 from tests.rules.paddle.faults import FAULTS, missed
 
 JUDGED = Path(__file__).with_name("judged") / "paddle-4b03158d.txt"
@@ -36,6 +37,12 @@ def paddle(corpus: Path) -> Path:
 
 def test_what_is_found_is_what_was_judged(paddle: Path) -> None:
     assert findings(PACK, paddle) == JUDGED.read_text().splitlines()
+
+
+def test_the_schema_accepts_every_list(paddle: Path) -> None:
+    found = refused(PACK, paddle)
+    assert len(found) > 10
+    assert not any(found.values()), found
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])

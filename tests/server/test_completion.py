@@ -14,8 +14,12 @@ pytest.importorskip("pygls", reason="the language server needs pygls")
 import yaml
 from lsprotocol import types
 
+from opschema_cli.lint.pack import Pack
 from opschema_cli.server.outline import Cursor, cursor_at
+from opschema_rules.executorch.pack import PACK as EXECUTORCH
+from opschema_rules.paddle.pack import PACK as PADDLE
 from tests.command import TILEKIT, Here
+from tests.file_schemas import refused
 from tests.server.editor import Editor
 
 INPUTS = ("Op", "signature", "inputs")
@@ -82,22 +86,39 @@ def test_schemas_are_valid_and_accept_what_lint_accepts(
 ) -> None:
     here = Here(TILEKIT, tmp_path, monkeypatch, capsys)
     found = dict(schemas(here))
-    assert set(found) == {"config", "tileops/manifest", "aten/native-functions", "aten/backend"}
+    of_packs = {"tileops/manifest", "aten/native-functions", "aten/backend", "executorch/functions", "paddle/ops"}
+    assert set(found) == {"config", *of_packs}
     for schema in found.values():
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         jsonschema.Draft202012Validator.check_schema(schema)
 
-    def refused(name: str, data: object) -> list[str]:
+    def errors(name: str, data: object) -> list[str]:
         return [error.message for error in jsonschema.Draft202012Validator(found[name]).iter_errors(data)]
 
-    assert refused("tileops/manifest", yaml.safe_load((TILEKIT / MANIFEST).read_text(encoding="utf-8"))) == []
-    assert refused("config", {"select": ["SIG"], "tileops": {"spec": ["latest"]}, "verify": {"recipe": "r.py"}}) == []
-    assert refused("config", {"select": "SIG", "tileop": {}, "tileops": {"sepc": 1}})
+    assert errors("tileops/manifest", yaml.safe_load((TILEKIT / MANIFEST).read_text(encoding="utf-8"))) == []
+    assert errors("config", {"select": ["SIG"], "tileops": {"spec": ["latest"]}, "verify": {"recipe": "r.py"}}) == []
+    assert errors("config", {"select": "SIG", "tileop": {}, "tileops": {"sepc": 1}})
     entry = {"func": "f(Tensor self) -> Tensor", "dispatch": {"CPU, CUDA": "f"}}
-    assert refused("aten/native-functions", [entry]) == []
+    assert errors("aten/native-functions", [entry]) == []
     assert (
-        len(refused("aten/native-functions", [{**entry, "dispach": {}}, {"func": "g()", "dispatch": {"CPUU": "g"}}]))
+        len(errors("aten/native-functions", [{**entry, "dispach": {}}, {"func": "g()", "dispatch": {"CPUU": "g"}}]))
         == 2
     )
-    assert refused("aten/backend", {"backend": "XLA", "cpp_namespace": "a", "supported": ["add.Tensor"]}) == []
-    assert refused("aten/backend", {"backend": "XLAA"})
+    assert errors("aten/backend", {"backend": "XLA", "cpp_namespace": "a", "supported": ["add.Tensor"]}) == []
+    assert errors("aten/backend", {"backend": "XLAA"})
+    kernels = [{"arg_meta": None, "kernel_name": "torch::executor::add_out"}]
+    assert errors("executorch/functions", [{"op": "add.out", "kernels": kernels}]) == []
+    wrong = [{"op": "add.out", "kernel": kernels}, {"kernels": kernels}, {"op": "add.out", "func": "f() -> ()"}]
+    assert len(errors("executorch/functions", [*wrong, {"op": "a.out", "kernels": [{"kernel_nam": "k"}]}])) == 5
+    half = {"op": "half", "args": "(Tensor x)", "output": "Tensor(out)", "kernel": {"func": "half", "data_type": "x"}}
+    assert errors("paddle/ops", [half, {**half, "output": None}]) == []
+    assert len(errors("paddle/ops", [{**half, "inplce": "(x -> out)"}, {**half, "kernel": {"fnc": "half"}}, {}])) == 5
+
+
+@pytest.mark.parametrize(
+    ("pack", "kit"), [(EXECUTORCH, "edgekit"), (PADDLE, "paddlekit")], ids=["executorch", "paddle"]
+)
+def test_a_schema_accepts_the_files_that_it_is_of(pack: Pack, kit: str) -> None:
+    found = refused(pack, TILEKIT.with_name(kit))
+    assert found
+    assert not any(found.values()), found

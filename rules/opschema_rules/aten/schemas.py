@@ -13,24 +13,29 @@ from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS
 from opschema_rules.aten.releases import Torchgens
 from opschema_rules.aten.vocabulary import Vocabulary
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TEXT = {"type": "string"}
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT = {"type": "string"}
+
+
+def native_fields(words: Vocabulary) -> dict[str, object]:
+    """The fields of an entry of native_functions.yaml, with their schemas."""
+    keys = {"propertyNames": {"pattern": f"^({_any_of(words.supported)})(, *({_any_of(words.supported)}))*$"}}
+    dispatch = {"type": "object", "x-keys": sorted(words.supported), **keys, "additionalProperties": TEXT}
+    known: dict[str, object] = {"func": {**TEXT, "title": "the schema of the operator"}, "dispatch": dispatch}
+    return {field: known.get(field, {}) for field in sorted(words.fields)}
 
 
 def native_schema(words: Vocabulary) -> dict[str, object]:
     """The schema of a native_functions.yaml."""
-    keys = {"propertyNames": {"pattern": f"^({_any_of(words.supported)})(, *({_any_of(words.supported)}))*$"}}
-    dispatch = {"type": "object", "x-keys": sorted(words.supported), **keys, "additionalProperties": _TEXT}
-    known: dict[str, object] = {"func": {**_TEXT, "title": "the schema of the operator"}, "dispatch": dispatch}
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "title": "native_functions.yaml",
         "type": "array",
         "items": {
             "type": "object",
             "required": ["func"],
             "additionalProperties": False,
-            "properties": {field: known.get(field, {}) for field in sorted(words.fields)},
+            "properties": native_fields(words),
         },
     }
 
@@ -42,8 +47,13 @@ def backend_schema(words: Vocabulary) -> dict[str, object]:
     properties: dict[str, object] = {name: {"type": ["array", "null"], "items": item} for name in lists}
     properties |= {name: {} for name in BACKEND_KEYS}
     properties["backend"] = {"type": "string", "enum": sorted(words.dispatch_keys)}
-    properties["cpp_namespace"] = properties["class_name"] = _TEXT
-    return {"$schema": _DIALECT, "title": "the YAML of a backend", "type": "object", "properties": properties}
+    properties["cpp_namespace"] = properties["class_name"] = TEXT
+    return {"$schema": DIALECT, "title": "the YAML of a backend", "type": "object", "properties": properties}
+
+
+def as_text(schema: Mapping[str, object]) -> bytes:
+    """A schema as JSON."""
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -53,7 +63,7 @@ def _any_of(words: Iterable[str]) -> str:
 def _schema(name: str, kind: str, make: Callable[[Vocabulary], Mapping[str, object]]) -> FileSchema:
     def text(project: Project, options: AtenOptions) -> bytes:
         torchgen = Torchgens(project, options.installed_torch, options.torch).assumed
-        return msgspec.json.format(msgspec.json.encode(make(torchgen.vocabulary)), indent=2) + b"\n"
+        return as_text(make(torchgen.vocabulary))
 
     def files(project: Project, options: AtenOptions) -> list[str]:
         return [file.path for found, file in files_of(project, options) if found == kind]

@@ -6,6 +6,7 @@ from opschema_cli.lint.pack import Pack, collect_rules
 from opschema_rules.executorch import rules
 from opschema_rules.executorch.detection import SIGHTINGS, ExecutorchOptions, claims, detect
 from opschema_rules.executorch.examples import example_files
+from opschema_rules.executorch.file_schema import SCHEMAS
 from opschema_rules.executorch.load import load
 from opschema_rules.executorch.operator_table import operators
 
@@ -20,4 +21,5 @@ PACK = Pack(
     operators=operators,
     claims=claims,
     unread=SIGHTINGS,
+    schemas=SCHEMAS,
 )

@@ -6,6 +6,7 @@ from opschema_cli.lint.pack import Pack, collect_rules
 from opschema_rules.paddle import rules
 from opschema_rules.paddle.detection import PaddleOptions, claims, detect
 from opschema_rules.paddle.examples import example_files
+from opschema_rules.paddle.file_schema import SCHEMAS
 from opschema_rules.paddle.load import load
 from opschema_rules.paddle.operator_table import operators
 
@@ -19,4 +20,5 @@ PACK = Pack(
     example=example_files,
     operators=operators,
     claims=claims,
+    schemas=SCHEMAS,
 )

@@ -1,0 +1,50 @@
+"""JSON Schema of ExecuTorch's operator lists, from the fields that the rules check with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.pack import FileSchema
+from opschema_cli.project import Project
+from opschema_rules.aten.schemas import DIALECT, TEXT, as_text, native_fields
+from opschema_rules.aten.torchgen_table import newest_torchgen
+from opschema_rules.executorch.detection import ExecutorchOptions, files_of
+from opschema_rules.executorch.model import KERNEL_FIELDS, OWN_FIELDS
+
+
+def list_schema() -> dict[str, object]:
+    """The schema of functions.yaml and the like."""
+    of_kernel: dict[str, object] = {
+        "kernel_name": {**TEXT, "title": "the C++ function"},
+        "arg_meta": {"type": ["object", "null"], "title": "the dtypes and dim orders that the kernel takes"},
+    }
+    kernel = {
+        "type": "object",
+        "required": ["kernel_name"],
+        "additionalProperties": False,
+        "properties": {field: of_kernel.get(field, {}) for field in sorted(KERNEL_FIELDS)},
+    }
+    known: dict[str, object] = {
+        **native_fields(newest_torchgen().vocabulary),
+        **{field: {} for field in sorted(OWN_FIELDS)},
+        "op": {**TEXT, "title": "name and overload of an operator of ATen", "x-values": "operator"},
+        "kernels": {"type": "array", "items": kernel},
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "an operator list of ExecuTorch",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "oneOf": [{"required": ["op"]}, {"required": ["func"]}],
+            "additionalProperties": False,
+            "properties": known,
+        },
+    }
+
+
+def _files(project: Project, options: ExecutorchOptions) -> Iterator[str]:
+    return (file.path for file in files_of(project, options))
+
+
+SCHEMAS = (FileSchema("functions", lambda project, options: as_text(list_schema()), _files),)

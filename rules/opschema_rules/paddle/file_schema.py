@@ -1,0 +1,61 @@
+"""JSON Schema of the files that list Paddle's operators, from the fields that the rules check with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from opschema_cli.lint.pack import FileSchema
+from opschema_cli.project import Project
+from opschema_rules.aten.schemas import DIALECT, TEXT, as_text
+from opschema_rules.paddle.detection import PaddleOptions, op_files
+from opschema_rules.paddle.model import DATA_TRANSFORM, FIELDS, INFER_META, KERNEL, Tree
+
+_TITLES = {
+    "args": "inputs and attributes: `(Tensor x, float factor = 1.0f)`",
+    "output": "outputs: `Tensor(out), Tensor[](parts){n}`",
+    "forward": "the operator that the gradient belongs to: `scale (Tensor x) -> Tensor(out)`",
+    "inplace": "pairs of an input and an output: `(x -> out)`",
+    "view": "pairs of an input and an output: `(x -> out)`",
+    "optional": "tensors that may be absent",
+}
+_MAPPINGS = {"infer_meta": INFER_META, "kernel": KERNEL, "data_transform": DATA_TRANSFORM}
+
+
+def ops_schema(more: Set[str]) -> dict[str, object]:
+    """The schema of ops.yaml, backward.yaml and the like; ``more`` are fields that the parser of the tree knows as well."""
+    known: dict[str, object] = {field: {} for field in sorted(FIELDS | more)}
+    known |= {field: {**TEXT, "title": title} for field, title in _TITLES.items()}
+    known |= {field: _mapping(fields, more) for field, fields in _MAPPINGS.items()}
+    known["output"] = {"type": ["string", "null"], "title": _TITLES["output"]}
+    known |= {"op": TEXT, "backward_op": TEXT, "support_dygraph_mode": {"enum": [True, False]}}
+    return {
+        "$schema": DIALECT,
+        "title": "an operator list of PaddlePaddle",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["args", "output"],
+            "anyOf": [{"required": ["op"]}, {"required": ["backward_op"]}],
+            "additionalProperties": False,
+            "properties": known,
+        },
+    }
+
+
+def _mapping(fields: Set[str], more: Set[str]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {field: {} for field in sorted(fields | more)},
+    }
+
+
+def _text(project: Project, options: PaddleOptions) -> bytes:
+    return as_text(ops_schema(Tree(project, options).keys))
+
+
+def _files(project: Project, options: PaddleOptions) -> Iterator[str]:
+    return (file.path for file in op_files(project, options))
+
+
+SCHEMAS = (FileSchema("ops", _text, _files),)
