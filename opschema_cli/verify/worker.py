@@ -63,7 +63,7 @@ class Side(Protocol):
 def main() -> int:
     """Serve until there are no more requests."""
     requests, replies = _streams()
-    faulthandler.enable(all_threads=True)
+    _report_stacks()
     _forget_core_dumps()
     if sys.path and os.path.realpath(sys.path[0]) == os.getcwd():
         del sys.path[0]
@@ -83,6 +83,14 @@ def main() -> int:
             return UNFIT
         _alarm(0)
     return 0
+
+
+def _report_stacks() -> None:
+    """Have Python's stacks written when the process is killed; C's, which Python 3.14 adds, would push them out of the report."""
+    if sys.version_info >= (3, 14):
+        faulthandler.enable(all_threads=True, c_stack=False)
+    else:
+        faulthandler.enable(all_threads=True)
 
 
 def _streams() -> tuple[IO[bytes], IO[bytes]]:
