@@ -221,14 +221,14 @@ class OpschemaServer(LanguageServer):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _looked(self, rooted: RootedLint, outcome: Outcome, paths: Set[str]) -> None:
-        """Publish the first findings in edited files; those of the run follow."""
+        """Publish the first findings in edited files, and in open ones where they have changed; those of the run follow."""
+        opened = {path.relative_to(rooted.root).as_posix(): document for path, document in rooted.documents.items()}
         found = self.converter(rooted, outcome).by_file(
-            item for item in outcome.diagnostics if item.place.path in paths
+            item for item in outcome.diagnostics if item.place.path in opened
         )
-        for path in paths:
-            document = rooted.documents.get(rooted.root / path)
-            if document is not None:
-                self._later(self._publish_one, rooted.root, rooted.root / path, document, found.get(path, []))
+        for path, document in opened.items():
+            items, edited = found.get(path, []), path in paths
+            self._later(self._publish_one, rooted.root, rooted.root / path, document, items, edited)
 
     def _linted(self, rooted: RootedLint) -> None:
         versions = {item.uri: item.version for item in rooted.documents.values()}
@@ -269,10 +269,15 @@ class OpschemaServer(LanguageServer):
                 self.text_document_publish_diagnostics(published)
         self._published[root] = dict(found)
 
-    def _publish_one(self, root: Path, path: Path, document: Document, items: list[types.Diagnostic]) -> None:
-        """Publish the findings of an open text, unless it has changed meanwhile."""
-        if self.documents.get(path) is document:
-            self._published.setdefault(root, {})[document.uri] = items
+    def _publish_one(
+        self, root: Path, path: Path, document: Document, items: list[types.Diagnostic], edited: bool
+    ) -> None:
+        """Publish the findings of an open text, unless it has changed meanwhile; of one that was not edited, only other ones than
+        before.
+        """
+        known = self._published.setdefault(root, {})
+        if self.documents.get(path) is document and (edited or items != known.get(document.uri, [])):
+            known[document.uri] = items
             published = types.PublishDiagnosticsParams(document.uri, items, version=document.version)
             self.text_document_publish_diagnostics(published)
 

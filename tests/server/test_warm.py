@@ -140,6 +140,10 @@ def test_the_first_look_finds_what_is_wrong_with_an_edited_op(tmp_path: Path, mo
         assert codes({OPS: code}, OPS) == [], "a finding that is mended is not shown"
         assert codes({OPS: code + "def ("}, OPS)[0][0] == "OPS102"
         misspelt = entries.replace("weight: {dtype:", "weight: {dtpye:", 1)
+        other = entries.replace("default: 1.0e-6", "default: 1.0e-7", 1)
+        codes({MANIFEST: other, OPS: code}, MANIFEST)
+        elsewhere = [item for item in looks[-1].diagnostics if item.place.path == OPS]
+        assert [item.code for item in elsewhere] == ["SIG203"], "the other side is judged as well"
         assert ("MAN101", "dtpye") in codes({MANIFEST: misspelt, OPS: code}, MANIFEST)
 
 
