@@ -3,8 +3,8 @@
 TREE is a checkout of TileOPs. The server is started as an editor starts it, and random edits are typed (``benchmarks/editing.py``):
 the next key comes when the run of the last has ended and a pause is over. Each edit is undone in one step before the next. *First*
 diagnostics come from what the edit touches, *all* from the entire run. Processor time is that of the server's own process, which a
-busy machine changes less than wall time. The server does not write to the tree. ``opschema lint`` after a change of one file is
-timed beside it, in a copy.
+busy machine changes less than wall time. The server does not write to the tree. Then defaults are changed in manifests while the
+op's Python file is open, until that shows the difference, and back. ``opschema lint`` after a change of one file is timed too.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import psutil
 
 from benchmarks.__main__ import after_a_change, opschema
-from benchmarks.editing import KINDS, edits
+from benchmarks.editing import KINDS, TILEOPS, edits
 from tests.server.editor import Editor
 
 FIRST = 120.0
@@ -53,31 +54,77 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         os.environ["OPSCHEMA_CACHE_DIR"] = str(Path(name) / "cache")
-        times = latencies(options.tree.resolve(), options.seed, options.edits, options.pause, options.kind)
-        print(table(times))
+        editor = Editor(options.tree.resolve())
+        editor.patience = FIRST
+        try:
+            print(table(latencies(editor, options.seed, options.edits, options.pause, options.kind)))
+            shown = list(other_side(editor, random.Random(options.seed), 4 * options.edits, options.pause))
+            print(f"\ndefault in the manifest, shown in the open Python file ({len(shown)} times): {_cell(shown)} ms")
+            print(f"memory of the server: {psutil.Process(editor.pid).memory_info().rss / 2**20:.0f} MiB")
+        finally:
+            editor.close()
         if options.lint:
             print(f"\nopschema lint after a change of one file: {lint_seconds(options.tree, Path(name)):.2f} s")
 
 
-def latencies(root: Path, seed: int, count: int, pause: float, kind: str) -> Mapping[str, list[Key]]:
+def latencies(editor: Editor, seed: int, count: int, pause: float, kind: str) -> Mapping[str, list[Key]]:
     """Times after each key, by kind of edit."""
-    editor = Editor(root)
-    editor.patience = FIRST
     found: dict[str, list[Key]] = {name: [] for name in (*KINDS, "undo of an edit")}
-    try:
-        for edit in edits(root, random.Random(seed), count):
-            if not edit.kind.startswith(kind):
-                continue
-            editor.open(edit.path)
-            editor.diagnostics(edit.path)
-            for text, name in (*((text, edit.kind) for text in edit.texts), (None, "undo of an edit")):
-                time.sleep(pause)
-                saved = (root / edit.path).read_text(encoding="utf-8")
-                found[name].append(_typed(editor, edit.path, saved if text is None else text))
-            editor.shut(edit.path)
-    finally:
-        editor.close()
+    for edit in edits(editor.root, random.Random(seed), count):
+        if not edit.kind.startswith(kind):
+            continue
+        editor.open(edit.path)
+        editor.diagnostics(edit.path)
+        for text, name in (*((text, edit.kind) for text in edit.texts), (None, "undo of an edit")):
+            time.sleep(pause)
+            saved = (editor.root / edit.path).read_text(encoding="utf-8")
+            found[name].append(_typed(editor, edit.path, saved if text is None else text))
+        editor.shut(edit.path)
     return found
+
+
+_DEFAULT = re.compile(r"default: (\d[\d.e-]*)")
+_SOURCE = re.compile(r"(?m)^    op: (\S+\.py)$")
+
+
+def other_side(editor: Editor, draw: random.Random, count: int, pause: float) -> Iterator[float]:
+    """Seconds from a change of a default in a manifest until the op's Python file shows the difference, and back."""
+    manifests = sorted(editor.root.glob(TILEOPS["manifest"][0]))
+    for _ in range(count):
+        path = draw.choice(manifests).relative_to(editor.root).as_posix()
+        text = (editor.root / path).read_text(encoding="utf-8")
+        entries = [part for part in re.split(r"(?m)^(?=\w+:$)", text) if _DEFAULT.search(part) and _SOURCE.search(part)]
+        if not entries:
+            continue
+        entry = draw.choice(entries)
+        source = _SOURCE.search(entry)
+        assert source is not None  # see above
+        code = f"src/{source[1]}"
+        editor.open(path)
+        editor.open(code)
+        editor.diagnostics(path)
+        known = len(editor.diagnostics(code))
+        for after in (text.replace(entry, _DEFAULT.sub("default: 12345", entry, count=1)), text):
+            time.sleep(pause)
+            started = time.perf_counter()
+            editor.type(path, after)
+            if _shows(editor, code, known, more=after != text):
+                yield time.perf_counter() - started
+            editor.diagnostics(path)
+        editor.shut(path)
+        editor.shut(code)
+
+
+def _shows(editor: Editor, path: str, known: int, *, more: bool) -> bool:
+    """Whether a file comes to show more findings than those known before, or no more of them; a class may be in another file."""
+    editor.patience = 5.0
+    try:
+        editor.wait(lambda: (len(editor.published[editor.uri(path)].diagnostics) > known) == more)
+    except AssertionError:
+        return False
+    finally:
+        editor.patience = FIRST
+    return True
 
 
 def _typed(editor: Editor, path: str, text: str) -> Key:
