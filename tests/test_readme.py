@@ -86,6 +86,17 @@ def test_the_hook_is_what_init_writes_in_a_checkout() -> None:
         assert yaml.safe_load(shown) == checkout, document
 
 
+def test_every_claim_links_to_its_test_or_its_figure() -> None:
+    section = README.partition("## What you can rely on\n")[2].partition("\n## ")[0]
+    claims = re.findall(r"(?ms)^- \*\*(.+?)\*\*(.*?)(?=^- |\Z)", section)
+    assert len(claims) > 5
+    links = {
+        name: re.findall(r"\]\(https://github\.com/opschema/opschema/blob/main/([^)#]+)", text) for name, text in claims
+    }
+    assert [name for name, files in links.items() if not files] == []
+    assert [file for files in links.values() for file in files if not (ROOT / file).is_file()] == []
+
+
 def commands() -> list[str]:
     """The commands in the fenced blocks of documents."""
     blocks = [block for name in DOCUMENTS for block in fences((ROOT / name).read_text(encoding="utf-8"))]

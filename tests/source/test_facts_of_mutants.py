@@ -69,7 +69,8 @@ def test_they_agree_on_mutants(module: str) -> None:
     taken = 0
     for _ in range(MUTANTS):
         try:
-            changed = mutant(stretch(text, rng), rng)
+            # libcst loses a line that ends with a backslash before the colon of `except`.
+            changed = mutant(stretch(text, rng), rng).replace("\\\n:", ":")
             found = collect_from_ast(changed)
         except (NotTakenError, tokenize.TokenError, IndentationError):
             continue
