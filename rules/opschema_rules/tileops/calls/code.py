@@ -94,9 +94,11 @@ def _agreements(manifest: Manifest) -> CodeValues[Agreement]:
 
 
 def _entry_states(manifest: Manifest) -> Callable[[str], str]:
-    """A function that identifies what the entry of a name says; empty where there is none."""
-    data = _data(manifest)
-    return lambda name: content_digest(repr(data[name]).encode("utf-8", "surrogatepass")) if name in data else ""
+    """A function that identifies what the entry of a name says; empty where there is none. Few are asked for."""
+    entries = {entry.name: entry for entry in manifest.entries}
+    return lambda name: (
+        content_digest(repr(entries[name].data).encode("utf-8", "surrogatepass")) if name in entries else ""
+    )
 
 
 @cached_on_argument

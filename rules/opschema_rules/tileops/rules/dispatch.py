@@ -109,9 +109,13 @@ def dispatch_call(ops: Implementations) -> Iterator[Diagnostic]:
     """
     strict = ops.manifest.spec.knows("dispatch-in-init")
     if ops.manifest.spec.knows("dispatch-call") or strict:
-        built = ((op, _construction(op, strict=strict)) for op in ops.manifest.implementations)
-        found = {op.name: construction for op, construction in built if construction is not None}
-        sound = {item.key for each in found.values() if each.dispatches is not False for item in each.constructors}
+        found = _constructions(ops.ops, strict=strict)
+        sound: set[tuple[str, int]] = set()
+        if any(each.dispatches is False for each in found.values()):
+            judged = {op.name for op in ops.ops}
+            others = [op for op in ops.manifest.implementations if op.name not in judged]
+            every = [*found.values(), *_constructions(others, strict=strict).values()]
+            sound = {item.key for each in every if each.dispatches is not False for item in each.constructors}
         yield from settle(ops, lambda op: _dispatch_call(op, found.get(op.name), sound))
 
 
@@ -123,6 +127,12 @@ class _Construction(msgspec.Struct, frozen=True):
     constructors: list[Method]
     dispatches: bool | None
     elsewhere: bool = False
+
+
+def _constructions(ops: Iterable[OpImplementation], *, strict: bool) -> dict[str, _Construction]:
+    """How ops are constructed, by their names, where that is known."""
+    built = ((op, _construction(op, strict=strict)) for op in ops)
+    return {op.name: construction for op, construction in built if construction is not None}
 
 
 def _construction(op: OpImplementation, *, strict: bool) -> _Construction | None:
