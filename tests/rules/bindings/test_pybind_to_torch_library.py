@@ -334,6 +334,8 @@ def test_mutation(body: str, options: tuple[str, ...], schema: str) -> None:
         "void f(const at::Tensor& x, at::Tensor& out) { params.x = x.data_ptr(); launch(params); out.zero_(); }",
         "at::Tensor f(const std::optional<at::Tensor>& x_) { auto x = x_.value(); return run(x.data_ptr<float>()); }",
         "at::Tensor f(const std::optional<at::Tensor>& x) { return x ? wrap(*x) : at::empty({1}); }",
+        "at::Tensor f(at::Tensor x) { auto run = [&] { auto y = x.t(); y.add_(1); }; run(); return at::relu(x); }",
+        "at::Tensor f(at::Tensor x) { return run(x.contiguous()); }",
         "at::Tensor f(at::Tensor x) { auto y = x.view({-1}); auto z = y; return run(z.data_ptr<float>()); }",
         "at::Tensor f(at::Tensor x) { at::Tensor y(x.t()); y[0] = 1; return y; }",
         "at::Tensor f(at::Tensor x) { at::Tensor y; y = std::move(x); return run(y.accessor<float, 1>()); }",

@@ -14,13 +14,14 @@ from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.bindings.definitions import FunctionSearch
 from opschema_rules.bindings.functions import plain_function
+from opschema_rules.bindings.migrations.tensor_memory import may_write, returns, unknown_calls, writes
 from opschema_rules.bindings.model import Binding, Parameter
 
 COMPOSITE, EVERY_DEVICE = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
 _RAW = re.compile(r"data_ptr|accessor|<<<|AT_DISPATCH|#pragma\s+omp|parallel_for|getCurrent\w*Stream|CUDAGuard")
 _ASKS_DEVICE = re.compile(
-    r"\bif\s*\([^;{}]*\b"
+    r"\bif\s*\([^;{}]{0,400}\b"
     r"(?:is_(?:cuda|cpu|xpu|mps)\s*\(\)|device\(\)\s*\.\s*(?:type|is_\w+)\s*\(\)|device_type\(\))"
 )
 _OUTPUT = re.compile(r"(?:out|output|result|dst|dest|grad_\w+_out)s?(?:put)?(?:_\w+)?|\w+_out(?:put)?")
@@ -134,12 +135,12 @@ def derive(
     if None in results:
         raise NotDerivableError(f"its return type, `{signature.returns or 'auto'}`, has no schema type")
     found = [str(item) for item in results]
-    shared = _returned_tensor(body, parameters) if any("Tensor" in item for item in found) else ""
+    shared = _returned_tensor(body or "", parameters) if any("Tensor" in item for item in found) else ""
     if shared and found != ["Tensor"]:
         raise NotDerivableError(f"it returns `{shared}` itself, or a view of it, among other results")
     arguments, params, marks = _arguments(parameters, written, shared)
     shown = f"({', '.join(found)})" if len(found) != 1 else f"Tensor({marks[shared]})" if shared else found[0]
-    raw = body is None or _RAW.search(body) is not None or bool(_unknown_call(body))
+    raw = body is None or _RAW.search(body) is not None or bool(unknown_calls(body))
     return DerivedOperator(
         binding,
         full,
@@ -265,9 +266,9 @@ def _mutated(
         if not _is_tensor(item.type):
             continue
         first = index == 0 and binding.name.endswith("_") and not binding.name.endswith("__")
-        unclear = body is None or _may_write(body, own)
+        unclear = body is None or may_write(body, own)
         output = not mutates and _OUTPUT.fullmatch(own) is not None and (void or unclear)
-        if name in mutates or first or output or (body is not None and _writes(body, own)):
+        if name in mutates or first or output or (body is not None and writes(body, own)):
             written.add(name)
         elif unclear and (mutates or (trust_const and _is_const(item.type))):
             assumed.append(name)
@@ -289,92 +290,10 @@ def _is_const(written: str) -> bool:
     return re.match(r"\s*const\b|.*\bconst\s*&", written) is not None
 
 
-def _writes(body: str, name: str) -> bool:
-    """Whether a body surely writes a tensor: an in-place method, an out variant, an assignment to a part."""
-    return any(_writes_as(body, item) for item in _aliases(body, name, _UNWRAPPED))
-
-
-def _writes_as(body: str, name: str) -> bool:
-    own = re.escape(name)
-    in_place = rf"\b{own}\s*\.\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
-    unwrapped = rf"\b{own}\s*(?:\.\s*value\s*\(\s*\)\s*\.|->)\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
-    assigned = rf"\b{own}\s*(?:\[[^\]]*\]|\.\s*index\([^;]*?\))\s*[-+*/]?=[^=]"
-    others = rf"\b{own}\s*\.\s*mutable_data_ptr|\b\w+_out\s*\(\s*{own}\b"
-    return re.search(f"{in_place}|{unwrapped}|{assigned}|{others}", body) is not None
-
-
-_UNWRAPPED = "value"
-_SHARED = (
-    "value|value_or|contiguous|to|view\\w*|reshape\\w*|flatten|unflatten|squeeze|unsqueeze|transpose|permute|movedim|expand\\w*|"
-    "narrow|select|slice|index|t|detach|alias|as_strided|unfold|data|cpu|cuda|type|toType"
-)
-"""Methods whose result may share the memory of the tensor, or of the optional one."""
-
-_ASSIGNED = re.compile(
-    r"(?<![\w.>\]])(\w+)\s*=(?!=)\s*([^;]*)|\b(?:auto|(?:\w+::)*Tensor)\b[\s&*]+(\w+)\s*[({]([^;]*)[)}]\s*;"
-)
-
-
-def _aliases(body: str, name: str, methods: str) -> list[str]:
-    """A tensor, and the variables that are set to it or to what some methods make of it."""
-    found = [name]
-    values = [(match[1] or match[3], match[2] or match[4] or "") for match in _ASSIGNED.finditer(body)]
-    for one in found:  # which grows meanwhile
-        shared = _shared(one, methods)
-        found += [variable for variable, value in values if variable not in found and shared.search(value)]
-    return found
-
-
-def _shared(name: str, methods: str) -> re.Pattern[str]:
-    """What an expression looks like that is a tensor, or what some methods make of it, in one of its cases at least."""
-    own = rf"(?:std::move\s*\(\s*)?[*(\s]*\b{re.escape(name)}\b"
-    return re.compile(rf"(?:\A|[?:](?!:)){own}\s*(?:\Z|[):?]|(?:\.|->)\s*(?:{methods})\s*\()")
-
-
-def _returned_tensor(body: str | None, parameters: Sequence[Parameter]) -> str:
-    """The name of a parameter that a function returns itself or a view of, alone or among other results; empty if there is none."""
-    results = re.findall(r"\breturn\b([^;]*);", body or "")
-    for item in parameters:
-        for own in _aliases(body or "", item.cpp_name or item.name, _SHARED) if _is_tensor(item.type) else ():
-            among = re.compile(rf"[{{(,]\s*{re.escape(own)}\s*[,)}}]")
-            if any(_shared(own, _SHARED).search(result) or _in_braces(result, among) for result in results):
-                return item.name or item.cpp_name
-    return ""
-
-
-def _in_braces(result: str, among: re.Pattern[str]) -> bool:
-    """Whether a result is a list or tuple with what ``among`` describes."""
-    return re.match(
-        r"\s*(?:\{|std::(?:make_tuple|vector|tuple|make_pair|pair|forward_as_tuple)\b)", result
-    ) is not None and (among.search(result) is not None)
-
-
-def _may_write(body: str, name: str) -> bool:
-    """Whether a body uses the memory of a tensor otherwise than by a pointer to constants, or passes it to other functions."""
-    return any(_may_write_as(body, item) for item in _aliases(body, name, _SHARED))
-
-
-def _may_write_as(body: str, name: str) -> bool:
-    own = rf"\b{re.escape(name)}\s*(?:\.\s*value\s*\(\s*\)\s*\.|\.|->)\s*"
-    pointer = rf"{own}(?:data_ptr|data)\b"
-    constant = rf"\bconst\s+[\w:]+\s*\*\s*(?:const\s+)?(?:\w+\s*=\s*|>\s*\(\s*){pointer}|{own}data_ptr\s*<\s*const\b"
-    memory = len(re.findall(rf"{own}(?:data_ptr|packed_accessor\w*|accessor|data)\b", body))
-    called = _unknown_call(body) or "(?!)"
-    passed = re.search(rf"(?<![\w.:>])(?:{called})\s*(?:<[^<>()]*>)?\([^;]*\b{re.escape(name)}\b(?!\s*(?:\.|->))", body)
-    return memory > len(re.findall(constant, body)) or passed is not None or _writes_as(body, name)
-
-
-_CALL = re.compile(r"(?<![\w.>])((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(")
-_KNOWN_CALL = re.compile(
-    r"(?:at|torch|std|c10)::.*|[A-Z][A-Z0-9_]*|if|for|while|switch|return|sizeof|decltype|\w+_cast|u?int\d*_t|int|float|double|bool"
-)
-
-
-def _unknown_call(body: str) -> str:
-    """The functions that a body calls and that are not PyTorch's, as a pattern; empty if it calls none."""
-    names = {match[1] for match in _CALL.finditer(body)}
-    declared = set(re.findall(r"\b(?:at::Tensor|torch::Tensor|auto|std::vector<[^;>]*>+)\s+(\w+)\s*\(", body))
-    return "|".join(sorted(re.escape(name) for name in names - declared if not _KNOWN_CALL.fullmatch(name)))
+def _returned_tensor(body: str, parameters: Sequence[Parameter]) -> str:
+    """The name of a parameter that a function returns itself or a view of; empty if there is none."""
+    names = [(item.name or item.cpp_name, item.cpp_name or item.name) for item in parameters if _is_tensor(item.type)]
+    return next((name for name, own in names if returns(body, own)), "")
 
 
 # Registration

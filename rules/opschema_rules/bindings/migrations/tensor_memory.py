@@ -1,0 +1,94 @@
+"""What the body of a C++ function does with the memory of its tensors, as far as its text shows that."""
+
+from __future__ import annotations
+
+import re
+
+
+def writes(body: str, name: str) -> bool:
+    """Whether a body surely writes a tensor: an in-place method, an out variant, an assignment to a part."""
+    return any(_writes_as(body, item) for item in _aliases(body, name, _UNWRAPPED))
+
+
+def _writes_as(body: str, name: str) -> bool:
+    own = re.escape(name)
+    in_place = rf"\b{own}\s*\.\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
+    unwrapped = rf"\b{own}\s*(?:\.\s*value\s*\(\s*\)\s*\.|->)\s*(?!(?:set_)?requires_grad_?\b)\w*[a-z0-9]_\s*\("
+    assigned = rf"\b{own}\s*(?:\[[^\]]*\]|\.\s*index\([^;]*?\))\s*[-+*/]?=[^=]"
+    others = rf"\b{own}\s*\.\s*mutable_data_ptr|\b\w+_out\s*\(\s*{own}\b"
+    return re.search(f"{in_place}|{unwrapped}|{assigned}|{others}", body) is not None
+
+
+_UNWRAPPED = "value"
+_SHARED = (
+    "value|value_or|contiguous|to|view\\w*|reshape\\w*|flatten|unflatten|squeeze|unsqueeze|transpose|permute|movedim|expand\\w*|"
+    "narrow|select|slice|index|t|detach|alias|as_strided|unfold|data|cpu|cuda|type|toType"
+)
+"""Methods whose result may share the memory of the tensor, or of the optional one."""
+
+_ASSIGNED = re.compile(
+    r"(?<![\w.>\]])(\w+)\s*=(?!=)\s*(?=([^;{}]{0,400}))|\b(?:auto|Tensor)\b[\s&*]+(\w+)\s*[({](?=([^;{}]{0,400})[)}]\s*;)"
+)
+"""A variable and what it is set to; inside a lambda that another one is set to, too."""
+
+
+def _aliases(body: str, name: str, methods: str) -> list[str]:
+    """A tensor, and the variables that are set to it or to what some methods make of it."""
+    found = [name]
+    values = [(match[1] or match[3], match[2] or match[4] or "") for match in _ASSIGNED.finditer(body)]
+    for one in found:  # which grows meanwhile
+        shared = _shared(one, methods)
+        found += [variable for variable, value in values if variable not in found and shared.search(value)]
+    return found
+
+
+def _shared(name: str, methods: str) -> re.Pattern[str]:
+    """What an expression looks like that is a tensor, or what some methods make of it, in one of its cases at least."""
+    own = rf"(?:std::move\s*\(\s*)?[*(\s]*\b{re.escape(name)}\b"
+    return re.compile(rf"(?:\A|[?:](?!:)){own}\s*(?:\Z|[):?]|(?:\.|->)\s*(?:{methods})\s*\()")
+
+
+def returns(body: str, name: str) -> bool:
+    """Whether a body returns a tensor itself or a view of it, alone or among other results."""
+    results = re.findall(r"\breturn\b([^;]*);", body)
+    for own in _aliases(body, name, _SHARED):
+        among = re.compile(rf"[{{(,]\s*{re.escape(own)}\s*[,)}}]")
+        if any(_shared(own, _SHARED).search(result) or _in_braces(result, among) for result in results):
+            return True
+    return False
+
+
+def _in_braces(result: str, among: re.Pattern[str]) -> bool:
+    """Whether a result is a list or tuple with what ``among`` describes."""
+    return re.match(
+        r"\s*(?:\{|std::(?:make_tuple|vector|tuple|make_pair|pair|forward_as_tuple)\b)", result
+    ) is not None and (among.search(result) is not None)
+
+
+def may_write(body: str, name: str) -> bool:
+    """Whether a body uses the memory of a tensor otherwise than by a pointer to constants, or passes it to other functions."""
+    return any(_may_write_as(body, item) for item in _aliases(body, name, _SHARED))
+
+
+def _may_write_as(body: str, name: str) -> bool:
+    own = rf"\b{re.escape(name)}\s*(?:\.\s*value\s*\(\s*\)\s*\.|\.|->)\s*"
+    pointer = rf"{own}(?:data_ptr|data)\b"
+    constant = rf"\bconst\s+[\w:]+\s*\*\s*(?:const\s+)?(?:\w+\s*=\s*|>\s*\(\s*){pointer}|{own}data_ptr\s*<\s*const\b"
+    memory = len(re.findall(rf"{own}(?:data_ptr|packed_accessor\w*|accessor|data)\b", body))
+    called = unknown_calls(body) or "(?!)"
+    itself = rf"\b{re.escape(name)}\b(?:\s*(?:\.|->)\s*(?:{_SHARED})\s*\(|(?!\s*(?:\.|->)))"
+    passed = re.search(rf"(?<![\w.:>])(?:{called})\s*(?:<[^<>()]*>)?\([^;]{{0,2000}}?{itself}", body)
+    return memory > len(re.findall(constant, body)) or passed is not None or _writes_as(body, name)
+
+
+_CALL = re.compile(r"(?<![\w.>])((?:[A-Za-z_]\w*::)*[A-Za-z_]\w*)\s*(?:<[^<>()]*>\s*)?\(")
+_KNOWN_CALL = re.compile(
+    r"(?:at|torch|std|c10)::.*|[A-Z][A-Z0-9_]*|if|for|while|switch|return|sizeof|decltype|\w+_cast|u?int\d*_t|int|float|double|bool"
+)
+
+
+def unknown_calls(body: str) -> str:
+    """The functions that a body calls and that are not PyTorch's, as a pattern; empty if it calls none."""
+    names = {match[1] for match in _CALL.finditer(body)}
+    declared = set(re.findall(r"\b(?:at::Tensor|torch::Tensor|auto|std::vector<[^;>]*>+)\s+(\w+)\s*\(", body))
+    return "|".join(sorted(re.escape(name) for name in names - declared if not _KNOWN_CALL.fullmatch(name)))
