@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from opschema_cli.readings import Reading
-from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
-from opschema_rules.flydsl.deciding import deciding
+from opschema_rules.flydsl.deciding import Decisions
 from opschema_rules.flydsl.names import ROOT
 
 _DISPLAYS = frozenset({"list", "dict", "set"})
@@ -59,6 +59,8 @@ def index_file(file: PythonFile) -> FileIndex:
     calls = [
         call for scope in scopes for call in scope.calls if any(_may_be_missed(item, held) for item in call.items[1:])
     ]
+    decisions = Decisions(file.source.text)
+    outward = [(_outward(outside, call.items[0]), call) for scope in scopes for call in scope.calls]
     return FileIndex(
         index_words(found),
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
@@ -68,17 +70,15 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
         sorted({call.callee.rpartition(".")[2] for call in calls}),
         sorted(
-            {item.name for scope in scopes for item in scope.functions if not item.decorators and _decides(file, item)}
-        ),
-        sorted({word for scope in scopes for call in scope.calls if (word := _outward(outside, call.items[0]))}),
-        sorted(
             {
-                word
+                item.name
                 for scope in scopes
-                for call in scope.calls
-                if (word := _outward(leading, call.items[0])) and not _outward(outside, call.items[0])
+                for item in scope.functions
+                if not item.decorators and decisions.may_decide(item)
             }
         ),
+        sorted({word for word, _ in outward if word}),
+        sorted({word for other, call in outward if not other and (word := _outward(leading, call.items[0]))}),
         _passing(scopes, leading),
         sorted(set(_patches(file))),
     )
@@ -156,10 +156,6 @@ def _patches(file: PythonFile) -> Iterator[str]:
         callee = through(functions, call.callee)
         passed = [item.text for item in call.items[1:] if item.kind == "name"] if callee is not None else ()
         yield from (f"{callee} {package}" for name in passed if (package := through(classes, name)) is not None)
-
-
-def _decides(file: PythonFile, function: Function) -> bool:
-    return bool(function.params) and bool(deciding(file.text(function.outer), function.params))
 
 
 def _uses(scopes: list[Scope], names: set[str]) -> set[str]:

@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading
-from opschema_cli.source.import_text import import_statements
 from opschema_cli.source.program import ModuleRef, Program, Resolution
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_rules.flydsl.answers import meaning_of
+from opschema_rules.flydsl.detection import IMPORTED
 from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.names import ROOT
-
-_NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+\w+)?")
-
-
-def _imported(data: bytes) -> list[tuple[str, str]]:
-    """The modules that a text imports, and the names from modules, these with leading dots."""
-    found: set[tuple[str, str]] = set()
-    for module, names in import_statements(data.decode("utf-8", "replace")):
-        words = (item[1] for item in _NAME.finditer(names))
-        found.update((module, word) if module else (word, "") for word in words)
-    return sorted(found)
-
-
-_IMPORTED = Reading("flydsl imported names", _imported, list[tuple[str, str]])
 
 
 def importing(project: Project, indexes: dict[str, FileIndex], package: Iterable[str]) -> list[str]:
     """The files that import FlyDSL's names from files with an index, or from one another; not those of the package itself."""
     own = set(package)
-    program = Program(project.workspace.files, project.python)
     exporting = {path: set(index.exported) for path, index in indexes.items() if index.exported and path not in own}
-    waiting = [
+    if not exporting:
+        return []
+    program = Program(project.workspace.files, project.python)
+    others = (
         path for path in project.workspace.files if path.endswith(".py") and path not in indexes and path not in own
-    ]
+    )
+    waiting = dict(project.scan(IMPORTED, others))
     added: list[str] = []
     while exporting:
-        wanted = [(_word(path).encode(), [name.encode() for name in names]) for path, names in exporting.items()]
-        near = [path for path in waiting if _is_near(project.workspace.peek(path), wanted)]
-        scanned = project.scan(_IMPORTED, near)
-        candidates = [
-            path for path, names in scanned if any(_may_lead(program, path, exporting, *item) for item in names)
-        ]
+        words = {_word(path) for path in exporting}
+        near = ((path, [item for item in names if _is_near(*item, words)]) for path, names in waiting.items())
+        candidates = [path for path, names in near if any(_may_lead(program, path, exporting, *item) for item in names)]
         project.load_python(candidates)
         found = {path: set(names) for path in candidates if (names := _names(program, path))}
         added += found
-        waiting = [path for path in waiting if path not in found]
+        for path in found:
+            del waiting[path]
         exporting = found
     return added
 
@@ -58,11 +43,12 @@ def _word(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
 
 
-def _is_near(data: bytes, wanted: Iterable[tuple[bytes, list[bytes]]]) -> bool:
-    """Whether a text holds the word of a module and one of the names that it has of FlyDSL."""
-    return b"import" in data and any(
-        word in data and (b"*" in names or any(name in data for name in names)) for word, names in wanted
-    )
+def _is_near(module: str, name: str, words: Set[str]) -> bool:
+    """Whether an import may take a module of one of these last words, or something from one; a package around the file itself
+    (``from . import x``) is not named.
+    """
+    last = module.rpartition(".")[2]
+    return not last or last in words or name in words
 
 
 def _may_lead(program: Program, path: str, exporting: Mapping[str, Set[str]], module: str, name: str) -> bool:

@@ -53,6 +53,17 @@ def test_names_through_a_module_of_the_repository(imports: str, kernel: str, fx:
     assert codes({**files, "ops/a.py": imports + KERNEL.format(kernel=kernel, fx=fx)}) == WRONG
 
 
+@pytest.mark.parametrize("path", ["kit/a.py", "kit/deep/a.py"])
+def test_names_of_the_package_around_a_file(path: str) -> None:
+    """The file names no module."""
+    imports = f"from {'.' * path.count('/')} import flyc, fx\n"
+    files = {
+        "kit/__init__.py": "import flydsl.compiler as flyc\nimport flydsl.expr as fx\n",
+        "kit/deep/__init__.py": "",
+    }
+    assert codes({**files, path: imports + KERNEL.format(kernel="flyc.kernel", fx="fx")}) == WRONG
+
+
 @pytest.mark.parametrize(
     "text",
     [
