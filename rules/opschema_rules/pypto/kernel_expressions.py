@@ -55,7 +55,7 @@ class Expressions(Variables, ABC):
 
     def _sum(self, start: int, end: int) -> Refs:
         """Operands with operators between them: an address and numbers that are added to it."""
-        refs, term, at, is_number, is_product = NOTHING, NOTHING, start, False, False
+        refs, term, at, is_number, is_product, is_sum = NOTHING, NOTHING, start, False, False, False
         while at < end:
             result, behind = self.unary(at, end)
             term |= self.read(result, at, behind)
@@ -67,8 +67,11 @@ class Expressions(Variables, ABC):
                 refs |= NOTHING if is_product else term
                 term, is_product = NOTHING, False
                 is_number = is_number or word in _COMPARING
+                is_sum = is_sum or word in ("+", "-")
             at += word in _MULTIPLYING or word in _COMPARING or word in ("+", "-", ",", "?", ":")
         refs |= NOTHING if is_product else term
+        if is_sum and not is_number and any(level == "args" for level, _ in refs):
+            self.walk.lose_all("its arguments are reached by an offset")
         return NOTHING if is_number else refs
 
     def read(self, result: Result, first: int, behind: int) -> Refs:
@@ -88,6 +91,9 @@ class Expressions(Variables, ABC):
         if word == "*":
             inner, behind = self.unary(at + 1, end)
             refs = self.read(inner, at, behind)
+            if any(level == "args" for level, _ in refs):
+                self.walk.use(0, "other", self.tokens.span(at, behind))
+                return Result(frozenset({("slot", 0)})), behind
             is_tensor = any(level == "tensor" for level, _ in refs)
             return (Result(refs) if is_tensor else Result(place=_memory(refs))), behind
         if word == "&":

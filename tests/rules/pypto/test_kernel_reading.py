@@ -143,6 +143,12 @@ def test_an_index_that_is_not_known_opens_the_kernel(body: str) -> None:
     assert read(body).open
 
 
+def test_arguments_through_a_pointer() -> None:
+    assert {use.index for use in read("use(reinterpret_cast<__gm__ ChipTensor *>(*args));").uses} == {0}
+    assert read("__gm__ int64_t *rest = args + 1; use(rest[0]);").open
+    assert read("use(*(args + 2));").open
+
+
 def test_the_runtimes_own_functions_take_no_argument() -> None:
     code = read("int i = get_block_idx(args); int n = static_cast<int>(args[3]);")
     assert (code.open, [(use.index, use.kind) for use in code.uses]) == ("", [(3, "other"), (3, "number")])

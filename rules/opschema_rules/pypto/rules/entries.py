@@ -19,8 +19,8 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     """A description that names a function which its orchestration's source does not have.
 
     The runtime looks the function up by its name when the program is loaded, and aborts. Nothing is reported if the name
-    appears anywhere in the source, even in a macro, if the source includes another file that may define it, or if the
-    tree's runtime always uses `aicpu_orchestration_entry`, as older ones do.
+    appears anywhere in the source but in comments, even in a macro, if the source includes another file that may define it,
+    or if the tree's runtime always uses `aicpu_orchestration_entry`, as older ones do.
 
     Bad:
 
@@ -45,7 +45,9 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     part = program.orchestration
     asked = part is not None and part.entry is None and part.function
     text = _source_of(part) if part is not None and asked and _is_asked_for(program) else None
-    if part is None or text is None or re.search(rf"\b{re.escape(part.function)}\b", text) or _INCLUDES.search(text):
+    if part is None or text is None or _INCLUDES.search(text):
+        return
+    if re.search(rf"\b{re.escape(part.function)}\b", _COMMENTS.sub(" ", text)):
         return
     defined = sorted(set(_DEFINED.findall(text)))
     if not defined:
@@ -62,6 +64,7 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     yield Diagnostic(f"`{part.source}` has no function `{part.function}`{hint}", place, fix=fix)
 
 
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINED = re.compile(r"\bvoid\s+(\w+)\s*\([^;{})]*\b\w*Args\b[^;{})]*\)\s*\{")
 _INCLUDES = re.compile(r'#\s*include\s*"[^"]*\.(?:cpp|cc|inc|inl|ipp)"')
 
