@@ -34,7 +34,7 @@ from opschema_rules.flydsl.own_package import OwnPackage
 PACKAGE = "package"
 """Name of the contents of the workspace's own FlyDSL, on which answers rest."""
 
-_OF_MODULES = ("name", "parameters", "wrapping", "deciding")
+_OF_MODULES = ("name", "parameters", "decorators", "wrapping", "deciding")
 """Kinds of questions about one module's names."""
 
 _Groups = Callable[[str], Group[bytes]]
@@ -86,6 +86,11 @@ class Answers:
         """The parameters, without their places, of the function that a dotted name in a module stands for; None of what is none."""
         found = self._ask(f"?parameters {path} {dotted}")
         return tuple(_parameter(*item.split(":")) for item in found.split()) if found is not None else None
+
+    def decorators(self, path: str, dotted: str) -> frozenset[str] | None:
+        """The last words of the decorators of the function that a dotted name in a module stands for; None of what is none."""
+        found = self._ask(f"?decorators {path} {dotted}")
+        return frozenset(found.split()) if found is not None else None
 
     def wrapping(self, path: str, dotted: str) -> frozenset[str] | None:
         """The last words of the decorators of the function that a dotted name in a module stands for; None of what is none, or if
@@ -196,8 +201,9 @@ def _of_function(kind: str, found: FunctionRef) -> str | None:
             return " ".join(f"{item.kind}:{item.name}" for item in function.params)
         case "deciding":
             return " ".join(sorted(deciding(file.text(function.outer), function.params)))
-    passed = _passes(file.source.text, function.name)
-    return " ".join(called_word(item) for item in function.decorators) if not passed else None
+    if kind == "wrapping" and _passes(file.source.text, function.name):
+        return None
+    return " ".join(called_word(item) for item in function.decorators)
 
 
 def _passes(text: str, name: str) -> bool:

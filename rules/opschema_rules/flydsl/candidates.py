@@ -52,8 +52,15 @@ def displays(bodies: Iterable[Body]) -> set[str]:
     """The names to which bodies give lists, tuples and values that are not known."""
     found: set[str] = set()
     for body in bodies:
-        found.update(item.target for item in body.scope.assigns if item.value is None or item.value.kind in _DISPLAYS)
+        found.update(item.target for item in body.scope.assigns if item.value is None or is_display(item.value))
     return found
+
+
+def is_display(expr: Expr) -> bool:
+    """Whether an expression is a list or a tuple as it is written, or one that is repeated (``[None] * 4``)."""
+    if expr.kind == "binary" and expr.text == "*":
+        return any(item.kind in _DISPLAYS for item in expr.items)
+    return expr.kind in _DISPLAYS
 
 
 def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -> bool:

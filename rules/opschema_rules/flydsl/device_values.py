@@ -113,7 +113,7 @@ class DeviceValues:
         if bound is None:
             return self._name(body.parent, name, at) if body is not self.traced.body and body.parent else ""
         self._asked.add((body, name))
-        found = {self._value(body, item, at) for item in bound}
+        found = {self._value(body, item, at) for item in _reaching(bound, at)}
         self._asked.discard((body, name))
         return found.pop() if len(found) == 1 else ""
 
@@ -150,6 +150,15 @@ class DeviceValues:
                 parameter = any(param.name == name for param in item.params) or name in self._shared
                 return [*([None] if parameter else []), *self._bindings(item).get(name, [])]
         return None
+
+
+def _reaching(bound: list[_Bound], at: int) -> list[_Bound]:
+    """The bindings of a name that a place may see: within a loop over the name those of the innermost such loop."""
+    around = [item for item in bound if isinstance(item, Statement) and item.blocks[0][0].start <= at < item.end]
+    if not around:
+        return bound
+    loop = max(around, key=lambda item: item.start)
+    return [item for item in bound if item is None or loop.start <= item.start < loop.end]
 
 
 @lru_cache(maxsize=512)

@@ -12,7 +12,7 @@ import msgspec
 from opschema_cli.evaluation.statements import all_statements, is_variable, names_read, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
-from opschema_rules.flydsl.candidates import displays, may_need
+from opschema_rules.flydsl.candidates import displays, is_display, may_need
 from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues, stays_python
 from opschema_rules.flydsl.model import Kind
 
@@ -124,24 +124,20 @@ class _Needs:
     def _is_sequence(self, value: Expr) -> bool:
         """Whether an expression is a list or a tuple of Python's."""
         if not is_variable(value):
-            return _is_display(value)
+            return is_display(value)
         bound = self.values.bindings(self.body, value.text)
         if bound is not None:
             parameter = self.values.traced.parameter(value.text)
             constant = parameter is not None and parameter.kind is Kind.CONSTEXPR and bound == [None]
-            return constant or all(isinstance(item, Expr) and _is_display(item) for item in bound)
+            return constant or all(isinstance(item, Expr) and is_display(item) for item in bound)
         binder = self.body.binder(value.text) or self.values.names.bodies.module(self.body.file)
         values = binder.values(value.text)
-        return bool(values) and all(item.kind in ("list", "tuple") for item in values or ())
+        return bool(values) and all(is_display(item) for item in values or ())
 
 
 def is_const_expr(expr: Expr) -> bool:
     """Whether an expression is a call of ``const_expr``."""
     return expr.callee.rpartition(".")[2] == "const_expr" and expr.keywords == ("",)
-
-
-def _is_display(expr: Expr) -> bool:
-    return expr.kind in ("list", "listcomp", "tuple")
 
 
 def _flat(exprs: Iterable[Expr]) -> list[Expr]:

@@ -35,7 +35,8 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
     the body appends to, a dict that gets a new key, and a number of another type raise `TypeError` when the function is traced.
 
     Begin with a value of the right type (`fx.Float32(0.0)`), or use `range_constexpr`, which leaves the loop to Python, if the
-    bounds are known while tracing. Only variables are checked that the function assigns once before the loop.
+    bounds are known while tracing. Only variables are checked that the function assigns once before the loop. Elements
+    of a tensor argument are not checked, since their type is that of the caller's tensor.
 
     Bad:
 

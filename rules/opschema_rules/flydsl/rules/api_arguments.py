@@ -1,0 +1,108 @@
+"""Calls of FlyDSL's own functions against their signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Param
+from opschema_cli.suggestions import near_names
+from opschema_rules.flydsl.binding import misfits
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.names import ROOT
+from opschema_rules.flydsl.usage import is_meant_to_fail
+
+_TRANSPARENT = frozenset({"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args"})
+"""Decorators of FlyDSL that pass on all arguments."""
+
+
+@rule("FLY228", "api-arguments", pure=True)
+def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
+    """A call of a function of FlyDSL with an argument that it does not take.
+
+    The call raises `TypeError` when the kernel is traced, on a machine with a GPU. The rule checks keywords and the number of
+    arguments by position of functions whose source is in the workspace, without decorators or under those of FlyDSL that pass
+    on all arguments. It does not check functions of an installed FlyDSL, methods and required arguments.
+
+    Bad:
+
+    ```python python/flydsl/__init__.py
+    ```
+
+    ```python python/flydsl/expr/__init__.py
+    def copy_rows(source, target, *, rows=1):
+        return source, target, rows
+    ```
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, B: fx.Tensor):
+        fx.copy_rows(A, B, row=4)
+    ```
+
+    Good:
+
+    ```python python/flydsl/__init__.py
+    ```
+
+    ```python python/flydsl/expr/__init__.py
+    def copy_rows(source, target, *, rows=1, **options):
+        return source, target, rows
+
+
+    def fill(target, value):
+        return target, value
+    ```
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, B: fx.Tensor, *pairs):
+        fx.copy_rows(A, B, row=4)
+        fx.fill(*pairs)
+    ```
+    """
+    tree = file.tree
+    for each in tree.files:
+        names = {item.partition(".")[0] for item in tree.words.indexes[each.path].uses}
+        if tree.bodies.program.module_name(each.path).partition(".")[0] == ROOT:
+            continue
+        for body in tree.bodies.of(each) if names else ():
+            for call in body.scope.calls:
+                if call.callee.partition(".")[0] in names:
+                    yield from _misfitting(tree, body, call)
+
+
+def _misfitting(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
+    if not tree.names.full(body, call.callee):
+        return
+    found = tree.names.parameters(body, call.callee)
+    if found is None or not _is_judged(tree, body, call) or is_meant_to_fail(tree, body):
+        return
+    name, params = found
+    for item in misfits(call, params):
+        if item.argument is None or item.fault in ("missing", "twice"):
+            continue
+        yield Diagnostic(
+            f"`{name}({', '.join(param.name for param in params)})` of this FlyDSL {_fault(item.fault, item.name, params)}",
+            body.at(item.argument),
+            ops=(name,),
+        )
+
+
+def _is_judged(tree: FlyTree, body: Body, call: Expr) -> bool:
+    """Whether nothing stands between a call and the function that it names."""
+    decorators = tree.names.decorators(body, call.callee)
+    return decorators is not None and decorators <= _TRANSPARENT
+
+
+def _fault(fault: str, name: str, params: tuple[Param, ...]) -> str:
+    if fault == "surplus":
+        count = sum(item.kind in ("posonly", "normal") for item in params)
+        return f"takes {count} arguments by position"
+    if fault == "position-only":
+        return f"takes `{name}` by position only"
+    near = near_names(name, [item.name for item in params], 1)
+    return f"has no parameter `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")

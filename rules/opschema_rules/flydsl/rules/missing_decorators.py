@@ -1,0 +1,175 @@
+"""Functions that are used as kernels and launchers, and that nothing traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span
+from opschema_rules.flydsl.annotations import parameter
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.model import FlyTree, Kind
+from opschema_rules.flydsl.usage import is_meant_to_fail
+
+_SIZES = ("grid", "block")
+_DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONSTEXPR})
+
+
+@rule("FLY227", "missing-decorator", pure=True)
+def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
+    """A function that is launched without `flyc.kernel`, or that launches without `flyc.jit`.
+
+    The call of a plain function gives what it returns: without `flyc.kernel` that is `None`, which has no `launch`. A kernel
+    can only be called while a function under `flyc.jit` is traced; anywhere else the call raises `RuntimeError`.
+
+    A plain function may launch kernels if functions under `flyc.jit` call it. So the second case is reported only for
+    functions with parameters of FlyDSL's types that the host calls, directly or as what a factory returns, and that are not
+    passed to anything.
+
+    Bad, `fill` is not a kernel:
+
+    ```python
+    def fill(A: fx.Tensor):
+        A[0] = 1
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor):
+        fill(A).launch(grid=(1,), block=(64,))
+    ```
+
+    Bad, `launch` is not under `flyc.jit`:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor):
+        A[0] = 1
+
+
+    def launch(A: fx.Tensor):
+        fill(A).launch(grid=(1,), block=(64,))
+
+
+    def run(x):
+        launch(x)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor):
+        A[0] = 1
+
+
+    def start(A: fx.Tensor):
+        fill(A).launch(grid=(1,), block=(64,))
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor):
+        start(A)
+    ```
+    """
+    tree = file.tree
+    for body in (body for each in tree.files for body in tree.bodies.calling(each, ["launch"])):
+        for launch, call in _launched(body):
+            target = tree.bodies.called(body, call.callee)
+            if target is None or is_meant_to_fail(tree, body):
+                continue
+            if tree.traced_of(target) is None:
+                yield from _no_kernel(body, launch, call, target)
+            elif _is_plain(tree, body) and (caller := _host_call(tree, body)) is not None:
+                yield _no_launcher(body, call, target, caller)
+
+
+def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
+    """The calls of `.launch` on a call, with that call."""
+    for launch in body.scope.calls:
+        callee = launch.items[0]
+        on_call = callee.kind == "attribute" and callee.text == "launch" and callee.items[0].kind == "call"
+        if on_call and callee.items[0].callee and any(launch.keyword(word) is not None for word in _SIZES):
+            yield launch, callee.items[0]
+
+
+def _no_kernel(body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
+    """The launch of what a plain function returns, if that is surely nothing."""
+    function = target.function
+    if function is None or function.decorators or function.stub or target.scope.returns or _yields(target):
+        return
+    yield Diagnostic(
+        f"`{function.name}` is launched and is not under `flyc.kernel`: its call gives `None`, which has no `launch`",
+        body.at(Span(launch.items[0].end - len("launch"), launch.items[0].end)),
+        (Related(target.at(function.span), "the function"),),
+        ops=(function.name,),
+    )
+
+
+def _yields(target: Body) -> bool:
+    text = target.file.text(target.function.outer) if target.function is not None else ""
+    return re.search(r"\\b(?:yield|async)\\b", text) is not None
+
+
+def _is_plain(tree: FlyTree, body: Body) -> bool:
+    """Whether a body is that of a plain function that takes FlyDSL's types, and that is passed to nothing."""
+    function, around = body.function, body.parent
+    if function is None or around is None or function.decorators or tree.around(body) is not None:
+        return False
+    kinds = {parameter(tree.names, around, item).kind for item in body.params}
+    passed = re.compile(rf"(?:[(,=:{{[]|\\breturn\\b[^\\n]*,)\\s*{function.name}\\s*[],)}}]|\\*\\s*{function.name}\\b")
+    return not _DSL.isdisjoint(kinds) and passed.search(body.file.source.text) is None
+
+
+def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
+    """A call of a plain function by the host, if no call may lie in what is traced."""
+    calls = [*tree.bodies.calls_of(body), *_calls_of_result(tree, body)]
+    for caller, call in calls:
+        if tree.around(caller) is not None or (caller.function is not None and _may_be_traced(tree, caller, {body})):
+            return None
+        if is_meant_to_fail(tree, caller):
+            return None
+        if any(item.span == call.span for other in caller.scope.calls for item in other.items[1:]):
+            return None
+    return calls[0] if calls else None
+
+
+def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
+    """Whether a function that is traced may call a function, at once or through others."""
+    if body in seen:
+        return False
+    seen.add(body)
+    callers = [caller for caller, _ in tree.bodies.calls_of(body)]
+    return any(
+        tree.around(item) is not None or (item.function is not None and _may_be_traced(tree, item, seen))
+        for item in callers
+    )
+
+
+def _calls_of_result(tree: FlyTree, body: Body) -> Iterator[tuple[Body, Expr]]:
+    """The calls of the factory around a function that returns it and nothing else."""
+    factory, function = body.parent, body.function
+    if factory is None or factory.function is None or function is None:
+        return
+    returned = factory.scope.returns
+    alone = len(tree.bodies.functions_within(factory, function.name)) == 1 and factory.values(function.name) == []
+    if alone and returned and all(item.kind == "name" and item.text == function.name for item in returned):
+        yield from tree.bodies.calls_of(factory)
+
+
+def _no_launcher(body: Body, call: Expr, target: Body, caller: tuple[Body, Expr]) -> Diagnostic:
+    assert body.function is not None
+    assert target.function is not None
+    return Diagnostic(
+        f"`{body.function.name}` calls the kernel `{target.function.name}` and is not under `flyc.jit`: if the host calls it, that "
+        "raises",
+        body.at(call.items[0]),
+        (
+            Related(body.at(body.function.span), "the function"),
+            Related(caller[0].at(caller[1].items[0]), "called here"),
+        ),
+        ops=(body.function.name,),
+    )
