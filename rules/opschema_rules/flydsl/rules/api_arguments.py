@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
@@ -14,6 +15,8 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.usage import is_meant_to_fail
+
+_Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 
 _TRANSPARENT = frozenset({"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args"})
 """Decorators of FlyDSL that pass on all arguments."""
@@ -66,24 +69,36 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for each in tree.files:
-        names = {item.partition(".")[0] for item in tree.words.indexes[each.path].uses}
         if tree.bodies.program.module_name(each.path).partition(".")[0] == ROOT:
             continue
-        for body in tree.bodies.of(each) if names else ():
+        known: dict[str, _Signature | None] = {}
+        uses = tree.words.indexes[each.path].uses
+        names = {item.partition(".")[0] for item in uses}
+        for body in tree.bodies.calling(each, {item.rpartition(".")[2] for item in uses}):
             for call in body.scope.calls:
-                if call.callee.partition(".")[0] in names:
-                    yield from _misfitting(tree, body, call)
+                first = call.callee.partition(".")[0]
+                if first not in names:
+                    continue
+                if first in body.visible:
+                    signature = _signature(tree, body, call.callee)
+                elif call.callee in known:
+                    signature = known[call.callee]
+                else:
+                    signature = known[call.callee] = _signature(tree, body, call.callee)
+                if signature is not None:
+                    yield from _misfitting(tree, body, call, *signature)
 
 
-def _misfitting(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
-    if not tree.names.full(body, call.callee):
-        return
-    found = tree.names.parameters(body, call.callee)
-    if found is None or not _is_judged(tree, body, call) or is_meant_to_fail(tree, body):
-        return
-    name, params = found
+def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
+    """The name and the parameters of a function of FlyDSL, if nothing that stands before it changes what it takes."""
+    found = tree.names.parameters(body, callee) if tree.names.full(body, callee) else None
+    decorators = tree.names.decorators(body, callee) if found is not None else None
+    return found if decorators is not None and decorators <= _TRANSPARENT else None
+
+
+def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[Param, ...]) -> Iterator[Diagnostic]:
     for item in misfits(call, params):
-        if item.argument is None or item.fault in ("missing", "twice"):
+        if item.argument is None or item.fault in ("missing", "twice") or is_meant_to_fail(tree, body):
             continue
         yield Diagnostic(
             f"`{name}({', '.join(param.name for param in params)})` of this FlyDSL {_fault(item.fault, item.name, params)}",
@@ -92,16 +107,10 @@ def _misfitting(tree: FlyTree, body: Body, call: Expr) -> Iterator[Diagnostic]:
         )
 
 
-def _is_judged(tree: FlyTree, body: Body, call: Expr) -> bool:
-    """Whether nothing stands between a call and the function that it names."""
-    decorators = tree.names.decorators(body, call.callee)
-    return decorators is not None and decorators <= _TRANSPARENT
-
-
 def _fault(fault: str, name: str, params: tuple[Param, ...]) -> str:
     if fault == "surplus":
         count = sum(item.kind in ("posonly", "normal") for item in params)
-        return f"takes {count} arguments by position"
+        return f"takes {count} argument{'s' * (count != 1)} by position"
     if fault == "position-only":
         return f"takes `{name}` by position only"
     near = near_names(name, [item.name for item in params], 1)
