@@ -217,6 +217,7 @@ class Join:
         elif calls is not None:
             for inner in calls:
                 if inner.text:
+                    self.used.add(inner.method.rpartition("::")[2])
                     reason = f"`{inner.method}` is not understood here"
                     self._gap(context.namespace, context.at(call.span), reason, _named_by(inner))
                     continue

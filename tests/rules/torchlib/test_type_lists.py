@@ -133,3 +133,17 @@ def test_a_helper_that_is_given_the_name() -> None:
     known = {name: item.complete for item in tree.operators for name in item.names or ()}
     assert known == {"kit::scale": True, "kit::shift": False}
     assert len(tree.unresolved) == 1
+
+
+def test_a_helper_of_the_tree_that_is_given_the_name_does_not_touch_python() -> None:
+    helper = (
+        "namespace kit {\ntemplate <typename F> void infer_and_define(const char* name, F&& f, torch::Library& m) {\n"
+        "  auto s = infer(name, f);\n  if (unknown(s)) { m.def(std::move(s)); }\n}\n}\n"
+        '#define ADD(NAME, F) kit::infer_and_define("kit::" NAME, F, m); m.impl("kit::" NAME, F);\n'
+    )
+    uses = block('m.def("scale(Tensor x) -> Tensor");\nADD("shift", &f);')
+    python = "import torch\n\ntorch.library.define('kit::turn', '(Tensor x) -> Tensor')\n"
+    files = {"setup.py": "", "kit.h": helper, "ops.cpp": f'#include "kit.h"\n{uses}\n', "kit/ops.py": python}
+    tree = tree_of(files)
+    assert all(item.complete for item in tree.operators)
+    assert [reason for _, reason in tree.unresolved] == ["`kit::infer_and_define` is not understood here"]
