@@ -6,7 +6,7 @@ operator asks for does not compile. The kernels of operators under ``full_codege
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -19,7 +19,8 @@ from opschema_rules.aten.cpp_types import CppSignature, OperatorKernel, operator
 from opschema_rules.aten.generated import functions_of
 from opschema_rules.aten.kernel_search import ClassFound
 from opschema_rules.aten.kernel_tree import Method
-from opschema_rules.aten.model import BackendFile, BackendItem, NativeFile, Reference
+from opschema_rules.aten.model import BackendFile, BackendItem, Function, NativeEntry, NativeFile, Reference
+from opschema_rules.aten.signatures import full_name
 
 LISTS = ("supported", "autograd", "full_codegen")
 """The lists whose operators have kernels."""
@@ -141,11 +142,35 @@ def class_of(backend: BackendFile) -> str:
 
 def read_operators(project: Project, reference: Reference) -> Operators:
     """The operators of a reference, by their names."""
-    name = f"aten-operator-kernels/{content_digest(reference.torchgen.digest.encode())}"
-    kind = tuple[OperatorKernel, ...]
-    reading: Reading[str, tuple[OperatorKernel, ...]] = Reading(name, lambda _: _kernels_of(reference.native), kind)
+    reading = _reading(reference)
     found = project.readings(reading, [reference.path]).get(reference.path, ())
     return Operators({item.name: item for item in found})
+
+
+def read_operator(project: Project, reference: Reference, name: str) -> OperatorKernel | None:
+    """One operator of a reference: of those that :func:`read_operators` has read in this run or another, else of its own entry."""
+    reading = _reading(reference)
+    known = project.shelf(reading.name, reading.kind).get(project.workspace.digest(reference.path)) is not None
+    entry = None if known else _entries_of(reference.native).get(name)
+    if entry is None or entry.schema is None or full_name(entry.schema) != name:
+        return _by_name(project, reference).get(name)
+    return operator_kernel(Function(name, entry.schema, entry))
+
+
+@lru_cache(maxsize=2)
+def _by_name(project: Project, reference: Reference) -> Operators:
+    return read_operators(project, reference)
+
+
+def _reading(reference: Reference) -> Reading[str, tuple[OperatorKernel, ...]]:
+    name = f"aten-operator-kernels/{content_digest(reference.torchgen.digest.encode())}"
+    return Reading(name, lambda _: _kernels_of(reference.native), tuple[OperatorKernel, ...])
+
+
+@cached_on_argument
+def _entries_of(native: NativeFile) -> dict[str, NativeEntry]:
+    """The entries by their names; of a name that appears twice the first."""
+    return {entry.name: entry for entry in reversed(native.entries)}
 
 
 @cached_on_argument

@@ -16,7 +16,7 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_rules.aten.cpp_types import CppSignature
 from opschema_rules.aten.detection import AtenOptions, files_of
-from opschema_rules.aten.kernels import Operators, read_operators
+from opschema_rules.aten.kernels import read_operator
 from opschema_rules.aten.model import Reference
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.native_table import entry_releases
@@ -92,7 +92,7 @@ class AtenOperators(msgspec.Struct, dict=True):
 
     def operator(self, name: str) -> AtenOperator | None:
         """An operator; None if its schema is not known."""
-        found = self._operators.get(name)
+        found = read_operator(self.project, self.reference, name)
         schema = parse_schema(found.schema).schema if found is not None else None
         if found is None or schema is None:
             return None
@@ -105,10 +105,6 @@ class AtenOperators(msgspec.Struct, dict=True):
         """The operators that patches of the tree add to PyTorch's own file."""
         paths = (path for path in self.project.workspace.files if path.endswith((".patch", ".diff")))
         return frozenset(name for _, names in self.project.scan(_PATCHED, paths) for name in names)
-
-    @cached_property
-    def _operators(self) -> Operators:
-        return read_operators(self.project, self.reference)
 
 
 @lru_cache(maxsize=4096)

@@ -27,12 +27,13 @@ _REGISTERS = re.compile(
     rb"|direct_register_custom_op|torch\.library|torch\._library|torch\._custom_op\w*)\b"
 )
 
-_REACHING_PARTS = (b"library", b"_custom_op", b"direct_register_custom_op")
-_REACHES = re.compile(
-    rb"\._?library\b|\btorch\._custom_op|\bdirect_register_custom_op\b"
-    rb"|\bfrom\s+torch\s+import\s*(?:\([^)]*|[^\n]*)\b(?:_?library|_custom_ops?)\b"
-)
-"""Text in every file that uses ``torch.library``, or vLLM's helper."""
+_REACHING_PARTS = (b".library", b"._library", b"torch._custom_op", b"direct_register_custom_op")
+_REACHES = re.compile(rb"\._?library\b|\btorch\._custom_op|\bdirect_register_custom_op\b")
+_IMPORTED_PARTS = (b"library", b"_custom_op")
+_IMPORTED = re.compile(rb"from\s+torch\s+import\s*(?:\([^)]*|[^\n]*)\b(?:_?library|_custom_ops?)\b")
+"""One of both is in every file that uses ``torch.library``, or vLLM's helper; the latter without a word's end before it, so that
+it is found many times as fast.
+"""
 
 CPP_REGISTERS = re.compile(rb"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|\.impl\s*\(|\b(?:torch|c10)::Library\b")
 """Text in every C++ file that registers operators, or defines macros which do."""
@@ -94,8 +95,10 @@ def _registers_classes(data: bytes) -> bool:
 
 
 def _reaches(data: bytes) -> bool:
-    speaks = b"torch" in data or b"direct_register_custom_op" in data
-    return speaks and any(part in data for part in _REACHING_PARTS) and _REACHES.search(data) is not None
+    if b"torch" not in data and b"direct_register_custom_op" not in data:
+        return False
+    imports = any(part in data for part in _IMPORTED_PARTS)
+    return is_found(_REACHES, data, _REACHING_PARTS, _REACH) or (imports and _IMPORTED.search(data) is not None)
 
 
 _REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)
@@ -104,18 +107,23 @@ REGISTERS_CLASSES = Reading("torchlib registers classes", _registers_classes, bo
 """Whether a file may register classes that torch then takes as types of arguments."""
 _LATER = (_REGISTERS_INLINE, REGISTERS_CLASSES, ROWS, KERNELS)
 _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool, _LATER)
+_REACHES_ALONG = Reading(
+    "torchlib reaches torch", _reaches, bool, (*_LATER, Reading("torchlib registers", registers, bool))
+)
+"""The first of them with all that is asked of the same files once the pack is in use."""
 REGISTERS_CPP = Reading("torchlib registers in C++", cpp_registers, bool)
 """Whether a C++ file may register operators, or define macros which do."""
 
 
 def detect(project: Project, options: TorchlibOptions) -> bool:
     """Whether a file of the workspace may register an operator."""
-    return any(True for _ in reaching(project, options)) or bool(cpp_sources(project, options))
+    reaches = any(found for _, found in project.scan(_REACHES_TORCH, sources(project, options)))
+    return reaches or bool(cpp_sources(project, options))
 
 
 def reaching(project: Project, options: TorchlibOptions) -> Iterable[str]:
     """The Python files that speak of ``torch.library``; without one, what looks like a registration is none of torch's."""
-    return (path for path, found in project.scan(_REACHES_TORCH, sources(project, options)) if found)
+    return (path for path, found in project.scan(_REACHES_ALONG, sources(project, options)) if found)
 
 
 def registering(project: Project, options: TorchlibOptions) -> Iterable[str]:

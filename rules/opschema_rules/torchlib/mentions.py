@@ -97,8 +97,16 @@ def is_used(code: str, helper: Helper) -> bool:
 
 def registers_by(libraries: Iterable[str], code: str) -> bool:
     """Whether code calls a method by which one of some variables registers, going by its text."""
-    known = set(libraries)
-    return any(name in known for name in _LIBRARY_CALL.findall(code))
+    return any(_LIBRARY_CALL.match(code, end) for name in libraries for end in _ends_of(name, code))
+
+
+def _ends_of(name: str, code: str) -> Iterator[int]:
+    """The places behind each mention of a name, of which it is found whether it is a word by itself."""
+    at = code.find(name)
+    while at >= 0:
+        if not _IN_WORD.match(code, max(0, at - 1), at):
+            yield at + len(name)
+        at = code.find(name, at + 1)
 
 
 def _in_function(code: str, at: int) -> bool:
@@ -137,7 +145,7 @@ def _member(code: str, place: re.Match[str]) -> str | None:
 
 
 _IN_WORD = re.compile(r"\w")
-_LIBRARY_CALL = re.compile(rf"\b(\w+)\s*\.\s*(?:{'|'.join(apis.LIBRARY)})\s*\(")
+_LIBRARY_CALL = re.compile(rf"\s*\.\s*(?:{'|'.join(apis.LIBRARY)})\s*\(")
 _AFTER = re.compile(r"\s*(?:\(|\.\s*(?P<member>\w*))")
 _BEFORE = re.compile(r"(?:@|=\s*|\bpartial\()[\w.]*\Z|\bclass\s+\w+\([^)]*\Z")
 _REACH = 400
