@@ -106,7 +106,8 @@ def _refuses(op: MagiOp, leaf: Leaf, value: Written, found: ArgumentValue) -> bo
     if found.kind == "member":
         enum = op.tree.lowerer.classes.enum(found.ref)
         plain = enum is not None and not enum.mixed and enum.values in ("str", "other")
-        return plain and leaf.enum is None and type_.name in ("str", "Tensor")
+        takes_strings = leaf.enum is None or leaf.enum.mixed  # a parameter of a plain enumeration is wrong itself
+        return plain and takes_strings and type_.name in ("str", "Tensor")
     names = attributes_of(op.tree, found.ref)
     converts = names is None or _CONVERTS & (names - set(dir(object)))
     return not converts and not (found.below and is_inherited(op.tree, found.ref))

@@ -163,7 +163,7 @@ class Join:
         impl = opens is not None and bool(opens["impl"])
         if opens is None or len(arguments) != 2 + impl:
             return _Library(None, None, library.arguments[-1], path, fixed, conditions)
-        namespace = self._namespace(path, macro, arguments[0])
+        namespace = self._namespace(path, macro, arguments[0], written=macro == library.macro)
         keys = key_named(arguments[1]) if impl else frozenset[str]()
         if impl and arguments[1] not in self.macros.defined:
             self._problem(Place(path, fixed or library.span), key_problem(arguments[1]))
@@ -175,11 +175,15 @@ class Join:
             cpp_namespace=library.namespace, stable=stable, kind=kind,
         )  # fmt: skip
 
-    def _namespace(self, path: str, macro: str, written: str) -> str | None:
-        """The namespace of a block; ``TORCH_LIBRARY`` takes its word unexpanded, the other macros expand it."""
+    def _namespace(self, path: str, macro: str, word: str, *, written: bool) -> str | None:
+        """The namespace of a block; ``TORCH_LIBRARY`` takes its word unexpanded, the other macros expand it. Where another macro
+        stands for it, it is not ``written``.
+        """
         takes_word = macro in ("TORCH_LIBRARY", "STABLE_TORCH_LIBRARY")
-        text = written if takes_word else (self.macros.expanded(path, written) or "").strip()
+        text = word if takes_word else (self.macros.expanded(path, word) or "").strip()
         known = _NAME.fullmatch(text) and text != EXTENSION_NAME and (takes_word or text not in self.macros.defined)
+        if known and text.isupper() and not (takes_word and written):  # it may be a macro of the build
+            return self.build.namespace(path) or text
         return text if known else self.build.namespace(path)
 
     def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:

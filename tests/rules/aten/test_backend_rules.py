@@ -279,20 +279,24 @@ def test_a_namespace_is_taken_off() -> None:
 # -- torchgen that takes no options ------------------------------------------------------------------------------------
 
 
-def test_options_are_refused_where_the_reference_has_a_torchgen_that_does_not_take_them(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def torch_without_options(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed torch 2.13 whose torchgen takes no options and two namespaces."""
     packages = tmp_path_factory.mktemp("packages")
     (packages / "torchgen/packaged/ATen/native").mkdir(parents=True)
     (packages / "torchgen/packaged/ATen/native/native_functions.yaml").write_text(SOUND_NATIVE)
     (packages / "torchgen/gen_backend_stubs.py").write_text(
-        "isinstance(yaml_values, dict)\n"
+        "isinstance(yaml_values, dict)\nNamespaceHelper(cpp_namespace, max_level=2)\n"
         + "".join(f"yaml_values.pop('{key}')\n" for key in ("backend", "cpp_namespace", "supported"))
     )
     (packages / "torchgen/model.py").write_text("class DispatchKey(Enum):\n    XLA = auto()\n")
     (packages / "torch").mkdir()
     (packages / "torch/version.py").write_text("__version__ = '2.13.0'\n")
     monkeypatch.setenv("OPSCHEMA_TORCH", str(packages))
+
+
+@pytest.mark.usefixtures("torch_without_options")
+def test_options_are_refused_where_the_reference_has_a_torchgen_that_does_not_take_them() -> None:
     files = {"xla.yaml": HEAD + "supported:\n  - add.out: {structured: true}\n", "requirements.txt": "torch==2.13.0\n"}
     linted = lint_files([PACK], files, CODES)
     assert [(item.code, linted.text(item.place)) for item in linted.diagnostics] == [("ATN606", "add.out")]
@@ -341,3 +345,10 @@ def test_options_beside_the_name_as_pytorch_writes_them_for_its_own_example() ->
     )
     files = {"opschema.toml": "[aten]\ninstalled-torch = false\n", "openreg_native_functions.yaml": text}
     assert lint_files([PACK], files, ["ATN603", "ATN606"]).diagnostics == []
+
+
+@pytest.mark.usefixtures("torch_without_options")
+@pytest.mark.parametrize(("pins", "codes"), [("torch\n", []), ("torch==2.13.0\n", ["ATN603"])])
+def test_a_file_with_options_may_be_for_a_torchgen_that_takes_more_namespaces(pins: str, codes: list[str]) -> None:
+    text = "backend: XLA\ncpp_namespace: at::native::kit\nsupported:\n  - add.out:\n    structured: true\n"
+    assert lint_files([PACK], {"xla.yaml": text, "requirements.txt": pins}, ["ATN603"]).codes() == codes

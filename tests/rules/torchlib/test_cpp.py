@@ -493,3 +493,12 @@ def test_two_alternatives_in_strings_are_no_second_library(tmp_path: Path) -> No
     found = read(tmp_path, ops__py=text + text.replace("CODE", "OTHER"))
     assert [item.name for item in found.definitions] == ["kit::halve"] * 2
     assert found.problems == []
+
+
+@pytest.mark.parametrize(
+    ("opening", "name"),
+    [("_EXPAND(KIT", "_C::f"), ("_FRAGMENT(KIT", "_C::f"), ("_FRAGMENT(kit", "kit::f"), ("(KIT", "KIT::f")],
+)
+def test_the_configuration_names_what_may_be_a_macro_of_the_build(opening: str, name: str, tmp_path: Path) -> None:
+    found = read(tmp_path, named__cpp=f'TORCH_LIBRARY{opening}, m) {{ m.def("f(Tensor x) -> Tensor"); }}')
+    assert [item.name for item in found.definitions] == [name]

@@ -194,9 +194,10 @@ def backend_value(backend: BackendFile) -> Iterator[Diagnostic]:
 
 
 def _depth(backend: BackendFile) -> int | None:
-    """The most namespaces; None of a file with options of operators, which no release of torchgen takes that is known."""
-    limits = backend.torchgen.limits
-    newer = limits.takes_options is None and any(item.options is not None for item in backend.items)
+    """The most namespaces; None of a file with options of operators, unless the tree is built with a torchgen that takes none."""
+    limits, reference = backend.torchgen.limits, backend.reference
+    certain = limits.takes_options is not None and reference is not None and reference.certain
+    newer = not certain and any(item.options is not None for item in backend.items)
     return None if newer else limits.backend_depth
 
 
