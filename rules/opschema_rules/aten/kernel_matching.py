@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from opschema_cli.project import Project
@@ -44,14 +44,16 @@ def read_kernels(
             yield _Matching(backend, methods, operators).match()
         elif has_cpp(project, files):
             asked = [item for item in asked_of(backend, operators)[0] if not item.generated]
-            yield _unchecked(project, backend, asked, files)
+            yield _unchecked(project, backend, asked, files, taken=shared.keys())
 
 
-def _unchecked(project: Project, backend: BackendFile, asked: list[Asked], files: Sequence[str]) -> UncheckedKernels:
-    """A backend without a class of kernels, and the class that may be meant."""
+def _unchecked(
+    project: Project, backend: BackendFile, asked: list[Asked], files: Sequence[str], *, taken: Collection[str]
+) -> UncheckedKernels:
+    """A backend without a class of kernels, and the class that may be meant: none that another backend has."""
     name, kernels = class_of(backend), {item.name for item in asked}
     moved = in_other_namespace(project, name, kernels, files)
-    alike = of_other_name(project, kernels, files) if moved is None else None
+    alike = of_other_name(project, kernels, files, taken=taken) if moved is None else None
     return UncheckedKernels(backend, name, asked, moved, alike)
 
 

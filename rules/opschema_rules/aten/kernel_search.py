@@ -53,13 +53,15 @@ def in_other_namespace(
     return ClassFound(owner, methods[owner][0].place, frozenset(method.name for method in methods[owner]))
 
 
-def of_other_name(project: Project, kernels: Collection[str], files: Sequence[str] = ()) -> ClassFound | None:
-    """The class of any name that defines most kernels, if these are more than a few."""
+def of_other_name(
+    project: Project, kernels: Collection[str], files: Sequence[str] = (), *, taken: Collection[str] = ()
+) -> ClassFound | None:
+    """The class of any name but those that are ``taken`` that defines most kernels, if these are more than a few."""
     names: dict[str, set[str]] = {}
     first: dict[str, tuple[str, Definition]] = {}
     for path, definitions in project.scan(_READING, cpp_files(project, files)):
         for item in definitions:
-            if item.name in kernels:
+            if item.name in kernels and item.owner not in taken:
                 names.setdefault(item.owner, set()).add(item.name)
                 first.setdefault(item.owner, (path, item))
     owner = max(names, key=lambda item: (len(names[item]), item), default="")

@@ -68,6 +68,30 @@ def test_a_class_of_another_name_is_named_where_it_has_several_kernels() -> None
     assert [item.message for item in lint(calls, supported=ALL).diagnostics] == [said]
 
 
+def test_the_class_of_another_backend_is_not_named() -> None:
+    other = backend(supported="[relu, square, expand]").replace("cpp_namespace: torch_xla", "cpp_namespace: lazy")
+    kernels = {
+        "csrc/xla.cpp": f"namespace torch_xla {{\n{RELU + SQUARE + EXPAND}}}\n",
+        "csrc/lazy.cpp": f"namespace lazy {{\n{(RELU + SQUARE).replace('XLANativeFunctions', 'AtenLazy')}}}\n",
+    }
+    files = {
+        "native_functions.yaml": NATIVE,
+        "xla.yaml": backend(supported=ALL),
+        "lazy.yaml": other.replace("backend: XLA", "backend: Lazy"),
+        **kernels,
+    }
+    assert [item.message for item in lint_files([PACK], files, ["ATN708"]).diagnostics] == [
+        "3 kernels are not checked: no C++ file defines methods of `lazy::LazyNativeFunctions`"
+    ]
+    lazy = {
+        "csrc/lazy.cpp": kernels["csrc/lazy.cpp"].replace(
+            "}\n", "}\n" + EXPAND.replace("XLANativeFunctions", "AtenLazy"), 1
+        )
+    }
+    (found,) = lint_files([PACK], {**files, **lazy}, ["ATN708"]).diagnostics
+    assert "`AtenLazy` defines 3 of them" in found.message
+
+
 def test_a_tree_without_cpp_needs_no_note() -> None:
     files = {"native_functions.yaml": NATIVE, "xla.yaml": backend(supported=ALL)}
     assert lint_files([PACK], files, ["ATN708"]).diagnostics == []
