@@ -149,6 +149,8 @@ def read_operators(project: Project, reference: Reference) -> Operators:
 
 def read_operator(project: Project, reference: Reference, name: str) -> OperatorKernel | None:
     """One operator of a reference: of those that :func:`read_operators` has read in this run or another, else of its own entry."""
+    if name not in reference.catalogue.by_name:
+        return None
     reading = _reading(reference)
     known = project.shelf(reading.name, reading.kind).get(project.workspace.digest(reference.path)) is not None
     entry = None if known else _entries_of(reference.native).get(name)
