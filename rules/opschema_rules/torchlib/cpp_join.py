@@ -137,11 +137,8 @@ class Join:
         if len(before) < _MAX_LIBRARIES:
             before.append((place, context.conditions))
         if other is not None:
-            space = context.namespace
-            message = (
-                f"`{space}` has its `TORCH_LIBRARY` already: torch refuses another; write `TORCH_LIBRARY_FRAGMENT`"
-            )
-            self._problem(place, message, other)
+            advice = "torch refuses another; write `TORCH_LIBRARY_FRAGMENT`"
+            self._problem(place, f"`{context.namespace}` has its `TORCH_LIBRARY` already: {advice}", other)
 
     def _are_together(
         self, place: Place, here: tuple[Condition, ...], other: Place, there: tuple[Condition, ...]
@@ -176,9 +173,7 @@ class Join:
         )  # fmt: skip
 
     def _namespace(self, path: str, macro: str, word: str, *, written: bool) -> str | None:
-        """The namespace of a block; ``TORCH_LIBRARY`` takes its word unexpanded, the other macros expand it. Where another macro
-        stands for it, it is not ``written``.
-        """
+        """The namespace of a block: ``TORCH_LIBRARY`` takes its word unexpanded where it is ``written``, other macros expand it."""
         takes_word = macro in ("TORCH_LIBRARY", "STABLE_TORCH_LIBRARY")
         text = word if takes_word else (self.macros.expanded(path, word) or "").strip()
         known = _NAME.fullmatch(text) and text != EXTENSION_NAME and (takes_word or text not in self.macros.defined)
