@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -54,6 +54,8 @@ class CppUnits(msgspec.Struct, dict=True):
 
     def files(self, path: str) -> tuple[str, ...]:
         """A file and the headers of the workspace that it includes, however indirectly."""
+        if path in self._known:
+            return self._known[path]
         found = {path: None}
         level = [path]
         while level and len(found) < MAX_HEADERS:
@@ -61,11 +63,26 @@ class CppUnits(msgspec.Struct, dict=True):
             named = (item for one in level for name in read.get(one, ()) for item in self._included(one, name))
             level = list(dict.fromkeys(item for item in named if item not in found))
             found.update(dict.fromkeys(level))
-        return tuple(found)
+        self._known[path] = tuple(found)
+        return self._known[path]
 
-    def _included(self, path: str, name: str) -> Iterable[str]:
+    @cached_property
+    def _known(self) -> dict[str, tuple[str, ...]]:
+        return {}
+
+    @cached_property
+    def _meant(self) -> dict[tuple[str, str], Sequence[str]]:
+        return {}
+
+    def _included(self, path: str, name: str) -> Sequence[str]:
         """The files of the workspace that an ``#include`` may mean: beside the file, else those whose paths end with the name."""
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+        folder = posixpath.dirname(path)
+        if (folder, name) not in self._meant:
+            self._meant[folder, name] = self._found(folder, name)
+        return self._meant[folder, name]
+
+    def _found(self, folder: str, name: str) -> Sequence[str]:
+        beside = posixpath.normpath(posixpath.join(folder, name))
         known = self._by_name.get(name.rpartition("/")[2], ())
         if beside in known:
             return (beside,)

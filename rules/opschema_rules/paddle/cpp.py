@@ -76,6 +76,13 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
         return tuple(item for item in found if (item.function.owner, item.function.name) in named)
 
 
+def infer_metas(entry: OpEntry) -> list[Declared]:
+    """The functions in C++ that an entry may name in ``infer_meta``."""
+    node = entry.within("infer_meta", "func")
+    symbol = (string(node) or "").strip().rpartition("::")[2]
+    return _Search(entry.listed.tree).declared([symbol]).get(symbol, [])
+
+
 def read_functions(tree: Tree) -> Iterator[FunctionCheck]:
     """The functions that the entries name, as far as what is passed to them is known."""
     search = _Search(tree)

@@ -13,7 +13,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.phrases import count, quoted
 from opschema_cli.source.cpp_functions import CppParameterText
 from opschema_cli.source.yaml import Node, scalar_value
-from opschema_rules.paddle.cpp import FunctionCheck
+from opschema_rules.paddle.cpp import FunctionCheck, infer_metas
 from opschema_rules.paddle.grammar import Kernel
 from opschema_rules.paddle.model import OpEntry
 
@@ -123,6 +123,12 @@ def _argument(entry: OpEntry, name: str, tensor: str, base: str) -> str | None:
     # The functions for shapes take an absent tensor as an empty one.
     absent = "optional " if name in entry.optional and (base == "Tensor" or arg.type == "Tensor[]") else ""
     return f"{absent}list of {tensor}" if arg.type == "Tensor[]" else f"{absent}{tensor}"
+
+
+def takes_string(entry: OpEntry, index: int) -> bool:
+    """Whether a function that ``infer_meta`` may name takes a string at an index."""
+    parameters = [item.function.parameters for item in infer_metas(entry)]
+    return any(len(items) > index and shown_type(items[index].type) == "str" for items in parameters)
 
 
 def mismatch(check: FunctionCheck) -> Mismatch | None:

@@ -7,6 +7,7 @@ import re
 _INTEGER = re.compile(r"[-+]?(?:\d+|0[xX][\da-fA-F]+)[uUlL]*")
 _FLOAT = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?[fFlL]?")
 _STRING = re.compile(r'(?:std::string\()?"(?:[^"\\]|\\.)*"\)?')
+_CHARACTER = re.compile(r"'(?:[^'\\]|\\.)'")
 _PYTHON = {
     "True": "write `true`",
     "False": "write `false`",
@@ -20,6 +21,8 @@ def fault_of(type_: str, default: str) -> str:
     """The fault of a default for a type, in words; empty if it fits, or is an expression that is not known."""
     if default in _PYTHON:
         return f"is Python syntax; {_PYTHON[default]}"
+    if _CHARACTER.fullmatch(default) and type_ in _NUMBERS:
+        return ""
     if default.startswith("'"):
         return "is not a C++ string; write it in double quotes"
     if type_.endswith("[]") or type_ == "IntArray":

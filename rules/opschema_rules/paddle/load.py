@@ -10,10 +10,11 @@ from opschema_cli.source.text import Span
 from opschema_rules.paddle.cpp import read_functions
 from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
 from opschema_rules.paddle.model import OpEntry, OpFile, OtherFile, Tree, group_of
+from opschema_rules.paddle.python_calls import read_calls
 
 
 def load(project: Project, options: PaddleOptions) -> Loaded:
-    """All files of the workspace, their entries, and the C++ functions that these name."""
+    """All files of the workspace, their entries, the C++ functions that these name, and calls in Python."""
     tree = read_tree(project, options)
     loaded = Loaded(files=[*(item.file.path for item in tree.files), *(item.file.path for item in tree.others)])
     for listed in tree.files:
@@ -22,6 +23,7 @@ def load(project: Project, options: PaddleOptions) -> Loaded:
     loaded.subjects += [*tree.others, tree]
     loaded.ops = len(tree.by_name)
     loaded.late.append(lambda: read_functions(tree))
+    loaded.late.append(lambda: read_calls(tree))
     return loaded
 
 

@@ -223,6 +223,14 @@ class OtherFile(msgspec.Struct, frozen=True, eq=False):
         root = self.file.root
         yield from map(self.file.document.follow, root.items if root is not None and root.is_sequence else ())
 
+    def get(self, item: Node, *path: str) -> Node | None:
+        """The node at a path of keys below an item, aliases followed."""
+        node: Node | None = item
+        for key in path:
+            node = node.get(key) if node is not None else None
+            node = self.file.document.follow(node) if node is not None else None
+        return node
+
 
 class Tree(msgspec.Struct, eq=False, dict=True):
     """One workspace with its files."""
@@ -281,23 +289,24 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def new_names(self) -> Mapping[str, str]:
         """The names of operators, by those in the old static graph (``maximum (elementwise_max)``)."""
-        heads = (string(item.get("op")) or "" for item in self._compat)
+        heads = (string(other.get(item, "op")) or "" for other, item in self._compat)
         pairs = (head.partition("(") for head in heads if "(" in head)
         return {old.rstrip(") "): new.strip() for new, _, old in pairs}
 
     @property
-    def _compat(self) -> Iterator[Node]:
-        items = (item for other in self.others if other.kind == "compat" for item in other.items())
-        return (item for item in items if item.is_mapping)
+    def _compat(self) -> Iterator[tuple[OtherFile, Node]]:
+        items = ((other, item) for other in self.others if other.kind == "compat" for item in other.items())
+        return ((other, item) for other, item in items if item.is_mapping)
 
     @cached_property
     def legacy_names(self) -> Mapping[str, Mapping[str, str]]:
         """The names of arguments in ``op_compat.yaml``, by those of operators and gradients."""
         found: dict[str, dict[str, str]] = {}
-        for item in self._compat:
-            parts = filter(None, map(item.get, ("inputs", "attrs", "outputs")))
-            mapped = {key.value: value.value for part in parts for key, value in part.pairs()}
-            for node in filter(None, map(item.get, ("op", "backward"))):
+        for other, item in self._compat:
+            follow = other.file.document.follow
+            parts = [part for name in ("inputs", "attrs", "outputs") if (part := other.get(item, name)) is not None]
+            mapped = {key.value: follow(value).value for part in parts for key, value in part.pairs()}
+            for node in (node for name in ("op", "backward") if (node := other.get(item, name)) is not None):
                 for name in split(node.value, 0):
                     found.setdefault(name.text.partition("(")[0].strip(), {}).update(mapped)
         return found

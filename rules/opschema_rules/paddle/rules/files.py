@@ -90,7 +90,7 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
 
     The file maps names of operators, arguments and outputs to those of the old static graph. The generators ignore a name that no
     entry has, and a name in the wrong part: an attribute that is listed under `inputs` keeps its name in the operator, but its
-    kernel asks for the mapped name. The new static graph ignores a second entry for an operator. Attributes that `extra` adds and
+    kernel asks for the mapped name. The new static graph ignores a second entry for an operator. Names that `extra` adds and
     operators that are written by hand are not reported.
 
     Bad:
@@ -132,9 +132,9 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
     """
     seen: dict[str, Node] = {}
     items = [item for item in other.items() if item.is_mapping] if other.kind == "compat" else []
-    mapped = {_head(item) for item in items}
+    mapped = {_head(other, item) for item in items}
     for item in items:
-        name, node = _head(item), item.get("op")
+        name, node = _head(other, item), other.get(item, "op")
         if node is None or not name:
             continue
         before = seen.setdefault(name, node)
@@ -155,7 +155,7 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
 
 
 def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry]) -> Iterator[Diagnostic]:
-    node = item.get("backward")
+    node = other.get(item, "backward")
     everything = list(entries)
     for gradient in split(node.value, 0) if node is not None and node.kind == "scalar" else ():
         own = gradient.text.partition("(")[0].strip()
@@ -167,9 +167,9 @@ def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry
             yield _found(other, span, f"no entry declares the gradient `{own}`{did_you_mean(near)}", name)
     names = {part: {one for entry in everything for one in _names(entry, part)} for part in _PARTS}
     for part in _PARTS:
-        for key in _unmapped(item, part, names[part]):
+        for key in _unmapped(other, item, part, names[part]):
             where = next((one for one in _PARTS if key.value in names[one]), None)
-            near = nearest(key.value, names[part] - {one.value for one in _keys(item, part)})
+            near = nearest(key.value, names[part] - {one.value for one in _keys(other, item, part)})
             message = f"`{name}` has no {_PARTS[part]} `{key.value}`"
             message += f"; move it to `{where}`" if where is not None else did_you_mean(near)
             yield _found(other, key, message, name, entries[0].declared())
@@ -177,7 +177,7 @@ def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry
     for arg in (arg for one in everything for arg in (*one.signature.attributes, *one.forward[1].attributes)):
         attributes.setdefault(arg.name, []).append(arg)
     for part, type_ in _TYPES.items():
-        for key in _keys(item, part):
+        for key in _keys(other, item, part):
             named = attributes.get(key.value, [])
             if not named:
                 message = f"`{name}` has no attribute `{key.value}`{did_you_mean(nearest(key.value, attributes))}"
@@ -187,19 +187,19 @@ def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry
                 yield _found(other, key, message, name, entries[0].declared())
 
 
-def _unmapped(item: Node, part: str, known: set[str]) -> Iterator[Node]:
-    """The keys of a part that name nothing, without those of attributes that ``extra`` adds."""
-    extra = item.get("extra", "attrs")
-    written = [one.value.partition("=")[0].split() for one in extra.items] if extra is not None else []
+def _unmapped(other: OtherFile, item: Node, part: str, known: set[str]) -> Iterator[Node]:
+    """The keys of a part that name nothing, without those of what ``extra`` adds."""
+    extra = [node for field in _PARTS if (node := other.get(item, "extra", field)) is not None]
+    written = [one.value.partition("=")[0].split() for node in extra for one in node.items]
     added = {words[-1] for words in written if words}
-    node = item.get(part)
+    node = other.get(item, part)
     for key, value in node.pairs() if node is not None else ():
-        if key.value not in known and key.value not in added and value.value not in added:
+        if key.value not in known and not {key.value, other.file.document.follow(value).value} & added:
             yield key
 
 
-def _keys(item: Node, part: str) -> Iterator[Node]:
-    node = item.get(part)
+def _keys(other: OtherFile, item: Node, part: str) -> Iterator[Node]:
+    node = other.get(item, part)
     return (key for key, _ in node.pairs()) if node is not None else iter(())
 
 
@@ -267,7 +267,7 @@ def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
     ```
     """
     for item in other.items() if other.kind == "version" else ():
-        name, node = _head(item), item.get("op")
+        name, node = _head(other, item), other.get(item, "op")
         if node is None or not name:
             continue
         if name.rstrip("_") not in other.tree.by_name:
@@ -275,8 +275,8 @@ def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
             yield _found(
                 other, node, f"no entry declares `{name}`, so its versions are ignored{did_you_mean(near)}", name
             )
-        for step in _items(item.get("version")):
-            for action in _items(step.get("action")):
+        for step in _items(other, other.get(item, "version")):
+            for action in _items(other, other.get(step, "action")):
                 keys = {key.value for key, _ in action.pairs()}
                 kind = next((key for key, _ in action.pairs() if key.value in _ACTIONS), None)
                 if kind is None and action.items:
@@ -338,7 +338,7 @@ def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
     if other.kind not in ("exclude", "onednn", "python"):
         return
     for item in other.items():
-        node = item if other.kind == "exclude" else item.get("op")
+        node = item if other.kind == "exclude" else other.get(item, "op")
         name = string(node)
         if node is None or name is None:
             continue
@@ -347,14 +347,14 @@ def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
             near = nearest(name, other.tree.by_name, 0.85)
             yield _found(other, node, f"no entry declares `{name}`{did_you_mean(near)}", name)
             continue
-        tensors = item.get("data_format_tensors")
+        tensors = other.get(item, "data_format_tensors")
         inputs = {arg.name for entry in entries for arg in entry.signature.inputs}
         listed = split(tensors.value, 0) if tensors is not None and string(tensors) else ()
         for part in listed:
             if tensors is not None and part.text not in inputs:
                 span = value_span(other.file.source.text, tensors, part.span)
                 yield _unknown_argument(other, span, part, name, entries, inputs)
-        aliases = item.get("args_alias")
+        aliases = other.get(item, "args_alias")
         known = {arg.name for entry in entries for arg in entry.signature.args}
         for key, _ in aliases.pairs() if aliases is not None else ():
             if key.value not in known and key.value != "use_default_mapping":
@@ -368,12 +368,13 @@ def _unknown_argument(
     return _found(other, span, message, name, entries[0].declared())
 
 
-def _items(node: Node | None) -> Iterator[Node]:
-    yield from (item for item in node.items if item.is_mapping) if node is not None and node.is_sequence else ()
+def _items(other: OtherFile, node: Node | None) -> Iterator[Node]:
+    items = map(other.file.document.follow, node.items) if node is not None and node.is_sequence else ()
+    yield from (item for item in items if item.is_mapping)
 
 
-def _head(item: Node) -> str:
-    node = item.get("op") if item.is_mapping else None
+def _head(other: OtherFile, item: Node) -> str:
+    node = other.get(item, "op") if item.is_mapping else None
     return (string(node) or "").partition("(")[0].strip()
 
 

@@ -101,7 +101,8 @@ def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
 
     `forward` of a gradient repeats the arguments and outputs of the operator. The generators compare the types in order
     (`cross_validate`, `ForwardsValidationCheck`): trailing attributes may be left out, and `Scalar` stands for all scalars. Names
-    may differ, since arguments are matched by position. Swapped names are reported: the gradient would get the wrong tensor.
+    may differ, since arguments are matched by position. Swapped names give a warning: a kernel that takes them by the operator's
+    names gets the wrong tensor.
 
     Bad:
 
@@ -151,7 +152,13 @@ def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
     operator = operators[0]
     for span, here, there in _differences(repeated, operator.signature, entry.eager):
         target = entry.inner(node, span) if span is not None else node.span
-        yield entry.found(target, f"`forward` has {here}, but `{operator.name}` has {there}", operator.declared())
+        message = f"`forward` has {here}, but `{operator.name}` has {there}"
+        found = entry.found(target, message, operator.declared())
+        swapped = there.endswith(_SWAPPED)
+        yield msgspec.structs.replace(found, severity=Severity.WARNING) if swapped else found
+
+
+_SWAPPED = "in this position"
 
 
 def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tuple[Span | None, str, str]]:
@@ -171,7 +178,7 @@ def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tu
         names, others = [one.name for one in here], [one.name for one in there]
         if names != others and sorted(names) == sorted(others):
             at = next(index for index, (one, other) in enumerate(zip(names, others, strict=True)) if one != other)
-            yield here[at].span, f"`{names[at]}`", f"`{others[at]}` in this position"
+            yield here[at].span, f"`{names[at]}`", f"`{others[at]}` {_SWAPPED}"
 
 
 @rule("PDL303", "gradient-signature")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
@@ -10,9 +11,10 @@ from opschema_cli.phrases import count
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.paddle.cpp import FunctionCheck
-from opschema_rules.paddle.cpp_types import mismatch
+from opschema_rules.paddle.cpp_types import mismatch, takes_string
 from opschema_rules.paddle.model import OpEntry
 
+_CONSTANT = re.compile(r"k?[A-Z][A-Z0-9_]*\Z|k[A-Z]")
 _SELECTING = {"data_type": "DataType", "layout": "DataLayout", "backend": "Place"}
 
 
@@ -21,8 +23,9 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
     """A parameter of `infer_meta` or `kernel` that is not an argument of the operator.
 
     The generator passes an unknown name in `infer_meta` as a string, and copies an unknown name in `kernel` into the call. Then the
-    generated C++ does not compile, or an attribute is missing at run time. `data_type`, `layout` and `backend` must name arguments
-    or be C++ such as `DataType::FLOAT32`.
+    generated C++ does not compile, or an attribute is missing at run time. Names of constants (`INT_MAX`, `kMax`) and strings that
+    the function in `infer_meta` takes are accepted. `data_type`, `layout` and `backend` must name arguments or be C++ such as
+    `DataType::FLOAT32`.
 
     Bad:
 
@@ -54,13 +57,15 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
     legacy = entry.listed.tree.legacy_names.get(entry.name, {}) if entry.listed.group.startswith("legacy ") else {}
     known = {*entry.arguments, *(name for name, other in legacy.items() if other in entry.arguments)}
     for field in ("infer_meta", "kernel"):
-        for item in entry.params(field) or ():
+        for index, item in enumerate(entry.params(field) or ()):
             name = string(item)
             if (
                 name is not None
                 and name.isidentifier()
                 and name not in known
                 and name not in ("true", "false", "nullptr")
+                and _CONSTANT.match(name) is None
+                and (field == "kernel" or not takes_string(entry, index))
             ):
                 near = nearest(name, entry.arguments)
                 message = f"`{field}` passes `{name}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
