@@ -111,8 +111,8 @@ def test_aliases_in_op_compat_are_followed() -> None:
   infer_meta : {func : HalfInferMeta, param : [x]}
   kernel : {func : half, param : [x, kernel_size]}
 """
-    files = {"ops.yaml": OPS, "backward.yaml": BACKWARD, "legacy/static_ops.yaml": static, "op_compat.yaml": compat}
-    assert "PDL201" not in lint_files(PACK, files).codes()
+    files = {"ops.yaml": OPS, "backward.yaml": BACKWARD, "meta.h": CPP, "legacy/static_ops.yaml": static}
+    assert "PDL201" not in lint_files(PACK, {**files, "op_compat.yaml": compat}).codes()
 
 
 def test_a_string_that_the_function_does_not_take_is_reported() -> None:
