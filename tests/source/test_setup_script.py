@@ -171,3 +171,28 @@ def test_what_python_makes_of_it(tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
         printed = [line.split() for line in done.stdout.replace(f"{tmp_path.resolve()}/", "").splitlines()]
         assert printed == [[name, *sources] for name, sources, _ in targets(script)], title
+
+
+UNFOLLOWED = {
+    "break": 'sources = []\nfor s in ["csrc/a.cpp", "csrc/b.cpp"]:\n    if "b" in s:\n        break\n    sources.append(s)\n',
+    "continue": 'sources = []\nfor s in ["csrc/a.cpp", "csrc/b.cpp"]:\n    if "b" in s:\n        continue\n    sources.append(s)\n',
+    "del": 'sources = ["csrc/b.cpp", "csrc/a.cpp"]\ndel sources[0]\n',
+    "an item": 'sources = ["csrc/b.cpp"]\nsources[0] = "csrc/a.cpp"\n',
+    "global": 'sources = ["csrc/b.cpp"]\ndef f():\n    global sources\n    sources = ["csrc/a.cpp"]\nf()\n',
+    "match": 'sources = []\nmatch len(sources):\n    case 0:\n        sources.append("csrc/a.cpp")\n',
+    "an error": 'sources = []\ntry:\n    import nowhere\n    sources.append("csrc/b.cpp")\nexcept ImportError:\n'
+    '    sources.append("csrc/a.cpp")\n',
+}
+
+
+@pytest.mark.parametrize("name", UNFOLLOWED)
+def test_sources_of_a_script_that_is_not_followed_are_not_certain(name: str) -> None:
+    found = made_by(f'{IMPORTS}{UNFOLLOWED[name]}setup(ext_modules=[CppExtension("kit._C", sources)])')
+    origins = [origin for item in found for _, origin in item.target.sources]
+    assert found
+    assert frozenset() not in origins
+
+
+def test_a_list_that_is_added_to_is_the_same_list() -> None:
+    script = 'a = ["csrc/a.cpp"]\nb = a\nb += ["csrc/b.cpp"]\nsetup(ext_modules=[CppExtension("kit._C", a)])'
+    assert targets(script) == [("kit._C", ["csrc/a.cpp", "csrc/b.cpp"], True)]

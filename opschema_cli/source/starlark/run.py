@@ -166,7 +166,8 @@ class Runner(ABC):
         if statement.text.startswith("+") and isinstance(before, ListValue):
             longer = before + (added.under(self.conditions) if isinstance(added, ListValue) else added)
             self.spend(len(longer.items))
-            value = longer
+            before.items[:], before.open = longer.items, longer.open
+            value = before
         if target.kind == "name":
             local[target.text] = value
 

@@ -67,16 +67,21 @@ class SetupScript(Runner):
         self._work_left = MAX_WORK
         self._names: dict[str, Value] = {"__name__": "__main__", "__file__": "setup.py"}
         self._functions: dict[int, Function] = {}
+        self._unfollowed = False
+        """Whether a statement ran that may change which others run, or lists that are known by now."""
 
     def extensions(self) -> list[Made]:
-        """The extensions that are made, as far as the script can be followed."""
+        """The extensions that are made, as far as the script can be followed; if not, none of their sources is certain."""
+        self._run()
+        return list(map(_doubtful, self.found)) if self._unfollowed else self.found
+
+    def _run(self) -> None:
         functions = self.file.body.functions
         if len(functions) == 1:
             body = functions[0].body
             self._note(body)
             with suppress(_TooMuchError, RecursionError):
                 self.block(functions[0].statements, self._names, self._names)
-        return self.found
 
     def _note(self, scope: Scope) -> None:
         """Note the functions in a scope, and what is imported there or in them."""
@@ -114,11 +119,17 @@ class SetupScript(Runner):
         elif statement.kind in ("try", "while"):
             before = self.conditions
             for at, block in enumerate(statement.blocks):
-                inner = [item for one in block for item in one.blocks[0]] if at == 1 else block
-                if at == 1 or statement.kind == "while":
-                    self.conditions = before | {(f"{self.file.path} {statement.start}", True)}
+                inner = (
+                    [item for one in block for item in one.blocks[0]] if statement.kind == "try" and at == 1 else block
+                )
+                if statement.kind == "while" or at < 3:  # an error ends the body; `finally` always runs
+                    self.conditions = before | {
+                        (f"{self.file.path} {statement.start}", statement.kind == "while" or at == 1)
+                    }
                 self.block(inner, local, scope)
                 self.conditions = before
+        elif statement.kind in ("break", "continue", "global", "nonlocal", "delete", "match", "other"):
+            self._unfollowed = True
 
     def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Names) -> None:
         """Bind names; under a condition a name may also have the value that it had."""
@@ -134,6 +145,9 @@ class SetupScript(Runner):
                 for item, one in zip(target.items, values, strict=True):
                     self.assign([item], one, local, scope)
             else:
+                owner = evaluate(target.items[0], scope, self) if target.kind == "subscript" else UNKNOWN
+                if isinstance(owner, ListValue):
+                    _doubt(owner)
                 super().assign([target], value, local, scope)
 
     def _either(self, old: Value, new: Value) -> Value:
@@ -252,6 +266,11 @@ class SetupScript(Runner):
         """A place of the function as one of the script."""
         lines = self.file.source.text.count("\n", len(_HEADER), offset) + 1
         return offset - len(_HEADER) - lines
+
+
+def _doubtful(made: Made) -> Made:
+    sources = tuple((path, None) for path, _ in made.target.sources)
+    return Made(msgspec.structs.replace(made.target, sources=sources), made.at, False)
 
 
 def _doubt(value: ListValue) -> None:

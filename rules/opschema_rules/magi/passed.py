@@ -41,9 +41,12 @@ def passed(op: MagiOp, item: OpCall, leaf: Node) -> Written | None:
 def made_class(op: MagiOp, value: Written) -> ClassRef | None:
     """The class whose instance a value surely is: it is made there, or assigned once to the name that is passed."""
     made = followed(op.tree.evaluator, value)
-    found = (
-        op.tree.bodies.resolve(made.body, made.expr.callee) if made.expr.kind == "call" and made.expr.callee else None
-    )
+    callee = made.expr.callee if made.expr.kind == "call" else ""
+    first = callee.partition(".")[0]
+    binder = made.body.binder(first)
+    if not callee or (binder is not None and any(item.name == first for item in binder.params)):
+        return None  # a parameter may be any class
+    found = op.tree.bodies.resolve(made.body, callee)
     return found if isinstance(found, ClassRef) else None
 
 

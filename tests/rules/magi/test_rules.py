@@ -272,3 +272,31 @@ def test_odd_ops_crash_no_rule(given: str, contract: str) -> None:
     text = f"{FROZEN}@magi_register_custom_op({given})\ndef {HOSTILE[given]}\n"
     files = {**example_files([("python", text)]), "opschema.toml": f'[magi]\nmagi = "{contract}"\n'}
     assert "OPS900" not in [item.code for item in lint_files([PACK], files).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("fields", "call"),
+    [
+        ("a: int\n    b: int = field(init=False, default=3)", "Config(1)"),
+        ("b: int = field(default=2, kw_only=True)\n    a: int = 1", "Config(1, b=3)"),
+        ("a: int\n    _: KW_ONLY\n    b: int", "Config(b=1, a=2)"),
+        ("a: int\n    seed: InitVar[int] = 0\n    def __post_init__(self, seed): pass", "Config(1, seed=2)"),
+        ("n: ClassVar[int] = 3\n    a: int = 0", "Config(1)"),
+        ("a: int\n    def __init__(self, *rest, **kw): pass", "Config(1, 2, q=3)"),
+        ("a: int\n    def __new__(cls, *rest): return object.__new__(cls)", "Config(1)"),
+        ("a: list = field(default_factory=list)\n    b: int = 1", "Config(b=2)"),
+        ("a: int\n    b: int = 1", "replace(Config(1), b=2)"),
+        ("a: int\n    b: int = 1", "Config(*pair)"),
+        ("a: int\n    b: int = 1", "Config(**{'a': 1})"),
+        ("a: int\n    b: int = field(**options)", "Config(1)"),
+    ],
+)
+def test_constructors_that_python_accepts(fields: str, call: str) -> None:
+    head = "from dataclasses import InitVar, KW_ONLY, field, replace\nfrom typing import ClassVar\n"
+    text = f"{head}@dataclass(frozen=True)\nclass Config:\n    {fields}\n\n\n{TAKES}\n\ndef g(x, pair):\n    return f(x, {call})\n"
+    assert "MAG360" not in lint(text).codes()
+
+
+def test_a_parameter_may_be_another_class() -> None:
+    text = f"{FROZEN}{TAKES}\n\ndef g(x, Config):\n    return f(x, Config(1, 2, 3))\n"
+    assert "MAG360" not in lint(text).codes()
