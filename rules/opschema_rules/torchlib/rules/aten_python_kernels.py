@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -14,6 +14,7 @@ from opschema_rules.torchlib.model import AtenKernel, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
 from opschema_rules.torchlib.rules.results import followed, gives_nothing
 from opschema_rules.torchlib.rules.signatures import is_method, mismatch_place, mismatch_words
+from opschema_rules.torchlib.unwritten import is_unwritten
 
 
 @rule("REG509", "aten-python-kernel")
@@ -118,7 +119,8 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     The dispatcher converts the returned value to the types of the schema: a kernel that returns nothing, or the wrong number of
     values, raises when it is called (`Unable to cast Python instance`). In-place operators and out variants return the tensor
-    they write. Only literal tuples, `None` and functions without `return` are checked. See [REG509](REG509.md) for what counts
+    they write. Only literal tuples, `None`, functions without `return`, and in-place operators that only compute new tensors with
+    functions of torch are checked. See [REG509](REG509.md) for what counts
     as a kernel.
 
     Bad (an in-place operator must return `self`):
@@ -142,6 +144,17 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
     def sort(x, dim=-1, descending=False):
         values = run("sort", x, dim, descending)
         return values, values.indices, values.count
+    ```
+
+    Bad (a new tensor, and `x` keeps its values):
+
+    ```python kit/ops.py
+    import torch
+
+
+    @torch.library.impl("aten::sigmoid_", "CUDA")
+    def sigmoid_(x):
+        return 1 / (1 + torch.exp(-x))
     ```
 
     Good (a list of tensors, and an operator that returns nothing):
@@ -177,6 +190,7 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
     if gives_nothing(function):
         place = Place(function.file.path, function.function.span)
         yield Diagnostic(f"the kernel returns nothing, {returns}", place, (registered,), ops=(kernel.title,))
+    yield from _unwritten(kernel, function, schemas, registered)
     for value in function.scope.returns:
         found = followed(function, value)
         if (
@@ -186,6 +200,20 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
         ):
             message = f"the kernel returns {count(len(found.items), 'value')}, {returns}"
             yield Diagnostic(message, function.at(value), (registered,), ops=(kernel.title,))
+
+
+def _unwritten(
+    kernel: AtenKernel, function: Body, schemas: Sequence[OperatorSchema], registered: Related
+) -> Iterator[Diagnostic]:
+    """An in-place operator whose function returns a new tensor and leaves its own as it is."""
+    written = {tuple(at for at, item in enumerate(schema.arguments) if item.is_write) for schema in schemas}
+    first = next(iter(function.function.params), None) if function.function is not None else None
+    in_place = kernel.name.partition(".")[0].endswith("_") and not kernel.name.startswith("__")
+    if not in_place or written != {(0,)} or first is None or not function.scope.returns:
+        return
+    if is_unwritten(kernel, function, first.name):
+        message = f"the kernel does not write `{first.name}`, and `{kernel.title}` is an in-place operator"
+        yield Diagnostic(message, Place(function.file.path, first.span), (registered,), ops=(kernel.title,))
 
 
 def _is_wrapped(function: Function) -> bool:
