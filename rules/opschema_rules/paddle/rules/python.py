@@ -31,6 +31,7 @@ def python_argument_count(call: PythonCall) -> Iterator[Diagnostic]:
     ```python math.py
     from paddle import _C_ops
 
+
     def half(x, axis=-1, keepdim=False):
         return _C_ops.half(x, axis, keepdim)
     ```
@@ -48,6 +49,7 @@ def python_argument_count(call: PythonCall) -> Iterator[Diagnostic]:
 
     ```python math.py
     from paddle import _C_ops
+
 
     def half_(x, axis=-1, *rest):
         \"\"\"Call `_C_ops.half(x)`.\"\"\"
