@@ -8,9 +8,9 @@ from typing import TypeAlias
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.suggestions import near_names
-from opschema_rules.flydsl.binding import misfits
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
