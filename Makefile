@@ -66,7 +66,7 @@ cuda: gpu $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the
 	PATH="$$PATH:$(CUDA_TOOLS)/nvidia/cu13/bin" PYTHONPATH="$$PYTHONPATH:$(CUDA_TOOLS)" \
 		$(VENV)-cuda/bin/python -m pytest -m cuda --junitxml=build/gpu-tests.xml tests/verify
 
-gpu:
+gpu:  ## check that the torch of PYTHON sees an NVIDIA GPU
 	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else f"PyTorch {torch.__version__} sees no NVIDIA GPU")'
 
 # The virtual environment sees PYTHON's torch, also where that is in a virtual environment itself.
