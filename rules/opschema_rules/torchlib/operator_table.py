@@ -13,11 +13,11 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Unresolved
 from opschema_cli.source.text import Place, Span
+from opschema_rules.torchlib.cpp_signature import table_signature
 from opschema_rules.torchlib.load import load
 from opschema_rules.torchlib.model import AtenKernel, Definition, Operator, Registration
 
 if TYPE_CHECKING:
-    from opschema_rules.torchlib.cpp_signature import table_signature
     from opschema_rules.torchlib.detection import TorchlibOptions
 
 
