@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -196,21 +194,17 @@ def test_a_damaged_or_hostile_history_gets_a_clear_answer(root: Path, opschema: 
     assert not (root / "fsmonitor-ran").exists()
 
 
-def test_the_workflow_of_the_page_comments_on_a_pull_request(root: Path, opschema: Here) -> None:
-    page = (Path(__file__).parents[2] / "docs/diff.md").read_text(encoding="utf-8")
-    steps = re.findall(r"(?m)^ +(?:- )?run: (.+)$", page.partition("\non: pull_request\n")[2].partition("```")[0])
-    command, comment = shlex.split(steps[1]), steps[2]
+def test_what_the_action_comments_is_written_whatever_the_exit_code(root: Path, opschema: Here) -> None:
     commit(root, {"kit/ops.py": OLD + "def ("})
     commit(root, {"kit/ops.py": NEW})
     for base, code, section in (("HEAD~1", 2, "## Files that could not be read"), ("HEAD~2", 1, "## Breaking changes")):
         git(root, "update-ref", "refs/remotes/origin/main", base)
-        assert opschema(*(part.replace("$BASE", "main") for part in command[1:])).code == code
-        script = f'gh() {{ echo "$@"; cat; }}; NUMBER=17; {comment}'
-        shown = subprocess.run(["bash", "-ec", script], cwd=root, capture_output=True, text=True, check=True).stdout
-        assert shown.startswith(
-            "pr comment 17 --body-file - --edit-last --create-if-none\n# Changes of operators since"
+        done = opschema("diff", "origin/main", "--output-format", "markdown")
+        assert (done.code, done.out.startswith("# Changes of operators since"), section in done.out) == (
+            code,
+            True,
+            True,
         )
-        assert section in shown
 
 
 def test_operators_of_a_file_that_the_old_side_cannot_read_are_not_added(root: Path, opschema: Here) -> None:
