@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.importing_files import IMPORTED
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_cli.source.import_text import import_statements
 from opschema_rules import PAGES
 
 MARK = "flydsl"
@@ -31,19 +31,8 @@ EXTRA = "EXTRA_SOURCE_DIRS"
 """The variable that names folders whose files go into every key, in the environment or in FlyDSL."""
 
 _HOLDS_EXTRA: Reading[bytes, bool] = Reading("flydsl extra folders", lambda data: EXTRA.encode() in data, bool)
-_NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
 
-def _imported(data: bytes) -> list[tuple[str, str]]:
-    """The modules that a text imports, and the names from modules, these with leading dots."""
-    found: set[tuple[str, str]] = set()
-    for module, names in import_statements(data.decode("utf-8", "replace")):
-        words = (item[1] for item in _NAME.finditer(names))
-        found.update((module, word) if module else (word, "") for word in words)
-    return sorted(found)
-
-
-IMPORTED = Reading("flydsl imported names", _imported, list[tuple[str, str]])
 _HOLDS_MARK = Reading("flydsl mentions", lambda data: MARK.encode() in data, bool, (_HOLDS_EXTRA, IMPORTED))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
+from opschema_cli.importing_files import IMPORTED
 from opschema_cli.project import Project
 from opschema_cli.source.program import ModuleRef, Program, Resolution
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_rules.flydsl.answers import meaning_of
-from opschema_rules.flydsl.detection import IMPORTED
 from opschema_rules.flydsl.file_index import FileIndex
 from opschema_rules.flydsl.names import ROOT
 
