@@ -145,7 +145,10 @@ pythons: dist  ## install the wheel for each of PYTHONS that is there, and lint 
 man: $(VENV)/.demo $(VENV)-tools/.made  ## write a manual page for each command to build/man
 	rm -rf build/man && mkdir -p build/man
 	$(BIN)/pip install --quiet --disable-pip-version-check click-man
-	$(BIN)/click-man --target build/man opschema
+	$(BIN)/python -c 'from click_man.core import write_man_pages; from opschema_cli.main import __version__, cli; \
+		cli.commands = {name: cli.get_command(None, name) for name in cli.list_commands(None)}; \
+		write_man_pages("opschema", cli, version=__version__, target_dir="build/man")'
+	test -f build/man/opschema-lint.1  # commands are imported when they are used, which click-man alone does not do
 
 # Made anew when a tool is added here.
 $(VENV)-tools/.made: Makefile
