@@ -154,7 +154,7 @@ def _page(
         "# Times of the walkthroughs",
         "",
         "Each walkthrough starts in a fresh copy of its repository with an empty cache. Its commands run in order, each in a new",
-        "process; commands other than `opschema` are left out. Seconds are wall time; processor time includes child processes.",
+        "process; only `opschema` commands are timed. Seconds are wall time; processor time includes child processes.",
         f"Median of {runs} runs. {_machine()}.{_busy()} Written by `python -m benchmarks.walkthroughs --write`.",
         "",
         "| walkthrough | command | seconds | processor |",
@@ -182,7 +182,7 @@ def _page(
             "",
             "## Neovim",
             "",
-            "A user of Neovim, set up as in [editors](editors.md#neovim), in the repository of the first tutorial. The time is",
+            "Neovim, set up as in [editors](editors.md#neovim), in the repository of the TileOPs tutorial. The time is measured",
             "from the user's action to the result on the screen.",
             "",
             "| step | seconds |",
@@ -201,10 +201,10 @@ def _machine() -> str:
 
 
 def _busy() -> str:
-    """What to know of the times of a busy machine."""
+    """A warning about wall times if the machine is busy."""
     load = os.getloadavg()[0]
     busy = load > 1.5 * (os.cpu_count() or 1)
-    return f" The machine had other work (load {load:.0f}): wall times are too long." if busy else ""
+    return f" The machine was busy (load {load:.0f}), so wall times are too high." if busy else ""
 
 
 def _with_times(text: str, run: Sequence[Taken]) -> str:

@@ -56,7 +56,7 @@ class Evidence:
         return within(before, after, names - tied)
 
     def weakness(self) -> Weakness | None:
-        """What makes the results of a call that a search found worth little, of ordinary values and at least one element each."""
+        """Why the results of a call found by search test little, for a cell with normal values and no empty input."""
         cell = self._cell
         ordinary = cell.values == "normal" and all(0 not in item.shape for item in cell.call.inputs)
         if self._plan.search is None or not cell.row.startswith(FOUND_ROWS) or not ordinary or cell.wrong:
@@ -88,11 +88,11 @@ class Evidence:
         return Compared(tuple(findings), tuple(figures))
 
     def _undefined(self, side: Side, outputs: Tensors) -> Iterator[Finding]:
-        """Outputs that may be undefined, but that the reference returns."""
+        """Undefined optional outputs that the reference returns."""
         optional = (output.name for output in self._cell.call.outputs if output.optional)
         for name in optional:
             if name not in outputs and f"ref64:{name}" in self._tensors["reference"]:
-                message = f"`{name}` is undefined; the reference returns it"
+                message = f"`{name}` is undefined, but the reference returns it"
                 yield Finding(check="outputs", side=side, about=name, message=message)
 
     def _one(self, side: Side, name: str, tensor: Tensor, findings: list[Finding], figures: list[Figures]) -> bool:

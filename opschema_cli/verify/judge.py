@@ -14,10 +14,10 @@ none.
   faulty and nothing ran before that would excuse it; or an output is rounded in between that before was rounded once.
 - **wrong-already**: after is faulty, and before was in the same way and no less.
 - **crashed**: after broke down, and so did before in another way, or before could not be run.
-- **not-checked**: neither could be run, or the only one asks for a GPU that is not there; or both raised the same, or the same type
-  of error in the same function; or a call that a search found ended both processes, or the one that there is if integers are
-  passed, which may be no right indices; or its results have no element, or no finite one; or before could not and after is not
-  faulty; or nothing is known of what it computes.
+- **not-checked**: neither could be run, or the only side needs a GPU and there is none; or both raised the same, or the same type
+  of error in the same function; or a call found by search ended both processes, or the process of the only side if it passes
+  integers, which may be invalid indices; or its results have no elements or no finite ones; or before could not be run and after
+  is not faulty; or nothing is known of what it computes.
 
 Calls that an op should refuse have rules of their own: :mod:`opschema_cli.verify.refusals`.
 
@@ -66,8 +66,8 @@ _NO_REFERENCE = "not checked against a reference"
 class Traits(NamedTuple):
     """Properties of a call that matter to the verdict: whether its inputs lie in order, so that the strides of outputs count; which
     axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it; whether a search found
-    it, and whether it then is ``doubtful``: integers that were drawn may be no right indices. ``weak`` says why results that a
-    search found are worth little, and ``shows_nothing`` that kernels could not differ in them.
+    it, and whether it is ``doubtful`` because random integers may be invalid indices. ``weak`` says why the results of a call
+    found by search test little; with ``shows_nothing`` no two kernels could differ in them.
     """
 
     dense: bool = True
@@ -116,7 +116,7 @@ def judge(
     verdict, reason = case.verdict()
     if traits.weak and verdict in ("unchanged", "within-tolerance"):
         verdict = "not-checked" if traits.shows_nothing else verdict
-        reason = "; ".join(filter(None, (f"a call that a search found says little: {traits.weak}", reason)))
+        reason = "; ".join(filter(None, (f"the call found by search is a weak test: {traits.weak}", reason)))
     return Judgement(verdict, reason, case.findings())
 
 
@@ -175,7 +175,7 @@ class _Case:
             if self._doubtful and after.status == "died":
                 return (
                     "not-checked",
-                    f"a call that was found by search, and may pass no right indices, ends the process: {what}",
+                    f"a call found by search, perhaps with invalid indices, ended the process: {what}",
                 )
             if after.status == "raised" and _NEEDS_GPU.search(after.detail):
                 return "not-checked", f"it needs a GPU: {what}"
@@ -190,7 +190,7 @@ class _Case:
         if self._found and {after.status, self._before.status} <= {"died", "stalled"}:
             return (
                 "not-checked",
-                f"a call that was found by search, and may be no right one, ends both processes: {what}",
+                f"a call found by search, perhaps an invalid one, ended both processes: {what}",
             )
         return "crashed", f"{what}; before {self._before.status} too"
 

@@ -40,13 +40,13 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Weakness = Literal["constant", "undefined", "not finite", "empty", "nothing"]
-"""What makes the results of a call worth little, the least first: all elements of each output are equal; an output is undefined; no
-element is a finite number; there is no element; there is no output.
+"""Why the results of a call test little, from the mildest reason to the worst: all elements of each output are equal; an output is
+undefined; no element is finite; there are no elements; there is no output.
 """
 
 
 SHOWS_NOTHING: frozenset[Weakness] = frozenset({"not finite", "empty", "nothing"})
-"""Results in which no kernel could differ from another one but by its shapes."""
+"""Results in which two kernels could differ only by shapes."""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

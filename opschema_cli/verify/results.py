@@ -36,8 +36,8 @@ FAILED: frozenset[Verdict] = frozenset({"regression", "crashed"})
 
 
 def finding_lines(result: CellResult) -> list[str]:
-    """The findings of a cell, each in one line: sides, check, message. One that both sides have is one line, and what the reason
-    says of the side after is not repeated.
+    """The findings of a cell, one line each: sides, check, message. A finding of both sides is one line; a finding of the side
+    after that the reason already states is left out.
     """
     sides: dict[str, list[str]] = {}
     for finding in result.findings:

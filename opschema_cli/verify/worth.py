@@ -1,4 +1,4 @@
-"""The worth of a call's results for a comparison: a search prefers calls that say more, and cells report where none was found."""
+"""Whether the results of a call are a useful test. A search prefers such calls, and cells report if it found none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opschema_cli.verify.model import Call, Weakness
 
 EXPLANATIONS: dict[Weakness, str] = {
     "constant": "all elements of each output are equal",
-    "undefined": "it leaves an output undefined",
+    "undefined": "one of its outputs is undefined",
     "not finite": "no element of its outputs is a finite number",
     "empty": "its outputs have no elements",
     "nothing": "it returns and writes nothing",
@@ -20,8 +20,8 @@ EXPLANATIONS: dict[Weakness, str] = {
 
 
 def weakness(call: Call, outputs: Mapping[str, Tensor]) -> Weakness | None:
-    """What makes the results of a call worth little; None if nothing does. ``outputs`` include written inputs. One number, of
-    a tensor with several elements, may be a sum.
+    """Why the results of a call test little; None if they test enough. ``outputs`` include written inputs. A single number
+    computed from several elements, such as a sum, is not "constant".
     """
     tensors = [tensor for tensor in outputs.values() if tensor.numel()]
     if not outputs:

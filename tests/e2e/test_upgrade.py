@@ -120,7 +120,7 @@ def test_calls_that_the_newer_release_refuses(here: Here) -> None:
         Path(name).write_text(text)
     done = here("upgrade", "--from", "2.4", "--to", "2.15", "--output-format", "json", "calls.py", "calls.cpp")
     lost, changes = "is not an operator of torch 2.15; it is used here", "changes from torch 2.4 to torch 2.15:"
-    needs = f"`_scaled_mm` {changes} it requires `scale_a`, `scale_b`, which is not passed"
+    needs = f"`_scaled_mm` {changes} it requires `scale_a`, `scale_b`, but the call does not pass them"
     found = [(item["path"], item["line"], item["message"]) for item in json.loads(done.out)["diagnostics"]]
     assert found == [
         ("calls.cpp", 8, f"`cholesky` {lost}"),

@@ -334,7 +334,7 @@ def test_a_found_call_whose_results_say_little_reports_it() -> None:
     found = judge(OK, OK, compared={"before": RIGHT, "after": RIGHT}, traits=constant)
     assert found[:2] == (
         "unchanged",
-        "a call that a search found says little: all elements of each output are equal",
+        "the call found by search is a weak test: all elements of each output are equal",
     )
     empty = Traits(found=True, weak="its outputs have no elements", shows_nothing=True)
     nothing = judge(OK, OK, NO_REFERENCE, traits=empty)

@@ -91,7 +91,7 @@ def test_an_output_that_is_left_out_wrongly_is_a_regression(tmp_path: Path, caps
     cells = verified(tmp_path, "kit::grads", "(both(grad, x, mask)[0], None)", capsys)
     first = next(cell for cell in cells if "call-1-float32-row-s0" in cell["id"])
     assert first["verdict"] == "regression"
-    assert "`output1` is undefined; the reference returns it" in first["reason"]
+    assert "`output1` is undefined, but the reference returns it" in first["reason"]
 
 
 def test_a_call_whose_results_are_all_nan_is_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -153,7 +153,7 @@ def _derived(call: Call, accepts: Accepts, limits: Limits) -> dict[str, Call]:
 
 
 def _asker_before(plan: Plan, earlier: Plan | None, device: str, workers: Workers) -> Accepts | None:
-    """A function that asks whether the operator accepted a call in the tree before, if there is one."""
+    """Returns whether the operator of the tree before accepts a call; None without such a tree."""
     if earlier is None:
         return None
     target = msgspec.structs.replace(earlier.target, recipe=plan.target.recipe)
@@ -170,7 +170,7 @@ class _Asker:
         self._weaknesses: dict[bytes, Weakness] = {}
 
     def weakness(self, call: Call) -> Weakness | None:
-        """What made the results of a call worth little that was asked about and is accepted."""
+        """Why the results of an accepted call test little; None if they do not, or the call was not tried."""
         return self._weaknesses.get(msgspec.msgpack.encode(call))
 
     def refusal(self, call: Call) -> str:

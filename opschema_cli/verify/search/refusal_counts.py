@@ -29,7 +29,7 @@ class RefusalCounts:
         self._since_new = 0
 
     def add(self, reason: str) -> bool:
-        """Count one; whether it is of a new kind."""
+        """Count one; return whether its kind is new."""
         kind = _VALUES.sub("#", reason)
         is_new = kind not in self._kinds
         self._since_new = 0 if is_new else self._since_new + 1

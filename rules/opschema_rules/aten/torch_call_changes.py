@@ -44,7 +44,12 @@ def refusal(call: Expr, before: Sequence[OperatorSchema], now: Mapping[str, Oper
     if names:
         return name, f"it has no argument {quoted(names)} any more"
     lacking = _lacking(now[name], call)
-    return name, f"it requires {quoted(lacking)}, which is not passed" if lacking else ""
+    return (
+        name,
+        f"it requires {quoted(lacking)}, but the call does not pass {'it' if len(lacking) == 1 else 'them'}"
+        if lacking
+        else "",
+    )
 
 
 def _takes(schema: OperatorSchema, call: Expr) -> bool:

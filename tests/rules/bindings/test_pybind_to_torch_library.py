@@ -217,8 +217,8 @@ TORCH_LIBRARY_IMPL(ext, CompositeImplicitAutograd, m) {
     ("block", "python", "why"),
     [
         ('m.def("f", &f); m.def("f", &h);', "", "its overloads differ only in the types of numbers"),
-        ('m.def("f", &f); m.def("f", &bad);', "", "another overload does"),
-        ('m.def("f", &f);', 'hasattr(ext, "f")', "Python asks the module for it by a string, as `hasattr` does"),
+        ('m.def("f", &f); m.def("f", &bad);', "", "another overload of it cannot be migrated"),
+        ('m.def("f", &f);', 'hasattr(ext, "f")', "Python code looks it up by a string, such as with `hasattr`"),
         ('m.def("f", &f); m.attr("g") = py::make_tuple(m.attr("f"));', "", "C++ reads it from the module (`attr`)"),
         (
             'm.def("f", &f);',
@@ -406,14 +406,14 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 def test_what_would_break() -> None:
     """An operator that exists, a name that Python sets, `*`, and places where ``torch`` is another thing."""
     library = '\nTORCH_LIBRARY(ext, m) { m.def("f(Tensor x) -> Tensor"); }\n'
-    assert "ext.cpp:5: `f` stays a binding: `ext::f` exists" in migrated(TWO + library).notes()
+    assert "ext.cpp:5: `f` stays a binding: the operator `ext::f` already exists" in migrated(TWO + library).notes()
     python = 'import torch\ntorch.library.custom_op("ext::f", fn, mutates_args=())\n'
-    assert "ext.cpp:5: `f` stays a binding: `ext::f` exists" in migrated(TWO, use=python).notes()
+    assert "ext.cpp:5: `f` stays a binding: the operator `ext::f` already exists" in migrated(TWO, use=python).notes()
     for text, why in (
-        ("import ext\next.f = print\n", "Python sets it in the module"),
+        ("import ext\next.f = print\n", "Python code replaces it in the module"),
         (
             "def test(monkeypatch):\n    import ext\n    monkeypatch.setattr(ext, 'f', 1)\n",
-            "Python sets it in the module",
+            "Python code replaces it in the module",
         ),
         ("from ext import *\nf(1)\n", "its module is imported with `*`"),
         ("import ext\ndef h(torch):\n    return ext.f(torch)\n", "not all uses of it can be rewritten"),

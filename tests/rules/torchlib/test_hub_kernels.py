@@ -47,7 +47,7 @@ def found(more: dict[str, str]) -> list[str]:
     ("module", "text", "message"),
     [
         ("fakes/__init__", FAKE, "REG201 the fake of `_layer_norm::scale` does not take `by`, which the schema passes"),
-        ("calls", CALL, "REG401 `_layer_norm::scale` needs `by`, which is not passed"),
+        ("calls", CALL, "REG401 `_layer_norm::scale` is called without the required `by`"),
         ("helper", HELPER, "REG201 the fake of `_layer_norm::shift` requires `y`, which the schema does not pass"),
     ],
 )

@@ -48,9 +48,12 @@ def call(x):
     ("arguments", "expected"),
     [
         ("x, factor=2.0", ["`kit::g` takes no argument `factor`: it is called `scale`"]),
-        ("x, factor=2.0, dims=1", ["needs", "takes no argument `factor`", "takes no argument `dims`"]),
+        (
+            "x, factor=2.0, dims=1",
+            ["is called without the required `scale`", "takes no argument `factor`", "takes no argument `dims`"],
+        ),
         ("x, 2.0, dims=1", ["`kit::g` takes no argument `dims`"]),
-        ("x", ["`kit::g` needs `scale`, which is not passed"]),
+        ("x", ["`kit::g` is called without the required `scale`"]),
         ("x, scale=2.0", []),
     ],
 )

@@ -83,12 +83,12 @@ BROKEN = [
     (
         "x: Tensor, a: int = 1",
         "x, a",
-        ("a", "the fake requires `a`, which is not passed when it equals the schema's default: give it that default"),
+        ("a", "the fake has no default for `a`, but torch omits values that equal the schema's default: add that default"),
     ),
     (
         "x: Tensor, *, a: int = 1",
         "x, *, a",
-        ("a", "the fake requires `a`, which is not passed when it equals the schema's default: give it that default"),
+        ("a", "the fake has no default for `a`, but torch omits values that equal the schema's default: add that default"),
     ),
     (
         "x: Tensor, *, a: int",
@@ -108,12 +108,12 @@ BROKEN = [
     (
         "x: Tensor, a: int",
         "x, *, a",
-        ("a", "the fake takes `a` by name only, and the schema passes it by place: every call fails"),
+        ("a", "the fake takes `a` by name only, but the schema passes by place: every call fails"),
     ),
     (
         "x: Tensor, a: int, *, b: int",
         "x, b, a",
-        ("b", "the fake takes `b` by place before others, and the schema passes it by name: put it behind them"),
+        ("b", "the fake takes `b` by place before others, but the schema passes by name: move `b` to the end"),
     ),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What stands against moving a binding, or stays behind it: operators of its name, names that Python sets, mentions in text."""
+"""Obstacles to migrating a binding (existing operators, other reads of its name) and mentions of it that stay."""
 
 from __future__ import annotations
 

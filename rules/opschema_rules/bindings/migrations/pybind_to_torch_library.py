@@ -43,7 +43,7 @@ from opschema_rules.torchlib.cpp_build import Build
 class ToTorchLibrary(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """``namespace`` is the namespace of the operators, by default the package of the extension. ``key`` is the dispatch key of
     kernels that access memory. ``mutates`` lists tensors that functions write (``scale.out``), beyond those that their code shows.
-    With ``trust_const``, functions do not write the tensors that they take as ``const``.
+    With ``trust_const``, functions are assumed not to write tensors that they take as ``const``.
     """
 
     namespace: str = ""
@@ -102,28 +102,28 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
       (`f(Tensor(a!) x) -> Tensor(a!)`). `torch.compile` refuses such an operator unless it is `CompositeImplicitAutograd`: let it
       return a copy, or nothing.
     - **Dispatch key.** A function that accesses memory or calls other functions of the tree is registered for one dispatch key:
-      `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it), or `CompositeExplicitAutograd` if it
-      chooses by the device itself (`if (x.is_cuda())`). Autograd does not differentiate such an operator. Before you apply the
-      migration, check that the functions it calls run on no other device. A function that only calls operators of PyTorch is
+      `CUDA` for a `CUDAExtension` or CUDA sources, otherwise `CPU` (`-o key=CUDA` sets it), or `CompositeExplicitAutograd` if the
+      function itself tests the device (`if (x.is_cuda())`). Autograd does not differentiate such an operator. Before you apply
+      the migration, check that the functions it calls support no other device. A function that only calls operators of PyTorch is
       registered as `CompositeImplicitAutograd`: it stays differentiable and works on every device, as before.
     - **Fake kernels.** `torch.compile` needs a fake kernel for each operator that is not `CompositeImplicitAutograd`. The migration
       writes a file `_fakes.py` beside the module, with one to fill in for each. Import the file once you have done so.
-
     - **Overloads, aliases, conditions, submodules.** The overloads of a name become overloads of the operator (`shift`,
-      `shift.by`), together or not at all; they stay if they differ only in the types of numbers, since the dispatcher may choose
-      another one than pybind11. An alias (`m.attr("mul") = m.attr("scale")`) is removed, and its callers call the operator that it
-      stands for. A function that is bound under an `#ifdef` is defined under the same condition. `t` of the submodule `s` becomes
+      `shift.by`), together or not at all. Overloads that differ only in number types stay bindings, since the dispatcher might
+      choose another one than pybind11. An alias (`m.attr("mul") = m.attr("scale")`) is removed, and its callers call the operator
+      instead. A function that is bound under an `#ifdef` is defined under the same condition. `t` of the submodule `s` becomes
       the operator `s_t`.
 
     Each function is migrated completely or not at all. A function in a macro, a loop or an `if`, or bound with nanobind, is
     skipped. A function stays a binding, with a note that says why, if
 
     - a type or default cannot be written in a schema,
-    - a use cannot be rewritten: an import in an unusual form, a place where `torch` is another thing, or a loader that gets the
-      name in a string,
-    - Python sets the name in the module (`_C.f = ...`, `monkeypatch.setattr(_C, "f", ...)`), or asks for it (`hasattr(_C, "f")`),
+    - a use cannot be rewritten: an import in an unusual form, code where `torch` is not the module, or a loader that gets the
+      name as a string,
+    - Python code replaces the function (`_C.f = ...`, `monkeypatch.setattr(_C, "f", ...)`) or looks it up by a string
+      (`hasattr(_C, "f")`), or C++ reads it from the module (`m.attr("f")`),
     - a file imports the module with `*`,
-    - the tree already defines an operator of the name, in C++ or in Python, or two modules would define it.
+    - the tree already defines an operator with this name, or two modules would define it.
 
         opschema migrate pybind-to-torch-library -o namespace=acme
     """
@@ -209,7 +209,9 @@ def _derive(
                 )
         except NotDerivableError as error:
             yield _stays(binding, str(error))
-            yield from (_stays(item, "another overload does") for item in overloads if item is not binding)
+            yield from (
+                _stays(item, "another overload of it cannot be migrated") for item in overloads if item is not binding
+            )
         else:
             found.update((id(item.binding), item) for item in operators)
 
@@ -232,8 +234,8 @@ def _leave_unknown(extensions: Extensions, found: dict[int, DerivedOperator]) ->
 
 
 def _leave_replaced(extensions: Extensions, found: dict[int, DerivedOperator]) -> Iterator[Note]:
-    """Leave the bindings that Python sets in their module, as a test does with a substitute, asks for by a string, or imports with
-    `*`; and those that the C++ reads from the module.
+    """Leave the bindings that Python replaces in their module (as tests do), looks up by a string, or imports with `*`, and those
+    that C++ reads from the module.
     """
     guards, starred = Guards(extensions), star_imported(extensions)
     for key, item in list(found.items()):
@@ -242,9 +244,9 @@ def _leave_replaced(extensions: Extensions, found: dict[int, DerivedOperator]) -
         targets = [Target((module,), name) for name in (item.binding.name, *aliases)]
         why = ""
         if any(map(guards.is_replaced, targets)):
-            why = "Python sets it in the module"
+            why = "Python code replaces it in the module"
         elif any(map(guards.is_asked, targets)):
-            why = "Python asks the module for it by a string, as `hasattr` does"
+            why = "Python code looks it up by a string, such as with `hasattr`"
         elif id(module) in starred:
             why = "its module is imported with `*`"
         elif read_by_cpp(extensions.project, item.binding, len(aliases)):
@@ -255,7 +257,7 @@ def _leave_replaced(extensions: Extensions, found: dict[int, DerivedOperator]) -
 
 
 def _leave_taken(project: Project, found: dict[int, DerivedOperator], options: ToTorchLibrary) -> Iterator[Note]:
-    """Leave the bindings whose operator exists, or another module would define as well."""
+    """Leave the bindings whose operator already exists or would be defined by two modules."""
     spaces = {_namespace(item.binding.module, options) for item in found.values()}
     known = {space: defined_operators(project, space) for space in spaces}
     owners: dict[tuple[str, str], set[tuple[int, str]]] = {}
@@ -267,7 +269,10 @@ def _leave_taken(project: Project, found: dict[int, DerivedOperator], options: T
         taken = name[1] in known[name[0]]
         if taken or len(owners[name]) > 1:
             shown = "::".join(name)
-            yield _stays(item.binding, f"`{shown}` exists" if taken else f"two modules would define `{shown}`")
+            yield _stays(
+                item.binding,
+                f"the operator `{shown}` already exists" if taken else f"two modules would define `{shown}`",
+            )
             del found[key]
 
 
@@ -281,7 +286,7 @@ def _notes(found: Iterable[DerivedOperator], rewritten: Sequence[tuple[object, R
         if operator.name not in used:
             yield Note(binding.place, f"no caller of `{binding.name}` was found in this tree")
     for place in (place for _, item in rewritten for place in item.passed_on):
-        yield Note(place, "the module is passed on here; calls through it are not rewritten")
+        yield Note(place, "the module is passed to other code here, whose calls are not rewritten")
 
 
 # Sites

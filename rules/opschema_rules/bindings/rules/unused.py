@@ -1,4 +1,4 @@
-"""Bindings without a use."""
+"""Bound functions that nothing uses."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from opschema_rules.bindings.unused import unused_bindings
 
 @rule("BND306", "uncalled-function", severity="info", stage="preview", needs=(CPP,))
 def uncalled_function(tree: Tree) -> Iterator[Diagnostic]:
-    """A bound function whose name no file of the tree mentions, except the C++ that binds it.
+    """A bound function that nothing outside the C++ code mentions.
 
-    It may be left over from a change of its callers. Only modules of which Python calls other functions are checked. A mention in
-    a stub, a test, a notebook or a document counts as a use. Code outside the tree may call the function, so this is only
-    information, and the rule runs only if you select it.
+    Its callers may have been removed. Only modules with other functions that Python calls are checked. A mention in a stub, a test,
+    a notebook or a document counts as a use. Code outside the tree may call the function, so the finding is only information, and
+    the rule runs only with `--preview` or if you select it.
 
     Bad:
 
@@ -65,5 +65,5 @@ def uncalled_function(tree: Tree) -> Iterator[Diagnostic]:
     ```
     """
     for binding in unused_bindings(tree):
-        message = f"`{binding.name}` is bound, but no file except the C++ that binds it mentions the name"
+        message = f"`{binding.name}` is bound, but nothing outside the C++ code mentions it"
         yield Diagnostic(message, binding.place, ops=(binding.qualified,))

@@ -26,9 +26,9 @@ _TRANSPARENT = frozenset({"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_r
 def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a function of FlyDSL with an argument that it does not take.
 
-    The call raises `TypeError` when the kernel is traced, on a machine with a GPU. The rule checks keywords and the number of
-    arguments by position of functions whose source is in the workspace, without decorators or under those of FlyDSL that pass
-    on all arguments. It does not check functions of an installed FlyDSL, methods and required arguments.
+    The call raises `TypeError` when the kernel is traced. The rule needs FlyDSL's sources in the workspace. It checks keywords and
+    the number of positional arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. It
+    does not check methods, or whether required arguments are missing.
 
     Bad:
 
@@ -101,7 +101,7 @@ def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[
         if item.argument is None or item.fault in ("missing", "twice") or is_meant_to_fail(tree, body):
             continue
         yield Diagnostic(
-            f"`{name}({', '.join(param.name for param in params)})` of this FlyDSL {_fault(item.fault, item.name, params)}",
+            f"`{name}({', '.join(param.name for param in params)})` in this FlyDSL {_fault(item.fault, item.name, params)}",
             body.at(item.argument),
             ops=(name,),
         )
@@ -110,8 +110,8 @@ def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[
 def _fault(fault: str, name: str, params: tuple[Param, ...]) -> str:
     if fault == "surplus":
         count = sum(item.kind in ("posonly", "normal") for item in params)
-        return f"takes {count} argument{'s' * (count != 1)} by position"
+        return f"takes at most {count} positional argument{'s' * (count != 1)}"
     if fault == "position-only":
-        return f"takes `{name}` by position only"
+        return f"takes `{name}` only by position"
     near = near_names(name, [item.name for item in params], 1)
     return f"has no parameter `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")

@@ -1,4 +1,4 @@
-"""Functions that are used as kernels and launchers, and that nothing traces."""
+"""Kernels and launchers without their decorators."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONS
 
 @rule("FLY227", "missing-decorator", pure=True)
 def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
-    """A function that is launched without `flyc.kernel`, or that launches without `flyc.jit`.
+    """A kernel without `@flyc.kernel`, or a launcher without `@flyc.jit`.
 
-    The call of a plain function gives what it returns: without `flyc.kernel` that is `None`, which has no `launch`. A kernel
-    can only be called while a function under `flyc.jit` is traced; anywhere else the call raises `RuntimeError`.
+    Without `@flyc.kernel`, calling the function runs its body and returns `None`, which has no `launch`. A kernel can only be
+    called while a function with `@flyc.jit` is traced; any other call raises `RuntimeError`.
 
-    A plain function may launch kernels if functions under `flyc.jit` call it. So the second case is reported only for
-    functions with parameters of FlyDSL's types that the host calls, directly or as what a factory returns, and that are not
-    passed to anything.
+    A function without a decorator may launch kernels if functions with `@flyc.jit` call it. So a missing `@flyc.jit` is
+    reported only if the function has parameters of FlyDSL's types, if host code calls it (directly, or as the result of a
+    factory), and if it is never passed as a value.
 
-    Bad, `fill` is not a kernel:
+    Bad (`fill` has no `@flyc.kernel`):
 
     ```python
     def fill(A: fx.Tensor):
@@ -42,7 +42,7 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
         fill(A).launch(grid=(1,), block=(64,))
     ```
 
-    Bad, `launch` is not under `flyc.jit`:
+    Bad (`launch` has no `@flyc.jit`):
 
     ```python
     @flyc.kernel
@@ -97,12 +97,12 @@ def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _no_kernel(body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
-    """The launch of what a plain function returns, if that is surely nothing."""
+    """The launch of the result of a function without decorators, if that is certainly `None`."""
     function = target.function
     if function is None or function.decorators or function.stub or target.scope.returns or _yields(target):
         return
     yield Diagnostic(
-        f"`{function.name}` is launched and is not under `flyc.kernel`: its call gives `None`, which has no `launch`",
+        f"`{function.name}` is launched, but has no `@flyc.kernel`: its call returns `None`, which has no `launch`",
         body.at(Span(launch.items[0].end - len("launch"), launch.items[0].end)),
         (Related(target.at(function.span), "the function"),),
         ops=(function.name,),
@@ -111,21 +111,23 @@ def _no_kernel(body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[D
 
 def _yields(target: Body) -> bool:
     text = target.file.text(target.function.outer) if target.function is not None else ""
-    return re.search(r"\\b(?:yield|async)\\b", text) is not None
+    return re.search(r"\b(?:yield|async)\b", text) is not None
 
 
 def _is_plain(tree: FlyTree, body: Body) -> bool:
-    """Whether a body is that of a plain function that takes FlyDSL's types, and that is passed to nothing."""
+    """Whether a body is that of a plain function that takes FlyDSL's types and is never passed as a value."""
     function, around = body.function, body.parent
     if function is None or around is None or function.decorators or tree.around(body) is not None:
         return False
     kinds = {parameter(tree.names, around, item).kind for item in body.params}
-    passed = re.compile(rf"(?:[(,=:{{[]|\\breturn\\b[^\\n]*,)\\s*{function.name}\\s*[],)}}]|\\*\\s*{function.name}\\b")
+    name = rf"\s*{function.name}\s*?"
+    within = rf"[(,=:{{[]{name}[],)}}]|\*{name}\b|=[ \t]*{function.name}[ \t]*$"
+    passed = re.compile(rf"(?m){within}|\breturn\b[^\n]*,{name}$|\breturn[ \t]+{function.name}[ \t]*,")
     return not _DSL.isdisjoint(kinds) and passed.search(body.file.source.text) is None
 
 
 def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
-    """A call of a plain function by the host, if no call may lie in what is traced."""
+    """A call of a plain function by host code; None if traced code may call it as well."""
     calls = [*tree.bodies.calls_of(body), *_calls_of_result(tree, body)]
     for caller, call in calls:
         if tree.around(caller) is not None or (caller.function is not None and _may_be_traced(tree, caller, {body})):
@@ -138,7 +140,7 @@ def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
 
 
 def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
-    """Whether a function that is traced may call a function, at once or through others."""
+    """Whether a traced function may call a function, directly or through others."""
     if body in seen:
         return False
     seen.add(body)
@@ -164,8 +166,8 @@ def _no_launcher(body: Body, call: Expr, target: Body, caller: tuple[Body, Expr]
     assert body.function is not None
     assert target.function is not None
     return Diagnostic(
-        f"`{body.function.name}` calls the kernel `{target.function.name}` and is not under `flyc.jit`: if the host calls it, that "
-        "raises",
+        f"`{body.function.name}` launches the kernel `{target.function.name}`, but has no `@flyc.jit`: the host's call raises "
+        "`RuntimeError`",
         body.at(call.items[0]),
         (
             Related(body.at(body.function.span), "the function"),

@@ -12,11 +12,11 @@ from opschema_rules.paddle.python_calls import PythonCall
 
 @rule("PDL501", "python-argument-count", severity="warning")
 def python_argument_count(call: PythonCall) -> Iterator[Diagnostic]:
-    """A call of `_C_ops` with another number of arguments than the operator has.
+    """A call of `_C_ops` with a wrong number of arguments.
 
-    The generated functions take all inputs and attributes by position and do not count them. Additional arguments are ignored.
-    If arguments are missing, the function reads beyond the end of the arguments; defaults in the YAML apply to C++ only. If several
-    entries have the name of the operator, any of their numbers is accepted.
+    The generated functions take all inputs and attributes by position and do not check how many are passed. Extra arguments are
+    ignored. If arguments are missing, the function reads past the end of the argument list: the defaults in the YAML apply only to
+    C++. If several entries define the operator, the number of any of them is accepted.
 
     Bad:
 
@@ -62,7 +62,11 @@ def python_argument_count(call: PythonCall) -> Iterator[Diagnostic]:
         return
     entry = call.entries[0]
     takes = " or ".join(map(str, sorted(numbers)))
-    effect = "the rest are ignored" if call.call.count > max(numbers) else "all of them must be passed"
+    effect = (
+        "the extra ones are ignored"
+        if call.call.count > max(numbers)
+        else "arguments with defaults must be passed, too"
+    )
     given = count(call.call.count, "argument")
-    message = f"`_C_ops.{call.call.name}()` is called with {given}, but `{entry.name}` has {takes}; {effect}"
+    message = f"`_C_ops.{call.call.name}()` is called with {given}, but `{entry.name}` takes {takes}; {effect}"
     yield Diagnostic(message, call.place, (entry.declared(),), ops=(entry.name,))

@@ -19,8 +19,8 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     """A description that names a function which its orchestration's source does not have.
 
     The runtime looks the function up by its name when the program is loaded, and aborts. Nothing is reported if the name
-    appears anywhere in the source but in comments, even in a macro, if the source includes another file that may define it,
-    or if the tree's runtime always uses `aicpu_orchestration_entry`, as older ones do.
+    appears in the source outside comments, even in a macro, if the source includes another file that may define it, or if the
+    tree's runtime always uses `aicpu_orchestration_entry`, as older ones do.
 
     Bad:
 

@@ -120,8 +120,7 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
     The dispatcher converts the returned value to the types of the schema: a kernel that returns nothing, or the wrong number of
     values, raises when it is called (`Unable to cast Python instance`). In-place operators and out variants return the tensor
     they write. Only literal tuples, `None`, functions without `return`, and in-place operators that only compute new tensors with
-    functions of torch are checked. See [REG509](REG509.md) for what counts
-    as a kernel.
+    functions of torch are checked. [REG509](REG509.md) says what counts as a kernel.
 
     Bad (an in-place operator must return `self`):
 
@@ -146,7 +145,7 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
         return values, values.indices, values.count
     ```
 
-    Bad (a new tensor, and `x` keeps its values):
+    Bad (returns a new tensor; `x` is unchanged):
 
     ```python kit/ops.py
     import torch
@@ -205,14 +204,14 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
 def _unwritten(
     kernel: AtenKernel, function: Body, schemas: Sequence[OperatorSchema], registered: Related
 ) -> Iterator[Diagnostic]:
-    """An in-place operator whose function returns a new tensor and leaves its own as it is."""
+    """An in-place operator whose function returns a new tensor and does not write its argument."""
     written = {tuple(at for at, item in enumerate(schema.arguments) if item.is_write) for schema in schemas}
     first = next(iter(function.function.params), None) if function.function is not None else None
     in_place = kernel.name.partition(".")[0].endswith("_") and not kernel.name.startswith("__")
     if not in_place or written != {(0,)} or first is None or not function.scope.returns:
         return
     if is_unwritten(kernel, function, first.name):
-        message = f"the kernel does not write `{first.name}`, and `{kernel.title}` is an in-place operator"
+        message = f"`{kernel.title}` is an in-place operator, but the kernel does not write `{first.name}`"
         yield Diagnostic(message, Place(function.file.path, first.span), (registered,), ops=(kernel.title,))
 
 

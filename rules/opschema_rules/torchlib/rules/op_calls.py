@@ -113,7 +113,7 @@ class _Call:
         given.update((word, item) for word, item in self.by_name if word not in given)
         if lacking and not renamed:
             names = quoted(item.name for item in lacking)
-            yield self._fault(f"needs {names}, which is not passed", self.call.call.items[0], lacking)
+            yield self._fault(f"is called without the required {names}", self.call.call.items[0], lacking)
         for argument in self.schema.arguments:
             value = given.get(argument.name)
             if value is not None and misfits(argument.type, value):

@@ -284,8 +284,8 @@ def mismatch_words(item: Mismatch) -> str:
         "extra": f"requires {names}, which the schema does not pass: every call fails",
         "extra-keyword": f"requires {names}, which the schema does not pass: every call fails",
         "renamed-keyword": f"takes {names} where the schema passes {declared_names}, by name: every call fails",
-        "keyword-only": f"takes {names} by name only, and the schema passes it by place: {when}",
-        "no-default": f"requires {names}, which is not passed when it equals the schema's default: give it that default",
-        "by-name": f"takes {names} by place before others, and the schema passes it by name: put it behind them",
+        "keyword-only": f"takes {names} by name only, but the schema passes by place: {when}",
+        "no-default": f"has no default for {names}, but torch omits values that equal the schema's default: add that default",
+        "by-name": f"takes {names} by place before others, but the schema passes by name: move {names} to the end",
     }
     return words[item.kind]
