@@ -1,4 +1,4 @@
-"""The C++ functions of a tree that have one of some names, wherever they stand, and what else may define such a function."""
+"""The C++ functions of a tree with given names, and macros and generators that may define further ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that Python code gets from modules which are no Python files, such as extensions: what a dotted name means of them.
+"""Resolve dotted names in Python code to values of modules that are not Python files, such as extensions.
 
 Names are followed through imports, re-exports, assignments, attributes of ``self``, ``importlib.import_module``, and functions
 that load a module or return a function of it.
@@ -24,7 +24,7 @@ class Named(Protocol):
     """A module, or a value in it."""
 
     def member(self: T, name: str) -> T | None:
-        """What a name in it means."""
+        """The meaning of a name in it."""
 
 
 T = TypeVar("T", bound=Named)
@@ -43,7 +43,7 @@ class ModuleNames(Generic[T]):
         self._results: dict[tuple[str, int], T | None] = {}
 
     def meaning(self, body: Body, dotted: str, hops: int = MAX_HOPS) -> T | None:
-        """What a dotted name means inside a body; None if that is not of such a module, or not known."""
+        """The meaning of a dotted name inside a body; None if it is unknown or not of such a module."""
         first, _, rest = dotted.partition(".")
         if first == body.this and body.owner is not None and rest:
             attribute, _, rest = rest.partition(".")
@@ -54,7 +54,7 @@ class ModuleNames(Generic[T]):
         return _inner(found, filter(None, rest.split(".")))
 
     def full_meaning(self, dotted: str, hops: int = MAX_HOPS) -> T | None:
-        """What a full dotted name means."""
+        """The meaning of a full dotted name."""
         parts = dotted.split(".")
         for count in range(len(parts), 0, -1):
             path = self.program.module_path(".".join(parts[:count]))
@@ -68,7 +68,7 @@ class ModuleNames(Generic[T]):
         return None
 
     def value(self, body: Body, value: Expr, hops: int = MAX_HOPS) -> T | None:
-        """What an expression gives."""
+        """The meaning of an expression's value."""
         if value.kind == "name":
             return self.meaning(body, value.text, hops)
         if value.kind == "attribute":
@@ -79,7 +79,7 @@ class ModuleNames(Generic[T]):
         return loaded if loaded is not None else self._made(body, value) or self._result(body, value, hops)
 
     def imported(self, body: Body) -> Iterator[tuple[T, Expr]]:
-        """What the names mean that a body imports from modules (``from _C import f``)."""
+        """The meanings of the names that a body imports from modules (``from _C import f``)."""
         for item in body.scope.imports:
             full = self.program.imported_name(body.file, item) if item.attr and item.attr != "*" else None
             target = self.full_meaning(full) if full is not None else None
@@ -89,7 +89,7 @@ class ModuleNames(Generic[T]):
     # Uses
 
     def calls(self, body: Body) -> Iterator[tuple[T, Expr]]:
-        """The calls in a body of what is known, each with what it calls."""
+        """The calls of known values in a body, each with the meaning of its callee."""
         seen: dict[str, T | None] = {}
         for call in body.scope.calls:
             dotted = call.callee
@@ -117,7 +117,7 @@ class ModuleNames(Generic[T]):
         yield from ((target, expr.span) for target, expr in (*self.imported(body), *self.named_by_strings(body)))
 
     def named_by_strings(self, body: Body) -> Iterator[tuple[T, Expr]]:
-        """What functions of the tree give for names in strings, as lazy loaders do, with the strings."""
+        """The strings that functions such as lazy loaders resolve to names in modules, each with its meaning."""
         for call in body.scope.calls:
             words = [item for item in call.positional() if isinstance(item.value, str)] if call.callee else []
             target = self._result(body, call, MAX_HOPS) if len(words) == 1 else None
@@ -146,7 +146,7 @@ class ModuleNames(Generic[T]):
         return found[0] if found and all(item == found[0] for item in found) else None
 
     def _attribute(self, body: Body, dotted: str, hops: int) -> T | None:
-        """What ``self.x`` stands for, if every method of the class that assigns it agrees."""
+        """The meaning of ``self.x``, if all methods of the class that assign it agree."""
         owner = body.owner
         cls = self.bodies.cls(owner) if owner is not None else None
         found: list[T | None] = []
@@ -162,7 +162,7 @@ class ModuleNames(Generic[T]):
                 yield self.value(body, value, hops - 1) if hops > 0 else None
 
     def _passed_on(self, path: str, name: str, hops: int) -> T | None:
-        """What a name means that a Python file passes on."""
+        """The meaning of a name that a Python file re-exports."""
         found: Resolution = self.program.module_member(path, name)
         if isinstance(found, ModuleRef):
             return self._at.get(found.path)
@@ -181,7 +181,7 @@ class ModuleNames(Generic[T]):
         return self._lazy(file, name)
 
     def _lazy(self, file: PythonFile, name: str) -> T | None:
-        """The module that a file's ``__getattr__`` gives for a name, if the call that makes it names both by strings."""
+        """The module that a file's ``__getattr__`` returns for a name, if the call that creates it names both in strings."""
         found: list[T | None] = []
         for call in file.body.calls:
             words = [item.value for item in call.items[1:] if item.kind == "const" and isinstance(item.value, str)]
@@ -193,7 +193,7 @@ class ModuleNames(Generic[T]):
     # Functions
 
     def _loaded(self, body: Body, call: Expr, arguments: Mapping[str, Expr], hops: int) -> T | None:
-        """What ``import_module("m")`` and ``getattr(m, "name")`` give, with the ``arguments`` of the function around."""
+        """The results of ``import_module("m")`` and ``getattr(m, "name")``, given the ``arguments`` of the enclosing function."""
         given = call.positional()
         last = call.items[0].member
         if last in _IMPORTS and given:
@@ -204,7 +204,7 @@ class ModuleNames(Generic[T]):
         return None
 
     def _result(self, body: Body, call: Expr, hops: int) -> T | None:
-        """What a function of the tree returns; of several that are defined under conditions, what one of them does."""
+        """The result of a function of the tree; if several are defined under conditions, that of one of them."""
         key = (body.file.path, call.start)
         if key not in self._results:
             self._results[key] = None  # while it is looked for
@@ -217,7 +217,7 @@ class ModuleNames(Generic[T]):
         return self._results[key]
 
     def _returned(self, body: Body, value: Expr, arguments: Mapping[str, Expr], hops: int) -> T | None:
-        """What an expression that a function returns gives: a module, or an inner function that calls one of a module."""
+        """The meaning of a returned expression: a module, or an inner function that calls a function of a module."""
         if value.kind == "call":
             return self._loaded(body, value, arguments, hops) if hops > 0 else None
         if value.kind != "name" or hops <= 0:
@@ -288,7 +288,7 @@ def _inner(found: T | None, names: Iterable[str]) -> T | None:
 
 
 def _same(found: Iterable[T | None]) -> T | None:
-    """The only one of some meanings; None if one is not known, or two differ."""
+    """The common meaning; None if one is unknown or two differ."""
     different: list[T | None] = []
     for item in found:
         if item not in different:

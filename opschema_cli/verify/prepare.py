@@ -186,13 +186,13 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
     values = {item.name: source_values(item, session.workspace) for item in reversed(operators)}
     parameters = {item.name: argument_names(item, session.workspace) for item in reversed(operators)}
 
-    def told(search: Search, name: str) -> Search:
+    def with_hints(search: Search, name: str) -> Search:
         return msgspec.structs.replace(
             search, samples=samples.get(name, {}), values=values[name], names=parameters[name]
         )
 
     return [
-        msgspec.structs.replace(plan, search=told(plan.search, operator_of(plan.op)))
+        msgspec.structs.replace(plan, search=with_hints(plan.search, operator_of(plan.op)))
         if plan.search is not None and plan.op in sought
         else plan
         for plan in plans

@@ -87,7 +87,7 @@ zeros in sums of neighbours and sorted rows.
 {variants}
 ## Libraries
 
-Run end to end on the CPU, with one fault in the tree after, and a build of C++ in each tree:
+These libraries were run end to end on the CPU, with one fault in the tree after and a C++ build in each tree:
 
 ```console
 $ opschema verify athena::my_attention athena::my_split_op --before ../old --device cpu --cells 8
@@ -95,11 +95,12 @@ $ opschema verify torch_scatter::scatter_sum torch_scatter::gather_csr --before 
 $ opschema verify ReluFwdOp RMSNormFwdOp SoftmaxFwdOp --device cpu --cells 2
 ```
 
-- MagiCompiler 8e2e47c, operators of its tests: `2 * v` for `v` in `my_attention` is found in 8 of 8 cells; the others are
-  unchanged.
-- torch_scatter 2.1.2: without `src.contiguous()` in `scatter_cpu.cpp` the strided cell is a regression, 23 others are unchanged.
-  The same build on both sides, 4 operators: 56 of 56 cells unchanged.
-- TileOPs 52dbc086 with tilelang 0.1.15: none of these ops lowers on the CPU, each asks for the GPU's architecture first.
+- MagiCompiler 8e2e47c, operators of its tests: `2 * v` in place of `v` in `my_attention` is found in 8 of 8 cells; the cells
+  of the other operator are unchanged.
+- torch_scatter 2.1.2: without `src.contiguous()` in `scatter_cpu.cpp`, the strided cell is a regression, 23 others are unchanged.
+  With the same build on both sides, 56 of 56 cells of 4 operators are unchanged.
+- TileOPs 52dbc086 with tilelang 0.1.15: none of these ops can be compiled without a GPU, since each asks for its
+  architecture first.
 
 ## What is not found
 

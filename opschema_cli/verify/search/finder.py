@@ -48,7 +48,7 @@ _VALUES = 4
 _WEAKNESSES = get_args(Weakness)
 
 Worth = Callable[[Call], Weakness | None]
-"""Returns what makes the results of an accepted call worth little."""
+"""Returns why the results of an accepted call test little, or None."""
 
 
 class FoundCall(msgspec.Struct, frozen=True):

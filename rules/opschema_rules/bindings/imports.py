@@ -1,4 +1,4 @@
-"""Extension modules as Python sees them: the files that use them, and what names in these mean.
+"""Extension modules as Python sees them: the files that use them, and the meanings of names there.
 
 Each module whose dotted name is known stands among the modules of the tree. Others are reached through
 :func:`torch.utils.cpp_extension.load`, and through classes that build them.
@@ -25,7 +25,7 @@ from opschema_rules.bindings.model import Binding, Module
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a dotted name means: modules, each another build of the same one; and a ``name`` in them, empty for the modules.
+    """The meaning of a dotted name: modules (builds of the same one) and a ``name`` in them, empty for the modules themselves.
 
     ``others`` are modules whose names are not known: any of them may be the one that is meant.
     """
@@ -40,7 +40,7 @@ class Target(msgspec.Struct, frozen=True):
         return [item for module in self.modules for item in module.by_name.get(self.name, ())]
 
     def member(self, name: str) -> Target | None:
-        """What a name in the modules means; None in a function."""
+        """The meaning of a name in the modules; None in a function."""
         if self.name:
             return None
         inner, others = (

@@ -16,7 +16,7 @@ _MAX_BYTES = 4_000_000  # longer files are data
 
 
 def unused_bindings(tree: Tree) -> Iterator[Binding]:
-    """The bindings whose names no file mentions but the C++ that binds them, of modules of which Python uses other functions."""
+    """The bindings that nothing outside the C++ code mentions, of modules with other functions that Python uses."""
     modules = [item for item in _used(tree) if item.closed]
     names = {name for module in modules for name in module.by_name}
     aliased = {name for module in modules for alias in module.aliases for name in (alias.name, alias.target)}

@@ -1,4 +1,4 @@
-"""C++ whose bindings become operators: statements that go, and the blocks that define and register what takes their place."""
+"""Edits of C++ whose bindings become operators: remove the bindings, add blocks that define and register the operators."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], aliases: Ite
 
 
 def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
-    """Remove statements, each with its line if nothing else stands there, and conditions around nothing else."""
+    """Remove statements, with their lines if these become empty, and conditions that then enclose nothing."""
     spans: list[Span] = []
     for call in sorted(calls, key=lambda item: item.start):
         end = text.find(";", call.end) + 1

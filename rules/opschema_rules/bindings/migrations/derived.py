@@ -55,7 +55,7 @@ class DerivedOperator(msgspec.Struct, frozen=True):
 
 
 def operator_name(binding: Binding) -> str:
-    """The name of the operator that a binding would be: that of a submodule stands in front."""
+    """The operator's name for a binding, with the name of its submodule as a prefix."""
     parts, module = [binding.name], binding.module
     while module.parent is not None:
         parts, module = [module.local, *parts], module.parent
@@ -154,7 +154,7 @@ def derive(
 
 
 def _chooses_by_device(body: str | None) -> bool:
-    """Whether a function asks for the device of a tensor otherwise than in a check."""
+    """Whether a function tests the device of a tensor other than in a check."""
     return body is not None and _ASKS_DEVICE.search(body) is not None
 
 

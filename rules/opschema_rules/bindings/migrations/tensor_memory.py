@@ -1,4 +1,4 @@
-"""What the body of a C++ function does with the memory of its tensors, as far as its text shows that."""
+"""Textual analysis of C++ function bodies: which tensors they write, access or return."""
 
 from __future__ import annotations
 
