@@ -180,12 +180,20 @@ def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
 
 
 def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
-    """The value of a name that no scope binds: a star import's, or a builtin."""
+    """The value of a name that no scope binds: a star import's, or a builtin.
+
+    A star import binds submodules only if its package imports or lists them, so other values of the name come first.
+    """
+    modules: Values = ()
     for item in file.body.imports:
         if item.attr == "*":
             star = Import(name, item.module, name, item.level, item.start, item.end)
             found = _imported(evaluator, file, star)
-            if not isinstance(found[0], Unknown | ExternalName):
+            if isinstance(found[0], ModuleValue):
+                modules = modules or found
+            elif not isinstance(found[0], Unknown | ExternalName):
                 return found
+    if modules:
+        return modules
     resolved = evaluator.program.resolve(file, name)
     return (evaluator.external(name),) if getattr(resolved, "name", "") == name else UNKNOWN

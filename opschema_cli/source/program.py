@@ -104,11 +104,17 @@ class Program(Modules):
             bindings = bindings_of(scope, name)
             if bindings:
                 return self._binding(file, name, bindings, hops)
-        stars = [item for item in file.body.imports if item.attr == "*"]
-        for item in stars:
+        module: ModuleRef | None = None  # bound only if the package imports or lists it: other values come first
+        for item in file.body.imports:
+            if item.attr != "*":
+                continue
             found = self._imported(file, Import(name, item.module, name, item.level, item.start, item.end), hops)
-            if not isinstance(found, Missing):
+            if isinstance(found, ModuleRef):
+                module = module or found
+            elif not isinstance(found, Missing):
                 return found
+        if module is not None:
+            return module
         if name in _BUILTINS:
             return External(name)
         return Missing(file.path, name)

@@ -128,6 +128,20 @@ def test_names_that_one_import_binds_are_found_in_the_other_module(path: str, na
         assert described(member) == expected
 
 
+def test_a_submodule_does_not_hide_what_another_star_import_binds() -> None:
+    files = {
+        "kit__init": "from kit.trial import *\nfrom kit.ops import *\n",
+        "kit__trial__init": '__all__ = ["fast"]\n',
+        "kit__trial__scale": "def scale(): ...\n",
+        "kit__trial__shift": "",
+        "kit__ops__init": "from kit.ops.scale import scale\n",
+        "kit__ops__scale": "def scale(): ...\n",
+    }
+    tree = Tree(**files)
+    assert described(tree.resolve("kit/__init__.py", "scale")) == "scale"
+    assert described(tree.resolve("kit/__init__.py", "shift")) == "module: kit/trial/shift.py"
+
+
 def test_names_that_several_statements_bind_are_not_taken_from_one_import() -> None:
     tree = Tree(a="x = 1\n", main="try:\n    from a import x\nexcept ImportError:\n    x = None\nimport a\ndel a\n")
     file = tree.program.load("main.py")
