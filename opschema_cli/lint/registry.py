@@ -134,13 +134,15 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def described(self, codes: Collection[str]) -> Iterator[tuple[Rule, str]]:
         """The rules with these codes, with their pages, and the address of each page, if it has one. Of the packs only those are
-        imported that have one of the rules.
+        imported that have one of the rules; all of them if a catalogue lacks one.
         """
         if not codes:
             return
         yield from ((item, PAGES.format(code=item.code)) for item in BUILTIN_RULES if item.code in codes)
+        listed = {item.code for rules in (BUILTIN_RULES, *map(rules_of, self.all_packs)) for item in rules}
+        outdated = not listed.issuperset(codes)
         for pack in self.all_packs:
-            if any(item.code in codes for item in rules_of(pack)):
+            if outdated or any(item.code in codes for item in rules_of(pack)):
                 own = self._import(pack)
                 found = (item for item in rules_of(own if isinstance(own, Pack) else pack) if item.code in codes)
                 yield from ((item, pack.pages.format(code=item.code)) for item in found)

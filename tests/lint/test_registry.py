@@ -81,6 +81,13 @@ def test_rules_are_described_by_the_packs_that_have_them_alone(tmp_path: Path) -
     assert len(described) == 2
 
 
+def test_a_rule_that_the_catalogue_lacks_is_described(tmp_path: Path) -> None:
+    pack = head(tmp_path)
+    pack.catalogue.write_text(catalogue_text(PACK.rules[1:]), encoding="utf-8")
+    missing = PACK.rules[0]
+    assert [rule for rule, _ in Registry((pack,)).described({missing.code})] == [missing]
+
+
 def test_options_of_rules_of_an_unused_pack_are_let_be(tmp_path: Path) -> None:
     (tmp_path / "opschema.toml").write_text(f'[rules.{PACK.rules[0].name}]\nlimit = "any"\n', encoding="utf-8")
     registry = Registry((head(tmp_path),)).narrowed(())
