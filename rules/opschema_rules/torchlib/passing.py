@@ -175,7 +175,8 @@ class _Comparison:
             yield Mismatch("extra-keyword", (), tuple(unfilled), always=True)
 
     def _defaults(self) -> Iterator[Mismatch]:
-        if len(self.takers) == len(self.arguments) or self._aligned_ahead:
+        more = len(self.takers) > len(self.arguments) and next(self._extra(), None) is None
+        if len(self.takers) == len(self.arguments) or more or self._aligned_ahead:
             always = self._always_passed
             pairs = [
                 (argument, param)

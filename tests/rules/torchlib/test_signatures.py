@@ -101,6 +101,14 @@ BROKEN = [
         ("a", "the fake requires `a`, which the schema does not pass: every call fails"),
     ),
     (
+        "x: Tensor, dim: int = 0",
+        "y, block, dim=0",
+        (
+            "block",
+            "the fake requires `block`, which is not passed when it equals the schema's default: give it that default",
+        ),
+    ),
+    (
         "x: Tensor",
         "x, *, a",
         ("a", "the fake requires `a`, which the schema does not pass: every call fails"),
