@@ -32,7 +32,7 @@ def test_numbers_become_what_flydsl_makes_of_them(written: str, made: str) -> No
     linted = lint(text)
     (found,) = linted.diagnostics
     assert found.message == (
-        f"`n` of `scale` is annotated `{written}`, of which FlyDSL takes no notice: what is passed becomes `fx.{made}`; annotate "
+        f"`n` of `scale` is annotated `{written}`, which FlyDSL does not use: what is passed becomes `fx.{made}`; annotate "
         f"that, or `fx.Constexpr[{written}]` for a constant"
     )
     assert found.severity is Severity.WARNING

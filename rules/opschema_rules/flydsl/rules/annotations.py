@@ -82,7 +82,7 @@ def _judged(tree: FlyTree, traced: Traced, item: Parameter, annotation: Expr) ->
     if written in _NUMBERS:
         made = f"{prefix or 'fx'}.{_NUMBERS[written]}"
         message = (
-            f"`{item.name}` of `{traced.title}` is annotated `{written}`, of which FlyDSL takes no notice: what is passed "
+            f"`{item.name}` of `{traced.title}` is annotated `{written}`, which FlyDSL does not use: what is passed "
             f"becomes `{made}`; annotate that, or `{prefix or 'fx'}.Constexpr[{written}]` for a constant"
         )
         edit = FileEdit(place.path, Edit(annotation.span, made))
