@@ -57,13 +57,15 @@ class Words:
         self._found: list[str] = []  # the same, in the order in which they were found
         self._registrars: dict[str, set[str]] = {}
         self._makers: set[str] = set()
+        self._handed: set[str] = set()
 
     def add(self, files: Iterable[PythonFile]) -> None:
         """Take in files, and what the words of all files become by them."""
         new = {file.path: file for file in files if file.path not in self._outlines}
         for path, outline in self._project.file_readings(_OUTLINE, new.values()).items():
             self._outlines[path] = outline
-            self._own[path] = set(apis.WORDS if apis.mentions_library(new[path].source.text) else apis.STRONG)
+            holds = path in self._handed or apis.mentions_library(new[path].source.text)
+            self._own[path] = set(apis.WORDS if holds else apis.STRONG)
         self._add_libraries(new)
         looked_for = {path: self._looked_for(outline) for path, outline in self._outlines.items()}
         learnt: dict[str, tuple[int, int]] = {}
@@ -77,6 +79,10 @@ class Words:
                 if len(own) != before or not looked_for[path].isdisjoint(self._found[common:]):
                     self._learn(path, outline, own)
             self._share()
+
+    def hand_libraries(self, paths: Iterable[str]) -> None:
+        """Note files, before they are added, whose functions get libraries from others: the methods of one are their words."""
+        self._handed.update(paths)
 
     def _add_libraries(self, new: Mapping[str, PythonFile]) -> None:
         """Let files that use a library of another file have its methods for words."""

@@ -57,4 +57,8 @@ def _uses(exprs: Iterable[Expr], words: Container[str]) -> bool:
 
 def _is_of_torch(item: Import) -> bool:
     full = ".".join(filter(None, (item.module, item.attr)))
-    return item.attr == apis.DIRECT.name or full in _MODULES or (item.module in _MODULES and item.attr in _NAMES)
+    return (
+        item.attr == apis.DIRECT.name
+        or full in _MODULES | apis.INFER
+        or (item.module in _MODULES and item.attr in _NAMES)
+    )

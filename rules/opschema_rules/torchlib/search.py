@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from opschema_cli.project import Project
+from opschema_cli.source.program import FunctionRef, Program
 from opschema_cli.source.python import PythonFile
 from opschema_rules.torchlib.detection import TorchlibOptions, reaching, registering, sources
 from opschema_rules.torchlib.mentions import files_that_mention, files_that_use
-from opschema_rules.torchlib.outlines import Words
+from opschema_rules.torchlib.outlines import Words, libraries
 from opschema_rules.torchlib.reach import handed_on, reaches
 from opschema_rules.torchlib.registrations import helpers
 
@@ -32,6 +33,8 @@ class Search:
         self._modules = set(sources(project, options))
         self._left = set(registering(project, options)) - set(self.found) if self.found else set[str]()
         self._next, self._rounds = list(self.found), 0
+        self._libraries = set[str]()
+        self._program = Program(project.workspace.files, project.python)
 
     def step(self) -> list[str]:
         """The files that are to be looked at next, once those before them are."""
@@ -44,6 +47,7 @@ class Search:
             found = helpers(known, self.words, self._dependent)
             more = set(files_that_use(self.project, found, self._modules - set(self.found)))
             more.update(self._joining(new))
+            more.update(self._handed(new))
             self._left -= more
             self._next, self.found = sorted(more), self.found + sorted(more)
             self._rounds += 1
@@ -53,6 +57,22 @@ class Search:
         """The files that hold words of ``torch.library`` and import from new files."""
         handed = (handed_on(file, self.words.of(file.path)) for file in new)
         return files_that_mention(self.project, set().union(*handed), self._left) if self._left else []
+
+    def _handed(self, new: Sequence[PythonFile]) -> set[str]:
+        """The files that nothing else tells of torch, and whose functions are passed a ``Library`` by new files."""
+        self._libraries.update(*map(libraries, new))
+        found = set[str]()
+        for file in new if self._libraries else ():
+            held = {item.name for item in file.body.imports if item.attr in self._libraries} | set(libraries(file))
+            decorators = [one for function in file.body.functions for one in function.decorators]
+            for call in (*file.body.calls, *(item for item in decorators if item.kind == "call")) if held else ():
+                if any(item.kind == "name" and item.text in held for item in call.items[1:]):
+                    target = self._program.resolve(file, call.items[0].text) if call.items[0].text else None
+                    found |= {target.file.path} if isinstance(target, FunctionRef) else set()
+        found = (found & self._modules) - set(self.found)
+        self.words.hand_libraries(found)
+        self._dependent.hand_libraries(found)
+        return found
 
     def finish(self) -> tuple[list[str], Words]:
         """All such files, and their words."""

@@ -192,3 +192,53 @@ def test_an_operator_whose_library_is_of_another_file_is_defined(tmp_path: Path)
         "kit/fakes.py": 'import torch\n@torch.library.register_fake("kit::f")\ndef _(x):\n    return x.clone()\n',
     }
     assert lint_files([PACK], files).diagnostics == []
+
+
+WRAPPED = """\
+import torch
+from kit.utils import op_of
+
+LIB = torch.library.Library("kit", "FRAGMENT")
+register = op_of(LIB)
+
+
+@register
+def _f(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@op_of(LIB)
+def g(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+"""
+INFERRING = """\
+def op_of(lib):
+    def decorator(fn):
+        from torch._library.infer_schema import infer_schema
+
+        name = fn.__name__
+        if name[0] == "_":
+            name = name[1:]
+        lib.define(name + infer_schema(fn, mutates_args={}))
+        lib.impl(name, fn, "CompositeImplicitAutograd")
+        return fn
+
+    return decorator
+"""
+PLAIN = """\
+def op_of(lib):
+    def decorator(fn):
+        lib.define(f"{fn.__name__.lstrip('_')}(Tensor x) -> Tensor")
+        lib.impl(fn.__name__.lstrip("_"), fn, "CPU")
+        return fn
+
+    return decorator
+"""
+
+
+@pytest.mark.parametrize("helper", [INFERRING, PLAIN])
+def test_a_helper_in_a_file_that_does_not_import_torch_library(tmp_path: Path, helper: str) -> None:
+    project = Project(write(tmp_path, {"kit/utils.py": helper, "kit/ops.py": WRAPPED}))
+    operators = read_tree(project, TorchlibOptions()).operators
+    assert sorted(min(item.names or {""}) for item in operators) == ["kit::f", "kit::g"]
+    assert [len(item.registrations) for item in operators] == [1, 1]

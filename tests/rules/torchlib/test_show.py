@@ -109,3 +109,15 @@ def test_a_kernel_of_an_operator_of_torch() -> None:
         ("alpha", "Scalar alpha=1", "kernel PrivateUse1: absent", ""),
         ("out", "Tensor(a!) out", "kernel PrivateUse1: at::Tensor& out", ""),
     ]
+
+
+def test_kernels_in_cpp() -> None:
+    code = """\
+#include <torch/library.h>
+at::Tensor foo(const at::Tensor& x, int64_t n) { return x; }
+TORCH_LIBRARY(ns, m) { m.def("foo(Tensor x, int n=3) -> Tensor"); }
+TORCH_LIBRARY_IMPL(ns, CPU, m) { m.impl("foo", foo); }
+"""
+    found = shown(PACK, {"ops.cpp": code}, "ns::foo")
+    assert found.title == "ns::foo(Tensor x, int n=3) -> Tensor"
+    assert [row[2] for row in found.rows] == ["kernel CPU: const at::Tensor& x", "kernel CPU: int64_t n"]
