@@ -63,6 +63,14 @@ KNOWN = {
     "with": 'with open("version.txt") as f:\n    version = f.read()\nCppExtension("kit._C", ["csrc/a.cpp"])',
     "annotated": 'sources: list[str] = ["csrc/a.cpp"]\nCppExtension("kit._C", sources)',
     "unpacked": 'name, sources = "kit._C", ["csrc/a.cpp"]\nCppExtension(name, sources)',
+    "a mutable default": "def add(path=None, into=[]):\n    if path:\n        into.append(path)\n    return into\n"
+    'add("csrc/a.cpp")\nCppExtension("kit._C", add())',
+    "a default of its time": 'p = "csrc/a.cpp"\ndef f(q=p):\n    return [q]\np = "csrc/b.cpp"\nCppExtension("kit._C", f())',
+    "an early return": 'def f():\n    if not osp.join("a"):\n        return ["csrc/b.cpp"]\n    return ["csrc/a.cpp"]\n'
+    'CppExtension("kit._C", f())',
+    "a return in a loop": 'def f():\n    for p in ["csrc/a.cpp", "csrc/b.cpp"]:\n        return [p]\nCppExtension("kit._C", f())',
+    "a return in with": 'def f():\n    with open("version.txt"):\n        return ["csrc/a.cpp"]\n    return ["csrc/b.cpp"]\n'
+    'CppExtension("kit._C", f())',
     "over lines": 'CppExtension(\n    name="kit._C",\n    sources=[\n        "csrc/a.cpp",\n    ],\n)',
 }
 
@@ -115,6 +123,43 @@ def test_what_is_not_known(script: str, found: tuple[str, list[str], bool]) -> N
         ('s = ["csrc/a.cpp", "csrc/b.cpp"]\ns = [p for p in s if keep(p)]\nCppExtension("c", s)', False),
         ('s = ["csrc/a.cpp", "csrc/b.cpp"]\ns.remove(drop())\nCppExtension("c", s)', False),
         ('CppExtension("c", ["csrc/a.cpp"] if on() else ["csrc/b.cpp"])', False),
+        (
+            'def f():\n    s = ["csrc/a.cpp"]\n    if on():\n        return s\n    s.append("csrc/b.cpp")\n    return s\n'
+            'CppExtension("c", f())',
+            True,
+        ),
+        (
+            'def f():\n    if on():\n        return ["csrc/a.cpp"]\n    return ["csrc/b.cpp"]\nCppExtension("c", f())',
+            False,
+        ),
+        (
+            'def f():\n    if on():\n        return ["csrc/a.cpp"]\n    s = ["csrc/a.cpp"]\n    s += ["csrc/b.cpp"]\n    return s\n'
+            'CppExtension("c", f())',
+            True,
+        ),
+        (
+            's = ["csrc/a.cpp"]\ndef f():\n    if x():\n        if on():\n            return\n    s.append("csrc/b.cpp")\nf()\n'
+            's = s + ["csrc/k.cu"] if on() else s\nCppExtension("c", s)',
+            True,
+        ),
+        (
+            'def f(s):\n    for p in ["csrc/a.cpp", "csrc/b.cpp"]:\n        if on(p):\n            return s\n        s.append(p)\n'
+            '    return s\nCppExtension("c", f([]))',
+            True,
+        ),
+        ('e = CppExtension("c", ["csrc/a.cpp"])\ne.sources.append("csrc/b.cpp")', True),
+        ('e = CppExtension("c", ["csrc/a.cpp"])\ne.sources += ["csrc/b.cpp"]', True),
+        ('for e in [CppExtension("c", ["csrc/a.cpp"])]:\n    if on():\n        e.sources.append("csrc/b.cpp")', True),
+        ('s = ["csrc/a.cpp"]\ne = CppExtension("c", s)\ns.append("csrc/b.cpp")', False),
+        ('s = ["csrc/a.cpp", "csrc/b.cpp"]\ne = CppExtension("c", s)\ns.clear()', False),
+        ('e = CppExtension("c", ["csrc/a.cpp", "csrc/b.cpp"])\nchange(e)', False),
+        ('e = CppExtension("c", ["csrc/a.cpp", "csrc/b.cpp"])\nf = [e]\nf[0].sources.pop()', False),
+        ('e = CppExtension("c", ["csrc/a.cpp", "csrc/b.cpp"])\ndef f():\n    g(e).sources = []\nf()', False),
+        (
+            'def f(on=False):\n    try:\n        import k\n        return ["csrc/a.cpp"]\n    except ImportError:\n'
+            '        return ["csrc/b.cpp"]\nCppExtension("c", f())',
+            False,
+        ),
         ('for p in find():\n    s = ["csrc/a.cpp"]\n    s.append("csrc/b.cpp")\n    CppExtension("c", s)', True),
     ],
 )

@@ -7,10 +7,19 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from opschema_cli.source.cmake.conditions import ALWAYS
-from opschema_cli.source.python import Expr, Function, PythonFile, Statement
-from opschema_cli.source.starlark.expressions import Host, Scope, evaluate, formatted
-from opschema_cli.source.starlark.values import UNKNOWN, FunctionValue, ListValue, NamedRule, Value, list_of, truth
+from opschema_cli.source.cmake.conditions import ALWAYS, Origin, joined
+from opschema_cli.source.python import Expr, Function, Param, PythonFile, Statement
+from opschema_cli.source.starlark.expressions import Scope, evaluate, formatted
+from opschema_cli.source.starlark.values import (
+    UNKNOWN,
+    FunctionValue,
+    ListValue,
+    NamedRule,
+    Value,
+    is_extension,
+    list_of,
+    truth,
+)
 
 MAX_DEPTH = 12
 """Deepest nesting of calls that is followed."""
@@ -25,6 +34,12 @@ class Runner(ABC):
         self.made = 0
         """The number of libraries that were made so far."""
         self.conditions: frozenset[tuple[str, bool]] = ALWAYS
+        self._entry: frozenset[tuple[str, bool]] = ALWAYS
+        """The conditions under which the current function was called."""
+        self._stays: frozenset[tuple[str, bool]] = ALWAYS
+        """The conditions under which it has not returned yet."""
+        self._returned: list[tuple[Value, frozenset[tuple[str, bool]]]] = []
+        """What it returns under other conditions."""
 
     @abstractmethod
     def spend(self, work: int) -> None:
@@ -119,11 +134,20 @@ class Runner(ABC):
     def run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
         """The value that a function returns."""
         module = cast("dict[str, Value]", self.module_of(value))
-        local = _bound(value.function, positional, named, module, self)
+        local = self._bound(value.function, positional, named, module)
+        before = self.conditions, self._entry, self._stays, self._returned
+        self._entry, self._stays, self._returned = self.conditions, ALWAYS, []
         self.depth += 1
         returned = self.block(value.function.statements, local, ChainMap(local, module))
         self.depth -= 1
-        return returned if returned is not None else UNKNOWN
+        last = returned if returned is not None else UNKNOWN
+        found = [*self._returned, (last, self._stays)]
+        self.conditions, self._entry, self._stays, self._returned = before
+        return one_of(found)
+
+    def default(self, function: Function, param: Param, module: Scope) -> Value:
+        """The default of a parameter, which no call of Starlark can change."""
+        return evaluate(param.default, module, self) if param.default is not None else UNKNOWN
 
     def block(self, statements: Iterable[Statement], local: dict[str, Value], scope: Scope) -> Value | None:
         """Run statements; the value that they return, if they do."""
@@ -137,17 +161,28 @@ class Runner(ABC):
                 self._extend(item, local, scope)
             elif item.kind == "return":
                 return evaluate(item.exprs[0], scope, self) if item.exprs else UNKNOWN
-            elif item.kind in ("if", "for"):
-                returned = (self._branch if item.kind == "if" else self._loop)(item, local, scope)
+            else:
+                run = {"if": self._branch, "for": self._loop}.get(item.kind, self.other)
+                returned = run(item, local, scope)
                 if returned is not None:
                     return returned
-            else:
-                self.other(item, local, scope)
         return None
 
     @abstractmethod
-    def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
-        """Run a statement of another kind."""
+    def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
+        """Run a statement of another kind; the value that it surely returns, if it does."""
+
+    def leave(self, value: Value, condition: tuple[str, bool]) -> None:
+        """Note that the function returns a value if a condition holds besides the current ones; the rest runs if not."""
+        self._returned.append((value, (self.conditions - self._entry) | {condition}))
+        name, holds = condition
+        direct = self.conditions == self._entry | self._stays
+        self._stays |= {(name, not holds) if direct else (f"{name} does not return", True)}
+        self.conditions |= self._stays
+
+    def continue_under(self, conditions: frozenset[tuple[str, bool]]) -> None:
+        """Run what follows under conditions, and those under which the function has not returned."""
+        self.conditions = conditions | self._stays
 
     def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Scope) -> None:
         """Bind names and items of dictionaries to a value."""
@@ -176,12 +211,18 @@ class Runner(ABC):
         if holds is not None:
             return self.block(statement.blocks[not holds], local, scope)
         before = self.conditions
-        returned: list[Value | None] = []
-        for value, block in zip((True, False), statement.blocks, strict=False):
-            self.conditions = before | {(f"{self.file.path} {statement.start}", value)}
-            returned.append(self.block(block, local, scope))
-        self.conditions = before
-        return UNKNOWN if len(returned) == 2 and None not in returned else None
+        name = f"{self.file.path} {statement.start}"
+        returned: list[tuple[Value | None, tuple[str, bool]]] = []
+        for truth_value, block in zip((True, False), statement.blocks, strict=False):
+            self.continue_under(before | {(name, truth_value)})
+            returned.append((self.block(block, local, scope), (name, truth_value)))
+        self.continue_under(before)
+        found = [(value, condition) for value, condition in returned if value is not None]
+        if len(found) == 2:
+            return one_of([(value, frozenset({condition})) for value, condition in found])
+        for value, condition in found:
+            self.leave(value, condition)
+        return None
 
     def _loop(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
         target, iterable = statement.exprs
@@ -190,34 +231,59 @@ class Runner(ABC):
         before = self.conditions
         for at, (value, origin) in enumerate(items):
             known = origin if origin is not None else frozenset({(f"{self.file.path} {statement.start} {at}", True)})
-            self.conditions = before | known
+            self.continue_under(before | known)
             if target.kind == "name":
                 local[target.text] = value
-            self.block(statement.blocks[0], local, scope)
-        self.conditions = before
+            returned = self.block(statement.blocks[0], local, scope)
+            if returned is not None and known == ALWAYS:
+                self.continue_under(before)
+                return returned
+            if returned is not None:
+                self.leave(returned, (f"{self.file.path} {statement.start} {at}", True))
+        self.continue_under(before)
         return None
 
+    def _bound(
+        self, function: Function, positional: Sequence[Value], named: Mapping[str, Value], module: Scope
+    ) -> dict[str, Value]:
+        """The variables that a function begins with."""
+        found: dict[str, Value] = {}
+        rest = dict(named)
+        given = list(positional)
+        for item in function.params:
+            if item.kind == "vararg":
+                found[item.name], given = list_of(given), []
+            elif item.kind == "kwarg":
+                found[item.name] = rest
+            elif item.name in rest:
+                found[item.name] = rest.pop(item.name)
+            elif given and item.kind != "kwonly":
+                found[item.name] = given.pop(0)
+            else:
+                found[item.name] = self.default(function, item, module)
+        return found
 
-def _bound(
-    function: Function,
-    positional: Sequence[Value],
-    named: Mapping[str, Value],
-    module: Scope,
-    host: Host,
-) -> dict[str, Value]:
-    """The variables that a function begins with."""
-    found: dict[str, Value] = {}
-    rest = dict(named)
-    given = list(positional)
-    for item in function.params:
-        if item.kind == "vararg":
-            found[item.name], given = list_of(given), []
-        elif item.kind == "kwarg":
-            found[item.name] = rest
-        elif item.name in rest:
-            found[item.name] = rest.pop(item.name)
-        elif given and item.kind != "kwonly":
-            found[item.name] = given.pop(0)
-        else:
-            found[item.name] = evaluate(item.default, module, host) if item.default is not None else UNKNOWN
+
+def one_of(values: Sequence[tuple[Value, frozenset[tuple[str, bool]]]]) -> Value:
+    """One of several values, each under its conditions; one of them surely holds."""
+    first = values[0][0]
+    lists = [(item, origin) for item, origin in values if isinstance(item, ListValue)]
+    if all(item is first for item, _ in values):
+        return first
+    if not lists:
+        plain = first is None or isinstance(first, (str, bool, int))
+        same = plain and all(type(item) is type(first) and item == first for item, _ in values)
+        return first if same or all(is_extension(item) for item, _ in values) else UNKNOWN
+    origins: dict[str, list[tuple[Origin, Origin]]] = {}
+    found = ListValue([], open=len(lists) < len(values) or any(item.open for item, _ in lists))
+    for listed, conditions in lists:
+        for item, origin in listed.items:
+            if isinstance(item, str):
+                origins.setdefault(item, []).append((origin, joined(origin, conditions)))
+            else:
+                found.items.append((item, joined(origin, conditions)))
+    for name, places in origins.items():
+        own = {origin for origin, _ in places}
+        everywhere = len(places) == len(values) and len(own) == 1
+        found.items.append((name, places[0][1] if len(places) == 1 else own.pop() if everywhere else None))
     return found

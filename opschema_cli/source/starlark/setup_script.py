@@ -13,14 +13,15 @@ from contextlib import suppress
 
 import msgspec
 
-from opschema_cli.source.cmake.conditions import joined
+from opschema_cli.source.cmake.conditions import Origin, joined
 from opschema_cli.source.cmake.targets import Target
-from opschema_cli.source.python import Expr, Function, PythonFile, Scope, Statement
+from opschema_cli.source.python import Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.starlark.expressions import Scope as Names
 from opschema_cli.source.starlark.expressions import evaluate, joined_path
 from opschema_cli.source.starlark.run import Runner
 from opschema_cli.source.starlark.values import (
     UNKNOWN,
+    ExtensionValue,
     FunctionValue,
     ListValue,
     NamedRule,
@@ -35,6 +36,7 @@ MAX_WORK = 200_000
 
 _HEADER = "def setup_script():\n"
 _COPIES = frozenset({"list", "tuple", "sorted", "set", "reversed", "copy", "deepcopy"})
+_CHANGING = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
 _SAME = frozenset({"str", "abspath", "realpath", "normpath", "fspath", "expanduser"})
 _SAME_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip"})
 
@@ -52,6 +54,31 @@ class Made(msgspec.Struct, frozen=True):
     complete: bool
 
 
+class _Making(msgspec.Struct):
+    """An extension that may still change: ``given`` is the list that it was made of, ``before`` its items then, which later changes
+    of the list may or may not reach.
+    """
+
+    value: ExtensionValue
+    given: Value
+    before: list[tuple[Value, Origin]]
+    name: str
+    macros: tuple[tuple[str, str], ...]
+    at: int
+    conditions: frozenset[tuple[str, bool]]
+
+    def made(self) -> Made:
+        """The extension with its final sources."""
+        sources = self.value.sources
+        if isinstance(self.given, ListValue) and not _same(self.given.items, self.before):
+            known = {id(item) for item, _ in self.before}
+            added = [pair for pair in self.given.items if id(pair[0]) not in known]
+            sources = ListValue([(item, None) for item, _ in (*sources.items, *added)], open=True)
+        listed = tuple((path, joined(origin, self.conditions)) for path, origin in strings(sources))
+        target = Target(self.name, listed, self.macros, extension=True)
+        return Made(target, self.at, not sources.open and len(listed) == len(sources.items))
+
+
 class _TooMuchError(Exception):
     """A script takes more than :data:`MAX_WORK`."""
 
@@ -63,17 +90,19 @@ class SetupScript(Runner):
         super().__init__(file)
         self.folder = folder
         self.glob = glob
-        self.found: list[Made] = []
+        self._made: list[_Making] = []
         self._work_left = MAX_WORK
         self._names: dict[str, Value] = {"__name__": "__main__", "__file__": "setup.py"}
         self._functions: dict[int, Function] = {}
+        self._defaults: dict[tuple[int, str], Value] = {}
         self._unfollowed = False
         """Whether a statement ran that may change which others run, or lists that are known by now."""
 
     def extensions(self) -> list[Made]:
         """The extensions that are made, as far as the script can be followed; if not, none of their sources is certain."""
         self._run()
-        return list(map(_doubtful, self.found)) if self._unfollowed else self.found
+        found = [item.made() for item in self._made]
+        return list(map(_doubtful, found)) if self._unfollowed else found
 
     def _run(self) -> None:
         functions = self.file.body.functions
@@ -108,28 +137,41 @@ class SetupScript(Runner):
 
     # Statements
 
-    def other(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
+    def other(self, statement: Statement, local: dict[str, Value], scope: Names) -> Value | None:
         """Run a statement that Starlark does not have."""
         if statement.kind == "def" and statement.start in self._functions:
-            local[statement.text] = FunctionValue(self._functions[statement.start], self.file)
+            function = self._functions[statement.start]
+            local[statement.text] = FunctionValue(function, self.file)
+            for item in function.params:
+                if item.default is not None:
+                    self._defaults[statement.start, item.name] = evaluate(item.default, scope, self)
         elif statement.kind == "annassign" and len(statement.exprs) > 2:
             self.assign(statement.exprs[:1], evaluate(statement.exprs[2], scope, self), local, scope)
         elif statement.kind == "with":
-            self.block(statement.blocks[0], local, scope)
+            return self.block(statement.blocks[0], local, scope)
         elif statement.kind in ("try", "while"):
-            before = self.conditions
-            for at, block in enumerate(statement.blocks):
-                inner = (
-                    [item for one in block for item in one.blocks[0]] if statement.kind == "try" and at == 1 else block
-                )
-                if statement.kind == "while" or at < 3:  # an error ends the body; `finally` always runs
-                    self.conditions = before | {
-                        (f"{self.file.path} {statement.start}", statement.kind == "while" or at == 1)
-                    }
-                self.block(inner, local, scope)
-                self.conditions = before
+            self._repeated(statement, local, scope)
         elif statement.kind in ("break", "continue", "global", "nonlocal", "delete", "match", "other"):
             self._unfollowed = True
+        return None
+
+    def _repeated(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
+        """Run a ``try`` or ``while``, of which parts may not run."""
+        before = self.conditions
+        for at, block in enumerate(statement.blocks):
+            is_try = statement.kind == "try"
+            inner = [item for one in block for item in one.blocks[0]] if is_try and at == 1 else block
+            if not is_try or at < 3:  # an error ends the body; `finally` always runs
+                self.continue_under(before | {(f"{self.file.path} {statement.start}", not is_try or at == 1)})
+            returned = self.block(inner, local, scope)
+            if returned is not None:
+                self.leave(returned, (f"{self.file.path} {statement.start} {at}", True))
+            self.continue_under(before)
+
+    def default(self, function: Function, param: Param, module: Names) -> Value:
+        """The default of a parameter, one object for all calls."""
+        key = (function.outer.start, param.name)
+        return self._defaults[key] if key in self._defaults else super().default(function, param, module)
 
     def assign(self, targets: Sequence[Expr], value: Value, local: dict[str, Value], scope: Names) -> None:
         """Bind names; under a condition a name may also have the value that it had."""
@@ -148,7 +190,24 @@ class SetupScript(Runner):
                 owner = evaluate(target.items[0], scope, self) if target.kind == "subscript" else UNKNOWN
                 if isinstance(owner, ListValue):
                     _doubt(owner)
+                self._set_sources(target, value, scope)
                 super().assign([target], value, local, scope)
+
+    def _set_sources(self, target: Expr, value: Value, scope: Names) -> None:
+        """Set the sources of an extension that is made."""
+        owner = target.owner
+        if owner is not None and target.member == "sources":
+            holder = evaluate(owner, scope, self)
+            if isinstance(holder, ExtensionValue) and isinstance(value, ListValue) and not self.conditions:
+                holder.sources = value
+            else:
+                self._unfollowed = True
+
+    def _extend(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
+        target = statement.exprs[0]
+        if target.member == "sources" and not isinstance(evaluate(target, scope, self), ListValue):
+            self._unfollowed = True
+        super()._extend(statement, local, scope)
 
     def _either(self, old: Value, new: Value) -> Value:
         """The value of a name that had another one before the conditions of this place."""
@@ -164,7 +223,9 @@ class SetupScript(Runner):
     # Calls
 
     def member(self, value: Value, name: str) -> Value:
-        """The folder of a path."""
+        """The folder of a path; the sources of an extension."""
+        if isinstance(value, ExtensionValue) and name == "sources":
+            return value.sources
         return _parent(value) if isinstance(value, str) and name == "parent" else UNKNOWN
 
     def method(self, call: Expr, scope: Names) -> Value | None:
@@ -178,6 +239,8 @@ class SetupScript(Runner):
             return self._of_text(value, name, self.arguments(call, scope)[0])
         if isinstance(value, ListValue):
             return self._of_list(value, name, self.arguments(call, scope)[0])
+        if owner.member == "sources" and name in _CHANGING:
+            self._unfollowed = True
         return None
 
     def _of_text(self, value: str, name: str, given: list[Value]) -> Value:
@@ -210,8 +273,7 @@ class SetupScript(Runner):
         """A call of a function from outside the script."""
         name = dotted.rpartition(".")[2]
         if is_extension(NamedRule(dotted)):
-            self._extension(positional, named, call)
-            return UNKNOWN
+            return self._extension(positional, named, call)
         if name in _COPIES and positional and isinstance(positional[0], ListValue):
             return ListValue(list(positional[0].items), positional[0].open)
         texts = [item for item in positional if isinstance(item, str)]
@@ -220,8 +282,12 @@ class SetupScript(Runner):
             if found is not None:
                 return found
         for value in (*positional, *named.values()):
+            extensions = [one for one, _ in value.items] if isinstance(value, ListValue) else [value]
             if isinstance(value, ListValue):  # it may change it
                 _doubt(value)
+            for one in extensions if name != "setup" else ():
+                if isinstance(one, ExtensionValue):
+                    _doubt(one.sources)
         return UNKNOWN
 
     def _of_path(self, name: str, given: list[str], dotted: str, named: Mapping[str, Value]) -> Value | None:
@@ -247,25 +313,34 @@ class SetupScript(Runner):
 
     # Extensions
 
-    def _extension(self, positional: Sequence[Value], named: Mapping[str, Value], call: Expr) -> None:
+    def _extension(self, positional: Sequence[Value], named: Mapping[str, Value], call: Expr) -> ExtensionValue:
         given = {**dict(zip(("name", "sources"), positional, strict=False)), **named}
         name, sources = given.get("name"), given.get("sources")
-        listed = tuple((path, joined(origin, self.conditions)) for path, origin in strings(sources))
         pairs = given.get("define_macros")
         defined = [tuple(strings(item)) for item, _ in pairs.items] if isinstance(pairs, ListValue) else []
         macros = [(pair[0][0], pair[1][0]) for pair in defined if len(pair) == 2]
         flags = given.get("extra_compile_args")
         for value in flags.values() if isinstance(flags, dict) else (flags,):
             macros += macros_in(flag for flag, _ in strings(value))
-        target = Target(name if isinstance(name, str) else "", listed, tuple(macros), extension=True)
-        complete = isinstance(sources, ListValue) and not sources.open and len(listed) == len(sources.items)
+        items: list[tuple[Value, Origin]] = (
+            list(sources.items) if isinstance(sources, ListValue) else [*strings(sources)]
+        )
+        value = ExtensionValue(ListValue(list(items), not isinstance(sources, ListValue) or sources.open))
         self.made += 1
-        self.found.append(Made(target, self._at(call.items[0].end), complete))
+        title, at = name if isinstance(name, str) else "", self._at(call.items[0].end)
+        self._made.append(_Making(value, sources, items, title, tuple(macros), at, self.conditions))
+        return value
 
     def _at(self, offset: int) -> int:
         """A place of the function as one of the script."""
         lines = self.file.source.text.count("\n", len(_HEADER), offset) + 1
         return offset - len(_HEADER) - lines
+
+
+def _same(items: Sequence[tuple[Value, Origin]], others: Sequence[tuple[Value, Origin]]) -> bool:
+    """Whether two lists have the same objects under the same conditions."""
+    pairs = zip(items, others, strict=False)
+    return len(items) == len(others) and all(a is b and one == other for (a, one), (b, other) in pairs)
 
 
 def _doubtful(made: Made) -> Made:

@@ -149,8 +149,9 @@ class _Package(Runner):
         if not makes and not self.groups.get(str(named.get("name"))):
             self._rule(value.function.name, named)
 
-    def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> None:
+    def other(self, statement: Statement, local: dict[str, Value], scope: Scope) -> Value | None:
         """Nothing: Starlark has no further statements that matter."""
+        return None
 
     def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
         """A call of a function from outside the tree."""

@@ -56,6 +56,12 @@ class NamedRule(msgspec.Struct, frozen=True):
     name: str
 
 
+class ExtensionValue(msgspec.Struct, eq=False):
+    """An extension of Python that was made, with its sources as they are after later changes."""
+
+    sources: ListValue
+
+
 def is_extension(value: Value) -> bool:
     """Whether a value is a function that makes an extension of Python, such as ``CUDAExtension``."""
     return isinstance(value, NamedRule) and value.name.endswith("Extension")
