@@ -21,16 +21,17 @@ class Namespaces:
 
     def __init__(self, text: str) -> None:
         self._starts = [0]
-        self._names = [("", True)]
-        stack = [("", True)]
+        self._names = [("", True, False)]
+        stack = [("", True, False)]
         self.known = False
         for token in _TOKEN.finditer(text):
-            around = stack[-1][0]
+            around, _, unnamed = stack[-1]
             if token["opens"]:
                 name = re.sub(r"\s+", "", token["name"] or "")
-                stack.append((f"{around}::{name}" if around and name else around or name, True))
+                full = f"{around}::{name}" if around and name else around or name
+                stack.append((full, True, unnamed or not name))
             elif token[0] == "{":
-                stack.append((around, False))
+                stack.append((around, False, unnamed))
             elif token[0] == "}":
                 stack.pop()
             else:
@@ -43,8 +44,15 @@ class Namespaces:
 
     def at(self, place: int) -> str:
         """The namespace around a place, as ``a::b``; empty outside of any, and where it is not known."""
-        return self._names[bisect_right(self._starts, place) - 1][0] if self.known else ""
+        return self._around(place)[0] if self.known else ""
 
     def declares(self, place: int) -> bool:
         """Whether a function may be declared at a place: outside of functions, classes and initialisers, or not known."""
-        return not self.known or self._names[bisect_right(self._starts, place) - 1][1]
+        return not self.known or self._around(place)[1]
+
+    def is_unnamed(self, place: int) -> bool:
+        """Whether a place is in a namespace without a name, so that what it declares is not seen by other files."""
+        return self.known and self._around(place)[2]
+
+    def _around(self, place: int) -> tuple[str, bool, bool]:
+        return self._names[bisect_right(self._starts, place) - 1]

@@ -8,7 +8,7 @@ written. Files are searched as text, so that a definition which a macro makes co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -29,7 +29,16 @@ PARTS = {"Lower": "{}::Lower", "OutputShape": "{}OutputShape"}
 
 _MUTE = re.compile(r"""//(?:\\\r?\n|[^\r\n])*|/\*[\s\S]*?(?:\*/|\Z)|"(?:[^"\\\r\n]|\\.)*"?""")
 _NAME = r"\b([A-Za-z_]\w*?)(?:\s*::\s*(Lower)|(OutputShape))\s*\("
-_DEFINED = re.compile(_NAME + r"[^;{}#]*\)[^;{}()#]*\{")
+_DEFINED = re.compile(_NAME + r"(?:[^;{}#]|\{[^;{}#]*\})*\)[^;{}()#]*\{")
+_GENERATED = re.compile(r"[\w>&](?<!\breturn)[ \t]+(?:\$?\{{1,2}[^{}\n]{1,80}\}{1,2}|%s)(?:::Lower|OutputShape)\s*\(")
+"""Text of a generator, or of its template, that defines functions of nodes whose names are computed: a type stands before them."""
+
+_TEXTS = (
+    *(".py", ".inc", ".def", ".hpp", ".hh", ".hxx", ".cxx", ".ipp", ".tpp"),
+    *(".in", ".tpl", ".tmpl", ".template", ".j2", ".jinja"),
+)
+"""Ends of the names of other files that may define functions of nodes, or list nodes for macros."""
+
 _MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)\((?:\\\r?\n|[^\r\n])*(?:Lower|OutputShape)\b")
 
 
@@ -63,7 +72,43 @@ def read_lazy_nodes(
     defined = {name: Place(path, span) for path, parts in read.items() for name, span in parts.defined.items()}
     perhaps = frozenset(chain.from_iterable(parts.perhaps for parts in read.values()))
     for backend in judged:
-        yield LazyNodes(backend, list(_nodes(backend)), defined, perhaps)
+        nodes = list(_nodes(backend))
+        lacking = {node for _, node in nodes if any(part.format(node) not in defined for part in PARTS.values())}
+        followed = any(part.format(node) in defined for _, node in nodes for part in PARTS.values())
+        mentioned = _mentioned(project, lacking - perhaps) if followed else frozenset()
+        yield LazyNodes(backend, nodes, defined, perhaps | mentioned)
+
+
+def _mentioned(project: Project, nodes: Collection[str]) -> frozenset[str]:
+    """The nodes that the tree may define in ways that are not followed: their names are arguments of macros or templates, names of
+    classes or variables. All, if a script or template of the tree writes functions of nodes.
+    """
+    if not nodes:
+        return frozenset()
+    named = re.compile(rf"(?<![\w:.])(?<!->)({'|'.join(sorted(nodes))})(?:(?!\w|\s*::|\s*\()|OutputShape\b(?!\s*\())")
+    words = [node.encode() for node in nodes]
+    found = set[str]()
+    for path in dict.fromkeys((*cpp_files(project, ()), *filter(_is_text, project.workspace.files))):
+        data = project.workspace.peek(path)
+        generates = b"::Lower" in data or b"OutputShape" in data
+        source = project.source(path) if generates or any(word in data for word in words) else None
+        if source is None or (path.endswith(".py") and not generates):
+            continue
+        if generates and _GENERATED.search(source.text):
+            return frozenset(nodes)
+        text = _MUTE.sub(_blank, source.text) if not path.endswith(".py") else source.text
+        found.update(item[1] for item in named.finditer(text))
+        if path.endswith(_TEXTS):
+            found.update(node for node in nodes if any(part.format(node) in text for part in PARTS.values()))
+    return frozenset(found)
+
+
+def _is_text(path: str) -> bool:
+    return path.endswith(_TEXTS)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\r\n]", " ", found[0])
 
 
 def node_name(operator: str) -> str:
@@ -81,7 +126,7 @@ def _nodes(backend: BackendFile) -> Iterator[tuple[BackendItem, str]]:
 
 
 def _parts(text: str) -> Parts:
-    code = _MUTE.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]), text)
+    code = _MUTE.sub(_blank, text)
     defined: dict[str, Span] = {}
     for found in _DEFINED.finditer(code):
         kind = found[2] or found[3]

@@ -12,15 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.cpp_definitions import CppDefinitions, without_comments
 from opschema_cli.cpp_units import DECLARATIONS, Declared
+from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_namespaces import Namespaces
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
 from opschema_rules.executorch.model import Kernel, OpEntry, Tree
-from opschema_rules.torchlib.cpp_executorch import takes_context, with_aten_types
+from opschema_rules.torchlib.cpp_executorch import takes_context, takes_other_context, with_aten_types
 from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
 
 
@@ -28,7 +30,8 @@ class Candidate(msgspec.Struct, frozen=True):
     """A function that may be the kernel, with ATen's types, and its differences from what is declared for the schema.
 
     ``context`` says that it takes the context first. ``count`` is the number of other parameters if that is wrong, ``wrong``
-    are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call.
+    are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call, ``hidden`` that other
+    files do not see it: it is static or in a namespace without a name.
     """
 
     signature: CppSignature
@@ -36,11 +39,12 @@ class Candidate(msgspec.Struct, frozen=True):
     count: int | None = None
     wrong: tuple[int, ...] = ()
     returns: bool = False
+    hidden: bool = False
 
     @property
     def fits(self) -> bool:
         """Whether the call may reach it."""
-        return self.context and self.count is None and not self.wrong and not self.returns
+        return self.context and self.count is None and not self.wrong and not self.returns and not self.hidden
 
 
 class KernelCheck(msgspec.Struct, frozen=True, eq=False):
@@ -48,7 +52,7 @@ class KernelCheck(msgspec.Struct, frozen=True, eq=False):
 
     ``here`` are those in the namespace where the code generator declares it, ``elsewhere`` the namespaces that define one.
     ``missing`` says that the tree defines it nowhere, though it defines most kernels of that namespace. Unless ``certain``, there
-    may be others in that namespace.
+    may be others in that namespace. ``hidden`` are the names of those that other files do not see.
     """
 
     entry: OpEntry
@@ -57,6 +61,7 @@ class KernelCheck(msgspec.Struct, frozen=True, eq=False):
     elsewhere: tuple[Declared, ...] = ()
     missing: bool = False
     certain: bool = True
+    hidden: frozenset[Place] = frozenset()
 
 
 def read_kernels(tree: Tree) -> Iterator[KernelCheck]:
@@ -76,7 +81,8 @@ class _Search(msgspec.Struct, dict=True):
         for entry, kernel in named:
             here = found[kernel.full]
             if here:
-                yield KernelCheck(entry, kernel, here, certain=self._is_certain(kernel))
+                hidden = frozenset(Place(item.path, item.function.name_span) for item in here if self._is_hidden(item))
+                yield KernelCheck(entry, kernel, here, certain=self._is_certain(kernel), hidden=hidden)
                 continue
             known = there[kernel.namespace, True] > there[kernel.namespace, False]
             elsewhere, mentioned = self._elsewhere(kernel)
@@ -95,6 +101,13 @@ class _Search(msgspec.Struct, dict=True):
         ]
         defined = tuple(item for item in found if item.function.defined)
         return defined or (tuple(found) if found and self._elsewhere(kernel)[1] else ())
+
+    def _is_hidden(self, item: Declared) -> bool:
+        """Whether other files do not see a function."""
+        source, function = self.project.source(item.path), item.function
+        text = source.text[function.span.start : function.name_span.start] if source is not None else ""
+        static = _STATIC.search(without_comments(text)) is not None
+        return static or self._namespaces(item.path).is_unnamed(function.name_span.start)
 
     def _is_certain(self, kernel: Kernel) -> bool:
         """Whether no other function of the name may be in the namespace."""
@@ -176,6 +189,7 @@ def _is_around(outer: str, namespace: str) -> bool:
 MAX_LINE = 1000
 """Most characters that are looked at before a name."""
 
+_STATIC = re.compile(r"\bstatic\b")
 _USING = re.compile(r"using\s+[\w:]*::")
 
 
@@ -186,14 +200,21 @@ def candidates(check: KernelCheck) -> list[Candidate]:
         return []
     wanted = [argument_type(item) for item in arguments_of(schema)]
     returns = returned_type(schema)
-    found = [_compared(with_aten_types(signature_of(item)), wanted, returns) for item in check.here]
+    found = [
+        replace(
+            _compared(with_aten_types(signature_of(item)), wanted, returns),
+            hidden=Place(item.path, item.function.name_span) in check.hidden,
+        )
+        for item in check.here
+    ]
     return [] if any(item.fits for item in found) else found
 
 
 def _compared(signature: CppSignature, wanted: Sequence[str | None], returns: str | None) -> Candidate:
     # A first parameter of an unknown type may be an alias of the context.
     first = signature.parameters[0].type if signature.parameters else ""
-    context = takes_context(signature) or (bool(first) and spelling(first) is None)
+    alias = bool(first) and spelling(first) is None and not takes_other_context(signature)
+    context = takes_context(signature) or alias
     types = [spelling(item.type) for item in signature.parameters][context:]
     if len(types) != len(wanted):
         return Candidate(signature, context, len(types))

@@ -19,6 +19,7 @@ WRAPPED = re.compile(r"WRAP_TO_ATEN\s*\(\s*(?P<function>[^,()]+?)\s*(?:,\s*(?P<o
 
 _TYPES = re.compile(r"(?:::)?\b(?:executorch::(?:aten|runtime(?:::etensor)?)|torch::executor|exec_aten)::(?=\w)")
 _CONTEXT = re.compile(r"(?:::)?(?:\w+::)*(?:Kernel)?RuntimeContext\s*&")
+_OTHER_CONTEXT = re.compile(r"(?:const\s+)?(?:::)?(?:\w+::)*(?:Kernel)?RuntimeContext(?:\s+const\b)?\s*[*&]{0,2}")
 
 
 def with_aten_types(signature: CppSignature) -> CppSignature:
@@ -30,6 +31,12 @@ def with_aten_types(signature: CppSignature) -> CppSignature:
 def takes_context(signature: CppSignature) -> bool:
     """Whether the first parameter is the context that ExecuTorch passes."""
     return bool(signature.parameters) and _CONTEXT.fullmatch(signature.parameters[0].type.strip()) is not None
+
+
+def takes_other_context(signature: CppSignature) -> bool:
+    """Whether the first parameter is the context in a way in which it is not passed: constant, a pointer or a copy."""
+    first = signature.parameters[0].type.strip() if signature.parameters else ""
+    return not takes_context(signature) and _OTHER_CONTEXT.fullmatch(first) is not None
 
 
 def runtime_kernel(path: str, call: CppCall) -> CppRegistration | None:

@@ -98,6 +98,35 @@ def test_few_functions(lists: str, cpp: str, missing: list[str]) -> None:
     assert sorted(found) == sorted(missing)
 
 
+ONE = "#define ONE(N) X N::Lower(C* c) const { return 1; } Shape N##OutputShape(V& v) { return 1; }\n"
+OTHERWISE = {
+    "a macro of macros": {"a.cpp": f"{ONE}#define TWO(N) ONE(N)\nTWO(Acos)\n"},
+    "a list for a macro": {
+        "a.cpp": f"#define NODES(_) _(Acos, acos) \\\n  _(Rsqrt, rsqrt)\n{ONE}NODES(ONE)\n#undef ONE\n"
+    },
+    "a macro of a header": {"m.h": ONE, "a.cpp": '#include "m.h"\nONE(Acos);\n'},
+    "a list in a file of its own": {"nodes.inc": "ONE(Acos)\n", "a.cpp": f'{ONE}#include "nodes.inc"\n'},
+    "an included file": {"a.inc": lower("Acos") + shape("Acos")},
+    "a default in braces": {"a.cpp": lower("Acos") + "Shape AcosOutputShape(const V& v, D d = {1, 2}) { return 1; }\n"},
+    "a variable": {"a.cpp": lower("Acos") + "const auto AcosOutputShape = [](const V& v) { return 1; };\n"},
+    "an alias": {"a.cpp": "using Acos = Unary<xla::Acos>;\n" + shape("Acos")},
+    "a class": {"a.cpp": "struct Acos : Node { X Lower(C* c) const override { return 1; } };\n" + shape("Acos")},
+    "a generator": {
+        "gen.py": "for n in names:\n    print(f'X {n}::Lower(C* c) const {{}} Shape {n}OutputShape(V& v) {{}}')\n"
+    },
+    "a template": {"nodes.j2": "X {{ n }}::Lower(C* c) const {} Shape {{ n }}OutputShape(V& v) {}\n"},
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_functions_that_are_defined_otherwise(name: str) -> None:
+    listed = "backend: XLA\ncpp_namespace: torch_xla\n" + LISTED
+    others = {"ops.yaml": listed, "most.cpp": lower(*NODES[1:]) + shape(*NODES[1:])}
+    codes = lint_files(PACK, {**others, **OTHERWISE[name]}).codes()
+    assert "ATN632" not in codes
+    assert "ATN632" in lint_files(PACK, others).codes()
+
+
 def test_comments_declarations_and_calls_define_nothing() -> None:
     decoys = (
         "// X Acos::Lower(LoweringContext* c) const { return 1; }\n"

@@ -74,6 +74,27 @@ def test_no_finding(text: str) -> None:
     assert found(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SCALE.replace("KernelRuntimeContext&", "const KernelRuntimeContext&"), "must take `KernelRuntimeContext&`"),
+        (
+            SCALE.replace("KernelRuntimeContext&", "torch::executor::KernelRuntimeContext*"),
+            "must take `KernelRuntimeContext&`",
+        ),
+        (SCALE.replace("KernelRuntimeContext&", "RuntimeContext"), "must take `KernelRuntimeContext&`"),
+        (f"static {SCALE}", "is static or in a namespace without a name"),
+        (f"namespace {{\n{SCALE}\n}}", "is static or in a namespace without a name"),
+    ],
+)
+def test_a_function_that_does_not_link(text: str, message: str) -> None:
+    (one,) = found(source(text, PAD, BOTH))
+    assert one.startswith("EXE403 ")
+    assert message in one
+    if "static" in message:  # an overload of the kernel may be static
+        assert found(source(SCALE, text.replace(", double f", ""), PAD, BOTH)) == []
+
+
 ANOTHER = [
     ("scale", "double", "float", "takes `float`, but must take `double` for `float factor`"),
     ("scale", "double", "int64_t", "takes `int64_t`, but must take `double` for `float factor`"),

@@ -27,7 +27,8 @@ def node_part_missing(lazy: LazyNodes) -> Iterator[Diagnostic]:
     A missing function is reported only if the tree plainly follows this convention: it defines the function, under this or a
     similar name, for at least half of the listed operators. A missing `Lower` is also reported if the tree defines the output shape
     of the same node, and `Lower` of any other node. In-place and out variants have no node of their own. A function that a macro
-    may define does not count as missing.
+    may define does not count as missing, and neither does one whose node is named in another way: as an argument of a macro or
+    template, as a class, or in an included list. Nothing is reported if a script of the tree writes such functions.
 
     Bad:
 

@@ -160,6 +160,8 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     `const std::optional<Tensor>&`, `int[]` is `ArrayRef<int64_t>`, and arguments that are written to are `Tensor&`. Parameter types
     are part of the mangled name, so any difference is a link error. If there are several overloads, one of them must match.
 
+    A function that is `static` or in a namespace without a name does not link either.
+
     A function that returns `void` instead of `Tensor&` links with GCC and Clang, and is not reported. A function that returns a
     tensor by value, or does not return a tuple where the schema returns several tensors, is reported: it links, but its calling
     convention differs, so it reads its arguments from the wrong registers.
@@ -231,7 +233,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     alike = candidates(check)
     if not alike:
         return
-    nearest_one = min(alike, key=lambda item: (not item.context, item.count is not None, len(item.wrong)))
+    nearest_one = min(alike, key=lambda item: (not item.context, item.count is not None, len(item.wrong), item.hidden))
     message, at = _words(check, nearest_one)
     signature = nearest_one.signature
     place = signature.places[at] if at is not None else signature.place
@@ -255,5 +257,10 @@ def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
         meant = argument_type(argument)
         what = f"`{meant}` for `{argument.type} {argument.name}`"
         return f"{signature.shown} takes `{parameter.type}`, but must take {what}; linking fails", index + 1
+    if found.hidden:
+        return (
+            f"{signature.shown} is static or in a namespace without a name: other files do not see it; linking fails",
+            None,
+        )
     expected = f"but the generated code expects `{returned_type(schema)}`; its arguments or result are misread"
     return f"{signature.shown} returns `{signature.returns}`, {expected}", None

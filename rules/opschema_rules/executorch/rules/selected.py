@@ -10,6 +10,11 @@ from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.executorch.model import ATEN
 from opschema_rules.executorch.selections import Selected
 
+_PRIM_OPS = ("sym_size", "sym_numel", "sym_max", "sym_min", "sym_float", "_local_scalar_dense")
+"""Parts of names in ``aten`` that belong to the runtime itself (``codegen.bzl`` and ``register_prim_ops.cpp``): it registers
+their kernels, and no list names them.
+"""
+
 
 @rule("EXE601", "unknown-selected-operator")
 def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
@@ -18,7 +23,8 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     A selective build registers only the kernels of the operators that it names, with namespace and overload. Unknown names are
     ignored, and a program that calls the operator fails to load (`Missing operator`). opschema reads `ROOT_OPS` in CMake files,
     `ops` and `ops_dict` in Buck's `et_operator_library`, and `selected_operators.yaml`. A name is checked only if some list
-    declares operators in its namespace.
+    declares operators in its namespace. Operators that the runtime itself registers, such as `aten::sym_size.int`,
+    are in no list.
 
     Bad:
 
@@ -34,7 +40,7 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     gen_selected_ops(LIB_NAME "ops" ROOT_OPS ${_ops})
     ```
 
-    Good (no list declares operators in `kit`, so they are assumed to come from another library):
+    Good (`sym_size` belongs to the runtime; `kit` is assumed to come from another library):
 
     ```yaml
     - op: add.out
@@ -45,7 +51,7 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
 
     ```cmake
     # formerly "aten::sub.out"
-    gen_selected_ops(LIB_NAME "ops" ROOT_OPS "aten::add.out" "kit::scale.out")
+    gen_selected_ops(LIB_NAME "ops" ROOT_OPS "aten::add.out" "aten::sym_size.int" "kit::scale.out")
     ```
     """
     tree, name = selected.tree, selected.name
@@ -53,6 +59,8 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     if name in tree.by_name or not tree.namespaces[namespace]:
         return
     if namespace == ATEN and not any(item.names_kernels for item in tree.lists):
+        return
+    if namespace == ATEN and any(part in name for part in _PRIM_OPS):
         return
     near = nearest(name, (one for one in tree.by_name if one.startswith(f"{namespace}::")))
     yield Diagnostic(
