@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from opschema_cli.source.bodies import Bodies, Body, arguments_for
 from opschema_cli.source.program import FunctionRef, Missing, ModuleRef, Resolution, Unresolved, ValueRef
-from opschema_cli.source.python import Expr, Function, PythonFile
+from opschema_cli.source.python import Assign, Expr, Function, Import, PythonFile
 from opschema_cli.source.text import Span
 
 MAX_HOPS = 10
@@ -41,6 +41,10 @@ class ModuleNames(Generic[T]):
         self._at = at
         self._made = made
         self._results: dict[tuple[str, int], T | None] = {}
+        self._firsts: dict[tuple[Body, str, int], T | str | None] = {}
+        self._attributes: dict[tuple[Body, str, int], T | None] = {}
+        self._fulls: dict[tuple[str, int], T | None] = {}
+        self._written: dict[Body, dict[str, list[tuple[Body, Expr | None]]]] = {}
 
     def meaning(self, body: Body, dotted: str, hops: int = MAX_HOPS) -> T | None:
         """The meaning of a dotted name inside a body; None if it is unknown or not of such a module."""
@@ -55,6 +59,12 @@ class ModuleNames(Generic[T]):
 
     def full_meaning(self, dotted: str, hops: int = MAX_HOPS) -> T | None:
         """The meaning of a full dotted name."""
+        key = (dotted, hops)
+        if key not in self._fulls:
+            self._fulls[key] = self._full(dotted, hops)
+        return self._fulls[key]
+
+    def _full(self, dotted: str, hops: int) -> T | None:
         parts = dotted.split(".")
         for count in range(len(parts), 0, -1):
             path = self.program.module_path(".".join(parts[:count]))
@@ -128,19 +138,23 @@ class ModuleNames(Generic[T]):
 
     def _first(self, body: Body, name: str, hops: int) -> T | str | None:
         """The module or full dotted name that a name stands for; None if it is bound to anything else as well."""
-        binder = body.binder(name) if name not in body.file.rebound else None
-        scopes = [(binder or self.bodies.module(body.file))]
-        if name in body.file.rebound:
-            scopes += [item for item in self.bodies.of(body.file) if name in item.scope.deleted]
-        elif binder is not None and any(item.name == name for item in binder.params):
-            return None
+        rebound = name in body.file.rebound
+        holder = (body.binder(name) if not rebound else None) or self.bodies.module(body.file)
+        key = (holder, name, hops)
+        if key not in self._firsts:
+            scopes = [item for item in self.bodies.of(body.file) if name in item.scope.deleted] if rebound else []
+            is_param = not rebound and any(item.name == name for item in holder.params)
+            self._firsts[key] = self._bound_to([holder, *scopes], name, hops) if not is_param else None
+        return self._firsts[key]
+
+    def _bound_to(self, scopes: Iterable[Body], name: str, hops: int) -> T | str | None:
         found: list[T | str | None] = []
         for scope in scopes:
             named = scope.scope.named.get(name, ())
-            imports = [item for item in scope.scope.imports if item.name == name]
-            found += [self.program.imported_name(body.file, item) for item in imports]
-            assigned = [item for item in scope.scope.assigns if item.target == name]
-            found += self._values(scope, [item.value for item in assigned], hops)
+            imports = [item for item in named if isinstance(item, Import)]
+            assigned = [item.value for item in named if isinstance(item, Assign)]
+            found += [self.program.imported_name(scope.file, item) for item in imports]
+            found += self._values(scope, assigned, hops)
             if len(named) > len(imports) + len(assigned):
                 return None
         return found[0] if found and all(item == found[0] for item in found) else None
@@ -149,10 +163,24 @@ class ModuleNames(Generic[T]):
         """The meaning of ``self.x``, if all methods of the class that assign it agree."""
         owner = body.owner
         cls = self.bodies.cls(owner) if owner is not None else None
-        found: list[T | None] = []
-        for item in self.bodies.inside(cls) if cls is not None else ():
-            found += self._values(item, [one.value for one in item.scope.assigns if one.target == dotted], hops)
-        return _same(found)
+        if cls is None:
+            return None
+        key = (cls, dotted, hops)
+        if key not in self._attributes:
+            written = self._written_in(cls).get(dotted, ())
+            self._attributes[key] = _same(made for item, value in written for made in self._values(item, [value], hops))
+        return self._attributes[key]
+
+    def _written_in(self, cls: Body) -> dict[str, list[tuple[Body, Expr | None]]]:
+        """The values that the code of a class assigns to attributes, by the targets as they are written."""
+        if cls not in self._written:
+            found: dict[str, list[tuple[Body, Expr | None]]] = {}
+            for body in self.bodies.inside(cls):
+                for item in body.scope.assigns:
+                    if "." in item.target:
+                        found.setdefault(item.target, []).append((body, item.value))
+            self._written[cls] = found
+        return self._written[cls]
 
     def _values(self, body: Body, values: Iterable[Expr | None], hops: int) -> Iterator[T | None]:
         for value in values:
