@@ -109,12 +109,19 @@ def are_nested(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
 # Reading
 
 _TOKEN = re.compile(
-    r"""(?m)(?P<directive>^[ \t]*\#[ \t]*(?P<word>[a-z]+)(?P<rest>(?:\\\r?\n|[^\r\n])*))
-      | (?P<line>//(?:\\\r?\n|[^\r\n])*) | (?P<block>/\*)
-      | (?<![0-9A-Za-z_])(?:u8|[uUL])?R"(?P<raw>[^()\\\s"]{0,16})\(
-      | "(?:[^"\\\r\n]|\\(?:\r\n|[\s\S]))*"? | (?<![0-9A-Za-z_])(?:u8|[uUL])?'(?:[^'\\\r\n]|\\(?:\r\n|[\s\S]))*'?""",
+    r"""\#[ \t]*(?P<word>[a-z]+)(?P<rest>[^\\\r\n]*(?:\\(?:\r?\n)?[^\\\r\n]*)*)
+      | //[^\\\r\n]*(?:\\(?:\r?\n)?[^\\\r\n]*)* | (?P<block>/\*)
+      | "[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*)*"? | '[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*'?""",
     re.VERBOSE,
 )
+"""What each token begins with is one of four characters, which are found many times as fast as a pattern with others; what must
+stand before it is looked at afterwards.
+"""
+
+_RAW = re.compile(r'"([^()\\\s"]{0,16})\(')
+_RAW_PREFIX = re.compile(r"(?:\A|[^0-9A-Za-z_])(?:u8|[uUL])?R\Z")
+_NO_QUOTE = re.compile(r"[0-9A-Za-z_]\Z")
+_CHARACTER_PREFIX = re.compile(r"(?:\A|[^0-9A-Za-z_])(?:u8|[uUL])\Z")
 CONTINUED = re.compile(r"\\\r?\n")
 _COMMENT_OR_STRING = re.compile(r"""//.*|/\*[\s\S]*?\*/|(?P<open>/\*)|"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?""")
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(?:\(([^)]*)\))?[ \t]*(.*)", re.DOTALL)
@@ -129,17 +136,35 @@ class _Directive(msgspec.Struct, frozen=True):
 def _directives(text: str) -> Iterator[_Directive]:
     at = 0
     while (match := _TOKEN.search(text, at)) is not None:
-        at = match.end()
-        if match["block"] or match["raw"] is not None:
-            closing = "*/" if match["block"] else f'){match["raw"]}"'
-            end = text.find(closing, at)
+        start, at = match.span()
+        first = text[start]
+        if first == "#":
+            line = start
+            while line and text[line - 1] in " \t":
+                line -= 1
+            if line and text[line - 1] != "\n":
+                at = start + 1
+                continue
+            rest, opened = _uncommented(match["rest"])
+            at = match.start("rest") + opened if opened >= 0 else at
+            yield _Directive(match["word"], rest, Span(line, match.end()))
+        elif first == "'" and _is_separator(text[max(0, start - 3) : start]):
+            at = start + 1
+        elif match["block"] or first == '"':
+            raw = _RAW.match(text, start) if first == '"' else None
+            is_raw = raw is not None and _RAW_PREFIX.search(text[max(0, start - 4) : start]) is not None
+            if not match["block"] and not is_raw:
+                continue
+            closing = f'){raw[1]}"' if raw is not None else "*/"
+            end = text.find(closing, raw.end() if raw is not None else at)
             if end < 0:
                 return
             at = end + len(closing)
-        elif match["directive"] is not None:
-            rest, opened = _uncommented(match["rest"])
-            at = match.start("rest") + opened if opened >= 0 else at
-            yield _Directive(match["word"], rest, Span(match.start(), match.end()))
+
+
+def _is_separator(before: str) -> bool:
+    """Whether a quote behind some text is that of ``1'000``, and no character begins with it."""
+    return _NO_QUOTE.search(before) is not None and _CHARACTER_PREFIX.search(before) is None
 
 
 def _uncommented(rest: str) -> tuple[str, int]:
