@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.cpp_units import CppUnits, Declared
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.readings import Reading
 from opschema_cli.schema.cpp_inference import split_arguments
 from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
 from opschema_cli.source.preprocessor import Condition, exclusive
@@ -20,6 +21,28 @@ from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_executorch import WRAPPED, with_aten_types
 from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
+
+_CLASS = re.compile(
+    rb"\b(?:class|struct)\s+(?:\w+\s+){0,8}(?:\w+\s*::\s*){0,8}((?!final\b)\w+)\s*(?:(?:final\s*)?(?:\Z|:(?!:))|(<))"
+)
+_TEMPLATE_END = re.compile(rb">\s*(?:final\s*)?(?:\Z|:(?!:))")
+
+
+def _classes(data: bytes) -> list[str]:
+    found: set[str] = set()
+    for text in data.split(b"{")[:-1]:
+        head = text[max(text.rfind(b";"), text.rfind(b"}")) + 1 :]
+        ends = (
+            [match.start() for match in _TEMPLATE_END.finditer(head)] if b"class" in head or b"struct" in head else None
+        )
+        for match in _CLASS.finditer(head) if ends is not None else ():
+            if match[2] is None or (ends and ends[-1] >= match.end()):
+                found.add(match[1].decode("ascii", "replace"))
+    return sorted(found)
+
+
+CLASSES = Reading("cpp-class-heads", _classes, list[str])
+"""The classes that the text of a C++ file seems to define, without namespaces."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -157,10 +180,9 @@ class CppKernels:
         name = qualifier.rpartition("::")[2].partition("<")[0]
         if not name:
             return False
-        head = rf"\b(?:class|struct)\s+(?:\w+\s+)*(?:\w+\s*::\s*)*{re.escape(name)}\s*(?:<[^;{{}}]*>\s*)?"
-        found = re.compile(rf"{head}(?:final\s*)?(?::(?!:)[^;{{}}]*)?\{{".encode())
         project = self.units.project
-        if not any(found.search(project.workspace.peek(path)) for path in self.units.files(asked.path)):
+        heads = project.scan(CLASSES, self.units.files(asked.path))
+        if not any(name in found for _, found in heads):
             return False
         for item in self.units.functions(asked.path, {own}):
             same = item.function.name == own and f"::{item.function.owner}".endswith(f"::{qualifier}")
