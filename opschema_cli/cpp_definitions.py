@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 
 import msgspec
@@ -19,7 +19,13 @@ from opschema_cli.source.text import Span
 _MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(/]")
+_QUALIFIER = re.compile(rb"(?:::\s*)?(?:[A-Za-z_]\w{0,100}\s*::\s*){0,10}\Z")
+_NO_TYPE = re.compile(rb"(?:\b(?:return|else|new|throw|case|co_return)|[^\s\w>*&)\]/\"\\])\s*\Z")
 
+
+_BEFORE = 200
+"""The bytes that are looked at before a name."""
 
 MANY = 30
 """More names are not looked for one by one in a text."""
@@ -28,6 +34,22 @@ MANY = 30
 def without_comments(text: str) -> str:
     """C++ with comments and strings blanked, so that places stay."""
     return _MUTE.sub(lambda match: " " * len(match[0]), text)
+
+
+def _may_declare(data: bytes, names: Set[str]) -> bool:
+    """Whether a text may declare a function of one of some names: a type stands before it, its namespaces and classes.
+
+    Constructors have none. A declaration that is missed, as behind a comment, counts as a mention of its name.
+    """
+    wanted = {name.encode() for name in names}
+    for match in _CALLED.finditer(data):
+        if match[1] in wanted:
+            before = data[max(0, match.start() - _BEFORE) : match.start()]
+            qualifier = _QUALIFIER.search(before)
+            before = before[: qualifier.start()] if qualifier is not None else before
+            if _NO_TYPE.search(before[-40:]) is None:
+                return True
+    return False
 
 
 class CppDefinitions(msgspec.Struct, dict=True):
@@ -56,10 +78,16 @@ class CppDefinitions(msgspec.Struct, dict=True):
         return found
 
     @cached_property
+    def _declaring(self) -> list[str]:
+        """The files in which one of the names follows what may be a type; in others it is called."""
+        peek = self.project.workspace.peek
+        return [path for path, names in self.holding.items() if _may_declare(peek(path), names)]
+
+    @cached_property
     def functions(self) -> dict[str, list[Declared]]:
         """Declarations and definitions by their names."""
         found: dict[str, list[Declared]] = {}
-        for path, read in self.project.cpp_readings(DECLARATIONS, self.holding).items():
+        for path, read in self.project.cpp_readings(DECLARATIONS, self._declaring).items():
             for item in read.functions:
                 if item.name in self.holding[path] and not is_dead(item.conditions):
                     found.setdefault(item.name, []).append(Declared(path, item))
