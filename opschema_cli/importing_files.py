@@ -37,22 +37,28 @@ def importing_files(
     """
     peek = project.workspace.peek
     waiting = [path for path in project.workspace.files if path.endswith(".py")]
+    imported = dict(project.scan(IMPORTED, waiting))
     plain = [word.encode() for word in words]
     asked = [name.encode() for name in names]
     found = dict.fromkeys(path for path in waiting if _quotes(peek(path), plain))
     targets: Collection[str] = paths
     for number in range(MAX_ROUNDS + 1):
-        ends = {_last_word(path).encode() for path in targets}
-        near = [
-            path for path in waiting if path not in found and _holds(data := peek(path), ends) and b"import" in data
-        ]
-        led = [path for path, names in project.scan(IMPORTED, near) if leads(modules, path, names, targets)]
+        ends = {_last_word(path) for path in targets}
+        near = [path for path in waiting if path not in found and _names_one(imported[path], ends)]
+        led = [path for path in near if leads(modules, path, imported[path], targets)]
         targets = [path for path in led if not number or _holds(peek(path), asked)]
         targets = [*targets, *found] if not number else targets
         found.update(dict.fromkeys(targets))
         if not targets:
             break
     return list(found)
+
+
+def _names_one(imported: Sequence[tuple[str, str]], words: Set[str]) -> bool:
+    """Whether imports have one of some words in the name of a module, or import a name from a package around the file."""
+    return any(
+        name in words or module.endswith(".") or not words.isdisjoint(module.split(".")) for module, name in imported
+    )
 
 
 def leads(modules: Modules, path: str, imported: Sequence[tuple[str, str]], targets: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
+from opschema_cli.importing_files import IMPORTED
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
@@ -60,7 +61,7 @@ def _marks(data: bytes) -> tuple[bool, bool, bool, bool]:
     return inline, b"cpp_extension" in data, b"def sources(" in data, b"load(" in data
 
 
-MARKS = Reading("bindings marks", _marks, tuple[bool, bool, bool, bool])
+MARKS = Reading("bindings marks", _marks, tuple[bool, bool, bool, bool], (IMPORTED,))
 """Whether a Python file may make a module of C++ in strings, mentions ``cpp_extension``, has a class that names the sources of a
 module, and loads anything.
 """
