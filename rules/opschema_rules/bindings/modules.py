@@ -178,8 +178,10 @@ class _Join:
 
     def _written(self, path: str, block: Block) -> str:
         """The name that the macro of a module is given, which may be a macro as well; one that is not known is the build's."""
+        if block.name == EXTENSION_NAME:
+            return EXTENSION_NAME
         macro = self._macros(path).get(block.name) or self.extensions.build.macros(path).get(block.name)
-        if macro is not None and block.name != EXTENSION_NAME:
+        if macro is not None:
             return macro.body.strip()
         return EXTENSION_NAME if _CAPITALS.fullmatch(block.name) else block.name
 
