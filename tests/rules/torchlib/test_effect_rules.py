@@ -34,8 +34,8 @@ CALLED = op("return x.clone()", "x: Tensor, n: int, s: str = 'a', l: Optional[Li
 @pytest.mark.parametrize(
     ("call", "place", "words"),
     [
-        ("f(x)", "f", "needs `n`"),
-        ("torch.ops.kit.f(n=1)", "torch.ops.kit.f", "needs `x`"),
+        ("f(x)", "f", "without the required `n`"),
+        ("torch.ops.kit.f(n=1)", "torch.ops.kit.f", "without the required `x`"),
         ("f(x, 1, 'b', [1], 2.0)", "2.0", "pass `k` by name"),
         ("torch.ops.kit.f.default(x, 1, z=2)", "2", "no argument `z`"),
         ("f(x, 1, n=2)", "2", "twice"),
@@ -234,5 +234,5 @@ def test_a_schema_that_torch_infers_from_c_is_shown_where_the_operator_is_named(
     }
     linted = lint_files([PACK], files, ["REG401"])
     (diagnostic,) = linted.diagnostics
-    assert "`kit::nms` needs `_2`" in diagnostic.message
+    assert "`kit::nms` is called without the required `_2`" in diagnostic.message
     assert [linted.text(other.place) for other in diagnostic.related] == [shown]

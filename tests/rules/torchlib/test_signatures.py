@@ -105,7 +105,7 @@ BROKEN = [
         "y, block, dim=0",
         (
             "block",
-            "the fake requires `block`, which is not passed when it equals the schema's default: give it that default",
+            "the fake has no default for `block`, but torch omits values that equal the schema's default: add that default",
         ),
     ),
     (
