@@ -244,6 +244,23 @@ parsers.close()
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
+def test_a_worker_that_is_terminated_with_its_command_says_nothing() -> None:
+    program = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.default_int_handler)  # as `verify` does
+from opschema_cli.source.python_workers import Parsers
+parsers = Parsers(1)
+parsers.submit({"a": "x = 1"})
+parsers.collect(wait=True)
+process = parsers._workers[0].process
+os.kill(process.pid, signal.SIGTERM)
+process.join(30)
+print(process.exitcode == -signal.SIGTERM)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
 LOSES = """
 import os, signal, sys
 from pathlib import Path

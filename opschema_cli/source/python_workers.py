@@ -378,6 +378,7 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
     for connection in inherited:
         connection.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a command may have made an interrupt of it, with a traceback here
     faulthandler.disable()  # that a worker dies is not worth a word
     gc.disable()  # trees hold no cycles, and looking for some among half a million nodes costs a tenth of the parse
     from opschema_cli.source import python_facts  # noqa: F401 - before the first text comes
