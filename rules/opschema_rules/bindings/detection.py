@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -56,20 +57,34 @@ def _role(data: bytes) -> int:
 ROLES = Reading("bindings roles", _role, int)
 
 
-def _marks(data: bytes) -> tuple[bool, bool, bool, bool]:
+class Marks(NamedTuple):
+    """Whether a Python file may make a module of C++ in strings, mentions ``cpp_extension``, has a class that names the sources of
+    a module, and loads anything.
+    """
+
+    inline: bool
+    extension: bool
+    sources: bool
+    loads: bool
+
+
+def _marks(data: bytes) -> Marks:
     inline = b"load_inline(" in data and (b"functions=" in data or b"PYBIND11_MODULE" in data)
-    return inline, b"cpp_extension" in data, b"def sources(" in data, b"load(" in data
+    return Marks(inline, b"cpp_extension" in data, b"def sources(" in data, b"load(" in data)
 
 
-MARKS = Reading("bindings marks", _marks, tuple[bool, bool, bool, bool], (IMPORTED,))
-"""Whether a Python file may make a module of C++ in strings, mentions ``cpp_extension``, has a class that names the sources of a
-module, and loads anything.
-"""
+_MARKS: Reading[bytes, Marks] = Reading("bindings marks", _marks, Marks)
+_MARKS_ALONG: Reading[bytes, Marks] = Reading("bindings marks", _marks, Marks, (IMPORTED,))
+"""The same with all that is asked of these files once the pack is in use."""
 
 
-def python_marks(project: Project) -> Iterator[tuple[str, tuple[bool, bool, bool, bool]]]:
-    """The marks of all Python files."""
-    return project.scan(MARKS, (path for path in project.workspace.files if path.endswith(".py")))
+def python_marks(project: Project) -> Iterator[tuple[str, Marks]]:
+    """The marks of all Python files, for a tree in which the pack is in use."""
+    return _marked(project, _MARKS_ALONG)
+
+
+def _marked(project: Project, reading: Reading[bytes, Marks]) -> Iterator[tuple[str, Marks]]:
+    return project.scan(reading, (path for path in project.workspace.files if path.endswith(".py")))
 
 
 def detect(project: Project, options: BindingsOptions) -> bool:
@@ -77,7 +92,7 @@ def detect(project: Project, options: BindingsOptions) -> bool:
     files = project.workspace.files
     if any(role == 3 for _, role in project.scan(ROLES, filter(is_cpp, files))):
         return True
-    return any(inline for _, (inline, *_) in python_marks(project))
+    return any(marks.inline for _, marks in _marked(project, _MARKS))
 
 
 def claims(project: Project, options: BindingsOptions, path: str) -> bool:

@@ -92,8 +92,9 @@ class Extensions:
         names = {name for module in self.modules for one in module.all() for name in one.known}
         found = dict.fromkeys(importing_files(self.project, self.program, self.by_path, words, names))
         builders = [f"{name}(".encode() for name in self.builders]
-        for path, (_, torch, _, loads) in python_marks(self.project) if self.modules else ():
-            if torch or (loads and builders and any(word in self.project.workspace.peek(path) for word in builders)):
+        for path, marks in python_marks(self.project) if self.modules else ():
+            loads = marks.loads and builders
+            if marks.extension or (loads and any(word in self.project.workspace.peek(path) for word in builders)):
                 found[path] = None
         return [path for path in found if not path.endswith("setup.py")]
 
@@ -101,8 +102,8 @@ class Extensions:
     def builders(self) -> dict[str, tuple[Module, ...] | None]:
         """Classes with a method ``sources`` that returns the C++ files of modules, by name; None where those are not known."""
         found: dict[str, tuple[Module, ...] | None] = {}
-        for path, (_, _, builds, _) in python_marks(self.project):
-            file = self.project.python(path) if builds else None
+        for path, marks in python_marks(self.project):
+            file = self.project.python(path) if marks.sources else None
             for cls in file.body.classes if file is not None else ():
                 method = cls.body.function("sources")
                 if method is None:

@@ -28,7 +28,7 @@ class Inline:
     def __init__(self, project: Project) -> None:
         self.modules: dict[tuple[str, int], Module] = {}
         self.lost: list[Lost] = []
-        paths = [path for path, (inline, *_) in python_marks(project) if inline]
+        paths = [path for path, marks in python_marks(project) if marks.inline]
         read = project.cpp_readings(DECLARATIONS, paths)
         self.written = written_in_strings(project, paths)
         for path in paths:
