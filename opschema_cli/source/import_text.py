@@ -14,10 +14,13 @@ def import_statements(text: str) -> Iterator[tuple[str, str]]:
     ``import``, and what is imported, as written. Lines of a docstring may look the same.
     """
     last = text.rfind(")")
+    closing = -1
     for found in _at_line_starts("from", _FROM, text):
         names, end = found[2], found.end()
         if not names and end < last and text[end] == "(":
-            names = text[end : text.index(")", end) + 1]
+            closing = closing if closing > end else text.index(")", end)
+            following = text.find("\nfrom ", end, closing)  # a list that is not closed ends where the next one begins
+            names = text[end : following if following >= 0 else closing + 1]
         yield found[1], names
     for found in _at_line_starts("import", _IMPORT, text):
         yield "", found[1]

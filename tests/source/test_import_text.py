@@ -17,6 +17,7 @@ from opschema_cli.source.import_text import import_statements
         ("from . import (\n    one,  # 1\n    two,\n)\n", [(".", "(\n    one,  # 1\n    two,\n)")]),
         ("y = important\n# import a\nx = 'from a import b'\nreimport b\nx = 1; import c\n", []),
         ("import (\nfrom import x\nfrom a import (b", [("a", ""), ("", "")]),
+        ("from a import (\n  b,\nfrom c import (\n  d,\n)\n", [("a", "(\n  b,"), ("c", "(\n  d,\n)")]),
         ("", []),
     ],
 )
@@ -30,6 +31,6 @@ def test_statements(text: str, expected: list[tuple[str, str]]) -> None:
 )
 def test_the_time_grows_with_the_text(line: str) -> None:
     started = time.process_time()
-    for _ in import_statements(line * 50_000):
+    for _ in import_statements(line * 50_000 + "\n)"):
         pass
     assert time.process_time() - started < 2.0
