@@ -8,6 +8,7 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.readings import Reading
@@ -80,14 +81,19 @@ def infer_metas(entry: OpEntry) -> list[Declared]:
     """The functions in C++ that an entry may name in ``infer_meta``."""
     node = entry.within("infer_meta", "func")
     symbol = (string(node) or "").strip().rpartition("::")[2]
-    return _Search(entry.listed.tree).declared([symbol]).get(symbol, [])
+    return _search_of(entry.listed.tree).declared([symbol]).get(symbol, [])
 
 
 def read_functions(tree: Tree) -> Iterator[FunctionCheck]:
     """The functions that the entries name, as far as what is passed to them is known."""
-    search = _Search(tree)
+    search = _search_of(tree)
     yield from search.infer_metas()
     yield from search.kernels()
+
+
+@cached_on_argument
+def _search_of(tree: Tree) -> _Search:
+    return _Search(tree)
 
 
 class _Search(msgspec.Struct, dict=True):
