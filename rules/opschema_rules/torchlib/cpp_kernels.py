@@ -32,11 +32,11 @@ def _classes(data: bytes) -> list[str]:
     found: set[str] = set()
     for text in data.split(b"{")[:-1]:
         head = text[max(text.rfind(b";"), text.rfind(b"}")) + 1 :]
-        ends = (
-            [match.start() for match in _TEMPLATE_END.finditer(head)] if b"class" in head or b"struct" in head else None
-        )
-        for match in _CLASS.finditer(head) if ends is not None else ():
-            if match[2] is None or (ends and ends[-1] >= match.end()):
+        if b"class" not in head and b"struct" not in head:
+            continue
+        end = max((match.start() for match in _TEMPLATE_END.finditer(head)), default=-1)
+        for match in _CLASS.finditer(head):
+            if match[2] is None or end >= match.end():
                 found.add(match[1].decode("ascii", "replace"))
     return sorted(found)
 
@@ -162,8 +162,8 @@ class CppKernels:
         return _alternatives(signatures, found) or Unresolved(f"`{name}` has several overloads")
 
     def _cast(self, match: re.Match[str], text: str, asked: Asked) -> CppSignature | None:
-        """The overload that a cast chooses, with its names if it is declared, else as it is cast; None if a function with
-        namespaces is cast to a type that does not say what it returns, since it may be a method.
+        """The overload that a cast selects: its declaration, or the types of the cast if there is none. None for a qualified name
+        that is cast to a type without a known result, since it may be a method.
         """
         found = _read(f"{match[1]} f({match[2]});", text, asked)
         qualifier, _, own = cast_name(text).rpartition("::")

@@ -15,6 +15,7 @@ _MODULES = frozenset(
         *("torch._custom_op", "torch._custom_op.impl", "torch._custom_ops"),
     }
 )
+_KNOWN = _MODULES | apis.INFER
 _NAMES = apis.WORDS | {"Library", "*", ""}
 _USED = re.compile(rf"\A(?!self\.|cls\.).*\.(?:_?library|_custom_ops?)(?:\.|\Z)|(?:\A|\.){apis.DIRECT.name}\Z")
 
@@ -57,8 +58,4 @@ def _uses(exprs: Iterable[Expr], words: Container[str]) -> bool:
 
 def _is_of_torch(item: Import) -> bool:
     full = ".".join(filter(None, (item.module, item.attr)))
-    return (
-        item.attr == apis.DIRECT.name
-        or full in _MODULES | apis.INFER
-        or (item.module in _MODULES and item.attr in _NAMES)
-    )
+    return item.attr == apis.DIRECT.name or full in _KNOWN or (item.module in _MODULES and item.attr in _NAMES)
