@@ -28,7 +28,7 @@ def is_conditional(body: Body, start: int) -> bool:
 
 
 def asks_what_exists(condition: str) -> bool:
-    """Whether a condition, as it is written, asks for a release or for names."""
+    """Whether the text of a condition tests a version, or whether a name exists."""
     return _ASKS.search(condition) is not None
 
 

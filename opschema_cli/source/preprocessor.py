@@ -114,8 +114,8 @@ _TOKEN = re.compile(
       | "[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*)*"? | '[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*'?""",
     re.VERBOSE,
 )
-"""What each token begins with is one of four characters, which are found many times as fast as a pattern with others; what must
-stand before it is looked at afterwards.
+"""Every token starts with one of four characters: searching for these is many times faster than searching for whole tokens. The
+text before a match is checked afterwards.
 """
 
 _RAW = re.compile(r'"([^()\\\s"]{0,16})\(')

@@ -39,7 +39,7 @@ class Runner(ABC):
         self._stays: frozenset[tuple[str, bool]] = ALWAYS
         """The conditions under which it has not returned yet."""
         self._returned: list[tuple[Value, frozenset[tuple[str, bool]]]] = []
-        """What it returns under other conditions."""
+        """The values that it returns under other conditions."""
 
     @abstractmethod
     def spend(self, work: int) -> None:

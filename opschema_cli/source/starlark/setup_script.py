@@ -156,7 +156,7 @@ class SetupScript(Runner):
         return None
 
     def _repeated(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
-        """Run a ``try`` or ``while``, of which parts may not run."""
+        """Run a ``try`` or ``while``, parts of which may not run."""
         before = self.conditions
         for at, block in enumerate(statement.blocks):
             is_try = statement.kind == "try"

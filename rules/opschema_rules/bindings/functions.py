@@ -18,7 +18,7 @@ _WRAPPED = re.compile(r"(?:torch::)?wrap_pybind_function(?:_no_gil)?\s*\(\s*(.*?
 
 
 def plain_function(binding: Binding) -> str:
-    """The function as it is written, without what pybind11 and torch wrap around it; an overload as the cast that chooses it."""
+    """The source text of the function without the wrappers of pybind11 and torch; an overload is written as a cast."""
     text = binding.step.value.strip()
     wrapped = _WRAPPED.fullmatch(text)
     text = wrapped[1] if wrapped is not None else text

@@ -57,7 +57,7 @@ def displays(bodies: Iterable[Body]) -> set[str]:
 
 
 def is_display(expr: Expr) -> bool:
-    """Whether an expression is a list or a tuple as it is written, or one that is repeated (``[None] * 4``)."""
+    """Whether an expression is a list or tuple literal, or a repeated one (``[None] * 4``)."""
     if expr.kind == "binary" and expr.text == "*":
         return any(item.kind in _DISPLAYS for item in expr.items)
     return expr.kind in _DISPLAYS

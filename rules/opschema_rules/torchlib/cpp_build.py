@@ -98,8 +98,9 @@ class Build:
 
 
 class _BuildFiles(NamedTuple):
-    """What the build files of a workspace say: see :attr:`Build._origins`; and by source files what builds those that no target
-    has: a function that is not defined, and the file that calls it. See :func:`extensions_of`.
+    """The contents of the build files of a workspace: ``origins`` as in :attr:`Build._origins`, ``extensions`` as in
+    :func:`extensions_of`; ``unfollowed`` gives, for source files without a target, the undefined function that builds them and the
+    file that calls it.
     """
 
     origins: dict[str, list[tuple[Target, Origin]]]

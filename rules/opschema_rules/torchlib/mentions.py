@@ -101,7 +101,7 @@ def registers_by(libraries: Iterable[str], code: str) -> bool:
 
 
 def _ends_of(name: str, code: str) -> Iterator[int]:
-    """The places behind each mention of a name, of which it is found whether it is a word by itself."""
+    """The end of each occurrence of a name that does not start inside a longer word."""
     at = code.find(name)
     while at >= 0:
         if not _IN_WORD.match(code, max(0, at - 1), at):

@@ -184,8 +184,8 @@ _OUTLINE = Reading("torchlib outlines", outline_of, Outline)
 
 
 def dependent_words(file: PythonFile) -> list[frozenset[str]]:
-    """For each function of a file, the words that it calls with what it is given, or only if that says so. Apart from the outline,
-    for it takes longer and few files are asked for it.
+    """For each function of a file, the words whose calls depend on its arguments. This is not part of the outline, since it takes
+    longer and is needed for few files.
     """
     found = _Reader(file.source.text)
     found.read(file.body)

@@ -59,7 +59,7 @@ class Search:
         return files_that_mention(self.project, set().union(*handed), self._left) if self._left else []
 
     def _handed(self, new: Sequence[PythonFile]) -> set[str]:
-        """The files that nothing else tells of torch, and whose functions are passed a ``Library`` by new files."""
+        """The files that do not mention torch themselves, but have functions to which new files pass a ``Library``."""
         self._libraries.update(*map(libraries, new))
         found = set[str]()
         for file in new if self._libraries else ():

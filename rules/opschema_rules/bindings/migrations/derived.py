@@ -66,7 +66,7 @@ def overload_names(bindings: Sequence[Binding]) -> list[str]:
     """The names of overloads: the first has none, others that of a parameter which those before do not have, or of a type.
 
     Raises:
-        NotDerivableError: they differ only in the types of numbers, of which the dispatcher may choose another than pybind11.
+        NotDerivableError: they differ only in number types, where the dispatcher may call another overload than pybind11 does.
     """
     found: list[str] = []
     for index, binding in enumerate(bindings):

@@ -29,7 +29,7 @@ _SHARED = (
 _ASSIGNED = re.compile(
     r"(?<![\w.>\]])(\w+)\s*=(?!=)\s*(?=([^;{}]{0,400}))|\b(?:auto|Tensor)\b[\s&*]+(\w+)\s*[({](?=([^;{}]{0,400})[)}]\s*;)"
 )
-"""A variable and what it is set to; inside a lambda that another one is set to, too."""
+"""A variable and the expression assigned to it, also inside a lambda that is assigned itself."""
 
 
 def _aliases(body: str, name: str, methods: str) -> list[str]:
@@ -43,7 +43,7 @@ def _aliases(body: str, name: str, methods: str) -> list[str]:
 
 
 def _shared(name: str, methods: str) -> re.Pattern[str]:
-    """What an expression looks like that is a tensor, or what some methods make of it, in one of its cases at least."""
+    """The pattern of an expression that may be the tensor itself, or the result of one of some methods of it."""
     own = rf"(?:std::move\s*\(\s*)?[*(\s]*\b{re.escape(name)}\b"
     return re.compile(rf"(?:\A|[?:](?!:)){own}\s*(?:\Z|[):?]|(?:\.|->)\s*(?:{methods})\s*\()")
 
