@@ -36,6 +36,11 @@ class Input(msgspec.Struct, frozen=True):
     values: Mapping[str, object]
 
     @property
+    def key(self) -> object:
+        """Equal for equal inputs."""
+        return tuple(self.shapes.items()), tuple(self.dtypes.items()), tuple(self.values.items())
+
+    @property
     def atoms(self) -> list[Atom]:
         """The dimensions and numbers."""
         sizes = [(name, dim) for name, shape in self.shapes.items() for dim in range(len(shape))]

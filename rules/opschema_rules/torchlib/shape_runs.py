@@ -8,13 +8,13 @@ tensor. Sizes are multiples of 256, for kernels that take no others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
 from opschema_cli.evaluation.execution.executor import Executor
-from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
+from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.values import Opaque
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
@@ -44,6 +44,13 @@ class Finding(msgspec.Struct, frozen=True):
     kernel: Results
 
 
+class _KernelRun(msgspec.Struct, frozen=True):
+    """The outcome of a kernel for an input that its shapes were fitted to; ``strict`` if it refuses no shapes of that."""
+
+    outcome: Outcome
+    strict: bool
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """The outcome of comparing a fake and a kernel: inputs that were compared, a finding, or the reason why nothing is known."""
 
@@ -70,9 +77,9 @@ class Comparison:
         self.tilelang = tilelang
         self.fits = "tilelang" in kernel.file.source.text
         self.fitted: frozenset[str] = frozenset()
-        self._exact: dict[int, Input] = {}
+        self._kernels: dict[object, _KernelRun] = {}
         self._confirmed: dict[object, bool] = {}
-        self._known: dict[int, tuple[Input, tuple[Results, Results]]] = {}
+        self._known: dict[object, tuple[Results, Results]] = {}
         self.most_steps = executor.steps + MAX_STEPS
         self.schema = schema
         self.fake = fake
@@ -141,9 +148,9 @@ class Comparison:
 
     def _run(self, item: Input) -> tuple[Results, Results] | None:
         """The results of both sides; None where one raises, or is not known."""
-        known = self._known.get(id(item))
+        known = self._known.get(item.key)
         if known is not None:
-            return known[1]
+            return known
         self.runs += 1
         if self._exhausted:
             return None
@@ -155,8 +162,21 @@ class Comparison:
         if kernel is None or fake is None or len(fake) != len(kernel):
             return None
         self.taken = True
-        self._known[id(item)] = item, (fake, kernel)
+        self._known[item.key] = fake, kernel
         return fake, kernel
+
+    def _kernel_takes(self, item: Input) -> bool:
+        """Whether the kernel takes an input, which is fitted to the shapes that a kernel of TileLang requires."""
+        self.runs += 1
+        if self._exhausted:
+            return False
+        item = self._fitted(item)
+        known = self._kernels.get(item.key)
+        outcome = known.outcome if known is not None else self._outcome(item, self.kernel)
+        return isinstance(outcome, Returned)
+
+    def _both_take(self, item: Input) -> bool:
+        return not self._exhausted and self._run(item) is not None
 
     @property
     def _exhausted(self) -> bool:
@@ -165,43 +185,47 @@ class Comparison:
 
     def _fitted(self, item: Input) -> Input:
         """The input with the shapes that a kernel of TileLang requires, as far as its own inputs are passed on to it."""
-        if self.tilelang is None or not self.fits or id(item) in self._exact or self._exhausted:
+        if self.tilelang is None or not self.fits or item.key in self._kernels or self._exhausted:
             return item
         self.tilelang.passed = []
-        self.tilelang.lenient = True
+        self.tilelang.lenient, self.tilelang.refused = True, False
         arguments: dict[str, object] = {}
         # With more steps than are left nothing would be run after it.
         with self.executor.at_most(self.most_steps - self.executor.steps + 1):
-            self._outcome(item, self.kernel, arguments)
+            outcome = self._outcome(item, self.kernel, arguments)
         self.tilelang.lenient = False
         passed = self.tilelang.passed
-        self.fits = bool(passed)
+        if passed or not isinstance(
+            outcome, Raised
+        ):  # else no kernel is reached, and nothing is known of what it requires
+            self.fits = bool(passed)
         declared = {
             name: param
             for name, value in arguments.items()
             for given, param in passed
             if given is value and all(isinstance(size, int) for size in param.shape)
         }
-        self.fitted = frozenset(declared)
+        if self.fits and passed:
+            self.fitted = frozenset(declared)
         shapes = {name: declared[name].shape if name in declared else shape for name, shape in item.shapes.items()}
         dtypes = {
             name: (declared[name].dtype if name in declared else None) or dtype for name, dtype in item.dtypes.items()
         }
         made = Input(shapes, dtypes, item.values)  # type: ignore[arg-type]
-        self._exact[id(made)] = made
+        is_strict = made.key == item.key and not self.tilelang.refused and not isinstance(outcome, Unresolved)
+        self._kernels[made.key] = _KernelRun(outcome, is_strict)
         return made
 
     def _results(self, item: Input, body: Body, side: str) -> Results | None:
-        outcome = self._outcome(item, body)
+        known = self._kernels.get(item.key) if body is self.kernel else None
+        outcome = known.outcome if known is not None and known.strict else self._outcome(item, body)
         results = results_of(outcome.value) if isinstance(outcome, Returned) else None
         if results is None:
             self.unknown += not isinstance(outcome, Raised)
             self.reasons[_reason(side, outcome)] += 1
         return results
 
-    def _outcome(
-        self, item: Input, body: Body, made: dict[str, object] | None = None
-    ) -> Returned | Raised | Unresolved:
+    def _outcome(self, item: Input, body: Body, made: dict[str, object] | None = None) -> Outcome:
         """The outcome of a call; ``made`` gets its arguments."""
         taken = pairs(self.schema, body.params)
         arguments = {argument.name: item.argument(argument) for argument, _ in taken}
@@ -223,10 +247,10 @@ class Comparison:
         at_once = self._distinct_sizes(item)
         if self._run(at_once) is not None:
             return at_once
-        for group in self._groups(item):
-            larger = self._fitted(item.changed(group, _next_size(item)))
-            item = larger if self._run(larger) is not None else item
-        return item
+        of_kernel = self._changes(item, self._kernel_takes, keep=True)[1]
+        if self._run(of_kernel) is not None:
+            return of_kernel
+        return self._changes(item, self._both_take, keep=True)[1]
 
     def _distinct_sizes(self, item: Input) -> Input:
         """The input with another size for each dimension and number."""
@@ -237,23 +261,32 @@ class Comparison:
 
     def _groups(self, item: Input) -> list[frozenset[Atom]]:
         """Dimensions and numbers that can be changed alone, and pairs that can be changed together."""
+        return self._changes(item, self._both_take, keep=False)[0]
+
+    def _changes(
+        self, item: Input, takes: Callable[[Input], bool], *, keep: bool
+    ) -> tuple[list[frozenset[Atom]], Input]:
+        """The groups of dimensions and numbers with whose changes the input is taken: each changed alone, or with ``keep`` one
+        after another; and the input with the changes that are kept.
+        """
         groups: list[frozenset[Atom]] = []
-        tied = []
-        for atom in (atom for atom in item.atoms if atom[0] not in self.fitted):
-            if self._exhausted:
-                return groups
-            alone = frozenset({atom})
-            if self._run(item.changed(alone, 3 * SIZE)) is not None:
-                groups.append(alone)
-            else:
-                tied.append(atom)
+
+        def accepts(*atoms: Atom) -> bool:
+            nonlocal item
+            changed = self._fitted(item.changed(frozenset(atoms), _next_size(item) if keep else 3 * SIZE))
+            if not takes(changed):
+                return False
+            groups.append(frozenset(atoms))
+            item = changed if keep else item
+            return True
+
+        tied = [atom for atom in item.atoms if atom[0] not in self.fitted and not accepts(atom)]
         while tied and not self._exhausted:
             first = tied.pop(0)
-            partner = next((one for one in tied if self._run(item.changed(frozenset({first, one}), 3 * SIZE))), None)
+            partner = next((one for one in tied if accepts(first, one)), None)
             if partner is not None:
                 tied.remove(partner)
-                groups.append(frozenset({first, partner}))
-        return groups
+        return groups, item
 
     def _finding(self, item: Input) -> Finding:
         both = self._run(item)

@@ -24,10 +24,13 @@ class PrimFunc(msgspec.Struct, frozen=True, eq=False):
 
 
 class TileLang:
-    """What TileLang's kernels return. ``passed`` are the tensors of the last call of a kernel, each with the declared one."""
+    """What TileLang's kernels return. ``passed`` are the tensors of the last call of a kernel, each with the declared one; where
+    the calls are ``lenient``, ``refused`` says whether a kernel would have refused one.
+    """
 
     def __init__(self) -> None:
         self.lenient = False
+        self.refused = False
         self.passed: list[tuple[object, TensorValue]] = []
         functions = {
             "tilelang.jit": self._jit,
@@ -64,8 +67,10 @@ class TileLang:
             call.throw("ValueError", f"Expected {len(inputs)} inputs, got {len(call.positional)}")
         pairs = zip(call.positional, inputs, strict=True)
         self.passed = [(value, param) for value, param in pairs if isinstance(param, TensorValue)]
-        if not self.lenient and any(_differ(value, param) for value, param in self.passed):
-            call.throw("RuntimeError", "a kernel is passed a tensor of another shape")
+        if any(_differ(value, param) for value, param in self.passed):
+            self.refused = True
+            if not self.lenient:
+                call.throw("RuntimeError", "a kernel is passed a tensor of another shape")
         made = [
             params[index] if isinstance(params[index], TensorValue) else call.opaque("an output") for index in outputs
         ]
