@@ -138,6 +138,8 @@ def function_value(machine: Machine, found: FunctionRef) -> object:
     body = machine.evaluator.bodies.function(found)
     if body is None:
         return machine.opaque(f"`{found.function.name}` is not found")
+    if not found.function.decorators:
+        return Closure(body)
     return decorated(machine, module_scope(machine, found.file), Closure(body))
 
 

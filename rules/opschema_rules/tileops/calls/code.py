@@ -11,9 +11,10 @@ from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.code_values import CodeValues, Group
 from opschema_cli.evaluation.execution.dialect import Call, ExecutionDialect
 from opschema_cli.evaluation.execution.executor import Executor
+from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.regular_files import content_digest
-from opschema_rules.tileops.calls.dialect import executor
+from opschema_rules.tileops.calls.dialect import evaluator, executor
 from opschema_rules.tileops.calls.manifest_value import ManifestValue
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
@@ -41,8 +42,12 @@ class Code:
         return self.executor_with(())
 
     def executor_with(self, dialects: Sequence[ExecutionDialect]) -> Executor:
-        """An executor of these classes that knows further dialects."""
-        return executor(self._agreements.program, self._load_manifest, dialects)
+        """An executor of these classes that knows further dialects, and takes the objects that other ones have made."""
+        return executor(self._evaluator, self._load_manifest, dialects)
+
+    @cached_property
+    def _evaluator(self) -> TreeEvaluator:
+        return evaluator(self._agreements.program)
 
     def _load_manifest(self, call: Call) -> object:
         agreements, paths = self._agreements, [file.path for file in self._manifest.files]

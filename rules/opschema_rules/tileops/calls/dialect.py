@@ -31,15 +31,22 @@ def _dispatch_kernel(call: Call) -> object:
     return None
 
 
-def executor(program: Program, load_manifest: ExternalFunction, others: Sequence[ExecutionDialect] = ()) -> Executor:
-    """An executor for the modules of a program; ``others`` are further dialects."""
+def evaluator(program: Program) -> TreeEvaluator:
+    """An evaluator for the modules of a program, which executors share."""
+    return TreeEvaluator(Bodies(program, program.package_files))
+
+
+def executor(
+    evaluator: TreeEvaluator, load_manifest: ExternalFunction, others: Sequence[ExecutionDialect] = ()
+) -> Executor:
+    """An executor for the modules of an evaluator's program; ``others`` are further dialects."""
     own = ExecutionDialect(
         functions=_own_functions(load_manifest),
         attribute=manifest_value.attribute,
         operator=manifest_value.operator,
         reads_own=True,
     )
-    return Executor(TreeEvaluator(Bodies(program, program.package_files)), (TORCH, own, *others))
+    return Executor(evaluator, (TORCH, own, *others))
 
 
 UNDECLARED = Opaque("an argument that the manifest does not declare")

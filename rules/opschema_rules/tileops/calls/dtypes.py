@@ -71,7 +71,7 @@ def dtype_outcome(op: OpImplementation) -> DtypeOutcome:
         found = DtypeOutcome()
         made = executed_outcome(op).made
         if made:
-            _Prober(op, made[0], found).probe()
+            _Prober(op, made[0][0], found).probe()
         if not found.refused and not found.accepted:
             code_of(op).keep(op, VALIDATE, Agreement([VALIDATE] if found.known else [], found.unresolved))
     op.entry.manifest.unresolved.extend(found.unresolved)

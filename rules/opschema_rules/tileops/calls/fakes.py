@@ -191,11 +191,11 @@ def _executed(op: OpImplementation, compiled: Compiled) -> FakeOutcome:
     """The results of the fakes of an op's operators for one of its rows, and for the first call of other sizes that it accepts."""
     found = FakeOutcome(op)
     made = executed_outcome(op).made
-    others = [call for call in made if call.origin == "derived"] or made[1:]
-    for index, call in enumerate([*made[:1], *others[:MAX_TRIES]]):
+    others = [item for item in made if item[0].origin == "derived"] or made[1:]
+    for index, (call, this) in enumerate([*made[:1], *others[:MAX_TRIES]]):
         assignments = list(_assignments(op, call))
         agreeing = len(found.fakes)
-        if assignments and not _judge(compiled, call, assignments[index % len(assignments)], found):
+        if assignments and not _judge(compiled, call, this, assignments[index % len(assignments)], found):
             break
         if index and len(found.fakes) > agreeing:
             break
@@ -211,17 +211,20 @@ def _assignments(op: OpImplementation, call: DescribedCall) -> Iterator[Assignme
         yield from found if isinstance(found, list) else ()
 
 
-def _judge(compiled: Compiled, call: DescribedCall, assignment: Assignment, found: FakeOutcome) -> bool:
-    """Compare what one call returns with the manifest; whether others may agree, as this one does or as the code refuses it."""
+def _judge(compiled: Compiled, call: DescribedCall, this: Object, assignment: Assignment, found: FakeOutcome) -> bool:
+    """Compare what one call of an object returns with the manifest; whether others may agree, as this one does or as the code
+    refuses it.
+    """
     op = compiled.code.traced(found.op)
-    made = compiled.executor.construct(ClassValue(op.ref), constructor_arguments(op, call.bound))
-    if not isinstance(made, Returned) or not isinstance(made.value, Object):
-        return True
     shapes = {name: shape for name, shape in call.shapes(op.entry).items() if shape is not None}
     tensors: dict[str, object] = {
         name: TensorValue(shape, assignment.dtypes.get(name), "cuda") for name, shape in shapes.items()
     }
-    outcome = compiled.run(op, made.value, taken(op, "forward", tensors))
+    outcome = compiled.run(op, this, taken(op, "forward", tensors))
+    if isinstance(outcome, Unresolved):  # the operators that its constructor makes are not known of the object
+        made = compiled.executor.construct(ClassValue(op.ref), constructor_arguments(op, call.bound))
+        if isinstance(made, Returned) and isinstance(made.value, Object):
+            outcome = compiled.run(op, made.value, taken(op, "forward", tensors))
     if isinstance(outcome, Raised):
         return True
     reason = _unknown(op, compiled, outcome)

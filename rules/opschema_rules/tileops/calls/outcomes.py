@@ -54,10 +54,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class OpOutcome(msgspec.Struct):
-    """Outcomes of the calls of one op: the calls whose constructor makes an object, and what differs."""
+    """Outcomes of the calls of one op: the calls whose constructor makes an object, each with that, and what differs."""
 
     op: OpImplementation
-    made: list[DescribedCall] = msgspec.field(default_factory=list)
+    made: list[tuple[DescribedCall, Object]] = msgspec.field(default_factory=list)
     checked: set[str] = msgspec.field(default_factory=set)
     mismatches: list[Mismatch] = msgspec.field(default_factory=list)
     refusals: list[Refusal] = msgspec.field(default_factory=list)
@@ -99,7 +99,7 @@ class _Caller:
         for call in described_calls(self.entry, edges=_has_cases(self.op)):
             made = self._made(call)
             if isinstance(made, Returned) and isinstance(made.value, Object):
-                self.found.made.append(call)
+                self.found.made.append((call, made.value))
                 self._infer(call, made.value)
             else:
                 self._failed(call, "__init__", made)
