@@ -195,18 +195,15 @@ class Comparison:
             outcome = self._outcome(item, self.kernel, arguments)
         self.tilelang.lenient = False
         passed = self.tilelang.passed
-        if passed or not isinstance(
-            outcome, Raised
-        ):  # else no kernel is reached, and nothing is known of what it requires
-            self.fits = bool(passed)
         declared = {
             name: param
             for name, value in arguments.items()
             for given, param in passed
             if given is value and all(isinstance(size, int) for size in param.shape)
         }
-        if self.fits and passed:
-            self.fitted = frozenset(declared)
+        # Of a run that raises before it calls a kernel, nothing is known of what that requires.
+        if passed or not isinstance(outcome, Raised):
+            self.fits, self.fitted = bool(passed), frozenset(declared)
         shapes = {name: declared[name].shape if name in declared else shape for name, shape in item.shapes.items()}
         dtypes = {
             name: (declared[name].dtype if name in declared else None) or dtype for name, dtype in item.dtypes.items()

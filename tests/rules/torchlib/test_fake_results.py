@@ -247,3 +247,54 @@ LSE = "q.new_empty(batch, dtype=torch.float32)"
 def test_a_kernel_that_tilelang_compiles(first: str, second: str, message: str) -> None:
     linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": TILELANG.format(first, second)}, ("REG212",))
     assert [message in item.message for item in linted.diagnostics] == ([True] if message else [])
+
+
+GROUPED = """\
+import tilelang
+import torch
+from tilelang import language as T
+from torch import Tensor
+
+
+def attend(batch, heads, heads_kv, dim):
+    if heads % heads_kv:
+        raise ValueError("heads must be divisible by heads_kv")
+
+    @tilelang.jit(out_idx=[-1])
+    def make(threads):
+        @T.prim_func
+        def main(
+            q: T.Tensor([batch, heads, dim], T.bfloat16),
+            k: T.Tensor([batch, heads_kv, dim], T.bfloat16),
+            out: T.Tensor([batch, heads, dim], T.bfloat16),
+        ):
+            T.copy(q, out)
+
+        return main
+
+    return make
+
+
+@torch.library.custom_op("kit::attend", mutates_args=())
+def kernel(batch: int, heads: int, heads_kv: int, dim: int, q: Tensor, k: Tensor) -> Tensor:
+    return attend(batch, heads, heads_kv, dim)(128)(q, k)
+
+
+@kernel.register_fake
+def fake(batch, heads, heads_kv, dim, q, k):
+    return q.new_empty({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("batch, heads, dim", ""),
+        ("q.shape", ""),
+        ("batch, dim, heads", "returns `bfloat16[512, 1024, 768]`"),
+        ("heads, heads, dim", "the kernel returns `bfloat16[512, 768, 1024]`"),
+    ],
+)
+def test_sizes_are_told_apart_of_a_kernel_that_refuses_some(sizes: str, message: str) -> None:
+    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": GROUPED.format(sizes)}, ("REG212",))
+    assert [message in item.message for item in linted.diagnostics] == ([True] if message else [])
