@@ -94,13 +94,19 @@ def families(schema: OperatorSchema, bodies: tuple[Body, ...]) -> Iterator[Famil
 
 
 def _inputs(ranks: Mapping[str, tuple[int, ...]], values: Mapping[str, object]) -> Iterator[Input]:
-    for number in (SIZE, 8, 1) if any(type(value) is int for value in values.values()) else (SIZE,):
-        numbers = {name: number if type(value) is int else value for name, value in values.items()}
-        for dtype in DTYPES:
+    """The likeliest ranks with all numbers and dtypes, and then the others."""
+    likeliest, *others = _ranks(ranks)
+    numbers = (SIZE, 8, 1) if any(type(value) is int for value in values.values()) else (SIZE,)
+    for some in ([likeliest], others):
+        for number, dtype in product(numbers, DTYPES):
             dtypes = {name: "int32" if _INTEGRAL.search(name) else dtype for name in ranks}
-            named = {name: dtype if value is DTYPE else value for name, value in numbers.items()}
-            for chosen in _ranks(ranks):
+            named = {name: _value(value, number, dtype) for name, value in values.items()}
+            for chosen in some:
                 yield Input({name: (SIZE,) * rank for name, rank in chosen.items()}, dtypes, named)
+
+
+def _value(value: object, number: int, dtype: str) -> object:
+    return number if type(value) is int else dtype if value is DTYPE else value
 
 
 def _ranks(ranks: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:

@@ -298,3 +298,9 @@ def fake(batch, heads, heads_kv, dim, q, k):
 def test_sizes_are_told_apart_of_a_kernel_that_refuses_some(sizes: str, message: str) -> None:
     linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": GROUPED.format(sizes)}, ("REG212",))
     assert [message in item.message for item in linted.diagnostics] == ([True] if message else [])
+
+
+def test_small_numbers_are_tried_before_other_ranks() -> None:
+    text = GROUPED.format("batch, heads, 2 * dim").replace("if heads % heads_kv:", "if heads_kv != 1:")
+    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": text}, ("REG212",))
+    assert linted.codes() == ["REG212"]
