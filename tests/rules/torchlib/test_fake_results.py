@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.testing import lint_files
 from opschema_rules.torchlib.pack import PACK
+from opschema_rules.torchlib.shape_inputs import MAX_INPUTS, families
 
 HEAD = """\
 import torch
@@ -301,6 +303,9 @@ def test_sizes_are_told_apart_of_a_kernel_that_refuses_some(sizes: str, message:
 
 
 def test_small_numbers_are_tried_before_other_ranks() -> None:
-    text = GROUPED.format("batch, heads, 2 * dim").replace("if heads % heads_kv:", "if heads_kv != 1:")
-    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": text}, ("REG212",))
-    assert linted.codes() == ["REG212"]
+    tensors = ", ".join(f"Tensor {name}" for name in "abcdefgh")
+    parsed = parse_schema(f"kit::attend({tensors}, int heads) -> Tensor")
+    assert parsed.schema is not None
+    (family,) = families(parsed.schema, ())
+    assert {item.values["heads"] for item in family.inputs} == {256, 8, 1}
+    assert len({item.key for item in family.inputs}) == len(family.inputs) == MAX_INPUTS
