@@ -1,4 +1,4 @@
-"""Ranks of tensors and values of strings that a fake and a kernel plainly expect."""
+"""Ranks and dtypes of tensors and values of strings that a fake and a kernel plainly expect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from opschema_cli.evaluation.statements import all_statements, own_expressions, targets
+from opschema_cli.schema.dtypes import canonical, is_dtype
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 
@@ -38,6 +39,40 @@ def strings_of(bodies: Iterable[Body], name: str) -> tuple[str, ...]:
             if expr.kind == "compare" and any(part.kind == "name" and part.text == name for part in expr.items):
                 found.update((part.value, None) for part in expr.items if isinstance(part.value, str))
     return tuple(found)
+
+
+def dtypes_of(bodies: Iterable[Body], name: str) -> frozenset[str]:
+    """The dtypes of a tensor that the code asserts; empty if it asserts none. A call with another one is refused."""
+    tests = (
+        test
+        for body in bodies
+        for item in body.statements
+        if item.kind == "assert"
+        for test in _conjuncts(item.exprs[0])
+    )
+    asserted = [dtypes for dtypes in (_asserted(test, name) for test in tests) if dtypes]
+    return frozenset.intersection(*asserted) if asserted else frozenset()
+
+
+def _conjuncts(test: Expr) -> Iterator[Expr]:
+    """What all holds if a condition does."""
+    if test.kind == "boolop" and test.text == "and":
+        for item in test.items:
+            yield from _conjuncts(item)
+    else:
+        yield test
+
+
+def _asserted(test: Expr, name: str) -> frozenset[str]:
+    """The dtypes in ``x.dtype == torch.int8`` and ``x.dtype in (torch.half, torch.float)``; empty if one is not plain."""
+    if test.kind != "compare" or len(test.items) != 2 or test.items[0].text != f"{name}.dtype":
+        return frozenset()
+    right = test.items[1]
+    several = test.text == "in" and right.kind in ("tuple", "list", "set")
+    if test.text != "==" and not several:
+        return frozenset()
+    named = [item.text.rpartition(".")[2] for item in (right.items if several else (right,))]
+    return frozenset(map(canonical, named)) if all(map(is_dtype, named)) else frozenset()
 
 
 @lru_cache(maxsize=8)

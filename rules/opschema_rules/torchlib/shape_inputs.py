@@ -11,7 +11,7 @@ import msgspec
 from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.shape_hints import ranks_of, strings_of
+from opschema_rules.torchlib.shape_hints import dtypes_of, ranks_of, strings_of
 
 SIZE = 256
 """Size of every dimension at first: a multiple of what kernels round sizes up to."""
@@ -81,6 +81,7 @@ def families(schema: OperatorSchema, bodies: tuple[Body, ...]) -> Iterator[Famil
     """The inputs of a schema that are tried."""
     tensors = [item for item in schema.arguments if item.type.base == "Tensor"]
     ranks = {item.name: ranks_of(bodies, item.name) for item in tensors}
+    asserted = {item.name: dtypes_of(bodies, item.name) for item in tensors}
     choices = {item.name: _choices(item, bodies) for item in schema.arguments if item.type.base != "Tensor"}
     optional = [item.name for item in tensors if item.type.optional]
     words = [name for name, values in choices.items() if len(values) > 1]
@@ -90,19 +91,26 @@ def families(schema: OperatorSchema, bodies: tuple[Body, ...]) -> Iterator[Famil
         values |= {name: None for name in optional if not passed}
         key = (("optional", passed), *zip(words, picked, strict=True))
         present = {name: found for name, found in ranks.items() if passed or name not in optional}
-        yield Family(key, tuple(_inputs(present, values))[:MAX_INPUTS])
+        yield Family(key, tuple(_inputs(present, values, asserted))[:MAX_INPUTS])
 
 
-def _inputs(ranks: Mapping[str, tuple[int, ...]], values: Mapping[str, object]) -> Iterator[Input]:
+def _inputs(
+    ranks: Mapping[str, tuple[int, ...]], values: Mapping[str, object], asserted: Mapping[str, frozenset[str]]
+) -> Iterator[Input]:
     """The likeliest ranks with all numbers and dtypes, and then the others."""
     likeliest, *others = _ranks(ranks)
     numbers = (SIZE, 8, 1) if any(type(value) is int for value in values.values()) else (SIZE,)
     for some in ([likeliest], others):
         for number, dtype in product(numbers, DTYPES):
-            dtypes = {name: "int32" if _INTEGRAL.search(name) else dtype for name in ranks}
+            dtypes = {name: _dtype(name, dtype, asserted[name]) for name in ranks}
             named = {name: _value(value, number, dtype) for name, value in values.items()}
             for chosen in some:
                 yield Input({name: (SIZE,) * rank for name, rank in chosen.items()}, dtypes, named)
+
+
+def _dtype(name: str, dtype: str, asserted: frozenset[str]) -> str:
+    likeliest = "int32" if _INTEGRAL.search(name) else dtype
+    return likeliest if not asserted or likeliest in asserted else min(asserted)
 
 
 def _value(value: object, number: int, dtype: str) -> object:

@@ -309,3 +309,28 @@ def test_small_numbers_are_tried_before_other_ranks() -> None:
     (family,) = families(parsed.schema, ())
     assert {item.values["heads"] for item in family.inputs} == {256, 8, 1}
     assert len({item.key for item in family.inputs}) == len(family.inputs) == MAX_INPUTS
+
+
+ASSERTING = """\
+import torch
+from torch import Tensor
+
+
+@torch.library.custom_op("kit::unpack", mutates_args=())
+def kernel(x: Tensor, weight: Tensor, scale: Tensor) -> Tensor:
+    assert x.ndim == 2 and x.dtype in (torch.half, torch.bfloat16)
+    assert weight.dtype == torch.uint8, "packed"
+    assert scale.dtype == torch.float8_e4m3fn
+    return x.new_empty(x.shape[0], {})
+
+
+@kernel.register_fake
+def fake(x, weight, scale):
+    return x.new_empty(x.shape[0], weight.shape[0])
+"""
+
+
+@pytest.mark.parametrize(("size", "count"), [("weight.shape[0]", 0), ("2 * weight.shape[0]", 1), ("scale.shape[0]", 0)])
+def test_tensors_have_the_dtypes_that_a_kernel_asserts(size: str, count: int) -> None:
+    linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": ASSERTING.format(size)}, ("REG212",))
+    assert linted.codes() == ["REG212"] * count
