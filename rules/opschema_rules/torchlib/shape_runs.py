@@ -18,7 +18,7 @@ from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned
 from opschema_cli.evaluation.execution.values import Opaque
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_rules.torchlib.passing import pairs
+from opschema_rules.torchlib.fitted_kernels import FittedKernel, called
 from opschema_rules.torchlib.shape_differences import Difference, Results, differences, dtype_at, results_of, size_at
 from opschema_rules.torchlib.shape_inputs import SIZE, Atom, Family, Input, families
 from opschema_rules.torchlib.tilelang import TileLang
@@ -44,13 +44,6 @@ class Finding(msgspec.Struct, frozen=True):
     kernel: Results
 
 
-class _KernelRun(msgspec.Struct, frozen=True):
-    """The outcome of a kernel for an input that its shapes were fitted to; ``strict`` if it refuses no shapes of that."""
-
-    outcome: Outcome
-    strict: bool
-
-
 class Verdict(msgspec.Struct, frozen=True):
     """The outcome of comparing a fake and a kernel: inputs that were compared, a finding, or the reason why nothing is known."""
 
@@ -74,16 +67,12 @@ class Comparison:
         self, executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body, tilelang: TileLang | None = None
     ) -> None:
         self.executor = executor
-        self.tilelang = tilelang
-        self.fits = "tilelang" in kernel.file.source.text
-        self.fitted: frozenset[str] = frozenset()
-        self._kernels: dict[object, _KernelRun] = {}
         self._confirmed: dict[object, bool] = {}
         self._known: dict[object, tuple[Results, Results]] = {}
         self.most_steps = executor.steps + MAX_STEPS
         self.schema = schema
         self.fake = fake
-        self.kernel = kernel
+        self.kernel = FittedKernel(executor, schema, kernel, tilelang)
         self.runs = self.unknown = 0
         self.taken = False
         self.reasons: Counter[str] = Counter()
@@ -91,7 +80,7 @@ class Comparison:
     def first_verdict(self) -> Verdict | None:
         """The verdict where the first input of each family shows no difference; None where one does."""
         taken = 0
-        for family in families(self.schema, (self.fake, self.kernel)):
+        for family in families(self.schema, (self.fake, self.kernel.body)):
             spread = next(map(self._spread, self._accepted(family)), None)
             both = self._run(spread) if spread is not None else None
             taken += both is not None
@@ -102,7 +91,7 @@ class Comparison:
     def verdict(self) -> Verdict:
         """The differences that all inputs of one family show, and else what is known."""
         taken, found = 0, None
-        for family in families(self.schema, (self.fake, self.kernel)):
+        for family in families(self.schema, (self.fake, self.kernel.body)):
             accepted = list(islice(self._accepted(family), MAX_ACCEPTED))
             inputs = [item for item in map(self._spread, accepted) if item is not None]
             taken += len(inputs)
@@ -130,7 +119,7 @@ class Comparison:
         seen = set()
         for item in family.inputs:
             key = (*item.dtypes.values(), repr(item.values))
-            if key not in seen or not self.fitted >= item.shapes.keys():
+            if key not in seen or not self.kernel.fitted >= item.shapes.keys():
                 seen.add(key)
                 yield item
 
@@ -157,8 +146,10 @@ class Comparison:
         if not self.taken and self.unknown >= MAX_UNKNOWN:
             return None
         item = self._fitted(item)
-        kernel = self._results(item, self.kernel, "kernel")
-        fake = self._results(item, self.fake, "fake") if kernel is not None else None
+        kernel = self._results(self.kernel.outcome(item), "kernel")
+        fake = (
+            self._results(called(self.executor, self.schema, self.fake, item), "fake") if kernel is not None else None
+        )
         if kernel is None or fake is None or len(fake) != len(kernel):
             return None
         self.taken = True
@@ -170,10 +161,7 @@ class Comparison:
         self.runs += 1
         if self._exhausted:
             return False
-        item = self._fitted(item)
-        known = self._kernels.get(item.key)
-        outcome = known.outcome if known is not None else self._outcome(item, self.kernel)
-        return isinstance(outcome, Returned)
+        return isinstance(self.kernel.first_outcome(self._fitted(item)), Returned)
 
     def _both_take(self, item: Input) -> bool:
         return not self._exhausted and self._run(item) is not None
@@ -184,56 +172,18 @@ class Comparison:
         return self.runs > MAX_RUNS or self.executor.steps > self.most_steps
 
     def _fitted(self, item: Input) -> Input:
-        """The input with the shapes that a kernel of TileLang requires, as far as its own inputs are passed on to it."""
-        if self.tilelang is None or not self.fits or item.key in self._kernels or self._exhausted:
+        """The input with the shapes that a kernel of TileLang requires."""
+        if self._exhausted:
             return item
-        self.tilelang.passed = []
-        self.tilelang.lenient, self.tilelang.refused = True, False
-        arguments: dict[str, object] = {}
         # With more steps than are left nothing would be run after it.
-        with self.executor.at_most(self.most_steps - self.executor.steps + 1):
-            outcome = self._outcome(item, self.kernel, arguments)
-        self.tilelang.lenient = False
-        passed = self.tilelang.passed
-        declared = {
-            name: param
-            for name, value in arguments.items()
-            for given, param in passed
-            if given is value and all(isinstance(size, int) for size in param.shape)
-        }
-        # Of a run that raises before it calls a kernel, nothing is known of what that requires.
-        if passed or not isinstance(outcome, Raised):
-            self.fits, self.fitted = bool(passed), frozenset(declared)
-        shapes = {name: declared[name].shape if name in declared else shape for name, shape in item.shapes.items()}
-        dtypes = {
-            name: (declared[name].dtype if name in declared else None) or dtype for name, dtype in item.dtypes.items()
-        }
-        made = Input(shapes, dtypes, item.values)  # type: ignore[arg-type]
-        is_strict = made.key == item.key and not self.tilelang.refused and not isinstance(outcome, Unresolved)
-        self._kernels[made.key] = _KernelRun(outcome, is_strict)
-        return made
+        return self.kernel.fit(item, self.most_steps - self.executor.steps + 1)
 
-    def _results(self, item: Input, body: Body, side: str) -> Results | None:
-        known = self._kernels.get(item.key) if body is self.kernel else None
-        outcome = known.outcome if known is not None and known.strict else self._outcome(item, body)
+    def _results(self, outcome: Outcome, side: str) -> Results | None:
         results = results_of(outcome.value) if isinstance(outcome, Returned) else None
         if results is None:
             self.unknown += not isinstance(outcome, Raised)
             self.reasons[_reason(side, outcome)] += 1
         return results
-
-    def _outcome(self, item: Input, body: Body, made: dict[str, object] | None = None) -> Outcome:
-        """The outcome of a call; ``made`` gets its arguments."""
-        taken = pairs(self.schema, body.params)
-        arguments = {argument.name: item.argument(argument) for argument, _ in taken}
-        named = {param.name: arguments[argument.name] for argument, param in taken if argument.kwarg_only}
-        if any(param.kind == "vararg" for param in body.params):
-            arguments = {argument.name: item.argument(argument) for argument in self.schema.arguments}
-        by_place = [argument.name for argument in self.schema.arguments if not argument.kwarg_only]
-        placed = [arguments[name] for name in by_place if name in arguments]
-        if made is not None:
-            made.update(arguments)
-        return self.executor.call(body, named, placed)
 
     # Sizes
 
@@ -252,7 +202,7 @@ class Comparison:
     def _distinct_sizes(self, item: Input) -> Input:
         """The input with another size for each dimension and number."""
         for atom in item.atoms:
-            if atom[0] not in self.fitted:
+            if atom[0] not in self.kernel.fitted:
                 item = item.changed(frozenset({atom}), _next_size(item))
         return self._fitted(item)
 
@@ -277,7 +227,7 @@ class Comparison:
             item = changed if keep else item
             return True
 
-        tied = [atom for atom in item.atoms if atom[0] not in self.fitted and not accepts(atom)]
+        tied = [atom for atom in item.atoms if atom[0] not in self.kernel.fitted and not accepts(atom)]
         while tied and not self._exhausted:
             first = tied.pop(0)
             partner = next((one for one in tied if accepts(first, one)), None)
@@ -327,7 +277,7 @@ class Comparison:
             return True
         self._renew()
         groups = self._groups(item)
-        comparable = self.fitted >= item.shapes.keys() or self._is_comparable(item, difference, groups)
+        comparable = self.kernel.fitted >= item.shapes.keys() or self._is_comparable(item, difference, groups)
         if self._exhausted or not comparable:
             return False
         return self._persists(item, difference, groups) and self._persists(item, difference, groups[::-1])
@@ -336,7 +286,7 @@ class Comparison:
         """Whether no input with another rank of one tensor makes the result the same: the ranks of tensors are guessed."""
         self._renew()
         for name, shape in item.shapes.items():
-            for rank in () if name in self.fitted else RANKS:
+            for rank in () if name in self.kernel.fitted else RANKS:
                 if rank == len(shape):
                     continue
                 other = Input({**item.shapes, name: (SIZE,) * rank}, item.dtypes, item.values)
