@@ -16,7 +16,8 @@ __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "para
 class Bodies(BodyTree):
     """All bodies of a program's package, found through the words in them.
 
-    If the words are kept, ``index`` gives those of a file, and ``callers`` the files that may call a function.
+    If the words are kept, ``index`` gives those of a file, ``callers`` the files that may call a function, and ``heirs`` those
+    that may have a class below one.
     """
 
     def __init__(
@@ -25,11 +26,13 @@ class Bodies(BodyTree):
         paths: Iterable[str],
         index: Callable[[PythonFile], WordIndex] | None = None,
         callers: Callable[[Body], Iterable[str]] | None = None,
+        heirs: Callable[[ClassRef], Iterable[str]] | None = None,
     ) -> None:
         super().__init__()
         self.program = program
         self._index = index
         self._callers = callers
+        self._heirs = heirs
         self._indexes: dict[str, WordIndex] = {}
         self.paths = list(paths)
         self._lambdas: dict[int, Body] = {}
@@ -179,7 +182,15 @@ class Bodies(BodyTree):
 
     def family(self, ref: ClassRef) -> list[ClassRef]:
         """A class, its ancestors and its descendants: whose methods an instance may run."""
-        return list(dict.fromkeys([ref, *self.program.lineage(ref), *self._below.get(ref, ())]))
+        return list(dict.fromkeys([ref, *self.program.lineage(ref), *self._descendants(ref)]))
+
+    def _descendants(self, ref: ClassRef) -> Iterable[ClassRef]:
+        """The top-level classes below a class. Without an index of all, every file is decoded for them."""
+        if self._heirs is None:
+            return self._below.get(ref, ())
+        files = filter(None, map(self.program.load, self._heirs(ref)))
+        candidates = (ClassRef(file, cls) for file in files for cls in file.body.classes if cls.bases)
+        return [item for item in candidates if ref in self.program.lineage(item)]
 
 
 def _holds(text: str, words: Iterable[str], function: Function) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from opschema_cli.code_values import CodeValues, Group, kept_value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.program import Program
+from opschema_cli.source.program import ClassRef, Program
 from opschema_rules.flydsl.answers import PACKAGE, Answers
 from opschema_rules.flydsl.contract import find_contract
 from opschema_rules.flydsl.detection import FlydslOptions, holding
@@ -91,7 +91,10 @@ class FlyCode:
             name = target.function.name if target.function is not None else ""
             return words.in_order(words.calling(name, target.file.path))
 
-        bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, callers)
+        def heirs(ref: ClassRef) -> list[str]:
+            return words.inheriting(ref.cls.name)
+
+        bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, callers, heirs)
         if program is not self.program:
             bodies.share_calls(self.tree.bodies)
         names = Names(bodies, answers)

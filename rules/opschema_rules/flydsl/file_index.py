@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
@@ -41,6 +41,8 @@ class FileIndex(msgspec.Struct):
     """The last words of such names that calls are passed first, or such functions with whose results that is done, each with the
     last words of what is called.
     """
+    bases: dict[str, list[str]]
+    """The classes by the last words of their bases."""
     patching: list[str]
     """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
 
@@ -52,15 +54,15 @@ def index_file(file: PythonFile) -> FileIndex:
     imports = [item for scope in scopes for item in scope.imports]
     own = [item for item in imports if _is_own(item)]
     names = {item.name for item in own}
-    inner = {name for scope in scopes[1:] for name in scope.named} if names else set[str]()
+    inner = {name for scope in scopes[1:] for name in _bound(scope)} if names else set[str]()
     leading = _leading(scopes, own=True)
     outside = _leading(scopes, own=False)
     held = {name for scope in scopes for name in _holding(scope)}
-    calls = [
-        call for scope in scopes for call in scope.calls if any(_may_be_missed(item, held) for item in call.items[1:])
-    ]
+    calls = [call for scope in scopes for call in scope.calls]
+    taking = [call for call in calls if any(_may_be_missed(item, held) for item in call.items[1:])]
     decisions = Decisions(file.source.text)
-    outward = [(_outward(outside, call.items[0]), call) for scope in scopes for call in scope.calls]
+    called = {_name(call.items[0]) for call in calls}
+    outward = {name for name in called if _leads(outside, name)}
     return FileIndex(
         index_words(found),
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
@@ -68,7 +70,7 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(_uses(scopes, names)) if names else [],
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
-        sorted({call.callee.rpartition(".")[2] for call in calls}),
+        sorted({call.callee.rpartition(".")[2] for call in taking}),
         sorted(
             {
                 item.name
@@ -77,11 +79,20 @@ def index_file(file: PythonFile) -> FileIndex:
                 if not item.decorators and decisions.may_decide(item)
             }
         ),
-        sorted({word for word, _ in outward if word}),
-        sorted({word for other, call in outward if not other and (word := _outward(leading, call.items[0]))}),
-        _passing(scopes, leading),
+        sorted({name.rpartition(".")[2] for name in outward}),
+        sorted({name.rpartition(".")[2] for name in called - outward if _leads(leading, name)}),
+        _passing(calls, leading),
+        _bases(scopes),
         sorted(set(_patches(file))),
     )
+
+
+def _bound(scope: Scope) -> Iterator[str]:
+    """The names of what a scope defines, imports and assigns to."""
+    yield from (item.name for item in scope.functions)
+    yield from (item.name for item in scope.classes)
+    yield from (item.name for item in scope.imports)
+    yield from (item.target for item in scope.assigns)
 
 
 def _is_own(item: Import) -> bool:
@@ -111,13 +122,21 @@ def _leading(scopes: list[Scope], *, own: bool) -> Collection[str] | None:
     return found
 
 
-def _passing(scopes: list[Scope], leading: Collection[str] | None) -> dict[str, list[str]]:
+def _passing(calls: Iterable[Expr], leading: Collection[str] | None) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = {}
+    for call in calls:
+        name = _name(_first(call))
+        if _leads(leading, name):
+            found.setdefault(name.rpartition(".")[2], set()).add(called_word(call.items[0]))
+    return {word: sorted(found[word]) for word in sorted(found)}
+
+
+def _bases(scopes: Iterable[Scope]) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for scope in scopes:
-        for call in scope.calls:
-            word = _outward(leading, _first(call))
-            if word:
-                found.setdefault(word, set()).add(called_word(call.items[0]))
+        for cls in scope.classes:
+            for base in cls.bases:
+                found.setdefault(called_word(base), set()).add(cls.name)
     return {word: sorted(found[word]) for word in sorted(found)}
 
 
@@ -127,13 +146,16 @@ def _first(call: Expr) -> Expr | None:
     return first.items[0] if first is not None and first.kind == "call" else first
 
 
-def _outward(leading: Collection[str] | None, expr: Expr | None) -> str:
-    """The last word of a name, also in `name[0]` and `name(x)`, that may lead to another file."""
+def _name(expr: Expr | None) -> str:
+    """A name, also in `name[0]` and `name(x)`; empty for anything else."""
     while expr is not None and expr.kind in ("call", "subscript"):
         expr = expr.items[0]
-    if expr is None or expr.kind != "name" or (leading is not None and expr.text.partition(".")[0] not in leading):
-        return ""
-    return expr.text.rpartition(".")[2]
+    return expr.text if expr is not None and expr.kind == "name" else ""
+
+
+def _leads(leading: Collection[str] | None, name: str) -> bool:
+    """Whether a name may lead to another file."""
+    return bool(name) and (leading is None or name.partition(".")[0] in leading)
 
 
 def _patches(file: PythonFile) -> Iterator[str]:
@@ -187,4 +209,4 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
     return name.kind == "name" and name.text in held
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 2", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 3", index_file, FileIndex)

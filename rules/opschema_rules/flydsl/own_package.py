@@ -39,8 +39,10 @@ class OwnPackage:
     def definition(self, name: str) -> FunctionRef | None:
         """The one function of that name at the top of a module."""
         if name not in self._definitions:
-            mark = f"def {name}("
-            found = [(file, file.body.function(name)) for file in self.files if mark in file.source.text]
+            mark, peek = f"def {name}(".encode(), self._project.workspace.peek
+            paths = [path for path in self.paths if mark in peek(path)]  # the others are not decoded
+            files = filter(None, map(self._program.load, paths))
+            found = [(file, file.body.function(name)) for file in files]
             functions = [FunctionRef(file, function) for file, function in found if function is not None]
             self._definitions[name] = functions[0] if len(functions) == 1 else None
         return self._definitions[name]

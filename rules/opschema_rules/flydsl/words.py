@@ -61,6 +61,10 @@ class Words:
         named = " ".join(sorted(callees))
         return any(self._ask(f"passing {other} {named}") for other in self.aliased([word]))
 
+    def inheriting(self, name: str) -> list[str]:
+        """The files that may have a class below one of this name."""
+        return list(self._ask(f"inheriting {name}"))
+
     def aliased(self, words: Iterable[str]) -> frozenset[str]:
         """Words, and those that anything of these names may be called in some file."""
         return self._ask_set(f"aliased {' '.join(sorted(words))}")
@@ -115,9 +119,25 @@ class Words:
                 passed, *callees = word.split()
                 paths = self._inversion(kind, lambda index: index.passing).get(passed, ())
                 return tuple(path for path in paths if not set(callees).isdisjoint(self.indexes[path].passing[passed]))
+            case "inheriting":
+                return self._inheriting(word)
             case "taking":
                 return (word,) if word in self._inversion(kind, lambda index: index.taking) else ()
         return (word,) if word in self._deciding else ()
+
+    def _inheriting(self, name: str) -> Answer:
+        paths = self._inversion("inheriting", lambda index: index.bases)
+        found: set[str] = set()
+        known = aliased([name], self._aliases)
+        waiting = list(known)
+        while waiting:
+            word = waiting.pop()
+            found.update(paths.get(word, ()))
+            classes = {item for path in paths.get(word, ()) for item in self.indexes[path].bases[word]}
+            fresh = aliased(classes, self._aliases) - known
+            known |= fresh
+            waiting += fresh
+        return tuple(self.in_order(found))
 
     def _inversion(self, kind: str, words: Callable[[FileIndex], Iterable[str]]) -> dict[str, list[str]]:
         """The files by each of these words of theirs."""
