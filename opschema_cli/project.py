@@ -486,6 +486,11 @@ class Project:
         while (self._then or self._last) and not self._awaited:
             (self._then or self._last).pop(0)()
 
+    @property
+    def settled(self) -> bool:
+        """Whether every file that was asked for is parsed."""
+        return not self._awaited
+
     def settle(self) -> None:
         """Wait until every file that was asked for is parsed, so that all problems are known."""
         self._go_on()

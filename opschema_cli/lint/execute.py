@@ -57,6 +57,11 @@ class Kept(Protocol):
 _NOWHERE = Place("", Span(0, 0))
 
 
+def _kept(subject: object, head: str) -> Kept | None:
+    """The values that a subject keeps, if findings are to be cached."""
+    return getattr(subject, "kept", None) if head else None
+
+
 class Crash(msgspec.Struct):
     """A rule that raised: the first subject that it did so on with its place, why, and the number of all such subjects."""
 
@@ -129,7 +134,7 @@ class Executor(msgspec.Struct):
     def run_early(self, pack: Pack, loaded: Loaded, project: Project) -> Rest:
         """Run what needs no implementation, while that is parsed; the rules left to run, for each subject."""
         with self._watched(pack, project, loaded):
-            return self._run_cached(self._enabled(pack), loaded.subjects, project)
+            return self._run_cached(self._enabled(pack), loaded.subjects, project, loaded)
 
     def run_rest(self, pack: Pack, loaded: Loaded, project: Project, rest: Rest) -> None:
         """Run the ``rest`` of the pack's rules, and all over the subjects that are made late."""
@@ -182,7 +187,7 @@ class Executor(msgspec.Struct):
         for make in makers:
             with self._guarded(pack):
                 late += make()
-        rest = rest + self._run_cached(self._enabled(pack), late, project)
+        rest = rest + self._run_cached(self._enabled(pack), late, project, loaded)
         runs = [(rule, subject) for rules, subject in rest for rule in rules]
         self._run_all([run for run in runs if run[0].parts is None], project, loaded)
         self.put_off.setdefault(pack.name, []).extend(run for run in runs if run[0].parts is not None)
@@ -218,12 +223,12 @@ class Executor(msgspec.Struct):
             self._run_rule(*runs[number], found)
             return found
 
-        self.found += self._divide(len(runs), run, project, loaded)
+        self.found += [item for found in self._divide(len(runs), run, project, loaded) for item in found]
 
     def _divide(
         self, count: int, run: Callable[[int], list[Diagnostic]], project: Project, loaded: Loaded
-    ) -> list[Diagnostic]:
-        """The findings of ``count`` runs; other processes do a part of them if it takes long."""
+    ) -> list[list[Diagnostic]]:
+        """The findings of each of ``count`` runs; other processes do a part of them if it takes long."""
         found, shares = divided(count, run, self.helpers, partial(self._share, run, project, loaded))
         for share in shares:
             for code, timing in share.timings.items():
@@ -272,7 +277,9 @@ class Executor(msgspec.Struct):
         self.crashed = True
         self.traces.append(trace_of(error))
 
-    def _run_cached(self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project) -> Rest:
+    def _run_cached(
+        self, enabled: Sequence[Rule], subjects: Sequence[object], project: Project, loaded: Loaded
+    ) -> Rest:
         """Run over subjects what depends on their content alone, from the cache where that is as it was; the rules left to
         run, for each subject.
         """
@@ -286,21 +293,39 @@ class Executor(msgspec.Struct):
         keys = self._keys(subjects, heads)
         known = self.cache.get(_KIND, keys.values())
         fresh: dict[str, bytes] = {}
-        rest: Rest = []
-        for subject in subjects:
-            mine, head, key = rules[type(subject)], heads[type(subject)], keys.get(id(subject), "")
-            kept: Kept | None = getattr(subject, "kept", None) if head else None
-            look = decoded(kept.get(head) if kept is not None else known.get(key), _Look)
-            if look is None:
-                look, sound = self._look(mine, subject)
-                if sound and kept is not None:
-                    kept.put(head, msgspec.msgpack.encode(look))
-                elif sound and key:
-                    fresh[key] = msgspec.msgpack.encode(look)
-            self.found += look.findings
-            rest.append(([rule for rule in mine if not rule.pure and rule.code not in look.idle], subject))
+        looks: dict[int, _Look] = {}
+        left: list[int] = []
+
+        def look_at(number: int) -> list[Diagnostic]:
+            subject = subjects[number]
+            head, key = heads[type(subject)], keys.get(id(subject), "")
+            looks[number], sound = self._look(rules[type(subject)], subject)
+            kept = _kept(subject, head)
+            if sound and kept is not None:
+                kept.put(head, msgspec.msgpack.encode(looks[number]))
+            elif sound and key:
+                fresh[key] = msgspec.msgpack.encode(looks[number])
             project.pump()
+            return looks[number].findings
+
+        for number, subject in enumerate(subjects):
+            kept, key = _kept(subject, heads[type(subject)]), keys.get(id(subject), "")
+            look = decoded(kept.get(heads[type(subject)]) if kept is not None else known.get(key), _Look)
+            if look is not None:
+                looks[number] = look
+            elif key or not project.settled:
+                look_at(number)
+            else:  # others than this process may keep what they find
+                left.append(number)
+        found = self._divide(len(left), lambda place: look_at(left[place]), project, loaded)
+        for number, findings in zip(left, found, strict=True):
+            looks.setdefault(number, _Look(findings, []))
         self.cache.put(_KIND, fresh)
+        rest: Rest = []
+        for number, subject in enumerate(subjects):
+            self.found += looks[number].findings
+            mine, idle = rules[type(subject)], looks[number].idle
+            rest.append(([rule for rule in mine if not rule.pure and rule.code not in idle], subject))
         return rest
 
     def _keys(self, subjects: Sequence[object], heads: dict[type, str]) -> dict[int, str]:

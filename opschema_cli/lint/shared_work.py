@@ -71,8 +71,8 @@ Run: TypeAlias = "Callable[[int], list[Diagnostic]]"
 
 def divided(
     count: int, run: Run, helpers: Helpers | None, in_helper: Callable[[Ranges], Share]
-) -> tuple[list[Diagnostic], list[Share]]:
-    """The findings of ``count`` runs, in their order, and what each helper did; ``in_helper`` is a helper's work."""
+) -> tuple[list[list[Diagnostic]], list[Share]]:
+    """The findings of each of ``count`` runs, and what each helper did; ``in_helper`` is a helper's work."""
     found: dict[int, list[Diagnostic]] = {}
     until = time.process_time() + PATIENCE
     numbers = iter(range(count))
@@ -84,7 +84,7 @@ def divided(
     shares = _shared(left, run, helpers, in_helper, found) if left and helpers is not None else []
     for share in shares:
         found.update(share.found)
-    return [item for number in range(count) for item in found[number]], shares
+    return [found[number] for number in range(count)], shares
 
 
 def _shared(

@@ -90,6 +90,24 @@ def test_they_find_the_same(lint: Lint, asked: list[int], jobs: str) -> None:
     assert len(asked) == forks
 
 
+@pytest.mark.parametrize("cached", [(), ("--no-cache",)])
+def test_pure_rules_over_subjects_that_keep_their_findings_themselves(
+    lint: Lint, asked: list[int], cached: tuple[str, ...]
+) -> None:
+    """Those of FlyDSL's files. What a helper found of them is kept, too."""
+    for kit in ("flykit", "flykit_broken"):
+        shutil.copytree(FIXTURES / kit, ".", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    Path("unrelated.py").write_text("")
+    expected = alone(lint)
+    assert {item["code"] for item in expected["diagnostics"]} >= {"FLY201", "FLY215", "FLY217"}
+    assert lint("--jobs", "2", *cached) == expected
+    forks = len(asked)
+    assert forks
+    Path("unrelated.py").write_text("MORE = 1\n")
+    lint("--jobs", "2", *cached)
+    assert (len(asked) > forks) is bool(cached)
+
+
 def test_what_helpers_computed_is_kept_for_the_next_run(
     lint: Lint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,4 +255,4 @@ def test_each_run_is_made_once_and_in_its_place(monkeypatch: pytest.MonkeyPatch,
 
     found, _ = divided(count, run_of, _Here(), lambda ranges: Share(ranges.taken(run_of)))
     assert sorted(made) == list(range(count))
-    assert found == [diagnostic(number) for number in range(count) for _ in range(number % 3)]
+    assert found == [[diagnostic(number)] * (number % 3) for number in range(count)]
