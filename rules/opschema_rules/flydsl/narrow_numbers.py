@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
@@ -11,7 +12,7 @@ import msgspec
 from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
-from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, stays_python
+from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, statements_of, stays_python
 from opschema_rules.flydsl.gpu_blocks import is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import is_const_expr
@@ -24,6 +25,7 @@ _SMALL = 2**16
 """Product of all sizes up to which nothing is expected to overflow, with constants and indices too."""
 _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
+_LOOP = "loop."
 _LEAVING = frozenset({"return", "raise", "break", "continue"})
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -46,7 +48,9 @@ class Overflow(msgspec.Struct, frozen=True):
 
 
 class _Frame(msgspec.Struct, frozen=True):
-    """A traced function with the numbers of its parameters, and the greatest values of block and thread indices."""
+    """A traced function with the numbers of its parameters, the greatest values of block and thread indices, and the numbers of
+    blocks and threads.
+    """
 
     traced: Traced
     numbers: Mapping[str, int]
@@ -91,16 +95,22 @@ def _kernels(tree: FlyTree, launcher: _Frame) -> Iterator[_Frame]:
 
 
 def _indices(reader: _Reader, body: Body, launch: Expr) -> Iterator[tuple[str, int]]:
-    for word, name in (("grid", "block_idx"), ("block", "thread_idx")):
+    for word, index, count_of in (("grid", "block_idx", "grid_dim"), ("block", "thread_idx", "block_dim")):
         given = launch.keyword(word)
         for axis, expr in zip(_AXES, given.elements or () if given is not None else (), strict=False):
             count = reader.top(body, expr)
             if count is not None and count > 0:
-                yield f"{name}.{axis}", count - 1
+                yield f"{index}.{axis}", count - 1
+                yield f"{count_of}.{axis}", count
 
 
 def _may_leave(statements: Sequence[Statement]) -> bool:
     return any(item.kind in _LEAVING for item in all_statements(statements))
+
+
+def _is_scrambling(value: object) -> bool:
+    """Whether a number looks like a factor of a hash or of random numbers, which may wrap, and not like a size."""
+    return isinstance(value, int) and value > _SMALL and value % 2 == 1
 
 
 class _Reader:
@@ -110,7 +120,14 @@ class _Reader:
         self.tree = tree
         self.frame = frame
         self.values: DeviceValues = device_values(tree, frame.traced)
-        self.types = NumberTypes(self.values)
+        self.types = NumberTypes(self.values, self.top)
+        self._added = Counter(
+            item.exprs[0].text
+            for body in self.values.bodies
+            for item in statements_of(body)
+            if item.kind == "augassign" and is_variable(item.exprs[0])
+        )
+        self._before = ""
 
     def overflows(self) -> Iterator[tuple[Body, Expr, int]]:
         """The innermost expressions of 32 bits that overflow in the last thread of the last block."""
@@ -119,6 +136,7 @@ class _Reader:
         if "*" not in text and "<<" not in text:
             return
         for item in self._running(body, body.statements):
+            yield from self._added_to(body, item)
             wide = {
                 expr.items[1].span
                 for expr in own_expressions(item)
@@ -128,6 +146,16 @@ class _Reader:
                 value = self._overflow(body, expr, I32_MAX if expr.span in wide else U32_MAX)
                 if value is not None and expr.span not in {target.span for target in targets(item)}:
                     yield body, expr, value
+
+    def _added_to(self, body: Body, item: Statement) -> Iterator[tuple[Body, Expr, int]]:
+        """The same of ``x *= y``, if nothing else adds to the variable."""
+        if item.kind == "augassign" and self._added[item.exprs[0].text] == 1:
+            self._before = item.exprs[0].text
+            expr = Expr("binary", item.start, item.end, item.text, None, item.exprs)
+            value = self._overflow(body, expr, U32_MAX)
+            if value is not None:
+                yield body, expr, value
+            self._before = ""
 
     def _running(self, body: Body, statements: Sequence[Statement]) -> Iterator[Statement]:
         """The statements that the last thread of the last block surely runs."""
@@ -146,10 +174,34 @@ class _Reader:
             return (
                 None if holds is None else item.blocks[0] if holds else item.blocks[1] if len(item.blocks) > 1 else ()
             )
-        python = item.kind == "for" and (
-            not is_gpu_loop(item.exprs[1]) or stays_python(self.frame.traced.body, body, item.start)
-        )
-        return item.blocks[0] if item.kind == "with" or python else None
+        if item.kind == "for":
+            runs = self._last(body, item, DEEPEST) is not None or self._runs_python(body, item)
+            return item.blocks[0] if runs else None
+        return item.blocks[0] if item.kind == "with" else None
+
+    def _runs_python(self, body: Body, item: Statement) -> bool:
+        """Whether Python runs a loop while tracing, at least once."""
+        iterable = item.exprs[1]
+        if is_gpu_loop(iterable) and not stays_python(self.frame.traced.body, body, item.start):
+            return False
+        if iterable.callee.rpartition(".")[2] not in ("range", "range_constexpr"):
+            return True
+        bounds = [self.top(body, part) for part in iterable.items[1:]]
+        return not bounds or bounds[0] != 0 or len(bounds) > 1
+
+    def _last(self, body: Body, item: Statement, depth: int) -> int | None:
+        """The last value of the variable of a loop over a ``range``, in every thread; None if it may not get there."""
+        call = item.exprs[1]
+        bounds = list(call.items[1:])
+        if call.callee.rpartition(".")[2] != "range" or any(call.keywords) or not 1 <= len(bounds) <= 3:
+            return None
+        found = [self.top(body, part, depth - 1) for part in bounds]
+        varies = any(self._varying(body, part, depth) for part in bounds)
+        if None in found or varies or any(map(_may_leave, item.blocks)):
+            return None
+        known = [part for part in found if part is not None]
+        steps = range(*known) if len(known) < 3 or known[2] > 0 else range(0)
+        return steps[-1] if steps else None
 
     def _holds(self, body: Body, test: Expr) -> bool | None:
         """Whether a condition holds for the last thread of the last block; None if that is not sure."""
@@ -200,21 +252,26 @@ class _Reader:
             return self.frame.indices.get(index)
         if not is_variable(expr):
             return None
+        if self._added[expr.text] and expr.text != self._before:
+            return None
         bound = self.values.bindings(body, expr.text)
         if bound is None:
             return number(self.tree, body, expr)
         if bound == [None]:
             return self.frame.numbers.get(expr.text)
-        one = bound[0] if len(bound) == 1 and isinstance(bound[0], Expr) else None
+        one = bound[0] if len(bound) == 1 else None
+        if isinstance(one, Statement):
+            inside = one.blocks[0][0].start <= expr.start < one.blocks[0][-1].end
+            return self._last(body, one, depth - 1) if inside else None
         return self.top(body, one, depth - 1) if one is not None else None
 
     def _index(self, body: Body, name: str) -> str:
-        parts = self.tree.names.full(body, name).split(".") if "_idx." in name else []
+        parts = self.tree.names.full(body, name).split(".") if "_idx." in name or "_dim." in name else []
         return ".".join(parts[-2:]) if len(parts) > 2 else ""
 
     def _varying(self, body: Body, expr: Expr, depth: int) -> set[str]:
-        """The indices that an expression depends on."""
-        return {item for item in self._leaves(body, expr, depth) if "." in item}
+        """The indices and variables of loops that an expression depends on."""
+        return {item for item in self._leaves(body, expr, depth) if "_idx." in item or item.startswith(_LOOP)}
 
     def is_size(self, body: Body, expr: Expr) -> bool:
         """Whether all that an expression depends on are sizes of tensors and indices."""
@@ -230,11 +287,18 @@ class _Reader:
             index = self._index(body, part.text) if part.kind == "name" else ""
             if index:
                 found.add(index)
+            elif part.kind == "const" and _is_scrambling(part.value):
+                found.add("")
             elif is_variable(part):
                 bound = self.values.bindings(body, part.text)
                 if bound == [None]:
                     found.add(part.text)
+                elif bound is None and _is_scrambling(number(self.tree, body, part)):
+                    found.add("")
                 else:
                     inner = [item for item in bound or () if isinstance(item, Expr)]
                     found |= {leaf for item in inner for leaf in self._leaves(body, item, depth - 1)}
+                    for item in (item for item in bound or () if isinstance(item, Statement)):
+                        found.add(f"{_LOOP}{item.start}")
+                        found |= self._leaves(body, item.exprs[1], depth - 1)
         return found

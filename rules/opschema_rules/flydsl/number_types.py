@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.contract import Era
-from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, launches
+from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, is_loop, launches
 from opschema_rules.flydsl.model import Kind
 
 INT = "int"
@@ -23,8 +25,12 @@ _INTEGRAL = frozenset({"+", "-", "*", "//", "%", "<<"})
 class NumberTypes:
     """The types of the numbers of one traced function, as far as they are sure."""
 
-    def __init__(self, values: DeviceValues) -> None:
+    def __init__(
+        self, values: DeviceValues, known: Callable[[Body, Expr], int | None] = lambda body, expr: None
+    ) -> None:
+        """``known`` gives values of expressions that the tree alone does not tell, those of one call."""
         self.values = values
+        self._known = known
         self.tree = values.tree
         self._asked: set[tuple[Body, str]] = set()
         self._depth = 0
@@ -71,9 +77,13 @@ class NumberTypes:
         plain = [item for item in expr.items if self.of(body, item) == INT]
         if len(plain) == len(expr.items):
             return True
-        found = [self.tree.evaluator.fold(body, item) for item in plain]
-        values = [item.value for item in found if isinstance(item, Folded) and not item.symbol]
-        return len(values) == len(plain) and all(isinstance(item, int) and abs(item) <= I32_MAX for item in values)
+        values = [self._plain(body, item) for item in plain]
+        return all(isinstance(item, int) and abs(item) <= I32_MAX for item in values)
+
+    def _plain(self, body: Body, expr: Expr) -> object:
+        """The value of a plain number; None if it is not known."""
+        found = self.tree.evaluator.fold(body, expr)
+        return found.value if isinstance(found, Folded) and not found.symbol else self._known(body, expr)
 
     def _name(self, body: Body, name: str) -> str:
         bound = self.values.bindings(body, name)
@@ -86,14 +96,24 @@ class NumberTypes:
         if bound == [None]:
             return self._parameter(name)
         self._asked.add((body, name))
-        found_types = {self.of(body, item) if isinstance(item, Expr) else "" for item in bound}
+        found_types = {self.of(body, item) if isinstance(item, Expr) else self._of_loop(body, item) for item in bound}
         self._asked.discard((body, name))
         return found_types.pop() if len(found_types) == 1 else ""
+
+    def _of_loop(self, body: Body, loop: Statement | None) -> str:
+        """The type of the variable of a loop of the GPU: that of all its bounds, if it has 32 bits."""
+        call = loop.exprs[1] if loop is not None and is_loop(loop) else None
+        found = {self.of(body, item) for item in call.items[1:]} if call is not None else set[str]()
+        return I32 if found and found <= {I32, INT} and I32 in found else ""
 
     def _parameter(self, name: str) -> str:
         """The type of a launcher's parameter: before 0.2.0 the argument alone decides it, and in a kernel it always does."""
         traced = self.values.traced
         found = traced.parameter(name)
+        if found is not None and found.kind is Kind.CONSTEXPR:
+            annotation = found.param.annotation
+            plain = annotation is not None and annotation.kind == "subscript" and annotation.items[-1].text == INT
+            return INT if plain and not found.param.default else ""
         if found is None or found.kind is not Kind.NUMBER or not self.tree.contract.surely(Era.SPLIT, Era.CURRENT):
             return ""
         if traced.kind == "jit":

@@ -35,7 +35,7 @@ class Workload(msgspec.Struct, frozen=True):
 def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
     """The workloads of a call of a launcher, each once."""
     reader = _Reader(tree, call.body)
-    numbers = {item.name for item in call.target.call_parameters if item.kind is Kind.NUMBER}
+    numbers = {item.name for item in call.target.call_parameters if item.kind in (Kind.NUMBER, Kind.CONSTEXPR)}
     if not numbers or call.unpacks:
         return
     bound = arguments_for(call.expr, [item.param for item in call.target.call_parameters])
@@ -85,8 +85,27 @@ class _Reader:
                 continue
             found.add(name)
             value = value_of(self.tree, self.body, name)
+            value = value if value is not None else self._unpacked(name)
             waiting += names_read([value]) if value is not None else []
         return found
+
+    def _unpacked(self, name: str) -> Expr | None:
+        """``t.shape[1]`` of a variable that is assigned once, as the second of all sizes of a tensor."""
+        values = [item for item in self.body.scope.assigns if item.target == name]
+        found = [item for item in self.body.scope.unpacks if name in item.targets and not item.starred]
+        taken = name in self.body.scope.deleted or any(item.name == name for item in self.body.params)
+        if len(values) != 1 or len(found) != 1 or taken:
+            return None
+        shape, at = found[0].value, found[0].targets.index(name)
+        if shape.kind == "call" and len(shape.items) == 1:
+            shape = shape.items[0]
+        holder, _, method = shape.text.rpartition(".")
+        if shape.kind != "name" or method not in ("shape", "size") or not holder:
+            return None
+        sized = Expr("name", shape.start, shape.end, f"{holder}.shape")
+        return Expr(
+            "subscript", shape.start, shape.end, "", None, (sized, Expr("const", shape.start, shape.end, "", at))
+        )
 
     def _rows_of(self, name: str, free: set[str]) -> list[Numbers]:
         written = rows(self.tree, self.body, name)
@@ -120,6 +139,7 @@ class _Reader:
             return computed(expr.text, left, right) if left is not None and right is not None else None
         if is_variable(expr):
             value = value_of(self.tree, self.body, expr.text)
+            value = value if value is not None else self._unpacked(expr.text)
             local = value is not None and (self.body.binder(expr.text) is self.body or self.body.function is None)
             return self.value(value, known, depth - 1) if value is not None and local else self._constant(expr)
         extent = self._extent(expr, known, depth)
@@ -131,7 +151,7 @@ class _Reader:
         return self._constants[expr.text]
 
     def _extent(self, expr: Expr, known: Numbers, depth: int) -> int | None:
-        """A size or the number of elements of a tensor whose shape is known."""
+        """A size, a stride or the number of elements of a tensor whose shape is known."""
         owner = _owner(expr)
         shape = shape_of(self.tree, self.body, owner) if owner is not None else None
         if shape is None or shape[0] is not self.body:
@@ -141,9 +161,11 @@ class _Reader:
             number(self.tree, self.body, item)
             for item in (expr.items[1:] if expr.kind in ("subscript", "call") else ())
         ]
-        if dims and dims[0] is not None and -len(sizes) <= dims[0] < len(sizes):
-            return sizes[dims[0]]
         total = 1
+        if dims and dims[0] is not None and -len(sizes) <= dims[0] < len(sizes):
+            if not _is_stride(expr):
+                return sizes[dims[0]]
+            sizes, dims = sizes[dims[0] % len(sizes) + 1 :], []
         for size in sizes if not dims else [None]:
             if size is None:
                 return None
@@ -155,7 +177,7 @@ class _Reader:
         if _owner(expr) is not None:
             return True
         names = set(names_read([expr]))
-        return bool(names) and names <= self._making
+        return bool(names) and all(name in self._making or self._unpacked(name) is not None for name in names)
 
     @cached_property
     def _making(self) -> set[str]:
@@ -166,13 +188,19 @@ class _Reader:
 
 
 def _owner(expr: Expr) -> Expr | None:
-    """The tensor in ``t.shape[0]``, ``t.size(0)`` and ``t.numel()``."""
+    """The tensor in ``t.shape[0]``, ``t.size(0)``, ``t.stride(0)`` and ``t.numel()``."""
     head = expr.items[0] if expr.kind in ("subscript", "call") else None
     if head is None or head.kind != "name":
         return None
     name, _, method = head.text.rpartition(".")
-    sized = (method == "shape" and expr.kind == "subscript") or (method in ("size", "numel") and expr.kind == "call")
+    sized = (method == "shape" and expr.kind == "subscript") or (
+        method in ("size", "stride", "numel") and expr.kind == "call"
+    )
     return Expr("name", head.start, head.start + len(name), name) if sized and name and "." not in name else None
+
+
+def _is_stride(expr: Expr) -> bool:
+    return expr.callee.endswith(".stride")
 
 
 def computed(operator: str, left: int, right: int) -> int | None:

@@ -31,6 +31,22 @@ TWICE = "def run():\n    for M, K in {}:\n        launch(torch.empty(M, K), M, K
 TEST = "import pytest\n\n\n@pytest.mark.parametrize('M, K', {})\ndef test_launch(M, K):\n    launch(torch.empty(M, K), M, K)\n"
 CALLED = "def run(rows, width):\n    launch(torch.empty(rows, width), rows, width)\n\n\nrun(64, 64)\nrun({}, {})\n"
 SHAPE = "def run():\n    a = torch.empty(65536, 131072)\n    launch(a, a.shape[0], a.size(-1))\n"
+UNPACKED = "def run():\n    a = torch.empty(65536, 131072)\n    M, K = {}\n    launch(a, M, K)\n"
+CONSTANT = """\
+@flyc.kernel
+def fill(A: fx.Tensor, W: fx.Constexpr[int]):
+    x = fx.block_idx.x * W
+
+
+@flyc.jit
+def start(A: fx.Tensor, M: fx.Int32, W: fx.Constexpr[int]):
+    fill(A, W).launch(grid=(M, 1, 1), block=(256, 1, 1))
+
+
+def run():
+    M, K = 65536, 131072
+    start(torch.empty(M, K), M, K)
+"""
 
 
 LAST_THREAD = "if fx.block_idx.x < M and fx.thread_idx.x >= 255:\n        x = fx.block_idx.x * K"
@@ -58,6 +74,17 @@ FOUND = {
     "the other branch": ("if M <= 4096:\n        x = M\n    else:\n        x = M * K", RUN, "1"),
     "behind a block that does not leave": ("if A[0] > 0:\n        A[0] = 1\n    x = M * K", RUN, "1"),
     "a shift": ("x = M << 17", RUN, "1"),
+    "the last run of a loop": ("for i in range(M):\n        x = i * K", RUN, "1"),
+    "a loop with steps": ("for i in range(0, M, 4):\n        for j in range(4):\n            x = i * K + j", RUN, "1"),
+    "in a loop of the GPU": ("for i in range(M):\n        x = M * K", RUN, "1"),
+    "multiplied in place": ("x = M\n    x *= K", RUN, "1"),
+    "added in place": ("x = fx.block_idx.x\n    x += M * K", RUN, "1"),
+    "the number of blocks": ("x = fx.grid_dim.x * K", RUN, "M"),
+    "the number of threads": ("x = (fx.block_idx.x * fx.block_dim.x + fx.thread_idx.x) * K", RUN, "M // 256"),
+    "an unpacked shape": ("x = M * K", UNPACKED.format("a.shape"), "1"),
+    "an unpacked size": ("x = M * K", UNPACKED.format("a.size()"), "1"),
+    "a stride": ("x = M * K", SHAPE.replace("size(-1)", "stride(0)"), "1"),
+    "a constant while tracing": ("pass", CONSTANT, "1"),
 }  # fmt: skip
 
 SILENT = {
@@ -74,7 +101,28 @@ SILENT = {
     "a constant that does not hold": ("if fx.const_expr(65536 < 1):\n        x = M * K", RUN, "1"),
     "behind a return": ("if M > 4096:\n        return\n    x = M * K", RUN, "1"),
     "behind what may return": ("if A[0] > 0:\n        return\n    x = M * K", RUN, "1"),
-    "a loop of the GPU": ("for i in range(M):\n        x = M * K", RUN, "1"),
+    "a loop that does not run": ("for i in range(0):\n        x = M * K", RUN, "1"),
+    "a loop of Python that does not run": ("for i in fx.range_constexpr(0):\n        x = M * K", RUN, "1"),
+    "a loop that some threads do not run": ("for i in range(fx.thread_idx.x):\n        x = M * K", RUN, "1"),
+    "a loop that begins elsewhere": ("for i in range(fx.block_idx.x, M, 4):\n        x = i * K", RUN, "M"),
+    "a loop that counts down": ("for i in range(M, 0, -1):\n        x = i * K", RUN, "1"),
+    "a loop that may end early": (
+        "for i in range(M):\n        x = i * K\n        if x > 5:\n            break",
+        RUN,
+        "1",
+    ),
+    "a loop behind which another is": (
+        "for i in range(M):\n        pass\n    for i in range(4):\n        x = i * K",
+        RUN,
+        "1",
+    ),
+    "divided in place": ("x = M\n    x //= 4096\n    y = x * K", RUN, "1"),
+    "made less in place": ("x = M\n    x -= 65530\n    y = x * K", RUN, "1"),
+    "random numbers": ("x = (fx.block_idx.x * 256 + fx.thread_idx.x) * 1664525 + 1013904223", RUN, "M"),
+    "a column's stride": ("x = M * K", SHAPE.replace("size(-1)", "stride(-1)"), "1"),
+    "the shape of a part": ("x = M * K", UNPACKED.format("a[:4].shape"), "1"),
+    "an unpacked shape that is changed": ("x = M * K", UNPACKED.format("a.shape\n    M //= 65536"), "1"),
+    "constants of another call": ("pass", CONSTANT.replace("65536, 131072", "4, 131072"), "1"),
     "a part of the block": ("x = (fx.block_idx.x % 4) * K", RUN, "M"),
     "blocks that cancel out": ("x = (fx.block_idx.x * K) - (fx.block_idx.x * K) + K", SHAPE, "4"),
     "a sum that is reduced": ("x = M // 4 * K // 8", CALLED.format(4096, 4096), "1"),
@@ -124,6 +172,7 @@ TYPES = {
     "(fx.block_idx.x * n + fx.thread_idx.x).ir_value().type": "i32",
     "(n * 4096 * 4096).ir_value().type": "i32",
     "(n << 20).ir_value().type": "i32",
+    "(fx.grid_dim.x * fx.block_dim.x).ir_value().type": "i32",
     "(n * (4096 * 4096 * 4096)).ir_value().type": "i64",
     "(fx.Int64(n) * n).ir_value().type": "i64",
     "fx.Int32(5_000_000_000).value": "705032704",
@@ -133,6 +182,7 @@ TYPES = {
 @pytest.mark.parametrize("folder", RELEASES)
 def test_flydsl_computes_in_these_types(folder: Path) -> None:
     programs = [Case(f"raise ValueError(str({expr}))").text() for expr in TYPES]
-    assert dict(zip(TYPES, errors(folder, programs), strict=True)) == {
-        expr: f"ValueError: {kind}" for expr, kind in TYPES.items()
-    }
+    looping = Case("for i in range(0, n, 4):\n    raise ValueError(str((i * n).type))").text()
+    added = Case("x = n\nx *= n\nraise ValueError(str(x.ir_value().type))").text()
+    kinds = [*TYPES.values(), "i32", "i32"]
+    assert errors(folder, [*programs, looping, added]) == [f"ValueError: {kind}" for kind in kinds]

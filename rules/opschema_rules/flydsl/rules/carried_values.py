@@ -36,7 +36,8 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
 
     Begin with a value of the right type (`fx.Float32(0.0)`), or use `range_constexpr`, which leaves the loop to Python, if the
     bounds are known while tracing. Only variables are checked that the function assigns once before the loop. Elements
-    of a tensor argument are not checked: their type depends on the caller's tensor.
+    of a tensor argument are not checked: `fx.Tensor` names no type of elements, each caller's tensor decides it, and a kernel
+    that is right for `float32` callers may have others that the tree does not show.
 
     Bad:
 

@@ -26,11 +26,12 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     product `M * K` of two parameters for 65,536 by 131,072 elements is 0. An offset that is computed so reads or writes
     another element. Begin with a number of 64 bits, `fx.Int64(M) * K`, and declare parameters `fx.Int64` that may be large.
 
-    The sizes are those of calls in the tree: constants, the rows of a loop over a list or of `pytest.mark.parametrize`, and
-    what callers pass. Reported are arguments beyond the range of the parameter, and sums and products of sizes of tensors and
-    of block and thread indices, whose greatest values the launch's grid shows. Only results beyond 32 bits are reported, as
-    offsets between 2^31 and 2^32 may be meant as unsigned ones, unless the result is made an `fx.Int64`. Below an `if`,
-    statements are checked if the condition surely holds for the last thread of the last block.
+    The sizes are those of calls in the tree: constants, shapes and strides of tensors, the rows of a loop over a list or of
+    `pytest.mark.parametrize`, and what callers pass. Reported are arguments beyond the range of the parameter, and sums and
+    products of sizes of tensors, block and thread indices, and variables of loops, whose greatest values follow from the grid
+    and the bounds. Only results beyond 32 bits are reported, as offsets between 2^31 and 2^32 may be meant as unsigned ones,
+    unless the result is made an `fx.Int64`. Statements in an `if` or a loop are checked if the last thread of the last block
+    surely runs them. Products in helpers and in inner functions are not checked, nor those with a captured size of a factory.
 
     Bad:
 
@@ -67,6 +68,26 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
         launch(a, a.shape[0], a.shape[1])
     ```
 
+    Bad, the last run of the loop:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, M: fx.Int32, K: fx.Constexpr[int]):
+        for row in range(M):
+            offset = row * K
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, M: fx.Int32, K: fx.Constexpr[int]):
+        scale(A, M, K).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+    def run():
+        a = torch.empty(131072, 65536)
+        M, K = a.shape
+        launch(a, M, K)
+    ```
+
     Bad:
 
     ```python
@@ -96,6 +117,26 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
 
     for rows, width in [(1024, 4096), (65536, 131072)]:
         launch(torch.empty(rows, width), rows, width, rows * width)
+    ```
+
+    Good, the offset stays small, and random numbers may wrap:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, M: fx.Int32, K: fx.Int32):
+        rows = M
+        rows //= 4096
+        offset = rows * K
+        state = (fx.block_idx.x * 64 + fx.thread_idx.x) * 1664525 + 1013904223
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, M: fx.Int32, K: fx.Int32):
+        scale(A, M, K).launch(grid=(M, 1, 1), block=(64, 1, 1))
+
+
+    for rows, width in [(1024, 4096), (65536, 131072)]:
+        launch(torch.empty(rows, width), rows, width)
     ```
 
     Good, a seed may wrap:
