@@ -10,14 +10,27 @@ from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
-from opschema_rules.flydsl.model import FlyTree, Wrap
+from opschema_rules.flydsl.model import FlyTree, Traced, Wrap
 from opschema_rules.flydsl.reader import MARKS
+from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _MAKERS = ("empty", "zeros", "ones", "rand", "randn")
 _KEEPING = frozenset(
     ("to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type", "detach", "contiguous", "requires_grad_")
 )
 """Methods of a tensor whose result lies in memory as the tensor does, when that is contiguous."""
+
+_CONVERTING = {"half": "Float16", "float": "Float32", "double": "Float64", "bfloat16": "BFloat16"}
+_ELEMENTS = {
+    "torch.float16": "Float16",
+    "torch.half": "Float16",
+    "torch.bfloat16": "BFloat16",
+    "torch.float32": "Float32",
+    "torch.float": "Float32",
+    "torch.float64": "Float64",
+    "torch.int32": "Int32",
+    "torch.int64": "Int64",
+}
 
 _RESHAPING = ("resize_", "t_", "transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "as_strided_", "set_")
 
@@ -75,6 +88,19 @@ class Tensors:
         """The arguments of callers for a tensor that is used in a body; None when not all are known."""
         found: list[TensorArgument] = []
         return found if self._collect(body, expr, found, MAX_CALLS) else None
+
+    def element(self, traced: Traced, name: str) -> str:
+        """FlyDSL's type of the elements of a traced function's tensor, if all callers in the tree pass tensors of one type, and
+        none of them is meant to fail.
+        """
+        body = traced.body
+        found: set[str] = set()
+        for item in self.arguments(body, Expr("name", 0, 0, name)) or ():
+            wrap = self.wrap_of(item.body, item.expr)
+            made, expr = (wrap.body, wrap.tensor) if wrap is not None else (item.body, item.expr)
+            failing = is_meant_to_fail(self.tree, item.body)
+            found.add(element_of(self.tree, made, expr) if expr is not None and not failing else "")
+        return found.pop() if len(found) == 1 else ""
 
     def _collect(self, body: Body, expr: Expr, found: list[TensorArgument], hops: int) -> bool:
         binder = body.binder(expr.text) if expr.kind == "name" else None
@@ -139,6 +165,36 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
         sizes = size.elements if size is not None else None
         return (body, sizes) if sizes is not None else None
     return shape_of(tree, body, owner, hops - 1) if (owner := _keeper(expr)) is not None else None
+
+
+def element_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> str:
+    """FlyDSL's type of the elements of a tensor whose type is written where it is made or converted; empty if it is not known."""
+    if hops <= 0:
+        return ""
+    if expr.kind == "name":
+        value = value_of(tree, body, expr.text)
+        return element_of(tree, body.binder(expr.text) or body, value, hops - 1) if value is not None else ""
+    if expr.kind != "call":
+        return ""
+    made = tree.names.external(body, expr.callee)
+    if made.rpartition(".")[0] == "torch":
+        written = expr.keyword("dtype") if made.rpartition(".")[2] in _MAKERS else None
+        return _element(tree, body, written) if written is not None else ""
+    owner, method = _keeper(expr), expr.items[0].text.rpartition(".")[2]
+    if owner is None or (method in _CONVERTING and len(expr.items) > 1):
+        return ""
+    if method in _CONVERTING:
+        return _CONVERTING[method]
+    given = [item for _, item in expr.args]
+    found = [kind for item in given if (kind := _element(tree, body, item))]
+    if found or method == "type":
+        return found[0] if len(found) == 1 else ""
+    devices = all(item.kind == "const" and isinstance(item.value, str) for item in given)
+    return element_of(tree, body, owner, hops - 1) if devices else ""
+
+
+def _element(tree: FlyTree, body: Body, dtype: Expr) -> str:
+    return _ELEMENTS.get(tree.names.external(body, dtype.text), "") if dtype.kind == "name" else ""
 
 
 def number(tree: FlyTree, body: Body, expr: Expr) -> int | None:

@@ -296,7 +296,46 @@ SCOPES = [
 ]  # fmt: skip
 """Variables that are assigned in blocks and read outside."""
 
+HALF = "launch(torch.zeros(4, 4, dtype=torch.float16), 3)"
+FLOAT = "launch(torch.zeros((4, 4), dtype=torch.float32), 3)"
+
+
+def _elements(*cases: tuple[str, str], refused: bool) -> list[Case]:
+    """Cases of a body and the host's call."""
+    return [Case(body, ("FLY223",) * refused, host=host) for body, host in cases]
+
+
+ELEMENTS = [
+    *_elements(
+        ("x = 0.0\nfor i in range(n):\n    x = A[i, 0]", HALF),
+        ("x = 0\nfor i in range(n):\n    x = A[i, 0]", FLOAT),
+        ("x = 0\nfor i in range(n):\n    x += A[i, 0]", FLOAT),
+        ("x = 0.0\nfor j in fx.range_constexpr(2):\n    for i in range(n):\n        x = A[i, 0]", HALF),
+        ("x = 0.0\nfor i in range(n):\n    x = A[i, 0]", "launch(torch.zeros(4, 4).half(), 3)"),
+        (
+            "x = 0.0\nfor i in range(n):\n    x = A[i, 0]",
+            "launch(torch.zeros(4, 4).to(torch.bfloat16).contiguous(), 3)",
+        ),
+        ("x = 0.0\nfor i in range(n):\n    x = A[n, i]", "launch(flyc.from_torch_tensor(torch.zeros(4, 4).half()), 3)"),
+        ("x = 0\nfor i in range(n):\n    x = A[i, 0]", "launch(torch.zeros(4, 4, dtype=torch.int64), 3)"),
+        refused=True,
+    ),
+    *_elements(
+        ("x = 0.0\nfor i in range(n):\n    x = A[i, 0]", FLOAT),
+        ("x = 0.0\nfor i in range(n):\n    x = A[i, 0]", "launch(torch.zeros(4, 4).half().float(), 3)"),
+        ("x = 0.0\nfor i in range(n):\n    x += A[i, 0]", HALF),
+        ("x = 0.0\nfor i in range(n):\n    x = fx.Float32(A[i, 0])", HALF),
+        ("x = 0.0\nif fx.const_expr(False):\n    for i in range(n):\n        x = A[i, 0]", HALF),
+        ("x = 0.0\nfor i in range(n):\n    if fx.const_expr(False):\n        x = A[i, 0]", HALF),
+        ("x = A[0, 0]\nfor i in range(n):\n    x = A[i, 0]", HALF),
+        ("x = 0\nfor i in range(n):\n    x += A[i, 0]", "launch(torch.zeros(4, 4, dtype=torch.int32), 3)"),
+        refused=False,
+    ),
+]
+"""Elements of tensor arguments, whose type the host's tensor decides."""
+
 CARRIED = [
+    *ELEMENTS,
     *_told(
         "FLY223",
         "x = None\nfor i in range(4):\n    x = n + 1",

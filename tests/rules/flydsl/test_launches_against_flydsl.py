@@ -24,6 +24,21 @@ def test_what_the_rules_say(case: Case) -> None:
     assert sorted(linted.codes()) == sorted(case.codes), [item.message for item in linted.diagnostics]
 
 
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("launch(torch.zeros(4, 4).half(), 3)\n    launch(torch.ones(4, 4).half(), 4)", 1),
+        ("launch(torch.zeros(4, 4).half(), 3)\n    launch(torch.zeros(4, 4).float(), 3)", 0),
+        ("launch(torch.zeros(4, 4).half(), 3)\n    launch(given, 3)", 0),
+        ("with pytest.raises(TypeError):\n        launch(torch.zeros(4, 4).half(), 3)", 0),
+        ("launch(torch.zeros(4, 4, dtype=given), 3)", 0),
+    ],
+)
+def test_elements_have_a_type_only_if_all_callers_pass_it(host: str, found: int) -> None:
+    text = Case("x = 0.0\nfor i in range(n):\n    x = A[i, 0]", host=host).text()
+    assert lint_files([PACK], {**BASE_FILES, KERNELS_PATH: text}, ["FLY223"]).codes() == ["FLY223"] * found
+
+
 @pytest.mark.parametrize("folder", RELEASES)
 def test_flydsl_says_the_same(folder: Path) -> None:
     plain, *found = errors(folder, [case.text() for case in (Case(), *CASES)])

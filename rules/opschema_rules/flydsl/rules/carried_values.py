@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
-from opschema_cli.evaluation.statements import is_variable, own_expressions
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -16,6 +17,7 @@ from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
+from opschema_rules.flydsl.tensors import Tensors
 
 _FAMILIES = {"Int": "i", "Uint": "i", "Float": "f", "BFloat": "bf"}
 _SIZED = re.compile(r"(Int|Uint|B?Float)(\d+)")
@@ -35,9 +37,9 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
     the body appends to, a dict that gets a new key, and a number of another type raise `TypeError` when the function is traced.
 
     Begin with a value of the right type (`fx.Float32(0.0)`), or use `range_constexpr`, which leaves the loop to Python, if the
-    bounds are known while tracing. Only variables are checked that the function assigns once before the loop. Elements
-    of a tensor argument are not checked: `fx.Tensor` names no type of elements, each caller's tensor decides it, and a kernel
-    that is right for `float32` callers may have others that the tree does not show.
+    bounds are known while tracing. Only variables are checked that the function assigns once before the loop. The type of the
+    elements of a tensor argument depends on the caller's tensor. It is known if all callers in the tree pass tensors whose
+    one type is written (`dtype=torch.float16`, `.half()`); below an `if`, which may be for other types, it is not used.
 
     Bad:
 
@@ -82,6 +84,44 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
         for i in range(n):
             total = parts[i]
         A[0] = total
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def last(A: fx.Tensor, n: fx.Int32):
+        total = 0.0
+        for i in range(n):
+            total = A[i]
+        A[0] = total
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        last(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+    launch(torch.zeros(64, dtype=torch.float16), 64)
+    ```
+
+    Good, as a sum with an element of 16 bits has 32:
+
+    ```python
+    @flyc.kernel
+    def last(A: fx.Tensor, n: fx.Int32):
+        total = 0.0
+        for i in range(n):
+            total += A[i]
+        A[0] = total
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        last(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+    launch(torch.zeros(64, dtype=torch.float16), 64)
     ```
 
     Good:
@@ -133,15 +173,38 @@ def _text(body: Body) -> str:
     return body.file.text(body.function.outer) if body.function is not None else ""
 
 
+class _Types(NumberTypes):
+    """Types of numbers, also of elements of tensor arguments where a statement is ``surely_run`` for each caller."""
+
+    surely_run = False
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """The tensors of the tree."""
+        return Tensors(self.tree)
+
+
+def _is_reached(statements: Sequence[Statement], wanted: Statement) -> bool:
+    """Whether only loops are around a statement, and nothing before it leaves the function."""
+    for item in statements:
+        if item.start <= wanted.start < item.end:
+            inside = item.kind == "for" and _is_reached(item.blocks[0], wanted)
+            return item.span == wanted.span or inside
+        if any(inner.kind in ("return", "raise") for inner in all_statements([item])):
+            return False
+    return False
+
+
 def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     """The variables that are assigned once outside all blocks of the loop, and are changed in it."""
-    types = NumberTypes(device_values(tree, traced))
+    types = _Types(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
     for stop in stops(traced, body):
         for name, change, value in _changes(stop.statement):
             loop = _loop_within(stop, before.get(name))
             first = before[name][0][0] if loop is not None else None
+            types.surely_run = body is traced.body and _is_reached(body.statements, stop.statement)
             why = _why(types, body, first, change, value) if first is not None and name not in reported else ""
             if loop is not None and first is not None and why:
                 reported.add(name)
@@ -204,7 +267,7 @@ def _changes(item: Statement) -> Iterator[tuple[str, str, Expr | None]]:
             yield name, method, item.exprs[0]
 
 
-def _why(types: NumberTypes, body: Body, first: Expr, change: str, value: Expr | None) -> str:
+def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None) -> str:
     """The reason why a loop does not carry a value; empty if it does, or that is not sure."""
     if first.kind == "const" and body.file.text(first) == "None":
         return "is `None` before" if change == "assign" else ""
@@ -224,7 +287,7 @@ def _why(types: NumberTypes, body: Body, first: Expr, change: str, value: Expr |
     return ""
 
 
-def _type_of(types: NumberTypes, body: Body, expr: Expr) -> str:
+def _type_of(types: _Types, body: Body, expr: Expr) -> str:
     """The type of a value: also of an element of a tensor in registers, whose type is written, and of a conversion by ``to``."""
     found = types.of(body, expr)
     if found:
@@ -237,6 +300,9 @@ def _type_of(types: NumberTypes, body: Body, expr: Expr) -> str:
     if expr.kind != "subscript" or not is_variable(expr.items[0]) or not all(map(_is_index, expr.items[1:])):
         return ""
     bound = types.values.bindings(body, expr.items[0].text) or []
+    if bound == [None]:
+        plain = all(types.of(body, item) in (INT, "Int32") for item in expr.items[1:])
+        return types.tensors.element(types.values.traced, expr.items[0].text) if plain and types.surely_run else ""
     made = bound[0] if len(bound) == 1 else None
     if not isinstance(made, Expr) or types.tree.names.called(body, made) != "make_rmem_tensor":
         return ""
