@@ -13,23 +13,18 @@ from functools import cache
 
 import msgspec
 
-from tests.corpus.seeded import Change, Make, Texts, replaced
+from tests.corpus.python_text import PythonText
+from tests.corpus.seeded import Change, Make, Texts, by_name
 
 Function = ast.FunctionDef
 _MEANT_TO_FAIL = re.compile(r"raises|xfail|skip")
 
 
-class File:
+class File(PythonText):
     """A parsed file with its kernels and launchers."""
 
     def __init__(self, path: str, text: str) -> None:
-        self.path = path
-        self.text = text
-        self.tree = ast.parse(text)
-        self._starts = [0]
-        for line in text.splitlines(keepends=True):
-            self._starts.append(self._starts[-1] + len(line))
-        self._lines = text.splitlines(keepends=True)
+        super().__init__(path, text)
         self.failing = [
             (item.lineno, item.end_lineno or 0)
             for item in ast.walk(self.tree)
@@ -37,26 +32,6 @@ class File:
         ]
         """The lines of blocks that expect an error."""
         self.functions = [node for node in ast.walk(self.tree) if isinstance(node, Function)]
-
-    def at(self, line: int, column: int) -> int:
-        """The place of a position of CPython."""
-        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
-
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        """The range of a node."""
-        return (
-            self.at(node.lineno, node.col_offset),  # type: ignore[attr-defined]
-            self.at(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
-        )
-
-    def source(self, node: ast.AST) -> str:
-        """The text of a node."""
-        start, end = self.span(node)
-        return self.text[start:end]
-
-    def edit(self, start: int, end: int, new: str) -> Change:
-        """A change of this file."""
-        return replaced(self.path, self.text, start, end, new)
 
     def is_sound(self, node: ast.expr) -> bool:
         """Whether a node is not in a block that expects an error."""
@@ -163,14 +138,10 @@ def reordered_parameters(texts: Texts) -> Iterator[Change]:
         if not _plain(item.kernel) or item.kernel.args.defaults or len(item.call.args) != len(args):
             continue
         for one, other in itertools.pairwise(args):
-            if {_annotation(one), _annotation(other)} == {"fx.Tensor", "fx.Int32"}:
-                file = item.file
-                between = file.text[file.span(one)[1] : file.span(other)[0]]
-                if "#" not in between:
-                    yield file.edit(
-                        file.span(one)[0], file.span(other)[1], file.source(other) + between + file.source(one)
-                    )
-                    break
+            differ = {_annotation(one), _annotation(other)} == {"fx.Tensor", "fx.Int32"}
+            if differ and "#" not in item.file.between(one, other):
+                yield item.file.exchange(one, other)
+                break
 
 
 def new_parameter_of_a_launcher(texts: Texts) -> Iterator[Change]:
@@ -401,27 +372,24 @@ def larger_block(texts: Texts) -> Iterator[Change]:
             yield item.file.edit(start, end, f"2 * {item.file.text[start:end]}")
 
 
-FAULTS: dict[str, Make] = {
-    item.__name__: item
-    for item in (
-        new_parameter,
-        dropped_parameter,
-        reordered_parameters,
-        new_parameter_of_a_launcher,
-        gpu_loop_over_a_list,
-        block_of_a_constant,
-        constexpr_for_a_number,
-        number_for_a_constexpr,
-        lost_kernel_decorator,
-        lost_jit_decorator,
-        misspelt_api,
-        misspelt_keyword,
-        break_in_a_gpu_loop,
-        none_before_a_loop,
-        none_for_a_tensor,
-        larger_block,
-    )
-}
+FAULTS: dict[str, Make] = by_name(
+    new_parameter,
+    dropped_parameter,
+    reordered_parameters,
+    new_parameter_of_a_launcher,
+    gpu_loop_over_a_list,
+    block_of_a_constant,
+    constexpr_for_a_number,
+    number_for_a_constexpr,
+    lost_kernel_decorator,
+    lost_jit_decorator,
+    misspelt_api,
+    misspelt_keyword,
+    break_in_a_gpu_loop,
+    none_before_a_loop,
+    none_for_a_tensor,
+    larger_block,
+)
 
 
 # Right changes
@@ -451,11 +419,8 @@ def launch_by_keywords(texts: Texts) -> Iterator[Change]:
 
 def launch_in_two_steps(texts: Texts) -> Iterator[Change]:
     for item in launches(texts):
-        file = item.file
-        start = file.span(item.call)[0]
-        line = file.text.rindex("\n", 0, start) + 1
-        indent = file.text[line:start]
-        if not indent.strip():
+        file, start, indent = item.file, item.file.span(item.call)[0], item.file.indent(item.call)
+        if indent is not None:
             rest = file.text[file.span(item.call)[1] : file.span(item.launch)[1]].lstrip()
             call = file.source(item.call)
             yield file.edit(start, file.span(item.launch)[1], f"prepared = {call}\n{indent}prepared{rest}")
@@ -463,10 +428,8 @@ def launch_in_two_steps(texts: Texts) -> Iterator[Change]:
 
 def launch_by_another_name(texts: Texts) -> Iterator[Change]:
     for item in launches(texts):
-        file, start = item.file, item.file.span(item.call)[0]
-        line = file.text.rindex("\n", 0, start) + 1
-        indent = file.text[line:start]
-        if not indent.strip():
+        file, start, indent = item.file, item.file.span(item.call)[0], item.file.indent(item.call)
+        if indent is not None:
             name = item.kernel.name
             yield file.edit(start, start + len(name), f"chosen = {name}\n{indent}chosen")
 
@@ -483,11 +446,9 @@ def prose_about_errors(texts: Texts) -> Iterator[Change]:
 
 def argument_in_a_variable(texts: Texts) -> Iterator[Change]:
     for item in launches(texts):
-        file, start = item.file, item.file.span(item.call)[0]
-        line = file.text.rindex("\n", 0, start) + 1
-        indent = file.text[line:start]
+        file, start, indent = item.file, item.file.span(item.call)[0], item.file.indent(item.call)
         value = item.call.args[0] if item.call.args else None
-        if not indent.strip() and isinstance(value, ast.Name):
+        if indent is not None and isinstance(value, ast.Name):
             first, end = file.span(value)
             text = f"operand = {value.id}\n{indent}{file.text[start:first]}operand"
             yield file.edit(start, end, text)
@@ -541,18 +502,15 @@ def loop_of_constants(texts: Texts) -> Iterator[Change]:
                 yield file.edit(end, end, text)
 
 
-RIGHT: dict[str, Make] = {
-    item.__name__: item
-    for item in (
-        parameter_with_a_default,
-        launch_by_keywords,
-        launch_in_two_steps,
-        launch_by_another_name,
-        prose_about_errors,
-        argument_in_a_variable,
-        helper_for_the_block,
-        guarded_api,
-        renamed_loop_variable,
-        loop_of_constants,
-    )
-}
+RIGHT: dict[str, Make] = by_name(
+    parameter_with_a_default,
+    launch_by_keywords,
+    launch_in_two_steps,
+    launch_by_another_name,
+    prose_about_errors,
+    argument_in_a_variable,
+    helper_for_the_block,
+    guarded_api,
+    renamed_loop_variable,
+    loop_of_constants,
+)

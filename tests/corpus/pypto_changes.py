@@ -15,7 +15,8 @@ from functools import cache
 
 import msgspec
 
-from tests.corpus.seeded import Change, Make, Texts, replaced
+from tests.corpus.python_text import PythonText
+from tests.corpus.seeded import Change, Make, Texts, by_name, replaced
 
 _LEFT_OUT = re.compile(r"/(?:deepseek_v4_flash_decode|qwen3_14b_decode)/|negative|invalid|error|fail")
 """Programs that a compiler wrote, and such as are meant to fail."""
@@ -42,27 +43,15 @@ class Item(msgspec.Struct):
 class Program(msgspec.Struct):
     """A description in a Python file, its orchestration and its kernels."""
 
-    path: str
-    text: str
-    tree: ast.Module
+    file: PythonText
     orchestration: dict[str, ast.expr]
     source: str
     items: list[Item]
 
-    def at(self, node: ast.AST) -> tuple[int, int]:
-        """The range of a node; descriptions are ASCII."""
-        lines = self.text.splitlines(keepends=True)
-        starts = [0]
-        for line in lines:
-            starts.append(starts[-1] + len(line))
-        return (
-            starts[node.lineno - 1] + node.col_offset,  # type: ignore[attr-defined]
-            starts[node.end_lineno - 1] + node.end_col_offset,  # type: ignore[attr-defined]
-        )
-
-    def edit(self, node: ast.AST, new: str) -> Change:
-        """A change of a node."""
-        return replaced(self.path, self.text, *self.at(node), new)
+    @property
+    def path(self) -> str:
+        """The path of the description."""
+        return self.file.path
 
     def kernel(self, item: Item) -> str:
         """The source of a kernel."""
@@ -85,8 +74,8 @@ def _path(path: str, source: ast.expr) -> str:
 @cache
 def _described(path: str, text: str) -> list[Program]:
     found: list[Program] = []
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
+    file = PythonText(path, text)
+    for node in ast.walk(file.tree):
         if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CALLABLE"):
             continue
         fields = _fields(node.value)
@@ -98,7 +87,7 @@ def _described(path: str, text: str) -> list[Program]:
             {"func_id", "source"} <= item.values.keys() and isinstance(item.values["source"], ast.Constant)
             for item in items
         ) and all(re.fullmatch(r"\d+", ast.unparse(item.values["func_id"])) for item in items):
-            found.append(Program(path, text, tree, orchestration, _path(path, orchestration["source"]), items))
+            found.append(Program(file, orchestration, _path(path, orchestration["source"]), items))
     return found
 
 
@@ -151,7 +140,7 @@ def duplicated_number(texts: Texts) -> Iterator[Change]:
     """Two kernels have one number, as after a paste."""
     for program in programs(texts):
         if len(program.items) > 1:
-            yield program.edit(program.items[1].values["func_id"], str(program.items[0].func_id))
+            yield program.file.replace(program.items[1].values["func_id"], str(program.items[0].func_id))
 
 
 def forgotten_kernel(texts: Texts) -> Iterator[Change]:
@@ -159,10 +148,10 @@ def forgotten_kernel(texts: Texts) -> Iterator[Change]:
     for program in programs(texts):
         last = program.items[-1]
         if str(last.func_id) in _submitted(texts, program) and len(program.items) > 1:
-            start, end = program.at(last.node)
-            tail = program.text[end:].lstrip()
-            end = len(program.text) - len(tail) + (1 if tail.startswith(",") else 0)
-            yield replaced(program.path, program.text, start, end, "")
+            start, end = program.file.span(last.node)
+            tail = program.file.text[end:].lstrip()
+            end = len(program.file.text) - len(tail) + (1 if tail.startswith(",") else 0)
+            yield program.file.edit(start, end, "")
 
 
 def other_core(texts: Texts) -> Iterator[Change]:
@@ -192,7 +181,7 @@ def exchanged_directions(texts: Texts) -> Iterator[Change]:
             ):
                 texts_of = [ast.unparse(each) for each in found.elts]
                 texts_of[-1], texts_of[-2] = texts_of[-2], texts_of[-1]
-                yield program.edit(found, f"[{', '.join(texts_of)}]")
+                yield program.file.replace(found, f"[{', '.join(texts_of)}]")
 
 
 def shifted_directions(texts: Texts) -> Iterator[Change]:
@@ -201,7 +190,7 @@ def shifted_directions(texts: Texts) -> Iterator[Change]:
         for item in program.items:
             found = item.values.get("signature")
             if isinstance(found, ast.List) and item.signature[1:2] and item.signature[0] == "IN":
-                yield program.edit(found, f"[{', '.join(ast.unparse(each) for each in found.elts[1:])}]")
+                yield program.file.replace(found, f"[{', '.join(ast.unparse(each) for each in found.elts[1:])}]")
 
 
 def moved_source(texts: Texts) -> Iterator[Change]:
@@ -210,7 +199,7 @@ def moved_source(texts: Texts) -> Iterator[Change]:
         source = program.items[0].values["source"]
         if isinstance(source, ast.Constant) and "/" in source.value:
             folder, _, name = source.value.rpartition("/")
-            yield program.edit(source, repr(f"{folder}/common/{name}"))
+            yield program.file.replace(source, repr(f"{folder}/common/{name}"))
 
 
 def renamed_function(texts: Texts) -> Iterator[Change]:
@@ -228,7 +217,7 @@ def unlisted_argument(texts: Texts) -> Iterator[Change]:
         if isinstance(found, ast.List) and len(found.elts) > 1:
             last = len(found.elts) - 1
             if any(_in(texts, program.source, rf"\.tensor\({last}\)")):
-                yield program.edit(found, f"[{', '.join(ast.unparse(each) for each in found.elts[:-1])}]")
+                yield program.file.replace(found, f"[{', '.join(ast.unparse(each) for each in found.elts[:-1])}]")
 
 
 def index_past_the_end(texts: Texts) -> Iterator[Change]:
@@ -314,27 +303,24 @@ def wrong_argument_of_a_kernel(texts: Texts) -> Iterator[Change]:
                 yield from _swap(texts, path, rf"\bargs\[{numbers[-1]}\]", f"args[{numbers[-1] + 1}]")
 
 
-FAULTS: dict[str, Make] = {
-    item.__name__: item
-    for item in (
-        duplicated_number,
-        forgotten_kernel,
-        other_core,
-        exchanged_directions,
-        shifted_directions,
-        moved_source,
-        renamed_function,
-        unlisted_argument,
-        index_past_the_end,
-        exchanged_kernel_arguments,
-        scalar_first,
-        other_number_in_the_orchestration,
-        read_accumulator,
-        dropped_submit,
-        another_argument,
-        wrong_argument_of_a_kernel,
-    )
-}
+FAULTS: dict[str, Make] = by_name(
+    duplicated_number,
+    forgotten_kernel,
+    other_core,
+    exchanged_directions,
+    shifted_directions,
+    moved_source,
+    renamed_function,
+    unlisted_argument,
+    index_past_the_end,
+    exchanged_kernel_arguments,
+    scalar_first,
+    other_number_in_the_orchestration,
+    read_accumulator,
+    dropped_submit,
+    another_argument,
+    wrong_argument_of_a_kernel,
+)
 
 
 # Right changes
@@ -343,17 +329,14 @@ FAULTS: dict[str, Make] = {
 def reordered_kernels(texts: Texts) -> Iterator[Change]:
     for program in programs(texts):
         if len(program.items) > 1:
-            one, other = program.items[0].node, program.items[1].node
-            (a, b), (c, d) = program.at(one), program.at(other)
-            text = program.text
-            yield replaced(program.path, text, a, d, text[c:d] + text[b:c] + text[a:b])
+            yield program.file.exchange(program.items[0].node, program.items[1].node)
 
 
 def directions_by_a_helper(texts: Texts) -> Iterator[Change]:
     for program in programs(texts):
         found = program.items[0].values.get("signature")
         if isinstance(found, ast.List) and len(found.elts) > 1:
-            yield program.edit(found, f"list(({', '.join(ast.unparse(each) for each in found.elts)},))")
+            yield program.file.replace(found, f"list(({', '.join(ast.unparse(each) for each in found.elts)},))")
 
 
 def directions_repeated(texts: Texts) -> Iterator[Change]:
@@ -362,7 +345,7 @@ def directions_repeated(texts: Texts) -> Iterator[Change]:
             found = item.values.get("signature")
             if isinstance(found, ast.List) and item.signature[:2] == ["IN", "IN"]:
                 rest = ", ".join(ast.unparse(each) for each in found.elts[2:])
-                yield program.edit(found, f"[{ast.unparse(found.elts[0])}] * 2 + [{rest}]")
+                yield program.file.replace(found, f"[{ast.unparse(found.elts[0])}] * 2 + [{rest}]")
 
 
 def number_by_a_constant(texts: Texts) -> Iterator[Change]:
@@ -431,21 +414,18 @@ def source_by_parts(texts: Texts) -> Iterator[Change]:
         source = program.items[0].values["source"]
         if isinstance(source, ast.Constant) and "/" in source.value:
             folder, _, name = source.value.rpartition("/")
-            yield program.edit(source, f"{folder + '/'!r} + {name!r}")
+            yield program.file.replace(source, f"{folder + '/'!r} + {name!r}")
 
 
-RIGHT: dict[str, Make] = {
-    item.__name__: item
-    for item in (
-        reordered_kernels,
-        directions_by_a_helper,
-        directions_repeated,
-        number_by_a_constant,
-        tensor_by_another_name,
-        prose_in_cpp,
-        code_that_is_off,
-        two_at_once,
-        kernel_argument_by_a_pointer,
-        source_by_parts,
-    )
-}
+RIGHT: dict[str, Make] = by_name(
+    reordered_kernels,
+    directions_by_a_helper,
+    directions_repeated,
+    number_by_a_constant,
+    tensor_by_another_name,
+    prose_in_cpp,
+    code_that_is_off,
+    two_at_once,
+    kernel_argument_by_a_pointer,
+    source_by_parts,
+)

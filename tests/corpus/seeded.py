@@ -36,6 +36,11 @@ Finding = tuple[str, str, str]
 Make = Callable[[Texts], Iterator[Change]]
 
 
+def by_name(*kinds: Make) -> dict[str, Make]:
+    """Kinds of changes by the names of their functions."""
+    return {make.__name__: make for make in kinds}
+
+
 def replaced(path: str, text: str, start: int, end: int, new: str) -> Change:
     """A change of a range of characters."""
     return Change(path, text[:start] + new + text[end:], text.count("\n", 0, start) + 1)
