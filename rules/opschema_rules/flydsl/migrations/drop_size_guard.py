@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -25,6 +26,8 @@ from opschema_rules.flydsl.model import FlyTree
 
 _MAKER = "make_buffer_tensor"
 _COUNT = "num_records_bytes"
+_GUARD = re.compile(r"\bguards?\b", re.IGNORECASE)
+_STRINGS = (cst.SimpleString, cst.FormattedStringText)
 _STATIC = frozenset({"is_static", "is_static_shape"})
 
 
@@ -50,17 +53,33 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     if own is None:
         return
     guards = list(_guards(draft, own.file, own.function))
-    yield from guards
-    if guards or "raise" not in own.file.text(own.function.outer):
+    for _, question in guards:
+        title = f"drop the guard of `{_MAKER}`"
+        yield Site(Place(own.file.path, question), title, (), (), _Guard(own.function.name, question))
+    if not _may_raise(draft, tree, own.file.path, [span for span, _ in guards]):
         yield from _tests(draft, tree)
 
 
-def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[Site]:
+def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[tuple[Span, Span]]:
+    """The statements by which a function raises for constant layouts, each with what it asks."""
     tree = draft.tree(file.path)
     for node in tree.walk(tree.function(function.name)):
         if isinstance(node, cst.If) and (asked := _question(node.test)) is not None and _raises(node):
-            span = tree.span(asked)
-            yield Site(Place(file.path, span), f"drop the guard of `{_MAKER}`", (), (), _Guard(function.name, span))
+            yield tree.span(node), tree.span(asked)
+
+
+def _may_raise(draft: Draft, tree: FlyTree, home: str, guards: Sequence[Span]) -> bool:
+    """Whether FlyDSL may still raise with the byte count in the message: a string outside the guards and docstrings names it."""
+    for file in tree.package.files:
+        if _COUNT in file.source.text:
+            parsed = draft.tree(file.path)
+            docstrings = {id(node.value) for node in parsed.walk(parsed.module) if isinstance(node, cst.Expr)}
+            for node in parsed.walk(parsed.module):
+                if id(node) not in docstrings and isinstance(node, _STRINGS) and _COUNT in node.value:
+                    at = parsed.span(node).start
+                    if file.path != home or not any(span.start <= at < span.end for span in guards):
+                        return True
+    return False
 
 
 def _question(test: cst.BaseExpression) -> cst.Attribute | None:
@@ -119,7 +138,7 @@ def _expects(node: cst.With) -> bool:
 
 def _names_count(tree: PythonTree, node: cst.CSTNode) -> bool:
     """Whether a string in a node names the byte count."""
-    return any(isinstance(part, cst.SimpleString) and _COUNT in part.value for part in tree.walk(node))
+    return any(isinstance(part, _STRINGS) and _COUNT in part.value for part in tree.walk(node))
 
 
 def _drop_local_imports(rewrite: Rewrite, function: str, question: cst.Attribute) -> None:
@@ -156,10 +175,12 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
     layout is decided, with imports that only it used. A test is removed if all that it checks is that a call raises with
     `num_records_bytes` in the message. Other tests of the same file remain, since they still hold.
 
-    A note says where the docstring and comments of the function may still mention the guard.
+    Tests remain if a string elsewhere in FlyDSL names the byte count, which may be the message of another guard. A note says
+    where the docstring and comments of the function, or the rest of a changed test file, may still mention the guard.
     """
     bench = Workbench(draft)
     changed: dict[str, Span] = {}
+    tested: dict[str, None] = {}
     for site in sites:
         try:
             with bench.on(site.place.path) as rewrite:
@@ -174,6 +195,7 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
                         test = rewrite.tree.parent(rewrite.tree.find(name, cst.Name))
                         assert isinstance(test, cst.FunctionDef)
                         rewrite.remove(test)
+                        tested[site.place.path] = None
                         removed = test
                 words = dict.fromkeys(node.value for node in rewrite.tree.walk(removed) if isinstance(node, cst.Name))
                 drop_imports(rewrite, unused_imports(rewrite, words))
@@ -185,3 +207,7 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
     for path, span in changed.items():
         place = draft.forward(Place(path, span), since)
         yield Note(place, "its docstring and comments may still mention the guard: read them again")
+    for path in tested:
+        mention = _GUARD.search(draft.text(path))
+        if mention is not None:
+            yield Note(Place(path, Span(*mention.span())), "this may still speak of the guard: read the file again")

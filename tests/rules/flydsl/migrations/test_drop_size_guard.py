@@ -88,6 +88,35 @@ def test_the_tests_of_a_guard_that_was_dropped_before_go_too() -> None:
     assert "test_raises" not in done.files[TEST]
 
 
+@pytest.mark.parametrize(
+    "maker",
+    [
+        PLAIN.replace(
+            "    if num", "    assert not tensor.layout.is_static_shape, 'pass num_records_bytes'\n    if num", 1
+        ),
+        PLAIN.replace("    if num", "    _check(tensor)\n    if num", 1)
+        + "\n\ndef _check(tensor):\n    if tensor.layout.is_static_shape:\n"
+        "        raise ValueError(f'pass num_records_bytes for {tensor}')\n",
+        PLAIN.replace("    if num", "    refuse(tensor, _MESSAGE)\n    if num", 1)
+        + "\n\n_MESSAGE = 'pass num_records_bytes'\n",
+    ],
+)
+def test_tests_of_a_guard_of_another_form_remain(maker: str) -> None:
+    done = migrate(maker)
+    assert done.files[MAKER] == maker
+    assert done.files[TEST] == TESTS
+
+
+def test_a_docstring_that_names_the_count_is_no_guard() -> None:
+    documented = GUARDED.replace("    if num", '    """Without `num_records_bytes` it is derived."""\n    if num', 1)
+    assert "test_raises" not in migrate(documented).files[TEST]
+
+
+def test_what_a_test_file_still_says_of_the_guard_is_noted() -> None:
+    notes = migrate(GUARDED, f'"""The guard of sizes."""\n\n{TESTS}').notes()
+    assert notes[1:] == [f"{TEST}:1: this may still speak of the guard: read the file again"]
+
+
 def test_nothing_is_done_where_sizes_are_compiled_in() -> None:
     done = migrate(GUARDED, argument=BAKED)
     assert done.files[MAKER] == GUARDED
