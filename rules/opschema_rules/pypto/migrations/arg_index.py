@@ -13,6 +13,8 @@ from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.text import Place, Span
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.claims import arg_index as numbers_of
 from opschema_rules.pypto.claims import in_order, misplaced, width
@@ -37,8 +39,14 @@ class _Added(msgspec.Struct, frozen=True):
     slots: tuple[int, ...] | str
 
 
+class _Elsewhere(msgspec.Struct, frozen=True):
+    """A place that gives the field otherwise."""
+
+
 def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
-    """The kernels that have the field, or have a signature without it."""
+    """The kernels that have the field, or have a signature without it. One that is dropped is found where else it is given, too."""
+    if options.action == "drop":
+        yield from _given_elsewhere(draft)
     for program in draft.loaded.subjects:
         for kernel in program.kernels if isinstance(program, Program) else ():
             has = _FIELD in kernel.fields
@@ -50,6 +58,29 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
                 yield Site(
                     kernel.at(kernel.signature.expr), f"add `{_FIELD}` to {kernel.title}", (kernel.title,), (), added
                 )
+
+
+def _given_elsewhere(draft: Draft) -> Iterator[Site]:
+    """The places in descriptions that give the field otherwise than in the dict of a kernel: ``kernel["arg_index"] = slots``."""
+    programs = [item for item in draft.loaded.subjects if isinstance(item, Program)]
+    known = {
+        kernel.at(kernel.fields[_FIELD][0]) for item in programs for kernel in item.kernels if _FIELD in kernel.fields
+    }
+    for file in {item.file.path: item.file for item in programs}.values():
+        for span in sorted(_given_in(file)) if _FIELD in file.source.text else ():
+            if Place(file.path, span) not in known:
+                yield Site(Place(file.path, span), f"drop `{_FIELD}`", (), (), _Elsewhere())
+
+
+def _given_in(file: PythonFile) -> set[Span]:
+    """The places of strings with the field's name in the values of a module, and of what is assigned to such an item."""
+    found: set[Span] = set()
+    for scope in file.body.walk():
+        values = [item.value for item in scope.assigns if item.value is not None]
+        parts = (part for value in (*values, *scope.calls, *scope.returns) for part in value.walk())
+        found.update(part.span for part in parts if part.kind == "const" and part.value == _FIELD)
+        found.update(item.value.span for item in scope.items if item.key == _FIELD)
+    return found
 
 
 @migration(
@@ -80,20 +111,34 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
 
     With `action=drop` the field is removed from every kernel, with its comments. Entry *i* then stands for tensor *i*: a note
     names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` writes such signatures
-    anew. Other mentions of the field in these files are reported as notes, too.
+    anew. Where the field is given otherwise (`kernel["arg_index"] = slots`), it is left for you. Other mentions of the field
+    in these files are reported as notes, too.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply
     """
     if options.action == "drop":
+        for site in sites:
+            if isinstance(site.subject, _Elsewhere):
+                yield Note(site.place, f"{site.title} by hand: it is not in the dict of a kernel", leaves_site=True)
         kernels = [site.subject for site in sites if isinstance(site.subject, Kernel)]
         lost = [(kernel, _lost(kernel)) for kernel in kernels]
         _drop(draft, kernels)
         for kernel, words in lost:
             if words:
                 yield Note(kernel.at(kernel.fields[_FIELD][1]), f"`{_FIELD}` of {kernel.title} {words}")
-        for left in mentions(draft.settle(), [_FIELD], sorted({site.place.path for site in sites})):
-            yield Note(left.place, f"`{_FIELD}` is still mentioned here")
+        elsewhere = {site.place for site in sites if isinstance(site.subject, _Elsewhere)}
+        since = draft.revision
+        left = mentions(draft.settle(), [_FIELD], sorted({site.place.path for site in sites}))
+        told = {draft.forward(place, since) for place in elsewhere}
+        yield from (
+            Note(item.place, f"`{_FIELD}` is still mentioned here")
+            for item in left
+            if not any(
+                place.path == item.place.path and _on_one_line(draft.text(place.path), place.span, item.place.span)
+                for place in told
+            )
+        )
         return
     longest = line_width(draft.project)
     for site in sites:
@@ -108,13 +153,21 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
         draft.edit(site.place.path, edits)
 
 
+def _on_one_line(text: str, one: Span, other: Span) -> bool:
+    return "\n" not in text[min(one.start, other.start) : max(one.end, other.end)]
+
+
 def _lost(kernel: Kernel) -> str:
     """What is lost with the list of a kernel; empty if it only counts."""
     numbers = numbers_of(kernel)
     if numbers is None:
-        return "is computed: check that its entries are in the order of the tensors"
+        return "is not known: check that its entries are in the order of the tensors"
     if numbers == list(range(len(numbers))):
-        return ""
+        entries = width(kernel)
+        more = entries is not None and entries != len(numbers)
+        return (
+            f"named {len(numbers)} tensors for {entries} entries: each entry stands for its tensor now" if more else ""
+        )
     last = len(numbers) - 1
     return (
         f"was {numbers}: its entries stand for tensors 0 to {last} now; `derive-signatures` writes the entire signature"

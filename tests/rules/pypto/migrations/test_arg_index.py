@@ -123,3 +123,33 @@ def test_a_list_that_says_something_else_is_told() -> None:
         "`arg_index` of kernel 0 was [3, 4]: its entries stand for tensors 0 to 1 now; `derive-signatures` writes the entire "
         "signature"
     )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        signed("IN, IN, OUT") + 'for item in KERNELS:\n    item["arg_index"] = list(range(3))\n',
+        kernels(', "signature": [D.IN, D.IN, D.OUT], **{"arg_index": [0, 1, 2]}'),
+        'KERNELS = [\n    {"func_id": i, "core_type": "aiv", "signature": [D.IN], "arg_index": [0]} for i in range(3)\n]\n',
+        'def made(i):\n    return {"func_id": i, "core_type": "aiv", "arg_index": [0]}\n\n\nKERNELS = [made(0), made(1)]\n',
+    ],
+)
+def test_a_field_that_is_given_otherwise_is_left_and_told(config: str) -> None:
+    files = program(config)
+    done = migrate(files, "drop")
+    assert done.files == files
+    assert [site.endswith("drop `arg_index` (left)") for site in done.sites()] == [True]
+    (note,) = done.notes()
+    assert note.endswith("drop `arg_index` by hand: it is not in the dict of a kernel")
+
+
+@pytest.mark.parametrize(
+    ("slots", "told"),
+    [("[0, 1]", "named 2 tensors for 3 entries"), ("SLOTS", "is not known"), ("[*range(3)]", "is not known")],
+)
+def test_what_a_list_does_not_say_is_told(slots: str, told: str) -> None:
+    files = program(kernels(f', "signature": [D.IN, D.IN, D.OUT], "arg_index": {slots}'))
+    done = migrate(files, "drop")
+    assert done.files == program(signed("IN, IN, OUT"))
+    (note,) = done.notes()
+    assert told in note
