@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from posixpath import dirname
 
 from opschema_cli.evaluation.closures import Cell
 from opschema_cli.lint.diagnostic import Diagnostic, Related
-from opschema_cli.lint.rule import Part, rule
+from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_rules.flydsl.code import FlyCode, FlyFile
 from opschema_rules.flydsl.helpers import Helper, helpers_of, names_folders
@@ -139,12 +138,7 @@ def _bound(cell: Cell) -> Span:
     return next(item.span for item in cell.binder.scope.assigns if item.target == cell.name)
 
 
-def _parts(code: FlyCode) -> Iterator[Part]:
-    for file in code.files:
-        yield Part(file.path, partial(helpers_of, file))
-
-
-@rule("FLY205", "cross-dir-helper", severity="info", parts=_parts)
+@rule("FLY205", "cross-dir-helper", severity="info")
 def cross_dir_helper(code: FlyCode) -> Iterator[Diagnostic]:
     """A helper in another folder, traced into a function whose cache key does not see it.
 
