@@ -17,7 +17,8 @@ from opschema_cli.cache import Cache, decoded
 from opschema_cli.crash_traces import trace_of
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import CRASHED
-from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Place, Severity
+from opschema_cli.lint.crashes import NOWHERE, Crash
+from opschema_cli.lint.diagnostic import Diagnostic, NotChecked, Severity
 from opschema_cli.lint.diagnostic_checks import check_diagnostic
 from opschema_cli.lint.limits import MAX_OF_SUBJECT, stopped, within_limits
 from opschema_cli.lint.loaded import Loaded
@@ -54,29 +55,9 @@ class Kept(Protocol):
         """Keep a value for later runs."""
 
 
-_NOWHERE = Place("", Span(0, 0))
-
-
 def _kept(subject: object, head: str) -> Kept | None:
     """The values that a subject keeps, if findings are to be cached."""
     return getattr(subject, "kept", None) if head else None
-
-
-class Crash(msgspec.Struct):
-    """A rule that raised: the first subject that it did so on with its place, why, and the number of all such subjects."""
-
-    rule: str
-    subject: str
-    place: object
-    reason: str
-    subjects: int = 0
-
-    def diagnostic(self, pack: str) -> Diagnostic:
-        """The same as a finding."""
-        others = self.subjects - 1
-        more = f" and {others} more {'subject' if others == 1 else 'subjects'}" if others else ""
-        message = f"the rule {self.rule} of the pack `{pack}` failed on `{self.subject}`{more}: {self.reason}"
-        return Diagnostic(message, self.place if isinstance(self.place, Place) else _NOWHERE, code=CRASHED.code)
 
 
 class Executor(msgspec.Struct):
@@ -271,7 +252,7 @@ class Executor(msgspec.Struct):
             self._failed(error)
             self.failed.update(rule.code for rule in pack.rules)
             message = f"the pack `{pack.name}` failed: {failure(error)}"
-            self.found.append(Diagnostic(message, _NOWHERE, code=CRASHED.code))
+            self.found.append(Diagnostic(message, NOWHERE, code=CRASHED.code))
 
     def _failed(self, error: Exception) -> None:
         self.crashed = True
