@@ -49,6 +49,16 @@ def declarations(tree: Tree) -> Iterator[DeclaredTwice]:
         for entry in own[1:]:
             yield from _compared(entry, own[0].schema, own[0].place, f"`{own[0].file.path}`")
     yield from _of_torch(tree)
+    yield from _of_aten(tree)
+
+
+def _of_aten(tree: Tree) -> Iterator[DeclaredTwice]:
+    """Entries with a schema of their own for an operator of ATen, which a model is exported with as PyTorch declares it."""
+    for name, entries in tree.by_name.items():
+        entry = next((one for one in entries if one.schema_text is not None and one.schema is not None), None)
+        operator = tree.aten.operator(name.partition("::")[2]) if entry and name.startswith(f"{ATEN}::") else None
+        if entry is not None and operator is not None and all(map(entry.differs, tree.aten.schemas(operator.name))):
+            yield from _compared(entry, operator.schema, operator.place, tree.aten.origin)
 
 
 def _of_torch(tree: Tree) -> Iterator[DeclaredTwice]:

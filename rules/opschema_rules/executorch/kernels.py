@@ -31,7 +31,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
     ``context`` says that it takes the context first. ``count`` is the number of other parameters if that is wrong, ``wrong``
     are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call, ``hidden`` that other
-    files do not see it: it is static or in a namespace without a name.
+    files do not see it: it is static or in a namespace without a name. ``template`` says that it is a template, which a call of
+    a function does not reach.
     """
 
     signature: CppSignature
@@ -40,11 +41,18 @@ class Candidate(msgspec.Struct, frozen=True):
     wrong: tuple[int, ...] = ()
     returns: bool = False
     hidden: bool = False
+    template: bool = False
 
     @property
     def fits(self) -> bool:
         """Whether the call may reach it."""
-        return self.context and self.count is None and not self.wrong and not self.returns and not self.hidden
+        reached = not self.hidden and not self.template
+        return reached and self.context and self.count is None and not self.wrong and not self.returns
+
+
+def place_of(item: Declared) -> Place:
+    """The name of a function."""
+    return Place(item.path, item.function.name_span)
 
 
 class KernelCheck(msgspec.Struct, frozen=True, eq=False):
@@ -52,7 +60,8 @@ class KernelCheck(msgspec.Struct, frozen=True, eq=False):
 
     ``here`` are those in the namespace where the code generator declares it, ``elsewhere`` the namespaces that define one.
     ``missing`` says that the tree defines it nowhere, though it defines most kernels of that namespace. Unless ``certain``, there
-    may be others in that namespace. ``hidden`` are the names of those that other files do not see.
+    may be others in that namespace. ``hidden`` are the names of those that other files do not see. ``mentioned`` says that a
+    macro may define another one.
     """
 
     entry: OpEntry
@@ -62,6 +71,7 @@ class KernelCheck(msgspec.Struct, frozen=True, eq=False):
     missing: bool = False
     certain: bool = True
     hidden: frozenset[Place] = frozenset()
+    mentioned: bool = False
 
 
 def read_kernels(tree: Tree) -> Iterator[KernelCheck]:
@@ -81,12 +91,13 @@ class _Search(msgspec.Struct, dict=True):
         for entry, kernel in named:
             here = found[kernel.full]
             if here:
-                hidden = frozenset(Place(item.path, item.function.name_span) for item in here if self._is_hidden(item))
-                yield KernelCheck(entry, kernel, here, certain=self._is_certain(kernel), hidden=hidden)
+                hidden = frozenset(place_of(item) for item in here if self._is_hidden(item))
+                made = any(item.function.template for item in here) and self._may_be_made(kernel)
+                yield KernelCheck(entry, kernel, here, (), False, self._is_certain(kernel), hidden, made)
                 continue
             known = there[kernel.namespace, True] > there[kernel.namespace, False]
             elsewhere, mentioned = self._elsewhere(kernel)
-            missing = known and not mentioned and not elsewhere and not self._tree.is_pasted(kernel.symbol)
+            missing = known and not mentioned and not self._tree.is_pasted(kernel.symbol)
             yield KernelCheck(entry, kernel, (), elsewhere, missing, not mentioned)
 
     @cached_property
@@ -101,6 +112,10 @@ class _Search(msgspec.Struct, dict=True):
         ]
         defined = tuple(item for item in found if item.function.defined)
         return defined or (tuple(found) if found and self._elsewhere(kernel)[1] else ())
+
+    def _may_be_made(self, kernel: Kernel) -> bool:
+        """Whether a macro may define the function of a kernel."""
+        return self._elsewhere(kernel)[1] or self._tree.is_pasted(kernel.symbol)
 
     def _is_hidden(self, item: Declared) -> bool:
         """Whether other files do not see a function."""
@@ -196,18 +211,25 @@ _USING = re.compile(r"using\s+[\w:]*::")
 def candidates(check: KernelCheck) -> list[Candidate]:
     """The functions in the right namespace, compared with the schema; empty if one of them may fit, or is not understood."""
     schema = check.entry.schema
-    if schema is None or not check.here or not check.certain or any(item.function.unsure for item in check.here):
+    if schema is None or not check.here or not check.certain or not all(map(_is_understood, check.here)):
+        return []
+    if check.mentioned and any(item.function.template for item in check.here):
         return []
     wanted = [argument_type(item) for item in arguments_of(schema)]
     returns = returned_type(schema)
     found = [
         replace(
             _compared(with_aten_types(signature_of(item)), wanted, returns),
-            hidden=Place(item.path, item.function.name_span) in check.hidden,
+            hidden=place_of(item) in check.hidden,
+            template=bool(item.function.template),
         )
         for item in check.here
     ]
     return [] if any(item.fits for item in found) else found
+
+
+def _is_understood(item: Declared) -> bool:
+    return not item.function.unsure or bool(item.function.template)
 
 
 def _compared(signature: CppSignature, wanted: Sequence[str | None], returns: str | None) -> Candidate:

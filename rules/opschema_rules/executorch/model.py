@@ -15,6 +15,7 @@ import msgspec
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_changes import schema_changes
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import FuncEntry, string
@@ -104,6 +105,10 @@ class OpEntry(FuncEntry, eq=False, dict=True):
         if self.schema_text is not None:
             return self.schema_text.schema
         return self.owner.tree.aten_schema(self.qualified) if self.qualified else None
+
+    def differs(self, other: OperatorSchema) -> bool:
+        """Whether its schema differs from another one."""
+        return self.schema is not None and any(schema_changes(other, self.schema))
 
     @property
     def place(self) -> Place:

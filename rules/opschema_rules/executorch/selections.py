@@ -1,5 +1,5 @@
-"""Operators that builds select by name: ``ROOT_OPS`` of CMake, ``ops`` of Buck's ``et_operator_library``, and files with the
-operators of a model.
+"""Operators that builds select by name: ``ROOT_OPS`` of CMake, ``ops`` of Buck's ``et_operator_library``, files with the
+operators of a model, and the option ``EXECUTORCH_SELECT_OPS_LIST`` in scripts, presets and CMake files.
 """
 
 from __future__ import annotations
@@ -19,9 +19,17 @@ _SET = re.compile(r"\bset\s*\(\s*(\w+)\s+([^()]*)\)")
 _IN_CMAKE = re.compile(rf"(?<![\w:.-])({_NAME})(?![\w:(-])")
 _BUCK = re.compile(r"\bet_operator_library\s*\(")
 _OPS = re.compile(r"\bops(?:_dict)?\s*=\s*([\[{])")
-_COMMENT = re.compile(r"#[^\n]*")
+_COMMENT = re.compile(r"(?<![^\s(\"\[,])#[^\n]*")
 _SELECTED = re.compile(rf"(?m)^[ \t]+[\"']?({_NAME})[\"']?[ \t]*:")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_OPTION = re.compile(
+    r"(?:\bset\s*\(\s*EXECUTORCH_SELECT_OPS_LIST\s+|(?:(?:\b|-D)EXECUTORCH_SELECT_OPS_LIST\"?|--root_ops)\s*[:=]\s*)"
+    r"(?:\"([^\"$]*)\"|([^\s\"'$`,{][^\s\"'$`{]*))"
+)
+"""A list of names, divided by commas; one with variables in it is not read."""
+
+_ITEM = re.compile(r"[^,;\s\\]+")
+_OPTION_FILES = (".sh", ".bash", ".cmake", ".yml", ".yaml", "CMakeLists.txt", "CMakePresets.json")
 _BUCK_FILES = ("BUCK", "TARGETS")
 
 MAX_CALL = 50_000
@@ -49,6 +57,10 @@ def read_selections(tree: Tree) -> list[Selected]:
 def _selected(tree: Tree, path: str) -> Iterator[tuple[str, Span]]:
     name = path.rpartition("/")[2]
     data = tree.project.workspace.peek
+    if name.endswith(_OPTION_FILES) and any(
+        word in data(path) for word in (b"EXECUTORCH_SELECT_OPS_LIST", b"--root_ops")
+    ):
+        yield from _of_option(_text(tree, path))
     if name == "CMakeLists.txt" or name.endswith(".cmake"):
         if b"ROOT_OPS" in data(path):
             yield from _of_cmake(_text(tree, path))
@@ -72,6 +84,14 @@ def _of_cmake(text: str) -> Iterator[tuple[str, Span]]:
     stretches += [item.span(2) for item in _SET.finditer(text) if item[1] in variables]
     for start, end in stretches:
         yield from _names(text, _IN_CMAKE, start, end)
+
+
+def _of_option(text: str) -> Iterator[tuple[str, Span]]:
+    for found in _OPTION.finditer(text):
+        start, end = found.span(1) if found[1] is not None else found.span(2)
+        items = list(_ITEM.finditer(text, start, end))
+        if any("::" in item[0] for item in items):
+            yield from ((item[0], Span(*item.span())) for item in items)
 
 
 def _of_buck(text: str) -> Iterator[tuple[str, Span]]:

@@ -108,6 +108,7 @@ SILENT = {
         SPECIAL.replace("self: ", "x: ").replace("other: ", "self: ").replace("x: ", "other: "),
         "EXE304",
     ),
+    "a tensor too few": (SPECIAL.replace("        other: [T0, D0]\n", ""), "EXE304"),
     "a dim order that is no permutation": (SPECIAL.replace("[0, 1, 2, 3]", "[0, 1, 1, 3]"), "EXE303"),
     "a misspelt field of a kernel": (ADD.replace("arg_meta:", "arg_metas:"), "EXE102"),
     "an entry without kernels": (ADD + "- op: sub.out\n", "EXE106"),

@@ -62,6 +62,23 @@ def test_another_list() -> None:
     assert (item.place.path, item.related[0].place.path) == ("b.yaml", "a.yaml")
 
 
+ADD = "add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (ADD, []),
+        (ADD.replace("Scalar alpha", "float alpha"), ["it declares `Scalar alpha=1`, this entry `float alpha=1`"]),
+        (ADD.replace(" Scalar alpha=1,", ""), ["argument `Scalar alpha=1` is missing here"]),
+    ],
+)
+def test_an_operator_of_aten_with_a_schema(schema: str, expected: list[str]) -> None:
+    listed_ = f"- func: {schema}\n  kernels:\n    - arg_meta: null\n      kernel_name: kit::add_out\n"
+    found = [item.message for item in lint_files(PACK, {"ops.yaml": listed_}).diagnostics]
+    assert [message.partition("differently: ")[2] for message in found] == expected
+
+
 CMAKE = 'set(_ops "{}"  # "kit::gone.out"\n)\ngen_selected_ops(LIB_NAME "x" ROOT_OPS ${{_ops}} INCLUDE_ALL_OPS "")\n'
 BUCK = 'et_operator_library(\n    name = "x",\n    ops = ["{}"],\n    deps = ["kit::no.dep"],\n)\n'
 
@@ -73,9 +90,18 @@ BUCK = 'et_operator_library(\n    name = "x",\n    ops = ["{}"],\n    deps = ["k
         ("CMakeLists.txt", 'gen_selected_ops(LIB_NAME "x" ROOT_OPS {})\n'),
         ("x/targets.bzl", BUCK),
         ("x/targets.bzl", BUCK.replace('ops = ["{}"]', 'ops_dict = {{"{}": ["v1/6;0,1"]}}')),
+        ("build.sh", 'cmake -DEXECUTORCH_SELECT_OPS_LIST="kit::scale.out,\\\n{}" -B out  # kit::gone.out\n'),
+        ("build.sh", "python gen_oplist.py --root_ops={} --output_path=x.yaml\n"),
+        ("CMakePresets.json", '{{"cacheVariables": {{"EXECUTORCH_SELECT_OPS_LIST": "{}"}}}}\n'),
+        ("CMakeLists.txt", 'set(EXECUTORCH_SELECT_OPS_LIST "{}" CACHE STRING "")\n'),
         ("selected_operators.yaml", "operators:\n  {}:\n    is_root_operator: true\n"),
     ],
 )
 def test_selected_operators(path: str, text: str) -> None:
     for name, codes in (("kit::scale.out", []), ("kit::scale.uot", ["EXE601"]), ("acme::scale.uot", [])):
         assert lint_files(PACK, {"ops.yaml": listed(SCHEMA), path: text.format(name)}).codes() == codes
+
+
+@pytest.mark.parametrize("text", ['--root_ops="${OPS}"', '-DEXECUTORCH_SELECT_OPS_LIST="kit::$NAME"', "--root_ops=all"])
+def test_selected_operators_in_variables(text: str) -> None:
+    assert lint_files(PACK, {"ops.yaml": listed(SCHEMA), "build.sh": f"cmake {text}\n"}).codes() == []

@@ -46,7 +46,9 @@ def found(text: str, listed: str = LIST) -> list[str]:
         source(SCALE, "Tensor& scale_out(const Tensor& x, Tensor& out) { return out; }", PAD, BOTH),
         source(SCALE.replace("KernelRuntimeContext&", "Context&"), PAD, BOTH),
         source(SCALE.replace("double", "Factor"), PAD, BOTH),
-        source("template <typename T> Tensor& scale_out(T x) { return x; }", PAD, BOTH),
+        source(SCALE, "template <typename T> Tensor& scale_out(T x) { return x; }", PAD, BOTH),
+        "#define USE(name) Tensor& name(KernelRuntimeContext& c)\n"
+        + source("template <typename T> Tensor& scale_out(T x) { return x; }", "USE(scale_out);", PAD, BOTH),
         source("DEFINE_SCALE(scale_out)", PAD, BOTH),
         "#define KERNEL(name) Tensor& name##_out(KernelRuntimeContext& c)\n" + source("KERNEL(scale) {}", PAD, BOTH),
         "#ifdef FAST\n" + source(SCALE, PAD, BOTH) + "#endif\n",
@@ -62,7 +64,8 @@ def found(text: str, listed: str = LIST) -> list[str]:
             "overload",
             "alias of the context",
             "unknown type",
-            "template",
+            "template beside it",
+            "template and macro",
             "macro",
             "pasted",
             "conditional",
@@ -83,6 +86,7 @@ def test_no_finding(text: str) -> None:
             "must take `KernelRuntimeContext&`",
         ),
         (SCALE.replace("KernelRuntimeContext&", "RuntimeContext"), "must take `KernelRuntimeContext&`"),
+        (f"template <typename T> {SCALE}", "is a template; the generated code calls a plain function"),
         (f"static {SCALE}", "is static or in a namespace without a name"),
         (f"namespace {{\n{SCALE}\n}}", "is static or in a namespace without a name"),
     ],
@@ -141,6 +145,22 @@ def test_a_kernel_in_the_namespace_as_it_is_written() -> None:
     text = source(SCALE, PAD, BOTH, space="kit")
     assert [item.split()[0] for item in found(text)] == ["EXE402"] * 3
     assert "but `scale_out()` is defined in `kit`: linking fails" in found(text)[0]
+
+
+def test_a_kernel_without_a_namespace() -> None:
+    (one,) = found(source(PAD, BOTH) + SCALE)
+    assert one.startswith("EXE402 ")
+    assert "but `scale_out()` is defined in no namespace: linking fails" in one
+
+
+@pytest.mark.parametrize(
+    "other",
+    [source(SCALE, space="reference::backends::native"), SCALE.replace("KernelRuntimeContext& c, ", "")],
+    ids=["of another backend", "an unrelated function"],
+)
+def test_another_function_of_the_name(other: str) -> None:
+    (one,) = found(source(PAD, BOTH) + other)
+    assert one.startswith("EXE401 no C++ file defines `kit::native::scale_out()`")
 
 
 def test_the_fix_of_a_namespace_that_is_written_in_full() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
+from opschema_cli.cpp_units import Declared
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import nearest
 from opschema_rules.aten.findings import found
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
-from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates
+from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates, place_of
 from opschema_rules.executorch.proofs import LINKED
+from opschema_rules.torchlib.cpp_executorch import takes_context
+from opschema_rules.torchlib.cpp_signature import signature_of
 
 
 @rule("EXE401", "missing-runtime-kernel", needs=(CPP,))
@@ -80,9 +83,10 @@ def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
     }
     ```
     """
-    if check.missing:
+    if check.missing and _other_owner(check) is None:
         message = f"no C++ file defines `{check.kernel.full}()`, the kernel of `{check.entry.name}`: linking fails"
-        yield found(check.entry, check.kernel.name_node, message, check.entry.declared())
+        others = [Related(place_of(item), f"`{item.function.owner}` defines this one") for item in check.elsewhere[:1]]
+        yield found(check.entry, check.kernel.name_node, message, check.entry.declared(), *others)
 
 
 @rule("EXE402", "runtime-kernel-namespace", fixable="unsafe", needs=(CPP,), proof=LINKED)
@@ -90,7 +94,7 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
     """A kernel that is not defined in the namespace that the generated code uses.
 
     The code generator appends `::native` to the namespace in `kernel_name`: the kernel `kit::add_out` is the function
-    `kit::native::add_out()`. A function defined in the namespace as written, or in a misspelled one, is not found.
+    `kit::native::add_out()`. A function defined in the namespace as written, in a misspelled one, or in none, is not found.
 
     Bad:
 
@@ -126,15 +130,10 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
     }
     ```
     """
-    kernel = check.kernel
-    if check.here or not check.certain:
+    kernel, item = check.kernel, _other_owner(check)
+    if item is None:
         return
-    owners = {item.function.owner: item for item in check.elsewhere}
-    written = owners.get(kernel.written_namespace)
-    owner = kernel.written_namespace if written is not None else nearest(kernel.namespace, owners, 0.85)
-    if owner is None:
-        return
-    item = owners[owner]
+    owner = item.function.owner
     named = owner.removesuffix("::native")
     edit = FileEdit(check.entry.file.path, Edit(kernel.name_node.span, f"{named}::{kernel.symbol}"))
     plain = owner.endswith("::native") and not kernel.name_node.style
@@ -146,9 +145,22 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
         kernel.name_node,
         f"`kernel_name: {kernel.written}` refers to `{kernel.full}()` (the code generator appends `::native`), but"
         f" `{kernel.symbol}()` is defined in {where}: linking fails",
-        Related(Place(item.path, item.function.name_span), "it is defined here"),
+        Related(place_of(item), "it is defined here"),
         fix=fix,
     )
+
+
+def _other_owner(check: KernelCheck) -> Declared | None:
+    """The function that is the kernel but for its namespace; None if there is none, or not surely."""
+    if check.here or not check.certain:
+        return None
+    owners = {item.function.owner: item for item in check.elsewhere}
+    written = check.kernel.written_namespace
+    owner = written if written in owners else nearest(check.kernel.namespace, filter(None, owners), 0.85)
+    if owner is not None:
+        return owners[owner]
+    plain = owners.get("")
+    return plain if plain is not None and takes_context(signature_of(plain)) else None
 
 
 @rule("EXE403", "runtime-kernel-signature", needs=(CPP,))
@@ -160,7 +172,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     `const std::optional<Tensor>&`, `int[]` is `ArrayRef<int64_t>`, and arguments that are written to are `Tensor&`. Parameter types
     are part of the mangled name, so any difference is a link error. If there are several overloads, one of them must match.
 
-    A function that is `static` or in a namespace without a name does not link either.
+    A template, or a function that is `static` or in a namespace without a name, does not link either.
 
     A function that returns `void` instead of `Tensor&` links with GCC and Clang, and is not reported. A function that returns a
     tensor by value, or does not return a tuple where the schema returns several tensors, is reported: it links, but its calling
@@ -233,12 +245,18 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     alike = candidates(check)
     if not alike:
         return
-    nearest_one = min(alike, key=lambda item: (not item.context, item.count is not None, len(item.wrong), item.hidden))
+    nearest_one = min(
+        alike, key=lambda item: (not item.context, item.count is not None, len(item.wrong), item.hidden, item.template)
+    )
     message, at = _words(check, nearest_one)
     signature = nearest_one.signature
     place = signature.places[at] if at is not None else signature.place
     named = Related(check.entry.at(check.kernel.name_node), f"named as the kernel of `{check.entry.name}` here")
     yield Diagnostic(message, place, (check.entry.declared(), named), ops=(check.entry.name,))
+
+
+def _distance(item: Candidate) -> tuple[object, ...]:
+    return not item.context, item.count is not None, len(item.wrong), item.hidden, item.template
 
 
 def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
@@ -257,6 +275,8 @@ def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
         meant = argument_type(argument)
         what = f"`{meant}` for `{argument.type} {argument.name}`"
         return f"{signature.shown} takes `{parameter.type}`, but must take {what}; linking fails", index + 1
+    if found.template:
+        return f"{signature.shown} is a template; the generated code calls a plain function: linking fails", None
     if found.hidden:
         return (
             f"{signature.shown} is static or in a namespace without a name: other files do not see it; linking fails",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import count
+from opschema_cli.phrases import count, listed
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
+from opschema_rules.executorch.arg_meta import ALIASES, aliases_of, specs_of
 from opschema_rules.executorch.kernel_types import arguments_of
 from opschema_rules.executorch.model import OpEntry
 from opschema_rules.executorch.proofs import READ
@@ -24,37 +23,6 @@ DTYPES = ("Byte", "Char", "Short", "Int", "Long", "Float", "Double", "Bool")
 
 MAX_KEYS = 1000
 """Most kernel keys of an entry that are expanded."""
-
-ALIASES = ("type_alias", "dim_order_alias")
-
-
-class Spec(msgspec.Struct, frozen=True):
-    """An argument of ``arg_meta`` with the nodes of its two aliases; both None if they are not two."""
-
-    key: Node
-    value: Node
-    aliases: tuple[Node, Node] | None
-
-
-def _specs(entry: OpEntry, item: Node) -> list[Spec] | None:
-    """The arguments of a kernel's ``arg_meta``; None where it is null or no mapping."""
-    meta = item.get("arg_meta") if item.is_mapping else None
-    meta = entry.file.document.follow(meta) if meta is not None else None
-    if meta is None or not meta.is_mapping:
-        return None
-    specs = []
-    for key, node in meta.pairs():
-        value = entry.file.document.follow(node)
-        parts = [entry.file.document.follow(one) for one in value.items] if value.is_sequence else []
-        specs.append(Spec(key, value, (parts[0], parts[1]) if len(parts) == 2 else None))
-    return specs
-
-
-def _aliases(entry: OpEntry, field: str) -> Mapping[str, tuple[Node, Node]]:
-    """The aliases of an entry by name, each with its key and value."""
-    node = entry.get(field)
-    pairs = node.pairs() if node is not None and node.is_mapping else ()
-    return {key.value: (key, entry.file.document.follow(value)) for key, value in pairs}
 
 
 @rule("EXE301", "kernel-form", pure=True)
@@ -140,12 +108,12 @@ def undefined_alias(entry: OpEntry) -> Iterator[Diagnostic]:
     ```
     """
     for item in entry.kernel_items:
-        for spec in _specs(entry, item) or ():
+        for spec in specs_of(entry, item) or ():
             if spec.aliases is None:
                 yield found(entry, spec.value, f"`{spec.key.value}` needs a pair `[type alias, dim order alias]`")
                 continue
             for field, node in zip(ALIASES, spec.aliases, strict=True):
-                known = _aliases(entry, field)
+                known = aliases_of(entry, field)
                 if node.value not in known:
                     yield _undefined(entry, field, node, list(known))
 
@@ -200,9 +168,9 @@ def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
           kernel_name: torch::executor::add_out
     ```
     """
-    used = [spec.aliases for item in entry.kernel_items for spec in _specs(entry, item) or () if spec.aliases]
+    used = [spec.aliases for item in entry.kernel_items for spec in specs_of(entry, item) or () if spec.aliases]
     types, orders = ({pair[at].value for pair in used} for at in (0, 1))
-    for name, (_, value) in _aliases(entry, "type_alias").items():
+    for name, (_, value) in aliases_of(entry, "type_alias").items():
         if name not in types:
             continue
         if not value.is_sequence:
@@ -213,7 +181,7 @@ def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
                 yield found(
                     entry, node, f"`{node.value}` is not a dtype of kernel keys; the code generator rejects it{meant}"
                 )
-    for name, (_, value) in _aliases(entry, "dim_order_alias").items():
+    for name, (_, value) in aliases_of(entry, "dim_order_alias").items():
         if name in orders and not _is_order(value):
             yield found(entry, value, f"`{name}` must be a single list containing each of 0, 1, ... once")
 
@@ -232,11 +200,11 @@ def _is_order(value: Node) -> bool:
 
 @rule("EXE304", "meta-argument")
 def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
-    """An `arg_meta` that names an argument that is not a tensor, or that is not in schema order.
+    """An `arg_meta` whose arguments are not the tensors of the operator in schema order.
 
     The code generator accepts any name and writes the [kernel key](../executorch.md#kernel-keys) in the order of `arg_meta`. At run
-    time, the key is built from the tensors in schema order. If the orders differ, the keys never match and the kernel is not
-    found.
+    time, the key is built from all tensors of the call, in schema order (`runtime/executor/method.cpp`). If they differ, the keys
+    never match and the kernel is not found.
 
     Bad:
 
@@ -250,6 +218,21 @@ def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
         - arg_meta:
             input: [T0, D0]
             alpha: [T0, D0]
+          kernel_name: torch::executor::add_out
+    ```
+
+    Bad (`other` is missing):
+
+    ```yaml
+    - op: add.out
+      type_alias:
+        T0: [Double]
+      dim_order_alias:
+        D0: [0, 1]
+      kernels:
+        - arg_meta:
+            self: [T0, D0]
+            out: [T0, D0]
           kernel_name: torch::executor::add_out
     ```
 
@@ -268,14 +251,30 @@ def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
             out: [T0, D0]
           kernel_name: torch::executor::add_out
     ```
+
+    Good (a call without `weight` has these two tensors):
+
+    ```yaml
+    - func: kit::norm.out(Tensor x, Tensor? weight, *, Tensor(a!) out) -> Tensor(a!)
+      type_alias:
+        T0: [Float]
+      dim_order_alias:
+        D0: [0, 1]
+      kernels:
+        - arg_meta:
+            x: [T0, D0]
+            out: [T0, D0]
+          kernel_name: kit::norm_out
+    ```
     """
     schema = entry.schema
     if schema is None:
         return
+    always = [item.name for item in arguments_of(schema) if item.type.inner is None and item.type.name == "Tensor"]
     tensors = [item.name for item in arguments_of(schema) if item.type.base == "Tensor"]
     for item in entry.kernel_items:
         last = -1
-        for spec in _specs(entry, item) or ():
+        for spec in specs_of(entry, item) or ():
             name, argument = spec.key.value, schema.argument(spec.key.value)
             if argument is None:
                 meant = did_you_mean(nearest(name, tensors))
@@ -290,6 +289,18 @@ def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
                 yield found(entry, spec.key, message, entry.declared())
             else:
                 last = tensors.index(name)
+        yield from _left_out(entry, item, always, tensors)
+
+
+def _left_out(entry: OpEntry, item: Node, always: Sequence[str], tensors: Sequence[str]) -> Iterator[Diagnostic]:
+    """The tensors of each call that a kernel's ``arg_meta``, whose names are all right, leaves out."""
+    named = [spec.key.value for spec in specs_of(entry, item) or ()]
+    missing = [name for name in always if name not in named]
+    if named and missing and all(name in tensors for name in named):
+        meta = item.pair("arg_meta")
+        words = listed(missing)
+        message = f"`arg_meta` leaves out {words} of `{entry.name}`; the kernel is never found"
+        yield found(entry, meta[0] if meta is not None else item, message, entry.declared())
 
 
 @rule("EXE305", "several-kernels", pure=True)
@@ -361,12 +372,12 @@ def _keys(entry: OpEntry, item: Node) -> list[object] | None:
     """The kernel keys of a kernel (``ETKernelKey.gen_from_yaml``); None if they are not known."""
     if not item.is_mapping:
         return None
-    specs = _specs(entry, item)
+    specs = specs_of(entry, item)
     if specs is None:
         meta = item.get("arg_meta")
         null = meta is None or (meta.kind == "scalar" and scalar_value(meta) is None)
         return ["default"] if null else None
-    types, orders = _aliases(entry, "type_alias"), _aliases(entry, "dim_order_alias")
+    types, orders = aliases_of(entry, "type_alias"), aliases_of(entry, "dim_order_alias")
     parts = []
     for spec in specs:
         if spec.aliases is None or spec.aliases[0].value not in types or spec.aliases[1].value not in orders:
