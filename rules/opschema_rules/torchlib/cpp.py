@@ -20,9 +20,9 @@ from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
 from opschema_rules.torchlib.cpp_join import Join
 from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING, USES, FileMacros
 from opschema_rules.torchlib.cpp_model import CppOperators
-from opschema_rules.torchlib.cpp_openings import OPENS
 from opschema_rules.torchlib.cpp_reader import FACTS
 from opschema_rules.torchlib.detection import REGISTERS_CPP
+from opschema_rules.torchlib.dispatch_keys import DISPATCH_KEYS
 
 
 def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, str], torch: Version) -> CppOperators:
@@ -85,6 +85,10 @@ def _unknown_macros(facts: Iterable[CppFacts]) -> set[str]:
     items = list(facts)
     known = {macro.name for item in items for macro in item.macros}
     libraries = [library for item in items for library in item.libraries]
-    texts = [" ".join(library.arguments) for library in libraries if not OPENS.fullmatch(library.macro)]
+    texts = [" ".join(library.arguments) for library in libraries if not _TAKES_WORD.fullmatch(library.macro)]
     texts += [call.text for library in libraries for call in library.calls if call.text]
-    return {name for text in texts for name in CAPITALS.findall(text)} - known
+    return {name for text in texts for name in CAPITALS.findall(text)} - known - DISPATCH_KEYS
+
+
+_TAKES_WORD = re.compile(r"(?:STABLE_)?TORCH_LIBRARY")
+"""Macros that do not expand the namespace that they are given."""

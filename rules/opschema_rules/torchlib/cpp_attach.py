@@ -18,7 +18,7 @@ def with_kernels(units: CppUnits, found: CppOperators) -> CppOperators:
     """The same with the functions behind registrations."""
     asked = [_asked(item) for item in found.registrations]
     runtime = [replace(_asked(item), runtime=True) for item in found.runtime_kernels]
-    kernels = CppKernels(units, [*asked, *runtime])
+    kernels = CppKernels(units, [*asked, *runtime], found.made)
     registrations = [
         replace(item, registration=replace(item.registration, kernels=kernels.find(one)))
         if item.registration.role != "fallthrough" and "makeFromBoxed" not in item.function

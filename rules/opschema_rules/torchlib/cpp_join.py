@@ -9,20 +9,18 @@ from msgspec.structs import replace
 
 from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import Place
-from opschema_cli.schema.operator_schema import OperatorSchema
-from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
-from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.preprocessor import Condition, are_nested, exclusive, is_dead
-from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_build import EXTENSION_NAME
 from opschema_rules.torchlib.cpp_executorch import runtime_kernel
-from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_facts import METHODS, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_helpers import bound_call
 from opschema_rules.torchlib.cpp_keys import Keys, functions_of, key_named, options_of, role_of
 from opschema_rules.torchlib.cpp_macros import USES, FileMacros
+from opschema_rules.torchlib.cpp_made import Made
 from opschema_rules.torchlib.cpp_model import CppDefinition, CppOperators
 from opschema_rules.torchlib.cpp_names import all_words_of, qualified, word, words_of
-from opschema_rules.torchlib.cpp_openings import OPENS, opened_by
+from opschema_rules.torchlib.cpp_openings import BLOCK, OPENS, opened_by
 from opschema_rules.torchlib.cpp_problems import (
     fallback_problem,
     key_problem,
@@ -31,6 +29,8 @@ from opschema_rules.torchlib.cpp_problems import (
     wildcard_problem,
 )
 from opschema_rules.torchlib.cpp_reader import read_facts
+from opschema_rules.torchlib.cpp_schema_text import NOT_TEXT, OPERATOR, schema_text
+from opschema_rules.torchlib.dispatch_keys import DISPATCH_KEYS
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
 
@@ -54,8 +54,7 @@ class _Library(msgspec.Struct, frozen=True):
         return Place(self.path, self.fixed or span)
 
 
-_MAX_HELPERS = 8
-_MAX_LIBRARIES = 100
+_MAX_HELPERS, _MAX_LIBRARIES = 8, 100
 
 
 class Join:
@@ -87,7 +86,7 @@ class Join:
 
     def _file(self, path: str, facts: CppFacts) -> None:
         for library in facts.libraries:
-            if library.macro:
+            if library.macro and self._opens(path, library):
                 self._library(path, library, None, library.conditions)
         for span in facts.lost:
             self._gap(None, Place(path, span), "this block is not understood")
@@ -96,13 +95,24 @@ class Join:
             if kernel is not None:
                 self.found.runtime_kernels.append(kernel)
                 continue
-            macro = self.macros.of(path).get(call.method)
-            if macro is not None and USES.search(self.macros.expanded(path, call.text, call.span.start) or ""):
-                self._expanded_block(path, call)
+            text = self.macros.expanded(path, call.text, call.span.start) if call.method in self.macros.of(path) else ""
+            if text and USES.search(text):
+                self._expanded_block(path, call, text)
+            elif text and not is_dead(call.conditions):
+                self.found.made.setdefault(path, []).append(Made(text, call.span, call.conditions))
 
-    def _expanded_block(self, path: str, call: CppCall) -> None:
+    def _opens(self, path: str, library: CppLibrary) -> bool:
+        """Whether a macro before a block opens one of registrations: by its name, or since the tree defines it so."""
+        if BLOCK.fullmatch(library.macro) or library.macro == "torch::RegisterOperators":
+            return True
+        return library.macro in self.macros.of(path) and BLOCK.search(self._opening(path, library)) is not None
+
+    def _opening(self, path: str, library: CppLibrary) -> str:
+        return self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
+
+    def _expanded_block(self, path: str, call: CppCall, text: str) -> None:
         """A macro that stands for entire blocks."""
-        facts = _facts_of(self.macros.expanded(path, call.text, call.span.start) or "")
+        facts = _facts_of(text)
         for library in facts.libraries if facts is not None else ():
             self._library(path, library, call.span, call.conditions)
         if facts is None or not facts.libraries or facts.lost:
@@ -161,9 +171,10 @@ class Join:
         if opens is None or len(arguments) != 2 + impl:
             return _Library(None, None, library.arguments[-1], path, fixed, conditions)
         namespace = self._namespace(path, macro, arguments[0], written=macro == library.macro)
-        keys = key_named(arguments[1]) if impl else frozenset[str]()
-        if impl and arguments[1] not in self.macros.defined:
-            self._problem(Place(path, fixed or library.span), key_problem(arguments[1]))
+        key = self._key(path, arguments[1]) if impl else ""
+        keys = key_named(key) if impl else frozenset[str]()
+        if impl and key not in self.macros.defined:
+            self._problem(Place(path, fixed or library.span), key_problem(key))
         stable = macro.startswith("STABLE_")
         kind = "IMPL" if impl else "FRAGMENT" if "FRAGMENT" in macro else "DEF"
         self._problem(Place(path, fixed or library.span), wildcard_problem(kind, arguments[0]))
@@ -181,9 +192,13 @@ class Join:
             return self.build.namespace(path) or text
         return text if known else self.build.namespace(path)
 
+    def _key(self, path: str, word: str) -> str:
+        """The dispatch key of a block, which may be a macro."""
+        return word if word in DISPATCH_KEYS else (self.macros.expanded(path, word) or word).strip()
+
     def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:
         """The macro of torch, with its arguments, that a macro of the tree stands for."""
-        text = self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
+        text = self._opening(path, library)
         facts = _facts_of(text + " {}")
         found = facts.libraries if facts is not None else ()
         if len(found) == 1 and OPENS.fullmatch(found[0].macro):
@@ -212,7 +227,9 @@ class Join:
             path, library = helper
             self.used.add(library.arguments[0])
             for inner in library.calls:
-                self._call(self._within(context, call, path, library), inner)
+                own = bound_call(inner, call, library)
+                bound = own is not inner
+                self._call(self._at(context, call) if bound else self._within(context, call, path, library), own)
         elif calls is not None:
             for inner in calls:
                 if inner.text:
@@ -250,6 +267,9 @@ class Join:
             cpp_namespace=library.namespace,
         )
 
+    def _at(self, context: _Library, call: CppCall) -> _Library:
+        return replace(context, fixed=context.fixed or call.span, inside=(*context.inside, call.method))
+
     def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...] | None:
         """The calls that a call with macros stands for; None where they are not understood."""
         chained = call.method in METHODS and call.text.startswith(call.method)
@@ -265,7 +285,7 @@ class Join:
         first = call.arguments[0] if call.arguments else None
         text = first.literal if first is not None else None
         name, schema, parsed = (
-            _schema(text, first) if first is not None and text is not None else (None, _NOT_TEXT, None)
+            schema_text(text, first) if first is not None and text is not None else (None, NOT_TEXT, None)
         )
         where = context.at(call.span)
         if context.kind == "IMPL":
@@ -301,7 +321,7 @@ class Join:
 
     def _implement(self, context: _Library, call: CppCall) -> None:
         text = call.arguments[0].literal if call.arguments else None
-        known = text is not None and _OPERATOR.fullmatch(text.value)
+        known = text is not None and OPERATOR.fullmatch(text.value)
         name = qualified(context.namespace, text.value) if text is not None and known else None
         if text is not None and known:
             self._problem(context.at(call.span), namespace_problem(context.namespace, text.value))
@@ -342,7 +362,6 @@ class Join:
         self.found.gaps.append(Gap(place, reason, namespace, names, defines=defines))
 
 
-_NOT_TEXT = Unresolved("the schema is not a string literal")
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\r\n])*", re.MULTILINE)
 _TAGS = re.compile(r"(?:std::vector<[\w:]+>\s*)?\{|(?:(?:at|c10|torch)::)*Tag::")
 
@@ -368,30 +387,13 @@ def _calls_of(text: str, receiver: str) -> tuple[CppCall, ...]:
     return facts.libraries[0].calls
 
 
-_OPERATOR = re.compile(r"(?:\w+::)?\w+(?:\.\w+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*")
-
-
-def _schema(
-    text: Literal, argument: CppArgument
-) -> tuple[str | None, OperatorSchema | Unresolved, ParsedSchema | None]:
-    """The name of a definition, its schema, and the schema as it was parsed."""
-    name = text.value.partition("(")[0].strip()
-    whole = "(" in text.value
-    if not _OPERATOR.fullmatch(name) or (argument.partial and not whole):
-        return None, _NOT_TEXT, None
-    if argument.partial:
-        return name, Unresolved("a macro is part of the schema"), None
-    if not whole:
-        return name, Unresolved("torch takes the schema from the C++ function"), None
-    parsed = parse_schema(text.value)
-    return name, parsed.schema or Unresolved("the schema cannot be read"), parsed
 
 
 def _named_by(call: CppCall) -> frozenset[str]:
     """The operators whose qualified names a call is given; it registers for these."""
     given = [item.literal.value for item in call.arguments if item.literal is not None and not item.partial]
-    return frozenset(word(text) for text in given if "::" in text and _OPERATOR.fullmatch(text))
+    return frozenset(word(text) for text in given if "::" in text and OPERATOR.fullmatch(text))
 
 
 def _is_given(call: CppCall, receiver: str) -> bool:

@@ -6,7 +6,7 @@ Templates, overloads, macros and functions of other libraries are not followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -20,6 +20,7 @@ from opschema_cli.source.preprocessor import Condition, exclusive
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_executorch import WRAPPED, with_aten_types
+from opschema_rules.torchlib.cpp_made import Made, MadeFunctions
 from opschema_rules.torchlib.cpp_signature import CppSignature, signature_of
 
 _CLASS = re.compile(
@@ -84,8 +85,9 @@ def unwrapped(text: str) -> str:
     while True:
         wrapped = _WRAPPER.fullmatch(text) or WRAPPED.fullmatch(text)
         inner = wrapped[1] if wrapped is not None else text[1:] if text.startswith("&") else text
-        if inner.startswith("(") and inner.endswith(")") and _NAME.fullmatch(inner[1:-1].strip()):
-            inner = inner[1:-1]
+        bare = inner[1:-1].strip() if inner.startswith("(") and inner.endswith(")") else ""
+        if _NAME.fullmatch(bare) or _TEMPLATED.fullmatch(bare):
+            inner = bare
         inner = inner.strip()
         if inner == text:
             return text
@@ -120,8 +122,9 @@ def _is_boxed(signature: CppSignature) -> bool:
 class CppKernels:
     """The functions behind the registrations of one tree; ``names`` are those that each file asks for."""
 
-    def __init__(self, units: CppUnits, asked: Iterable[Asked]) -> None:
+    def __init__(self, units: CppUnits, asked: Iterable[Asked], made: Mapping[str, Sequence[Made]] = {}) -> None:
         self.units = units
+        self.made = MadeFunctions(units.project, made)
         self.names: dict[str, set[str]] = {}
         for item in asked:
             name = (name_of(item.text) or cast_name(unwrapped(item.text))).rpartition("::")[2]
@@ -209,7 +212,10 @@ class CppKernels:
     def _functions(self, path: str) -> dict[str, list[Declared]]:
         if path not in self._known:
             found: dict[str, list[Declared]] = {}
-            for item in self.units.functions(path, self.names.get(path, {"."})):
+            names = self.names.get(path, {"."})
+            for item in self.units.functions(path, names):
+                found.setdefault(item.function.name, []).append(item)
+            for item in (one for file in self.units.files(path) for one in self.made.functions(file, names)):
                 found.setdefault(item.function.name, []).append(item)
             self._known[path] = found
         return self._known[path]

@@ -8,6 +8,7 @@ import msgspec
 
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.preprocessor import Condition
+from opschema_rules.torchlib.cpp_made import Made
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition
 
@@ -28,7 +29,7 @@ class CppOperators(msgspec.Struct, frozen=True):
     """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read.
 
     ``targets`` gives the libraries that a source file is part of, ``target_of_both`` one that two files are surely part of.
-    ``runtime_kernels`` are those of ExecuTorch's runtime.
+    ``runtime_kernels`` are those of ExecuTorch's runtime. ``made`` is what the macros of a file stand for outside of functions.
     """
 
     definitions: list[CppDefinition] = msgspec.field(default_factory=list)
@@ -37,5 +38,6 @@ class CppOperators(msgspec.Struct, frozen=True):
     problems: list[CppProblem] = msgspec.field(default_factory=list)
     gaps: list[Gap] = msgspec.field(default_factory=list)
     unread: list[str] = msgspec.field(default_factory=list)
+    made: dict[str, list[Made]] = msgspec.field(default_factory=dict)
     targets: Callable[[str], frozenset[str]] = lambda _: frozenset()
     target_of_both: Callable[[str, str], str] = lambda path, other: ""

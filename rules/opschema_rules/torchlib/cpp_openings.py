@@ -8,6 +8,11 @@ OPENS = re.compile(
     r"(?:STABLE_)?TORCH_LIBRARY(?P<impl>_IMPL)?(?:_FRAGMENT)?(?:_THIS_API_IS_FOR_PER_OP_REGISTRATION_ONLY)?"
 )
 
+BLOCK = re.compile(r"(?:\w*_)?TORCH_LIBRARY\w*")
+"""The macros that open a block by their names."""
+
+_OTHER = re.compile(r"(?m)^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*\((?:[^(){};\n]*,)?[ \t]*(\w+)[ \t]*\)\s{0,99}\{")
+
 _INITIALIZED = re.compile(
     r"TorchLibraryInit\b[^;]*?\bLibrary::(DEF|IMPL|FRAGMENT)\s*,[^;\"]*\"(\w+)\"\s*,(?:[^;\"]*?DispatchKey::(\w+))?"
 )
@@ -22,3 +27,14 @@ def opened_by(text: str, receiver: str) -> tuple[str, tuple[str, ...]]:
     if kind == "IMPL":
         return ("TORCH_LIBRARY_IMPL", (namespace, key, receiver)) if key else ("", ())
     return "TORCH_LIBRARY_FRAGMENT" if kind == "FRAGMENT" else "TORCH_LIBRARY", (namespace, receiver)
+
+
+def other_openings(text: str) -> frozenset[int]:
+    """The places of macros of a project before blocks that call a library; any of them may open a block of registrations."""
+    receivers = set(_CALL.findall(text))
+    return frozenset(
+        found.start(1) for found in _OTHER.finditer(text) if found[2] in receivers and not BLOCK.fullmatch(found[1])
+    )
+
+
+_CALL = re.compile(r"\b(\w+)\s*\.\s*(?:impl|def|fallback)\s*\(")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree, literal
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_facts import MAX_MACRO, METHODS, CppArgument, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_loops import Loop, declared_values, text_loop, unrolled
+from opschema_rules.torchlib.cpp_openings import BLOCK, other_openings
 from opschema_rules.torchlib.cpp_syntax import (
     BRANCHES,
     HEAD,
@@ -27,18 +30,19 @@ from opschema_rules.torchlib.cpp_syntax import (
     is_mentioned,
     is_plain_call,
     links_of,
+    names_of,
     split,
 )
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|Library\b")
-_BLOCK = re.compile(r"(?:\w*_)?TORCH_LIBRARY\w*")
 _LIBRARY_TYPE = re.compile(r"(?:(?:::)?(?:torch|c10|at)::)?(?:stable::)?Library")
 
 
 class _Reader:
     def __init__(self, tree: CppTree) -> None:
         self.tree = tree
-        self.hits = [match.start() for match in _WORD.finditer(tree.text)]
+        self.openings = other_openings(tree.text)
+        self.hits = sorted([*(match.start() for match in _WORD.finditer(tree.text)), *self.openings])
         self.libraries: list[CppLibrary] = []
         self.lost: list[Span] = []
 
@@ -46,7 +50,9 @@ class _Reader:
         for node in self.tree.root.walk(self._is_plain):
             if node.kind == "function_declarator":
                 self._helper(node)
-            elif node.kind in ("identifier", "type_identifier") and _BLOCK.fullmatch(node.text):
+            elif node.kind in ("identifier", "type_identifier") and (
+                BLOCK.fullmatch(node.text) or node.span.start in self.openings
+            ):
                 self._block(node)
             elif node.kind == "qualified_identifier" and re.fullmatch(
                 r"(?:(?:torch|c10)::)+RegisterOperators", node.text
@@ -80,16 +86,15 @@ class _Reader:
         parameters = declarator.field("parameters")
         name = declarator.field("declarator")
         body = definition.field("body") if definition is not None else None
-        if parameters is None or name is None or body is None or _BLOCK.fullmatch(name.text):
+        if parameters is None or name is None or body is None or BLOCK.fullmatch(name.text):
             return
         for parameter in parameters.children:
             kind, variable = parameter.field("type"), parameter.field("declarator")
             if kind is not None and variable is not None and _LIBRARY_TYPE.fullmatch(kind.text):
                 calls, broken = self._calls(body, variable.text.lstrip("*& "))
                 if calls:
-                    self._add(
-                        name, "", (name.text.rpartition("::")[2], variable.text.lstrip("*& ")), name.span, calls, broken
-                    )
+                    own, receiver = name.text.rpartition("::")[2], variable.text.lstrip("*& ")
+                    self._add(name, "", (own, receiver, *names_of(parameters)), name.span, calls, broken)
 
     def _registrar(self, name: CppNode) -> None:
         """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``."""
@@ -120,21 +125,32 @@ class _Reader:
     def _calls(self, body: CppNode, receiver: str) -> tuple[list[CppCall], bool]:
         """The calls of a library in a block, and whether it holds what is not understood."""
         found: list[CppCall] = []
-        waiting = [(node, False) for node in reversed(body.children)]
+        loops: dict[Span, Loop] = {}
+        waiting: list[tuple[CppNode, bool, Loop | None]] = [(node, False, None) for node in reversed(body.children)]
         while waiting:
-            node, branch = waiting.pop()
+            node, branch, loop = waiting.pop()
             if node.kind == "lambda_expression":
                 continue
-            branch = branch or node.kind in BRANCHES
+            own = text_loop(node, self._values) if node.kind == "for_range_loop" else None
+            loop = own or loop
+            branch = branch or (node.kind in BRANCHES and own is None)
             if node.kind != "call_expression":
-                waiting += [(item, branch) for item in reversed(node.children)]
+                waiting += [(item, branch, loop) for item in reversed(node.children)]
                 continue
             links = links_of(node, receiver)
-            found += [self._call(method, link, branch) for method, link in links or () if method in METHODS]
+            calls = [self._call(method, link, branch) for method, link in links or () if method in METHODS]
             if links is None and is_plain_call(node):
-                found.append(self._call(callee(node), node, branch, raw=True))
+                calls.append(self._call(callee(node), node, branch, raw=True))
+            found += calls
+            loops |= {call.span: loop for call in calls if loop is not None}
         found.sort(key=lambda call: call.span)
-        return self._torn(body, found)
+        known, broken = self._torn(body, found)
+        return [one for call in known for one in unrolled(call, loops.get(call.span))], broken
+
+    @cached_property
+    def _values(self) -> dict[str, list[CppNode]]:
+        """The values that declarations give to names."""
+        return declared_values(self.tree.root)
 
     def _torn(self, body: CppNode, calls: list[CppCall]) -> tuple[list[CppCall], bool]:
         """The calls, those raw behind which an error stands; and whether there are other errors."""
@@ -197,7 +213,8 @@ class _Reader:
         for node in self.tree.root.walk(lambda node: node.kind not in SHALLOW):
             if node.kind == "expression_statement" and node.parent is not None and node.parent.kind in SHALLOW:
                 call = node.children[0] if node.children else None
-                if call is not None and call.kind == "call_expression" and not _BLOCK.fullmatch(callee(call)):
+                opens = call is not None and (BLOCK.fullmatch(callee(call)) or call.span.start in self.openings)
+                if call is not None and call.kind == "call_expression" and not opens:
                     yield self._call(callee(call), call, branch=False, raw=True)
 
 

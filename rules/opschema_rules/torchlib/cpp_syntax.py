@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.text import Span
@@ -101,6 +102,18 @@ def head_and_body(name: CppNode) -> tuple[CppNode | None, CppNode | None]:
     follows = at < len(around) and around[at].kind == "compound_statement"
     return head, around[at] if follows else None
 
+
+def names_of(parameters: CppNode) -> list[str]:
+    """The names of a function's parameters, empty where one has none."""
+    found = (item.field("declarator") for item in parameters.children)
+    return [_last_word(item.text) if item is not None else "" for item in found]
+
+
+def _last_word(text: str) -> str:
+    return text[len(text.rstrip(_LETTERS)) :]
+
+
+_LETTERS = f"{string.ascii_letters}{string.digits}_"
 
 HEAD = re.compile(r"\s*\(((?:[^(){};]|\([^(){};]*\)|\{\{[^{}]*\}\})*)\)")
 

@@ -15,7 +15,11 @@ HEAD = """\
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/version.h>
 #include <ATen/ATen.h>
+#include <ATen/NativeFunctions.h>
+#include <ATen/native/CPUFallback.h>
 
 namespace oracle {
 struct Block { int number; std::function<void()> load; };
@@ -48,8 +52,10 @@ extern "C" void oracle_unload() { while (!oracle::held.empty()) oracle::held.pop
 #undef STABLE_TORCH_LIBRARY
 #undef STABLE_TORCH_LIBRARY_IMPL
 #define TORCH_LIBRARY(ns, m) ORACLE(torch::Library, __COUNTER__, torch::Library::DEF, #ns, NO_KEY)(torch::Library& m)
-#define TORCH_LIBRARY_FRAGMENT(ns, m) ORACLE(torch::Library, __COUNTER__, torch::Library::FRAGMENT, #ns, NO_KEY)(torch::Library& m)
-#define TORCH_LIBRARY_IMPL(ns, key, m) \\
+#define TORCH_LIBRARY_FRAGMENT(ns, m) ORACLE_FRAGMENT(ns, m)
+#define ORACLE_FRAGMENT(ns, m) ORACLE(torch::Library, __COUNTER__, torch::Library::FRAGMENT, #ns, NO_KEY)(torch::Library& m)
+#define TORCH_LIBRARY_IMPL(ns, key, m) ORACLE_IMPL(ns, key, m)
+#define ORACLE_IMPL(ns, key, m) \\
   ORACLE(torch::Library, __COUNTER__, torch::Library::IMPL, #ns, std::optional(c10::DispatchKey::key))(torch::Library& m)
 #define STABLE torch::stable::detail::StableLibrary
 #define STABLE_TORCH_LIBRARY(ns, m) ORACLE(STABLE, __COUNTER__, STABLE::Kind::DEF, #ns, "")(STABLE& m)

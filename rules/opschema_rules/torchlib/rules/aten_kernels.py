@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
-from opschema_cli.schema.cpp_inference import mismatches
+from opschema_cli.schema.cpp_inference import CppMismatch, mismatches
 from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import AtenKernel
@@ -76,7 +77,7 @@ def _is_slip(one: str, other: str) -> bool:
         return abs(len(one) - len(other)) <= 1
     left, right = one[same:], other[same:]
     swapped = left[1:2] + left[:1] + left[2:]
-    return right in (swapped, left[1:]) or left[1:] in (right, right[1:])
+    return right in (swapped, left[1:]) or right[1:] in (left, left[1:])
 
 
 @rule("REG505", "aten-kernel-signature", needs=(CPP,))
@@ -88,7 +89,7 @@ def aten_kernel_signature(kernel: AtenKernel) -> Iterator[Diagnostic]:
     writes it, `const std::optional<at::Tensor>&`, `const at::Scalar&`, `at::IntArrayRef`. A kernel of an operator with `SymInt`
     arguments takes integers in the place of all of them, or of none.
 
-    A difference from the schema is a warning where the tree may be for another torch than the one that it is compared with.
+    A difference from the schema is a warning if the tree may be for another release of torch, which takes the kernel.
 
     Bad:
 
@@ -154,13 +155,22 @@ def _compared(kernel: AtenKernel, signature: CppSignature, operator: AtenOperato
             return
     if operator is None:
         return
-    found = mismatches(operator.schema, signature.parameter_types, signature.returns, stable=signature.stable)
-    severity = Severity.ERROR if kernel.tree.aten.certain else Severity.WARNING
+    found = _mismatches(operator.schema, signature)
+    severity = Severity.ERROR if found and _is_refused_by_all(kernel, signature) else Severity.WARNING
     for item in found:
         message = mismatch_words(kernel.title, operator.schema, signature, item)
         yield _refused(kernel, operator, signature, message, mismatch_place(signature, item), severity)
     if not found and not signature.stable:
         yield from _inexact(kernel, operator, signature)
+
+
+def _mismatches(schema: OperatorSchema, signature: CppSignature) -> list[CppMismatch]:
+    return mismatches(schema, signature.parameter_types, signature.returns, stable=signature.stable)
+
+
+def _is_refused_by_all(kernel: AtenKernel, signature: CppSignature) -> bool:
+    """Whether a kernel differs from the operator's schema in each release of torch that the tree may be for."""
+    return all(_mismatches(schema, signature) for schema in kernel.tree.aten.schemas(kernel.name))
 
 
 def _inexact(kernel: AtenKernel, operator: AtenOperator, signature: CppSignature) -> Iterator[Diagnostic]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import count
+from opschema_cli.phrases import count, listed
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Function
+from opschema_rules.torchlib.api_table import functions_of
 from opschema_rules.torchlib.model import AtenKernel, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
 from opschema_rules.torchlib.rules.results import followed, gives_nothing
@@ -225,13 +226,14 @@ def _takes(schema: OperatorSchema, values: int) -> bool:
     return len(schema.returns) == values or (len(schema.returns) == 1 and schema.returns[0].type.is_list)
 
 
-@rule("REG510", "aten-row-twice")
-def aten_row_twice(tree: Tree) -> Iterator[Diagnostic]:
-    """A table of kernels for operators of torch that lists an operator twice.
+@rule("REG510", "aten-kernel-twice")
+def aten_kernel_twice(tree: Tree) -> Iterator[Diagnostic]:
+    """Two Python kernels for one operator of torch: twice in a table, or for one dispatch key in one file.
 
-    A library of Python refuses a second kernel for the same operator and dispatch key (`RuntimeError: This is not allowed since
-    there's already a kernel registered from python`), so that registering the table stops there, or the row has no effect.
-    Rows with more than two items are left out, as they may have conditions. See [REG509](REG509.md) for what a table is.
+    Before torch 2.13, a library of Python refuses a second kernel for the same operator and dispatch key (`RuntimeError: This is
+    not allowed since there's already a kernel registered from python`). Later releases warn and replace the first one, unless
+    `allow_override=False` is passed. Registrations under a condition are left out, and rows with more than two items, as they may
+    have conditions. See [REG509](REG509.md) for what a table is.
 
     Bad:
 
@@ -264,6 +266,22 @@ def aten_row_twice(tree: Tree) -> Iterator[Diagnostic]:
         return run("neg", x)
     ```
 
+    Bad (without a table):
+
+    ```python kit/ops.py
+    import torch
+
+
+    @torch.library.impl("aten::neg", "PrivateUse1")
+    def neg(x):
+        return run("neg", x)
+
+
+    @torch.library.impl("aten::neg", "PrivateUse1")
+    def abs(x):
+        return run("abs", x)
+    ```
+
     Good (the second has a condition):
 
     ```python kit/__init__.py
@@ -284,14 +302,23 @@ def aten_row_twice(tree: Tree) -> Iterator[Diagnostic]:
     ```
     """
     first: dict[tuple[Place, str], Place] = {}
-    for item in tree.rows:
-        if item.conditional:
+    for row in tree.rows:
+        before = first.setdefault((row.table, row.name), row.place) if not row.conditional else row.place
+        if before is not row.place:
+            yield _twice(tree, f"aten::{row.name}", "is listed twice in this table", row.place, before)
+    known: dict[tuple[str, str, frozenset[str]], Place] = {}
+    for item in tree.of_torch:
+        found = item.registration
+        if found.language != "python" or found.form == "row" or found.conditional or not found.keys:
             continue
-        before = first.setdefault((item.table, item.name), item.place)
-        if before is not item.place:
-            yield Diagnostic(
-                f"`aten::{item.name}` is listed twice in this table; torch refuses the second kernel",
-                item.place,
-                related=(Related(before, "it is listed first here"),),
-                ops=(f"aten::{item.name}",),
-            )
+        before = known.setdefault((found.place.path, item.name, found.keys), found.place)
+        if before != found.place:
+            keys = listed(sorted(found.keys))
+            yield _twice(tree, item.name, f"has a kernel for {keys} already", found.place, before)
+
+
+def _twice(tree: Tree, name: str, what: str, place: Place, before: Place) -> Diagnostic:
+    replaces = "allow_override=True" in functions_of(tree.torch)["torch.library.Library.impl"]
+    effect = "replaces the first kernel" if replaces else "refuses the second kernel"
+    related = (Related(before, "the first one"),)
+    return Diagnostic(f"`{name}` {what}; torch {effect}", place, related=related, ops=(name,))

@@ -13,7 +13,9 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit
+from opschema_cli.suggestions import near_name
 from opschema_rules.torchlib.apis import LIBRARIES
+from opschema_rules.torchlib.dispatch_keys import DISPATCH_KEYS
 from opschema_rules.torchlib.model import Tree
 from opschema_rules.torchlib.proofs import REGISTRATION
 
@@ -86,6 +88,14 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
     lib = torch.library.Library("kit", "FRAGMENT")
     lib.define("scale(Tensor x, float factor) -> Tensor")
     lib.impl("scale", lambda x, factor: x * factor, "cuda")
+    ```
+
+    Bad:
+
+    ```python
+    torch.utils.rename_privateuse1_backend("tile")
+    lib = torch.library.Library("aten", "IMPL")
+    lib.impl("neg", lambda x: x, "Tile")
     ```
 
     Good:
@@ -162,15 +172,19 @@ def _refused(made: Made) -> Iterator[Diagnostic]:
                 f"a library of kind `{made.kind}` takes no dispatch key; give it to `impl()`", made.body.at(key)
             )
         else:
-            yield from _other_case(made.body, key)
+            yield from _unknown_key(made.body, key)
 
 
-def _other_case(body: Body, key: Expr) -> Iterator[Diagnostic]:
-    """A dispatch key that is written as another name in lower or upper case."""
-    if isinstance(key.value, str):
-        meant = _BY_LOWER.get(key.value.lower())
-        if meant is not None and meant != key.value:
-            yield _replaced(body, key, meant, f"`{key.value}` is not a dispatch key; torch knows `{meant}`")
+def _unknown_key(body: Body, key: Expr) -> Iterator[Diagnostic]:
+    """A text that torch does not take for a dispatch key."""
+    written = key.value
+    if not isinstance(written, str) or not written or written in DISPATCH_KEYS:
+        return
+    meant = _BY_LOWER.get(written.lower(), "")
+    known = f"torch knows `{meant}`" if meant else "a backend's own name is none; its key is `PrivateUse1`"
+    near = near_name(written, sorted(DISPATCH_KEYS), 0.75) if not meant else None
+    known = f"did you mean `{near}`?" if near is not None else known
+    yield _replaced(body, key, meant, f"`{written}` is not a dispatch key; {known}")
 
 
 def _replaced(body: Body, written: Expr, meant: str, message: str) -> Diagnostic:
@@ -240,4 +254,4 @@ def _refused_through(evaluator: Evaluator, body: Body, call: Expr, method: str, 
     if method == "impl":
         key = plain[2] if len(plain) > 2 else call.keyword("dispatch_key")
         if key is not None and key.kind == "const":
-            yield from _other_case(body, key)
+            yield from _unknown_key(body, key)

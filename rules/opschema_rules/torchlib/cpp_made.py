@@ -1,0 +1,78 @@
+"""Functions that macros of a C++ file define, where one of them is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+from msgspec.structs import replace
+
+from opschema_cli.cpp_units import Declared
+from opschema_cli.project import Project
+from opschema_cli.source.cpp_functions import CppFunction, read_functions
+from opschema_cli.source.cpp_namespaces import Namespaces
+from opschema_cli.source.preprocessor import Condition
+from opschema_cli.source.text import Span
+
+MAX_TEXT = 200_000
+"""Most characters of a file's macros that are parsed once they are expanded."""
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What a macro stands for outside of functions, its place, and the conditions there."""
+
+    text: str
+    span: Span
+    conditions: tuple[Condition, ...] = ()
+
+
+class MadeFunctions(msgspec.Struct, dict=True):
+    """The functions in the macros of the files of a tree; their places are those of the macros."""
+
+    project: Project
+    made: Mapping[str, Sequence[Made]]
+
+    def functions(self, path: str, names: set[str]) -> Iterator[Declared]:
+        """Those of some names."""
+        if self.made.get(path) and any(name in item.text for item in self.made[path] for name in names):
+            yield from (Declared(path, item) for item in self._all(path) if item.name in names)
+
+    def _all(self, path: str) -> list[CppFunction]:
+        if path not in self._known:
+            self._known[path] = list(self._read(path))
+        return self._known[path]
+
+    @cached_property
+    def _known(self) -> dict[str, list[CppFunction]]:
+        return {}
+
+    def _read(self, path: str) -> Iterator[CppFunction]:
+        from opschema_cli.source.cpp import CppError, parse_cpp
+
+        source = self.project.source(path)
+        around = Namespaces(source.text) if source is not None else None
+        left = MAX_TEXT
+        for item in self.made[path]:
+            left -= len(item.text)
+            if left < 0 or around is None or not around.known:
+                return
+            try:
+                found = read_functions(parse_cpp(item.text)).functions
+            except CppError:
+                continue
+            space = around.at(item.span.start)
+            yield from (_placed(one, item, space) for one in found)
+
+
+def _placed(function: CppFunction, made: Made, space: str) -> CppFunction:
+    owner = "::".join(filter(None, (space, function.owner)))
+    parameters = tuple(replace(item, span=made.span) for item in function.parameters)
+    return replace(
+        function,
+        owner=owner,
+        name_span=made.span,
+        span=made.span,
+        parameters=parameters,
+        conditions=made.conditions,
+    )
