@@ -163,10 +163,16 @@ class _Search(msgspec.Struct, dict=True):
         return tuple(others), mentioned or unknown
 
     def _may_be_in(self, item: Declared, namespace: str) -> bool:
-        """Whether a function may be in a namespace inside of the one that is known: an error in its file hides namespaces."""
+        """Whether a function may be in a namespace inside of the one that is known: an error in its file hides namespaces, a
+        macro may stand for one, and a file without a namespace may be included in one.
+        """
+        owner = item.function.owner
+        if any(map(_MACRO.fullmatch, owner.split("::"))):
+            return True
         around = self._namespaces(item.path)
-        exact = around.known and around.at(item.function.name_span.start) == item.function.owner
-        return not exact and _is_around(item.function.owner, namespace)
+        exact = around.known and around.at(item.function.name_span.start) == owner
+        included = not owner and not item.path.endswith(_COMPILED)
+        return included or (not exact and _is_around(owner, namespace))
 
     def _namespaces(self, path: str) -> Namespaces:
         if path not in self._read:
@@ -204,6 +210,12 @@ def _is_around(outer: str, namespace: str) -> bool:
 MAX_LINE = 1000
 """Most characters that are looked at before a name."""
 
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+"""A name that may be a macro."""
+
+_COMPILED = (".cpp", ".cc", ".cxx", ".cu", ".c")
+"""Files that others do not include."""
+
 _STATIC = re.compile(r"\bstatic\b")
 _USING = re.compile(r"using\s+[\w:]*::")
 
@@ -219,13 +231,21 @@ def candidates(check: KernelCheck) -> list[Candidate]:
     returns = returned_type(schema)
     found = [
         replace(
-            _compared(with_aten_types(signature_of(item)), wanted, returns),
+            _compared(with_aten_types(_signature(check, item)), wanted, returns),
             hidden=place_of(item) in check.hidden,
             template=bool(item.function.template),
         )
         for item in check.here
     ]
     return [] if any(item.fits for item in found) else found
+
+
+def _signature(check: KernelCheck, item: Declared) -> CppSignature:
+    """The signature of a function; types that its file does not know are followed through aliases."""
+    found = signature_of(item)
+    if all(spelling(one) is not None for one in (*found.parameter_types[1:], found.returns)):
+        return found
+    return found.with_aliases(check.entry.owner.tree.units.aliases(item.path, {item.function.name}))
 
 
 def _is_understood(item: Declared) -> bool:
@@ -237,7 +257,7 @@ def _compared(signature: CppSignature, wanted: Sequence[str | None], returns: st
     first = signature.parameters[0].type if signature.parameters else ""
     alias = bool(first) and spelling(first) is None and not takes_other_context(signature)
     context = takes_context(signature) or alias
-    types = [spelling(item.type) for item in signature.parameters][context:]
+    types = [_INTEGERS.get(item.type.strip(), spelling(item.type)) for item in signature.parameters][context:]
     if len(types) != len(wanted):
         return Candidate(signature, context, len(types))
     wrong = tuple(
@@ -257,5 +277,8 @@ def _breaks(found: str | None, wanted: str | None) -> bool:
         return False
     return not (found == "void" and (wanted.endswith("&") or wanted in _SCALARS))
 
+
+_INTEGERS = {"long long": "int64_t"}
+"""The other type that ``int64_t`` stands for, on 32-bit targets and Apple's."""
 
 _SCALARS = ("int64_t", "bool", "double")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from opschema_cli.cpp_units import CppUnits
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
 from opschema_cli.schema.operator_schema import OperatorSchema
@@ -185,6 +186,11 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     def namespaces(self) -> Counter[str]:
         """The number of operators that are listed in each namespace."""
         return Counter(name.partition("::")[0] for name in self.by_name)
+
+    @cached_property
+    def units(self) -> CppUnits:
+        """The C++ files with the headers that they include."""
+        return CppUnits(self.project)
 
     @cached_property
     def aten(self) -> AtenOperators:

@@ -105,10 +105,7 @@ class Join:
         """Whether a macro before a block opens one of registrations: by its name, or since the tree defines it so."""
         if BLOCK.fullmatch(library.macro) or library.macro == "torch::RegisterOperators":
             return True
-        return library.macro in self.macros.of(path) and BLOCK.search(self._opening(path, library)) is not None
-
-    def _opening(self, path: str, library: CppLibrary) -> str:
-        return self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
+        return library.macro in self.macros.of(path) and self._opened(path, library)[0] != ""
 
     def _expanded_block(self, path: str, call: CppCall, text: str) -> None:
         """A macro that stands for entire blocks."""
@@ -198,9 +195,9 @@ class Join:
 
     def _opened(self, path: str, library: CppLibrary) -> tuple[str, tuple[str, ...]]:
         """The macro of torch, with its arguments, that a macro of the tree stands for."""
-        text = self._opening(path, library)
+        text = self.macros.expanded(path, f"{library.macro}({', '.join(library.arguments)})") or ""
         facts = _facts_of(text + " {}")
-        found = facts.libraries if facts is not None else ()
+        found = [item for item in facts.libraries if item.arguments[-1:] == library.arguments[-1:]] if facts else []
         if len(found) == 1 and OPENS.fullmatch(found[0].macro):
             return found[0].macro, found[0].arguments
         return opened_by(text, library.arguments[-1])
@@ -228,8 +225,9 @@ class Join:
             self.used.add(library.arguments[0])
             for inner in library.calls:
                 own = bound_call(inner, call, library)
-                bound = own is not inner
-                self._call(self._at(context, call) if bound else self._within(context, call, path, library), own)
+                within = self._within(context, call, path, library)
+                within = within if own is inner else self._at(context, call, within)
+                self._call(within, replace(own, branch=own.branch or call.branch))
         elif calls is not None:
             for inner in calls:
                 if inner.text:
@@ -267,8 +265,8 @@ class Join:
             cpp_namespace=library.namespace,
         )
 
-    def _at(self, context: _Library, call: CppCall) -> _Library:
-        return replace(context, fixed=context.fixed or call.span, inside=(*context.inside, call.method))
+    def _at(self, context: _Library, call: CppCall, within: _Library) -> _Library:
+        return replace(context, fixed=context.fixed or call.span, conditions=within.conditions, inside=within.inside)
 
     def _replaced(self, context: _Library, call: CppCall) -> tuple[CppCall, ...] | None:
         """The calls that a call with macros stands for; None where they are not understood."""

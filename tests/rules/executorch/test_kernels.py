@@ -53,6 +53,8 @@ def found(text: str, listed: str = LIST) -> list[str]:
         "#define KERNEL(name) Tensor& name##_out(KernelRuntimeContext& c)\n" + source("KERNEL(scale) {}", PAD, BOTH),
         "#ifdef FAST\n" + source(SCALE, PAD, BOTH) + "#endif\n",
         source(SCALE, PAD) + source(BOTH),
+        "using Factor = double;\nusing Ctx = torch::executor::KernelRuntimeContext;\n"
+        + source(SCALE.replace("double", "Factor").replace("KernelRuntimeContext", "Ctx"), PAD, BOTH),
         source("BROKEN((] {", SCALE, PAD, BOTH, "}"),
         source(SCALE, space="other::native"),
         "int main() { return 0; }\n",
@@ -70,11 +72,23 @@ def found(text: str, listed: str = LIST) -> list[str]:
             "pasted",
             "conditional",
         ),
-        *("two blocks", "unreadable", "another library", "no kernels"),
+        *("two blocks", "aliases", "unreadable", "another library", "no kernels"),
     ],
 )
 def test_no_finding(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"ops.cpp": source(PAD, BOTH) + '#include "scale.inc"\n', "scale.h": SCALE},
+        {"ops.cpp": source(PAD, BOTH), "scale.cpp": source(SCALE, space="KIT_NAMESPACE::native")},
+    ],
+    ids=["a file that is included", "a macro for a namespace"],
+)
+def test_a_namespace_that_is_not_known(files: dict[str, str]) -> None:
+    assert lint_files(PACK, {"ops.yaml": LIST, **files}).codes() == []
 
 
 @pytest.mark.parametrize(
@@ -86,6 +100,7 @@ def test_no_finding(text: str) -> None:
             "must take `KernelRuntimeContext&`",
         ),
         (SCALE.replace("KernelRuntimeContext&", "RuntimeContext"), "must take `KernelRuntimeContext&`"),
+        (f"using Factor = float;\n{SCALE.replace('double', 'Factor')}", "takes `float`, but must take `double`"),
         (f"template <typename T> {SCALE}", "is a template; the generated code calls a plain function"),
         (f"static {SCALE}", "is static or in a namespace without a name"),
         (f"namespace {{\n{SCALE}\n}}", "is static or in a namespace without a name"),
