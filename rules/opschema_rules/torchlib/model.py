@@ -103,6 +103,15 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         return Counter(name for operator in self.operators for name in operator.names or ("",))
 
     @cached_property
+    def of_torch_by_function(self) -> dict[int, list[StrayRegistration]]:
+        """The kernels in Python for operators of torch, by the identity of their functions."""
+        found: dict[int, list[StrayRegistration]] = {}
+        for item in self.of_torch:
+            if isinstance(item.registration.function, Body) and item.registration.role == "kernel":
+                found.setdefault(id(item.registration.function), []).append(item)
+        return found
+
+    @cached_property
     def aten(self) -> AtenOperators:
         """The operators of torch itself."""
         # Not at the top: most trees register nothing for them.

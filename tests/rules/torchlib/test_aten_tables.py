@@ -126,3 +126,18 @@ def test_results_of_kernels() -> None:
     assert [item.message for item in linted.diagnostics] == [
         "the kernel returns 2 values, and `aten::abs` returns `Tensor`"
     ]
+
+
+def test_one_function_for_an_operator_and_its_in_place_variant() -> None:
+    (one,) = found('("neg_", neg),')
+    assert one.startswith(
+        "REG511 the kernel of `aten::neg`, which does not write its argument, is registered for `aten::neg_`"
+    )
+
+
+def test_a_function_of_two_operators_that_may_be_right() -> None:
+    assert found('("abs", absolute), ("abs_", absolute), ("sin_", neg), ("neg_", neg, False),') == []
+    returned = 'def both(x):\n    return x\n\nlib.impl("abs", both, "CUDA")\nlib.impl("abs_", both, "CUDA")\n'
+    fakes = 'def meta(x):\n    return like(x)\n\nlib.impl("exp", meta, "Meta")\nlib.impl("exp_", meta, "Meta")\n'
+    head = 'import torch\n\nlib = torch.library.Library("aten", "IMPL")\n'
+    assert found(more=head + returned + fakes) == []

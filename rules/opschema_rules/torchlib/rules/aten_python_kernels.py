@@ -11,7 +11,7 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Function
 from opschema_rules.torchlib.api_table import functions_of
-from opschema_rules.torchlib.model import AtenKernel, Tree
+from opschema_rules.torchlib.model import AtenKernel, StrayRegistration, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
 from opschema_rules.torchlib.rules.results import followed, gives_nothing
 from opschema_rules.torchlib.rules.signatures import is_method, mismatch_place, mismatch_words
@@ -120,8 +120,9 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     The dispatcher converts the returned value to the types of the schema: a kernel that returns nothing, or the wrong number of
     values, raises when it is called (`Unable to cast Python instance`). In-place operators and out variants return the tensor
-    they write. Only literal tuples, `None`, functions without `return`, and in-place operators that only compute new tensors with
-    functions of torch are checked. [REG509](REG509.md) says what counts as a kernel.
+    they write. Only literal tuples, `None`, functions without `return`, and in-place operators are checked: whether the kernel
+    only computes new tensors with functions of torch, or is also the kernel of the operator that is not in-place.
+    [REG509](REG509.md) says what counts as a kernel.
 
     Bad (an in-place operator must return `self`):
 
@@ -155,6 +156,18 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
     @torch.library.impl("aten::sigmoid_", "CUDA")
     def sigmoid_(x):
         return 1 / (1 + torch.exp(-x))
+    ```
+
+    Bad (one function for both):
+
+    ```python kit/ops.py
+    import torch
+
+
+    @torch.library.impl("aten::neg_", "CUDA")
+    @torch.library.impl("aten::neg", "CUDA")
+    def neg(x):
+        return run("neg", x)
     ```
 
     Good (a list of tensors, and an operator that returns nothing):
@@ -211,9 +224,27 @@ def _unwritten(
     in_place = kernel.name.partition(".")[0].endswith("_") and not kernel.name.startswith("__")
     if not in_place or written != {(0,)} or first is None or not function.scope.returns:
         return
+    place = Place(function.file.path, first.span)
+    twin = _twin(kernel, function) if any(item.text != first.name for item in function.scope.returns) else None
     if is_unwritten(kernel, function, first.name):
         message = f"`{kernel.title}` is an in-place operator, but the kernel does not write `{first.name}`"
-        yield Diagnostic(message, Place(function.file.path, first.span), (registered,), ops=(kernel.title,))
+        yield Diagnostic(message, place, (registered,), ops=(kernel.title,))
+    elif twin is not None:
+        message = (
+            f"the kernel of `{twin.name}`, which does not write its argument, is registered for `{kernel.title}`, too"
+        )
+        related = Related(twin.registration.place, f"it is registered for `{twin.name}` here")
+        yield Diagnostic(message, kernel.registration.place, (related,), ops=(kernel.title,))
+
+
+def _twin(kernel: AtenKernel, function: Body) -> StrayRegistration | None:
+    """The registration of the same function for the operator of the same name that does not write its argument."""
+    base, dot, overload = kernel.name.partition(".")
+    name = f"aten::{base[:-1]}{dot}{overload}"
+    if kernel.registration.role != "kernel" or kernel.registration.conditional:
+        return None
+    same = kernel.tree.of_torch_by_function.get(id(function), ())
+    return next((item for item in same if item.name == name and not item.registration.conditional), None)
 
 
 def _is_wrapped(function: Function) -> bool:

@@ -183,6 +183,8 @@ def _unknown_key(body: Body, key: Expr) -> Iterator[Diagnostic]:
     meant = _BY_LOWER.get(written.lower(), "")
     known = f"torch knows `{meant}`" if meant else "a backend's own name is none; its key is `PrivateUse1`"
     near = near_name(written, sorted(DISPATCH_KEYS), 0.75) if not meant else None
+    if not meant and near is None and written.isupper():  # a torch of that vendor may know it
+        return
     known = f"did you mean `{near}`?" if near is not None else known
     yield _replaced(body, key, meant, f"`{written}` is not a dispatch key; {known}")
 
