@@ -5,6 +5,7 @@ A part of an entry that is malformed reads as absent; one rule reports it, and n
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from opschema_cli.cpp_units import CppUnits
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_changes import schema_changes
 from opschema_cli.source.text import Span
@@ -32,6 +35,17 @@ OWN_FIELDS = frozenset({"op", "kernels", "type_alias", "dim_order_alias"})
 KERNEL_FIELDS = frozenset({"arg_meta", "kernel_name"})
 
 ATEN = "aten"
+
+
+_LIBRARY = re.compile(rb"\bEXECUTORCH_LIBRARY\s*\(\s*(\w+)\s*,\s*\"([\w.]+)\"")
+
+
+def _registered(data: bytes) -> list[str]:
+    found = _LIBRARY.findall(data) if b"EXECUTORCH_LIBRARY" in data else []
+    return [f"{namespace.decode()}::{name.decode()}" for namespace, name in found]
+
+
+_RUNTIME_NAMES = Reading("operators of EXECUTORCH_LIBRARY", _registered, list[str])
 
 
 class Kernel(msgspec.Struct, frozen=True, eq=False):
@@ -186,6 +200,12 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     def namespaces(self) -> Counter[str]:
         """The number of operators that are listed in each namespace."""
         return Counter(name.partition("::")[0] for name in self.by_name)
+
+    @cached_property
+    def runtime_names(self) -> frozenset[str]:
+        """The operators that C++ registers itself, with ``EXECUTORCH_LIBRARY``."""
+        paths = filter(is_cpp, self.project.workspace.files)
+        return frozenset(name for _, names in self.project.scan(_RUNTIME_NAMES, paths) for name in names)
 
     @cached_property
     def units(self) -> CppUnits:

@@ -41,6 +41,23 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     gen_selected_ops(LIB_NAME "ops" ROOT_OPS ${_ops})
     ```
 
+    Good (`EXECUTORCH_LIBRARY` registers the operator):
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+
+    ```cpp
+    EXECUTORCH_LIBRARY(kit, "shift.out", kit::native::shift_out);
+    ```
+
+    ```cmake
+    gen_selected_ops(LIB_NAME "ops" ROOT_OPS "kit::scale.out" "kit::shift.out")
+    ```
+
     Good (`sym_size` belongs to the runtime; `kit` is assumed to come from another library):
 
     ```yaml
@@ -62,6 +79,8 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
     if namespace == ATEN and not any(item.names_kernels for item in tree.lists):
         return
     if namespace == ATEN and any(part in name for part in _PRIM_OPS):
+        return
+    if name in tree.runtime_names:
         return
     near = nearest(name, (one for one in tree.by_name if one.startswith(f"{namespace}::")))
     yield Diagnostic(
