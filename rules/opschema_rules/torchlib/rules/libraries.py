@@ -8,7 +8,7 @@ import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.reaching import excludes
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Expr
@@ -65,7 +65,8 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
 
     `Library(ns, kind)` accepts the kinds `DEF`, `IMPL` and `FRAGMENT`: `DEF` once for each namespace, `DEF` and `FRAGMENT`
     without a dispatch key and not for `prim`. A library of kind `IMPL` cannot define operators; no library accepts names of
-    another namespace. Dispatch keys are `CPU`, `CUDA` and so on; the devices `cpu` and `cuda` are for `register_kernel`.
+    another namespace. Dispatch keys are `CPU`, `CUDA` and so on; the devices `cpu` and `cuda` are for `register_kernel` and for
+    `torch.library.impl` with a name.
 
     A library is followed if its name is assigned once.
 
@@ -121,6 +122,27 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
         if made:
             for body in file_bodies:
                 yield from _misused(tree.evaluator, body)
+    yield from _unknown_types(tree)
+
+
+def _unknown_types(tree: Tree) -> Iterator[Diagnostic]:
+    """Keys that ``torch.library.impl("ns::name", key)`` takes neither for a dispatch key nor for a device, whose names have no
+    capitals.
+    """
+    strays = [item.registration for item in (*tree.of_torch, *tree.strays)]
+    known = [item for operator in tree.operators for item in operator.registrations]
+    seen: set[Place] = set()
+    for item in (*strays, *known):
+        body, call = item.body, item.call
+        if item.form != "impl" or item.language != "python" or body is None or call is None or item.place in seen:
+            continue
+        seen.add(item.place)
+        plain = call.positional()
+        key = plain[1] if len(plain) > 1 else call.keyword("types")
+        named = plain[:1] and isinstance(plain[0].value, str) and "::" in plain[0].value
+        is_impl = tree.bodies.external(body, call.callee) == "torch.library.impl"
+        if named and is_impl and key is not None and isinstance(key.value, str) and key.value != key.value.lower():
+            yield from _unknown_key(body, key)
 
 
 def _by_file(bodies: Bodies) -> Iterator[list[Body]]:
