@@ -318,6 +318,11 @@ class Workspace:
             self._forget(path)
         return found
 
+    @property
+    def held(self) -> Iterator[str]:
+        """The files whose bytes are in memory."""
+        return (path for path, data in self._data.items() if isinstance(data, bytes))
+
     def release(self) -> None:
         """Forget the bytes of files, now and from here on: who asks for them again has them read again. A file that changed in
         between is noted like any other that is not what it was taken for.

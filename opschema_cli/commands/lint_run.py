@@ -19,7 +19,7 @@ from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
-from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs
+from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs, scan_ahead
 from opschema_cli.lint.settings import Settings, resolve_settings
 from opschema_cli.lint.shared_work import LostForkError, Share
 from opschema_cli.project import Project
@@ -130,6 +130,7 @@ def _run_anew(
             return _run_divided(session, project, inputs, options, others, modules)
     session.warm_up(known.changed if known is not None else None)
     registry = session.registry_for(project, prefetch=True)
+    scan_ahead(registry, project)
     project.workspace.release()
     job = job_of(session, registry, inputs, options)
     divide = partial(_divide, session, job, project, options) if forks else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Protocol
@@ -34,7 +35,11 @@ MAX_RELATED = 8
 """Most other sides that one joined diagnostic shows."""
 
 
-_IS_MARKED: Reading[str, bool] = Reading("suppressions", lambda text: "opschema:" in text, bool)
+def _is_marked(data: bytes) -> bool:
+    return b"opschema:" in data or data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+_IS_MARKED: Reading[bytes, bool] = Reading("suppressions", _is_marked, bool)
 """Whether a file may hold suppressions."""
 
 
@@ -118,6 +123,14 @@ class Others(Protocol):
 
     def join(self) -> PackFindings:
         """Their findings; waits for them."""
+
+
+def scan_ahead(registry: Registry, project: Project) -> None:
+    """Scan the files whose bytes are in memory for what is asked of them at the end of a run, so that they are not read again."""
+    held = sorted(project.workspace.held)
+    dict(project.scan(_IS_MARKED, held))
+    for sighting in (item for pack in registry.all_packs for item in pack.unread if not item.only_alone):
+        dict(project.scan(sighting.counts, filter(sighting.concerns, held)))
 
 
 def run(job: Job, project: Project) -> Outcome:
@@ -271,7 +284,7 @@ def _suppress(
     job: Job, project: Project, entries: Sequence[Entry], kept: list[Diagnostic], outcome: Outcome
 ) -> list[Diagnostic]:
     inputs = sorted(project.inputs - project.workspace.provided.keys())
-    marked = [path for path, found in project.readings(_IS_MARKED, inputs).items() if found]
+    marked = [path for path, found in project.scan(_IS_MARKED, inputs) if found]
     sources = {path: source for path in marked if (source := project.source(path)) is not None}
     suppressions = find_suppressions(sources.values(), job.registry, entries, project.yaml_root)
     kept, outcome.suppressed = apply_suppressions(kept, suppressions)

@@ -14,6 +14,7 @@ from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.importing_files import IMPORTED
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
+from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules import PAGES
@@ -22,6 +23,7 @@ MODULES = frozenset({"PYBIND11_MODULE", "NB_MODULE"})
 """The macros that open the block of a module."""
 
 _BINDS = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|(?:py|pybind11|nb|nanobind)::module_?)\b")
+_BINDS_PARTS = (b"_MODULE", b"::module")
 _OPENS = re.compile(rb"(?m)^[^#\n/]*\b(?:PYBIND11_MODULE|NB_MODULE)\s*\(")
 OF_TENSORS = re.compile(rb"\bTORCH_EXTENSION_NAME\b|\b(?:at|torch)::Tensor\b|\bndarray\b|<torch/|<ATen/|\bpy::array\b")
 """What a file of bindings holds that has to do with tensors."""
@@ -49,7 +51,7 @@ class BindingsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknow
 
 def _role(data: bytes) -> int:
     """0: binds nothing; 1: helps to; 2: has a module; 3: of tensors."""
-    if _BINDS.search(data) is None:
+    if not any(part in data for part in _BINDS_PARTS) or _BINDS.search(data) is None:
         return 0
     return 1 if _OPENS.search(data) is None else 3 if OF_TENSORS.search(data) is not None else 2
 
@@ -87,6 +89,11 @@ def _marked(project: Project, reading: Reading[bytes, Marks]) -> Iterator[tuple[
     return project.scan(reading, (path for path in project.workspace.files if path.endswith(".py")))
 
 
+def reads(project: Project, options: BindingsOptions) -> Iterator[str]:
+    """The Python files that make modules of C++ in strings."""
+    return (path for path, marks in python_marks(project) if marks.inline)
+
+
 def detect(project: Project, options: BindingsOptions) -> bool:
     """Whether a file of the workspace binds functions of tensors."""
     files = project.workspace.files
@@ -107,5 +114,6 @@ LAZY_PACK = LazyPack(
     "opschema_rules.bindings.pack",
     Path(__file__).with_name(CATALOGUE),
     pages=PAGES,
+    speed=Speed(reads),
     claims=claims,
 )

@@ -17,6 +17,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
 from opschema_rules import PAGES, TORCH_RELEASES
+from opschema_rules.torchlib.ops_words import ASKED_LATER
 from opschema_rules.torchlib.sightings import KERNELS, ROWS, SIGHTINGS
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
@@ -105,7 +106,7 @@ _REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)
 _REGISTERS_INLINE = Reading("torchlib registers in C++ of strings", _registers_inline, bool)
 REGISTERS_CLASSES = Reading("torchlib registers classes", _registers_classes, bool)
 """Whether a file may register classes that torch then takes as types of arguments."""
-_LATER = (_REGISTERS_INLINE, REGISTERS_CLASSES, ROWS, KERNELS)
+_LATER = (_REGISTERS_INLINE, REGISTERS_CLASSES, ROWS, KERNELS, *ASKED_LATER)
 _REGISTERS_PYTHON = Reading("torchlib registers", registers, bool, _LATER)
 _REACHES_ALONG = Reading(
     "torchlib reaches torch", _reaches, bool, (*_LATER, Reading("torchlib registers", registers, bool))

@@ -11,30 +11,33 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from opschema_cli.importing_files import IMPORTED
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading
-from opschema_cli.source.import_text import import_statements
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.model import Operator
+from opschema_rules.torchlib.ops_words import BEHIND_OPS, HELD
 
 
-def _mentions(text: str) -> list[str]:
-    """The names that a file imports, a module under a star as ``module.*``, and the words behind ``torch.ops``: by these it
+def mentioned(words: Iterable[str], imports: Iterable[tuple[str, str]]) -> set[str]:
+    """The names that a file imports, a module under a star as ``module.*``, and some ``words`` behind ``torch.ops``: by these it
     may call what other files define.
     """
-    found = {word for ops in _OPS.findall(text) for word in ops.split(".")}
-    for module, names in import_statements(text):
-        if not module:
-            found.update(name.rpartition(".")[2] for name in _DOTTED.findall(names))
-        else:
-            found.update(_WORD.findall(names) if "*" not in names else [f"{module.rpartition('.')[2]}.*"])
-    return sorted(found)
+    found = set(words)
+    for module, name in imports:
+        last = module.rpartition(".")[2]
+        found.add(last if not name else f"{last}.*" if name == "*" else name)
+    return found
+
+
+def _mentions(project: Project, paths: Iterable[str]) -> Iterator[tuple[str, set[str]]]:
+    """What each of some files mentions."""
+    paths = list(paths)
+    project.inputs.update(paths)
+    imports = dict(project.scan(IMPORTED, paths))
+    return ((path, mentioned(words, imports[path])) for path, words in project.scan(BEHIND_OPS, paths))
 
 
 _IMPORTS = re.compile(r"(?m)^[ \t]*(?:from[ \t]+[\w.]+[ \t]+import[ \t]+(?:[^\n(]+|\([^)]*\))|import[ \t]+[^\n]+)")
-_OPS = re.compile(r"torch\.ops\.([\w.]+)")  # no word's end before it: so it is found many times as fast
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class Helper(msgspec.Struct, frozen=True):
@@ -60,9 +63,9 @@ def files_that_use(project: Project, helpers: Iterable[Helper], paths: Iterable[
         stem = file.parent.name if file.stem == "__init__" else file.stem
         for word in (helper.name, stem, f"{stem}.*"):
             by_word.setdefault(word, set()).add(helper)
-    found = project.readings(_MENTIONS, paths) if by_word else {}
-    mentioned = {path: set().union(*(by_word.get(word, ()) for word in words)) for path, words in found.items()}
-    return sorted(path for path, items in mentioned.items() if items and _uses(project, path, items))
+    found = _mentions(project, paths) if by_word else ()
+    used = ((path, set().union(*(by_word.get(word, ()) for word in words))) for path, words in found)
+    return sorted(path for path, helpers in used if helpers and _uses(project, path, helpers))
 
 
 def _uses(project: Project, path: str, helpers: Iterable[Helper]) -> bool:
@@ -162,44 +165,19 @@ def files_that_call(
     words = words_of_operators(operators)
     if not words:
         return []
-    held = project.readings(_HELD, [*paths, *registering])
-    made = {name for names in held.values() for name in words.intersection(names)}
+    held = project.scan(HELD, [*paths, *registering])
+    made = {name for _, names in held for name in words.intersection(names)}
     made.update(name for operator in operators for name in _function_names(operator))
-    found = project.readings(_MENTIONS, paths)
-    behind = project.readings(_BEHIND_OPS, paths)
-    return sorted(
-        path for path, names in found.items() if not (made.isdisjoint(names) and words.isdisjoint(behind.get(path, ())))
-    )
-
-
-def _behind_ops(text: str) -> list[str]:
-    """The words behind ``torch.ops``."""
-    return sorted({word for names in _OPS.findall(text) for word in names.split(".")})
-
-
-def _held(text: str) -> list[str]:
-    """The names to which something of ``torch.ops`` is assigned on one line, or on two."""
-    if "torch.ops" not in text:
-        return []
-    found: set[str] = set()
-    before = ""
-    for line in text.splitlines():
-        if "torch.ops" in line:
-            found.update(_WORD.findall((line if "=" in line else before).partition("=")[0]))
-        before = line
-    return sorted(found)
-
-
-_BEHIND_OPS = Reading("torchlib words behind torch.ops", _behind_ops, list[str])
-_HELD = Reading("torchlib names of torch.ops", _held, list[str])
-_MENTIONS = Reading("torchlib mentions of other files", _mentions, list[str], (_BEHIND_OPS, _HELD))
+    behind = dict(project.scan(BEHIND_OPS, paths))
+    found = _mentions(project, paths)
+    return sorted(path for path, names in found if not (made.isdisjoint(names) and words.isdisjoint(behind[path])))
 
 
 def files_that_mention(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:
     """The files among some that import one of these names or modules, or all that a module has."""
     wanted = set(words)
-    found = project.readings(_MENTIONS, paths)
-    return sorted(path for path, names in found.items() if any(name in wanted or name.endswith(".*") for name in names))
+    found = _mentions(project, paths)
+    return sorted(path for path, names in found if any(name in wanted or name.endswith(".*") for name in names))
 
 
 def words_of_operators(operators: Iterable[Operator]) -> frozenset[str]:

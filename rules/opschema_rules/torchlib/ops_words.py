@@ -1,0 +1,40 @@
+"""The words by which a Python file may reach operators through ``torch.ops``, and its imports, all read from its bytes."""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.importing_files import IMPORTED
+from opschema_cli.readings import Reading
+
+_OPS = re.compile(r"torch\.ops\.([\w.]+)")  # no word's end before it: so it is found many times as fast
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _behind_ops(data: bytes) -> list[str]:
+    if b"torch.ops" not in data:
+        return []
+    return sorted({word for names in _OPS.findall(data.decode("utf-8", "replace")) for word in names.split(".")})
+
+
+def _held(data: bytes) -> list[str]:
+    """The names to which something of ``torch.ops`` is assigned on one line, or on two."""
+    if b"torch.ops" not in data:
+        return []
+    found: set[str] = set()
+    before = ""
+    for line in data.decode("utf-8", "replace").splitlines():
+        if "torch.ops" in line:
+            found.update(_WORD.findall((line if "=" in line else before).partition("=")[0]))
+        before = line
+    return sorted(found)
+
+
+BEHIND_OPS: Reading[bytes, list[str]] = Reading("torchlib words behind torch.ops", _behind_ops, list[str])
+"""The words behind ``torch.ops``."""
+
+HELD: Reading[bytes, list[str]] = Reading("torchlib names of torch.ops", _held, list[str])
+"""The variables that hold something of ``torch.ops``."""
+
+ASKED_LATER = (BEHIND_OPS, HELD, IMPORTED)
+"""All that is asked of the files of a tree with operators."""
