@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -109,6 +110,9 @@ _MEANT = {"true": "True", "false": "False", **dict.fromkeys(("none", "null", "nu
 _SORTS = {"True": "bool", "False": "bool", "None": "None"}
 _WORD_TYPES = {"strided": "Layout", "contiguous_format": "MemoryFormat", "Mean": "int"}
 _NUMBER_START = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_HEXADECIMAL = re.compile(r"-?0[xX][\da-dfA-F]{1,16}")
+"""With an ``e`` it is read as a floating-point number, and then entirely."""
+_ZERO = re.compile(r"-?0[xX]0+")
 _INTEGER = re.compile(r"-?\d+")
 _DEVICE = re.compile(r"[A-Za-z_]+(?::(?:0|[1-9]\d*))?")
 _ESCAPE = re.compile(r"\\(?:[\\'\"\nabfnvt]|[0-3][0-7]{2})")
@@ -124,9 +128,21 @@ def misfits(of: SchemaType, default: Default) -> list[Mismatch]:
     refusal = _of_list(of, default) if of.is_list else _of_single(of, default)
     if refusal is not None:
         return [refusal]
-    if _fits(of, default):
-        return []
-    return [Mismatch("default-type", f"`{default.text}` is not a value of type `{of}`", refused=False)]
+    found = list(_read_as_zero(of, default))
+    if not found and not _fits(of, default):
+        found = [Mismatch("default-type", f"`{default.text}` is not a value of type `{of}`", refused=False)]
+    return found
+
+
+def _read_as_zero(of: SchemaType, default: Default) -> Iterator[Mismatch]:
+    """Hexadecimal integers, of which torch's ``strtoll`` with base 10 reads the zero before the ``x``."""
+    while of.inner is not None:
+        of = of.inner
+    for item in default.items if of.name in ("int", "SymInt") else ():
+        value = int(item.text, 16) if _HEXADECIMAL.fullmatch(item.text) else 0
+        if value:
+            message = f"torch reads `{item.text}` as 0, since integers in a schema are decimal; write `{value}`"
+            yield Mismatch("default-type", message, False, item)
 
 
 def _unreadable(of: SchemaType, item: Constant) -> Mismatch | None:
@@ -265,4 +281,5 @@ def _number_fits(name: str, text: str) -> bool:
         return name in ("float", "Scalar")
     if name == "float":
         return True
-    return BASE_TYPES.get(name) in ("int", "Scalar") and _INTEGER.fullmatch(text) is not None
+    integer = _INTEGER.fullmatch(text) or _ZERO.fullmatch(text)
+    return BASE_TYPES.get(name) in ("int", "Scalar") and integer is not None

@@ -183,6 +183,21 @@ def test_faults_that_torch_lets_pass() -> None:
 
 
 @pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("int x=0x2F", ["torch reads `0x2F` as 0, since integers in a schema are decimal; write `47`"]),
+        ("SymInt? x=-0XAE", ["torch reads `-0XAE` as 0, since integers in a schema are decimal; write `-174`"]),
+        ("int[2] x=[0x1, 2]", ["torch reads `0x1` as 0, since integers in a schema are decimal; write `1`"]),
+        ("int x=0x0", []),
+        ("float x=0x2F", []),
+        ("int x=0xe", ["`0xe` is not a value of type `int`"]),
+    ],
+)
+def test_hexadecimal_integers_are_read_as_zero(argument: str, expected: list[str]) -> None:
+    assert [item.message for item in parse_schema(f"f({argument}) -> ()").errors] == expected
+
+
+@pytest.mark.parametrize(
     ("argument", "kind"),
     [
         *(

@@ -269,3 +269,14 @@ def test_a_torch_that_the_tree_patches_has_more_operators() -> None:
     files = {"autocast.cpp": AUTOCAST, "opschema.toml": '[torchlib]\ntorch = "2.13"\n', "patches/native.patch": patch}
     [found] = lint_files(PACK, files, ["REG5"]).diagnostics
     assert "`aten::norm.Scalr`" in found.message
+
+
+def test_a_default_that_torch_reads_as_another_does_not_hide_the_kernel() -> None:
+    text = """#include <torch/library.h>
+at::Tensor mask(const at::Tensor& x, int64_t bits) { return x; }
+TORCH_LIBRARY(kit, m) { m.def("mask(Tensor x, int bits=0x2F, int shift=1) -> Tensor", &mask); }
+"""
+    found = lint_files([PACK], {"ops.cpp": text}, ["REG110", "REG501"]).diagnostics
+    assert [item.code for item in found] == ["REG501", "REG110"]
+    refused = lint_files([PACK], {"ops.cpp": text.replace("0x2F", "none")}, ["REG110", "REG501"]).diagnostics
+    assert [item.code for item in refused] == ["REG110"]

@@ -78,7 +78,7 @@ def cpp_kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
     ```
     """
     schema = operator.definition.schema
-    if not isinstance(schema, OperatorSchema) or operator.definition.errors:
+    if not isinstance(schema, OperatorSchema) or any(item.refused for item in operator.definition.errors):
         return
     for registration, signature in signatures(operator):
         if operator.definition.explicit:
