@@ -9,19 +9,24 @@ import msgspec
 
 from opschema_cli.requirements import Version, dotted, read_version
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.ci_pins import CI_FILES, REQUIRED, commits_in, versions_in
 
 _FILES = re.compile(
-    r"(?:requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment\.ya?ml"
-    r"|[\w-]+-requirements\.txt|setup\.(?:py|cfg)|pyproject\.toml|torch_pin\.py)"
+    r"(?:(?:requirements|constraints)[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment[\w.-]*\.ya?ml"
+    r"|[\w-]+-requirements\.txt|setup\.(?:py|cfg)|(?:pyproject|pixi)\.toml|torch_pin\.py)"
 )
+_LOCK_FILES = re.compile(r"(?:uv|poetry|pdm|pylock)\.(?:lock|toml)")
 _COMMIT_FILES = re.compile(
-    r"\.torch_commit|\.torch_pin|torch_patches/\.torch_pin|\.ci/torch_commit\.txt|(?:py)?torch-hash\.txt"
-    r"|(?:\.github|\.ci/docker)/ci_commit_pins/(?:py)?torch\.txt"
+    r"(?:\.ci/|ci/|\.github/|torch_patches/)?\.?(?:py)?torch[_-](?:commit|pin|hash)(?:\.txt)?"
+    r"|(?:\.github|\.ci/docker|\.ci|ci)/(?:ci_commit_pins|pins)/(?:py)?torch\.txt"
 )
-_CI_FILES = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.circleci/config\.yml|\.gitlab-ci\.yml")
 
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
-_REQUIRED = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*(?:==?|~=|===)[ \t]*v?(\d+\.\d+)")
+_TOML = re.compile(
+    r"(?m)^[ \t]*[\"']?(?:py)?torch[\"']?[ \t]*=[ \t]*(?:\{[^}\n]*\bversion[ \t]*=[ \t]*)?[\"'](?:==|~=|=)?[ \t]*v?(\d+\.\d+)"
+)
+"""A dependency of Poetry or pixi with an exact version."""
+_LOCKED = re.compile(r"(?m)^name = \"torch\"\r?\nversion = \"(\d+\.\d+)")
 _OWN = re.compile(r"(?:\bbase_version|\bTORCH_(?:[A-Z]+_)?VERSION)[\"']?[ \t]*[=,:][ \t]*[\"'](\d+\.\d+)")
 """pytorch/xla's own version, which follows PyTorch's: ``base_version`` or the default of ``TORCH_XLA_VERSION`` in setup.py; and
 ``TORCH_VERSION`` in ExecuTorch's torch_pin.py.
@@ -104,12 +109,8 @@ def pins_of(workspace: Workspace) -> Pins:
     versions = _first(_versions(workspace))
     commits = _first([*_commits(workspace), *_submodules(workspace)])
     if not versions and not commits:
-        versions = _first(
-            (version, path)
-            for path in workspace.files
-            if _CI_FILES.fullmatch(path)
-            for version in _REQUIRED.findall(_COMMENT.sub("", _text(workspace, path)))
-        )
+        versions = _first((version, path) for path, text in _ci_texts(workspace) for version in versions_in(text))
+        commits = _first((commit, path) for path, text in _ci_texts(workspace) for commit in commits_in(text))
     nightly = any(_NIGHTLY.search(_COMMENT.sub("", _text(workspace, path))) for path in set(versions.values()))
     return Pins(versions, {name: path for name, path in commits.items() if name}, nightly)
 
@@ -126,8 +127,10 @@ def _versions(workspace: Workspace) -> Iterator[tuple[str, str]]:
     for path in workspace.files:
         if _FILES.fullmatch(path):
             text = _COMMENT.sub("", _text(workspace, path))
-            for version in (*_REQUIRED.findall(text), *(_OWN.findall(text) if path in _OWN_FILES else ())):
-                yield version, path
+            own = _OWN.findall(text) if path in _OWN_FILES else _TOML.findall(text) if path.endswith(".toml") else ()
+            yield from ((version, path) for version in (*REQUIRED.findall(text), *own))
+        elif _LOCK_FILES.fullmatch(path):
+            yield from ((version, path) for version in _LOCKED.findall(_text(workspace, path)))
         elif _COMMIT_FILES.fullmatch(path):
             yield from ((version, path) for version in _RELEASE.findall(_text(workspace, path)))
 
@@ -145,6 +148,12 @@ def _submodules(workspace: Workspace) -> Iterator[tuple[str, str]]:
         path = re.search(r"(?m)^[ \t]*path[ \t]*=[ \t]*(\S+)", section[1])
         if path is not None and _PYTORCH.search(section[1]):
             yield workspace.submodule_pin(path[1]) or "", path[1]
+
+
+def _ci_texts(workspace: Workspace) -> Iterator[tuple[str, str]]:
+    """The files of CI, without comments."""
+    paths = filter(CI_FILES.fullmatch, workspace.files)
+    return ((path, _COMMENT.sub("", _text(workspace, path))) for path in paths)
 
 
 def _text(workspace: Workspace, path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.ci_pins import commits_in, versions_in
 from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, Reference
@@ -254,6 +256,76 @@ PINS = [
         True,
     ),
 ]
+
+
+WORKFLOW = ".github/workflows/test.yml"
+CHECKOUT = "      - uses: actions/checkout@v4\n        with:\n          {}\n          repository: pytorch/pytorch\n          {}\n"
+CI_PINS = [
+    (WORKFLOW, "        torch-version: ['2.8.0']\n    - run: pip install torch==${{ matrix.torch-version }}\n"),
+    (WORKFLOW, "        torch:\n          - 2.8.0\n          - '2.8.1'\n        cuda:\n          - 12.8\n"),
+    (WORKFLOW, "          - {python: '3.11', torch: '2.8.0', cuda: 12.8}\n"),
+    (WORKFLOW, "env:\n  MIN_TORCH_VERSION: 2.4\n  TORCH_VERSION: 2.8.0  # for all jobs\n  TORCHVISION_VERSION: 0.23\n"),
+    (
+        WORKFLOW,
+        "      torch-version:\n        description: of PyTorch\n        type: string\n        default: '2.8.0'\n",
+    ),
+    (WORKFLOW, "      image: pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel\n"),
+    (WORKFLOW, CHECKOUT.format("path: pytorch", "ref: v2.8.0")),
+    (WORKFLOW, CHECKOUT.format(f"ref: {COMMIT_28}", "path: pytorch")),
+    (WORKFLOW, "- run: git clone --branch v2.8.0 https://github.com/pytorch/pytorch.git\n"),
+    (
+        WORKFLOW,
+        "- run: pip install https://download.pytorch.org/whl/cpu/torch-2.8.0%2Bcpu-cp311-cp311-linux_x86_64.whl\n",
+    ),
+    (".github/actions/setup/action.yml", "inputs:\n  torch_version:\n    default: 2.8.0\n"),
+    (".buildkite/pipeline.yml", "env:\n  PYTORCH_VERSION: '2.8'\n"),
+    (".ci/install.sh", "TORCH_VERSION=${TORCH_VERSION:-2.8.0}\npip install torch==$TORCH_VERSION\n"),
+    ("docker/Dockerfile.rocm", "FROM rocm/pytorch:rocm7.2_ubuntu24.04_py3.12_pytorch_release_2.8.1\n"),
+    ("azure-pipelines.yml", "variables:\n  torchVersion: 2.8.0\n"),
+    ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.8.0"\n'),
+    ("pixi.toml", '[dependencies]\npytorch = "2.8.*"\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = {version = "2.8.0", source = "cpu"}\n'),
+    (".github/pins/pytorch.txt", COMMIT_28),
+    ("ci/pytorch_commit.txt", COMMIT_28),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), CI_PINS)
+def test_ways_to_pin_a_torch(root: Path, path: str, text: str) -> None:
+    assert told(find(root, {path: text})) == (OF_28, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env:\n  MIN_TORCH_VERSION: 2.8\n  TORCHVISION_VERSION: 2.8\n  TORCH_CUDA_ARCH_LIST: '8.0 9.0'\n",
+        "    image: nvcr.io/nvidia/pytorch:2.8-py3\n",
+        "      if: matrix.torch-version == '2.8.0'\n",
+        "        torch: ['2.8.0', '2.9.0']\n",
+        "      - uses: a/b@v1\n        with:\n          repository: pytorch/pytorch\n      - with:\n          ref: v2.8.0\n",
+        "- run: git clone --branch v2.8.0 https://github.com/pytorch/pytorch-fork\n",
+        "- name: torch: fast\n  run: echo 2.8\n",
+    ],
+)
+def test_texts_that_pin_no_torch(root: Path, text: str) -> None:
+    assert find(root, {WORKFLOW: text}) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch:[",
+        "torch-version:\n  description: x\n",
+        "git clone ",
+        "repository: pytorch/pytorch\n",
+        "torch:\n - 1.2\n",
+    ],
+)
+def test_the_time_grows_with_the_text(line: str) -> None:
+    started = time.process_time()
+    assert not [*commits_in(line * 10_000)]
+    assert len([*versions_in(line * 10_000)]) <= 10_000
+    assert time.process_time() - started < 2.0
 
 
 @pytest.mark.parametrize(("files", "origin", "certain"), PINS)

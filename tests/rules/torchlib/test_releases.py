@@ -88,3 +88,22 @@ def test_what_the_release_lacks(code: str, found: str) -> None:
 )
 def test_what_may_be_meant_for_another_release(code: str) -> None:
     assert messages(code) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        (".github/workflows/ci.yml", "env:\n  TORCH_VERSION: 2.6.0\n", True),
+        ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.6.0"\n', True),
+        (".torch_commit", "2236df1770800ffea5697b11b0bb0d910b2e59e1\n", True),
+        (".github/workflows/ci.yml", "        torch: [2.6.0, 2.9.0]\n", False),
+        (".github/workflows/ci.yml", "- run: pip install torch==1.8.0\n", False),
+        (".torch_commit", "b" * 40, False),
+    ],
+)
+def test_without_a_requirement_the_only_pinned_release_counts(path: str, text: str, found: bool) -> None:
+    code = "import torch\n" + OP.replace("Tensor", "torch.Tensor") + 'twice.register_autocast("cuda", torch.float16)\n'
+    first = lint_files([PACK], {"ops.py": code, path: text}, ["REG122"]).diagnostics
+    assert bool(first) is found
+    required = {"ops.py": code, path: text, "requirements.txt": "torch>=2.7\n"}
+    assert lint_files([PACK], required, ["REG122"]).diagnostics == []
