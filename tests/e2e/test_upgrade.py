@@ -95,7 +95,8 @@ def test_what_must_change_is_an_error_with_the_line_to_write(here: Here) -> None
     assert done.code == 1
     found = json.loads(done.out)["diagnostics"]
     assert {(item["path"], item["line"], item["severity"]): item["message"] for item in found} == {
-        ("registered.cpp", 3, "error"): "`qr` is not an operator of torch 2.15; remove it here",
+        ("registered.cpp", 3, "error"): "`qr` is not an operator of torch 2.15; remove it here; torch 2.15 has"
+        " `linalg_qr`, `linalg_qr.out`",
         ("registered.cpp", 4, "info"): "`tril` changes from torch 2.6 to torch 2.15: `diagonal` is now of type `SymInt`; it was"
         " `int`",
         ("registered.py", 6, "error"): "`_flash_attention_forward` changes from torch 2.6 to torch 2.15: the argument `Tensor? "
@@ -119,15 +120,22 @@ def test_calls_that_the_newer_release_refuses(here: Here) -> None:
     for name, text in CALLS.items():
         Path(name).write_text(text)
     done = here("upgrade", "--from", "2.4", "--to", "2.15", "--output-format", "json", "calls.py", "calls.cpp")
-    lost, changes = "is not an operator of torch 2.15; it is used here", "changes from torch 2.4 to torch 2.15:"
+    lost, changes = (
+        "is not an operator of torch 2.15; it is used here; torch 2.15 has",
+        "changes from torch 2.4 to torch 2.15:",
+    )
     needs = f"`_scaled_mm` {changes} it requires `scale_a`, `scale_b`, but the call does not pass them"
     found = [(item["path"], item["line"], item["message"]) for item in json.loads(done.out)["diagnostics"]]
     assert found == [
-        ("calls.cpp", 8, f"`cholesky` {lost}"),
-        ("calls.cpp", 9, f"`qr` {lost}"),
-        ("calls.py", 5, f"`qr` {lost}"),
-        ("calls.py", 5, f"`cholesky.out` {lost}"),
-        ("calls.py", 9, f"`_cdist_backward` {changes} it has no argument `grad` any more"),
+        ("calls.cpp", 8, f"`cholesky` {lost} `linalg_cholesky`, `linalg_cholesky.out`"),
+        ("calls.cpp", 9, f"`qr` {lost} `linalg_qr`, `linalg_qr.out`"),
+        ("calls.py", 5, f"`qr` {lost} `linalg_qr`, `linalg_qr.out`"),
+        ("calls.py", 5, f"`cholesky.out` {lost} `linalg_cholesky`, `linalg_cholesky.out`"),
+        (
+            "calls.py",
+            9,
+            f"`_cdist_backward` {changes} it has no argument `grad` any more; write `grad_output` for `grad`",
+        ),
         ("calls.py", 10, needs),
         ("calls.py", 11, needs),
     ]

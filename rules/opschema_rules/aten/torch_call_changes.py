@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.schema_changes import schema_changes
 from opschema_cli.source.python import Expr
 from opschema_rules.aten.model import Function
 from opschema_rules.aten.signatures import full_name
@@ -42,7 +43,7 @@ def refusal(call: Expr, before: Sequence[OperatorSchema], now: Mapping[str, Oper
         return "", ""
     names = [word for word in call.keywords if word and not now[name].argument(word)]
     if names:
-        return name, f"it has no argument {quoted(names)} any more"
+        return name, f"it has no argument {quoted(names)} any more{_new_names(taken[0], now[name], names)}"
     lacking = _lacking(now[name], call)
     return (
         name,
@@ -50,6 +51,13 @@ def refusal(call: Expr, before: Sequence[OperatorSchema], now: Mapping[str, Oper
         if lacking
         else "",
     )
+
+
+def _new_names(before: OperatorSchema, now: OperatorSchema, names: Sequence[str]) -> str:
+    """What to write for arguments of these names, as far as they have others now."""
+    changes = [item for item in schema_changes(before, now) if item.kind == "argument-renamed"]
+    renamed = {item.old.name: item.new.name for item in changes if item.old is not None and item.new is not None}
+    return "".join(f"; write `{renamed[name]}` for `{name}`" for name in names if name in renamed)
 
 
 def _takes(schema: OperatorSchema, call: Expr) -> bool:

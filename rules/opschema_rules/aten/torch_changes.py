@@ -30,6 +30,9 @@ from opschema_rules.aten.torch_calls import TorchCall, torch_calls
 from opschema_rules.aten.torchgen_table import known_release, operators_of, torchgen_of
 from opschema_rules.aten.traits import IMPLICIT, tags_of
 
+_MODULES = ("linalg", "special", "fft")
+"""Modules of torch with whose names those of their operators begin. ``linalg_qr`` replaces the older ``qr``."""
+
 
 def torch_changes(project: Project, uses: Sequence[TorchUse], old: str, new: str) -> Iterator[Diagnostic]:
     """A finding for each use of an operator that differs between two known releases."""
@@ -77,8 +80,12 @@ class _Side(msgspec.Struct, frozen=True):
 
     def candidates(self, name: str) -> Sequence[str]:
         """Operators that may take the place of a removed one."""
-        known = [Known(other) for other in sorted(operators_of(self.version))]
-        return Catalogue(known, [], complete=True, excerpt=False).candidates(name)
+        operators = sorted(operators_of(self.version))
+        base = name.partition(".")[0]
+        moved = {f"{module}_{base}" for module in _MODULES}
+        found = [other for other in operators if other.partition(".")[0] in moved] if base not in operators else []
+        known = [Known(other) for other in operators]
+        return found or Catalogue(known, [], complete=True, excerpt=False).candidates(name)
 
 
 def _read_side(project: Project, version: Version, bases: Container[str]) -> _Side:

@@ -60,7 +60,7 @@ def test_changes_are_told_at_kernels_lists_and_copies() -> None:
             sides[1:],
         ),
         ("tile.yaml", 3, "error"): (
-            "`cholesky` is not an operator of torch 2.15; remove it here",
+            "`cholesky` is not an operator of torch 2.15; remove it here; torch 2.15 has `linalg_cholesky`, `linalg_cholesky.out`",
             ["kernels.cpp", sides[0]],
         ),
     }
