@@ -107,3 +107,26 @@ def test_without_a_requirement_the_only_pinned_release_counts(path: str, text: s
     assert bool(first) is found
     required = {"ops.py": code, path: text, "requirements.txt": "torch>=2.7\n"}
     assert lint_files([PACK], required, ["REG122"]).diagnostics == []
+
+
+def test_a_tag_that_the_release_lacks() -> None:
+    code = """
+lib = torch.library.Library("demo", "DEF")
+lib.define("a(Tensor x) -> Tensor", tags=[torch.Tag.core, torch.Tag.reduction])
+lib.define("b(Tensor x) -> Tensor", tags=torch.Tag.out)
+lib.define("c(Tensor x) -> Tensor", tags=(torch.Tag.reduction,) if hasattr(torch.Tag, "reduction") else ())
+if hasattr(torch.Tag, "reduction"):
+    lib.define("d(Tensor x) -> Tensor", tags=(torch.Tag.reduction,))
+TAGS = ()
+try:
+    TAGS = (torch.Tag.reduction,)
+except AttributeError:
+    pass
+lib.define("e(Tensor x) -> Tensor", tags=TAGS)
+"""
+    assert messages(code) == [
+        "torch 2.6 has no `torch.Tag.reduction`; torch 2.10 is the first that does",
+        "torch 2.6 has no `torch.Tag.out`; torch 2.13 is the first that does",
+    ]
+    assert messages(code, "torch==2.10.0\n") == ["torch 2.10 has no `torch.Tag.out`; torch 2.13 is the first that does"]
+    assert messages(code, "torch==2.15.0\n") == []

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.requirements import Version, dotted
+from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.aten.torchgen_table import known_releases, torchgen_of
 from opschema_rules.torchlib.api_table import functions_of, parameters, releases_with, takes
-from opschema_rules.torchlib.model import ApiCall, Tree
+from opschema_rules.torchlib.model import ApiCall, Definition, Operator, Tree
 
 
 @rule("REG122", "unavailable-function")
 def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
-    """A function of `torch.library`, or an argument of one, that the tree's release of torch does not have.
+    """A function of `torch.library`, an argument of one, or a tag that the tree's release of torch does not have.
 
     The release is the newest that the tree's requirements admit, or the one that `--torch` names. The call raises
     `AttributeError` or `TypeError` when the module is imported. A call under a condition, such as a comparison of versions, is
@@ -65,12 +67,33 @@ def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
         for name, place in call.keywords:
             if not takes(text, name):
                 yield _refused(tree, call, text, name, place)
+    for operator in tree.operators if known else ():
+        yield from _missing_tags(tree, operator)
 
 
 def _missing(tree: Tree, call: ApiCall) -> Iterator[Diagnostic]:
     releases = releases_with(call.name)
     if releases:
         yield Diagnostic(f"torch {tree.release} has no `{call.name}`; {_since(tree, releases)}", call.place)
+
+
+def _missing_tags(tree: Tree, operator: Operator) -> Iterator[Diagnostic]:
+    """Tags in the definition of an operator that only other releases have."""
+    definition = operator.definition
+    for tag, expr in _written_tags(definition) if not definition.conditional else ():
+        having = [version for version in known_releases() if tag in (torchgen_of(version).tags or ())]
+        if definition.body is not None and having and tree.torch not in having:
+            message = f"torch {tree.release} has no `torch.Tag.{tag}`; {_since(tree, having)}"
+            yield Diagnostic(message, definition.body.at(expr), ops=(operator.title,))
+
+
+def _written_tags(definition: Definition) -> Iterator[tuple[str, Expr]]:
+    """The tags that are written in the call itself; a variable may hold those that the release has."""
+    given = definition.call.keyword("tags") if definition.call is not None else None
+    for item in (given.elements or (given,)) if given is not None else ():
+        word = item.text.rpartition(".")[2] if item.kind in ("name", "attribute") else ""
+        if ".Tag." in f".{item.text}" and word in (definition.tags or ()):
+            yield word, item
 
 
 def _refused(tree: Tree, call: ApiCall, text: str, name: str, place: Place) -> Diagnostic:
