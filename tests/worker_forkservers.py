@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from opschema_cli.verify.forkserver import Forkserver
 
@@ -29,7 +30,11 @@ class Forkservers:
         self._folder = folder
         self._known: dict[tuple[str, ...], Kept] = {}
 
-    def __call__(self, environ: dict[str, str], _: Path, modules: Sequence[str] = ()) -> Kept:
+    def __call__(
+        self, environ: dict[str, str], folder: Path, modules: Sequence[str] = (), **options: Any
+    ) -> Forkserver:
+        if options.get("package") is not None:
+            return Forkserver(environ, folder, modules, **options)
         python = sorted(f"{name}={value}" for name, value in environ.items() if name.startswith("PYTHON"))
         key = (*python, *modules)
         if key not in self._known or not self._known[key].lives:

@@ -2,8 +2,9 @@
 
 ``python -m opschema_cli.verify.forkserver [MODULE]...`` imports the modules, then reads requests from the socket that is its
 standard input. A request is an environment and four descriptors: the worker's standard streams, and a pipe for its process
-number and exit status. The server runs nothing of an op library, starts no thread and creates no CUDA context, so a fork of
-it is as separate as a new process. When the harness ends or is killed, it kills its workers and all that they started.
+number and exit status. The server starts no thread and creates no CUDA context, so a fork of it is as separate as a new process.
+It runs nothing of an op library, unless the environment names a package of one that is slow to import: see
+:mod:`opschema_cli.verify.preloading`. When the harness ends or is killed, it kills its workers and all that they started.
 
 Not :mod:`multiprocessing.forkserver`, which was tried:
 
@@ -35,9 +36,13 @@ from typing import IO, Protocol
 
 import msgspec
 
+from opschema_cli.verify.preloading import Package, preload
+
 _NUMBER = struct.Struct(">i")
 _DESCRIPTORS = 4
 _READY = b"!"
+_PACKAGE = "OPSCHEMA_VERIFY_PACKAGE"
+"""The environment variable that names the package to import, as JSON."""
 
 
 class Process(Protocol):
@@ -83,9 +88,21 @@ def available() -> bool:
 class Forkserver:
     """Client of the server process."""
 
-    def __init__(self, environ: dict[str, str], folder: Path, modules: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        environ: dict[str, str],
+        folder: Path,
+        modules: Sequence[str] = (),
+        *,
+        package: Package | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """``package`` is imported beforehand, within ``seconds``; the environment of its workers is ``environ``."""
         self._ready = False
         self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(seconds)
+        if package is not None:
+            environ = {**environ, _PACKAGE: msgspec.json.encode(package).decode()}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "opschema_cli.verify.forkserver", *modules],
@@ -101,11 +118,12 @@ class Forkserver:
         """Start a worker with this environment, without waiting for it once the server is ready.
 
         Raises:
-            OSError: the server has ended, or could not import torch.
+            OSError: the server has ended, or could not import torch or the package.
         """
         if not self._ready and self._socket.recv(1) != _READY:
             raise ConnectionError("the forkserver has ended")
         self._ready = True
+        self._socket.settimeout(None)
         pairs = [os.pipe() for _ in range(_DESCRIPTORS)]
         # Standard input is written here and read there; of the others it is the reverse.
         theirs = [pairs[0][0], *(write for _, write in pairs[1:])]
@@ -196,15 +214,23 @@ class ForkedWorker:
 
 
 def main() -> None:
-    """Fork a worker for each request and report its exit status, until the client closes the socket."""
+    """Import, then serve."""
     from opschema_cli.verify import reference, runner, worker  # noqa: F401 - every worker needs them, and torch
 
     for name in (*ALWAYS, *sys.argv[1:]):
         with suppress(ImportError):  # of another release of torch
             import_module(name)
+    requests = socket.socket(fileno=os.dup(0))
+    named = os.environ.pop(_PACKAGE, "")
+    if named and not preload(msgspec.json.decode(named, type=Package)):
+        return
+    _serve(requests, own_environment=bool(named))
+
+
+def _serve(requests: socket.socket, *, own_environment: bool) -> None:
+    """Fork a worker for each request and report its exit status, until the client closes the socket."""
     gc.freeze()  # a worker that looked through all of torch for garbage would also copy it
 
-    requests = socket.socket(fileno=os.dup(0))
     awake, alarm = os.pipe()
     for end in (awake, alarm):
         os.set_blocking(end, False)
@@ -227,7 +253,7 @@ def main() -> None:
             if pid == 0:
                 for descriptor in (requests.fileno(), awake, alarm, *children.values()):
                     os.close(descriptor)
-                _become_worker(environ, descriptors)
+                _become_worker({} if own_environment else environ, descriptors)
             os.write(descriptors[3], _NUMBER.pack(pid))
             children[pid] = descriptors.pop()
             for descriptor in descriptors:
@@ -274,6 +300,7 @@ def _kill_all(children: dict[int, int]) -> None:
 
 
 def _become_worker(environ: dict[str, str], descriptors: list[int]) -> None:
+    """Serve as a worker and end; without an ``environ`` in that of this process, to which a package may have added."""
     from opschema_cli.verify import worker
 
     status = 1
@@ -285,8 +312,9 @@ def _become_worker(environ: dict[str, str], descriptors: list[int]) -> None:
             os.dup2(descriptor, number)
         for descriptor in descriptors:
             os.close(descriptor)
-        os.environ.clear()
-        os.environ.update(environ)
+        if environ:
+            os.environ.clear()
+            os.environ.update(environ)
         status = worker.main()
         sys.stderr.flush()
     finally:

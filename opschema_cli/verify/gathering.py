@@ -15,7 +15,9 @@ from opschema_cli.verify.results import FAILED, Header, Results, Writer, differe
 from opschema_cli.verify.run import Run
 
 Progress: TypeAlias = "Callable[[int, int, str], None]"
-"""Receives the number of cells that have a result, the number of all cells, and the op of the last with the failures so far."""
+"""Receives the number of cells that have a result, the number of all cells, and the op of the last with the numbers of those so
+far that failed or were not checked.
+"""
 
 
 class ResultOptions(msgspec.Struct, frozen=True):
@@ -46,6 +48,7 @@ class Gathering:
         self.results.cells.update((name, result) for name, result in earlier.items() if name in names)
         self.run = msgspec.structs.replace(run, plans=tuple(plan for plan in run.plans if plan not in complete))
         self._failed = sum(result.verdict in FAILED for result in self.results.cells.values())
+        self._unchecked = sum(result.verdict == "not-checked" for result in self.results.cells.values())
         self._unwritten = ""
         self._writer = (
             Writer(options.file, run.header, self.results.cells.values()) if options.file is not None else None
@@ -60,14 +63,19 @@ class Gathering:
         """Keep a result; a full disk ends no run."""
         self.results.cells[result.id] = result
         self._failed += result.verdict in FAILED
+        self._unchecked += result.verdict == "not-checked"
         if self._writer is not None and not self._unwritten:
             try:
                 self._writer.add(result)
             except OpschemaError as error:
                 self._unwritten = str(error)
         if self.options.progress is not None:
-            title = f"{result.op} ({self._failed} failed)" if self._failed else result.op
-            self.options.progress(len(self.results.cells), len(self.results.header.cells), title)
+            self.options.progress(len(self.results.cells), len(self.results.header.cells), self._title(result.op))
+
+    def _title(self, op: str) -> str:
+        counts = ((self._failed, "failed"), (self._unchecked, "not checked"))
+        found = ", ".join(f"{number:,} {what}" for number, what in counts if number)
+        return f"{op} ({found})" if found else op
 
     def close(self) -> None:
         """Close the file."""

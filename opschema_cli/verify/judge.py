@@ -57,6 +57,11 @@ _EMPTY = re.compile(
 )
 """Words in errors of reductions that have no result for no elements."""
 _NEEDS_GPU = re.compile(r"Torch not compiled with CUDA enabled|No CUDA GPUs are available|Found no NVIDIA driver")
+_ASKS_FOR_GPU = re.compile(
+    r"\b(?:must|should|expect\w*|requires?|needs?|only|not)\b[^\n]*\b(?:CUDA|GPU)\b|\b(?:CUDA|GPU)\b[^\n]*\b(?:required|only|expected)\b",
+    re.IGNORECASE,
+)
+"""Words in errors that ops raise on purpose where tensors are not on a GPU."""
 _VALUES = frozenset({"exact", "tolerance"})
 """Findings that the luck of a call of an op that differs from call to call decides."""
 
@@ -67,7 +72,7 @@ class Traits(NamedTuple):
     """Properties of a call that matter to the verdict: whether its inputs lie in order, so that the strides of outputs count; which
     axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it; whether a search found
     it, and whether it is ``doubtful`` because random integers may be invalid indices. ``weak`` says why the results of a call
-    found by search test little; with ``shows_nothing`` no two kernels could differ in them.
+    found by search test little; with ``shows_nothing`` no two kernels could differ in them. ``on_gpu`` says where it ran.
     """
 
     dense: bool = True
@@ -77,6 +82,7 @@ class Traits(NamedTuple):
     doubtful: bool = False
     weak: str = ""
     shows_nothing: bool = False
+    on_gpu: bool = False
 
 
 class Compared(NamedTuple):
@@ -134,7 +140,7 @@ class _Case:
         traits: Traits,
     ) -> None:
         self._empty, self._found, dense = traits.empty, traits.found, traits.dense
-        self._doubtful = traits.doubtful
+        self._doubtful, self._on_gpu = traits.doubtful, traits.on_gpu
         self._explanation = explanation
         self._before, self._after, self._reference = before, after, reference
         self._compared = compared
@@ -177,14 +183,14 @@ class _Case:
                     "not-checked",
                     f"a call found by search, perhaps with invalid indices, ended the process: {what}",
                 )
-            if after.status == "raised" and _NEEDS_GPU.search(after.detail):
-                return "not-checked", f"it needs a GPU: {what}"
-            return "crashed", what
+            return ("not-checked", f"it needs a GPU: {what}") if self._needs_gpu(after) else ("crashed", what)
         if self._before.status == "ok":
             if self._empty == "inner" and after.status == "raised" and _EMPTY.search(after.error):
                 return "not-checked", f"after refuses an axis without elements, which before took: {after.detail}"
             return "regression", f"{what}; before ran"
         both = after.status == self._before.status == "raised"
+        if both and self._needs_gpu(after) and self._needs_gpu(self._before):
+            return "not-checked", f"it needs a GPU: {what}; before raised too"
         if _refused_alike(self._before, after) or (both and self._empty):
             return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
         if self._found and {after.status, self._before.status} <= {"died", "stalled"}:
@@ -193,6 +199,12 @@ class _Case:
                 f"a call found by search, perhaps an invalid one, ended both processes: {what}",
             )
         return "crashed", f"{what}; before {self._before.status} too"
+
+    def _needs_gpu(self, ran: Ran) -> bool:
+        """Whether a side says that it runs on a GPU only; on purpose, or because PyTorch has none here."""
+        if self._on_gpu or ran.status != "raised":
+            return False
+        return bool(_NEEDS_GPU.search(ran.detail) or (ran.deliberate and _ASKS_FOR_GPU.search(ran.error)))
 
     def _alone(self, before: Ran | None) -> tuple[Verdict, str]:
         """After ran and there is nothing of before to compare it with."""

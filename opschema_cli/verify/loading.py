@@ -6,11 +6,15 @@ import importlib
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from opschema_cli.verify.model import Target
+
+package_seconds: dict[str, float] = {}
+"""Seconds until a package was there, with those around it, by name; of the first import in this process."""
 
 ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """Errors of an op that refuses the device or layout of tensors."""
@@ -59,12 +63,22 @@ def import_module(target: Target) -> object:
         RefusedError: it is not there, it comes from another tree, or a module of others is not installed.
         Exception: whatever the import raises.
     """
+    started = time.monotonic()
     try:
+        for package in _packages(target.module):
+            importlib.import_module(package)
+            package_seconds.setdefault(package, time.monotonic() - started)
         found: object = importlib.import_module(target.module)
     except ModuleNotFoundError as error:
         raise _missing(error, target) from error
     _stays_in(target)
     return found
+
+
+def _packages(module: str) -> Iterator[str]:
+    """The packages around a module, the outermost first: the order in which Python imports them."""
+    parts = module.split(".")[:-1]
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 def see_tree(target: Target) -> None:

@@ -1,16 +1,20 @@
-"""Arguments as Python has them: the names of dtypes become torch dtypes, tensors of a list a list."""
+"""Arguments as Python has them: names of dtypes become torch dtypes, lists tuples, tensors of a list a list."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor
 
 
-def typed(params: Mapping[str, object]) -> dict[str, object]:
-    """Params with dtypes for ``torch.float16`` and, where the name ends in ``dtype``, ``float16``."""
-    return {name: _typed(name, value) for name, value in params.items()}
+def typed(params: Mapping[str, object], tuples: Collection[str] = ()) -> dict[str, object]:
+    """Params with dtypes for ``torch.float16`` and, where the name ends in ``dtype``, ``float16``, and ``tuples`` for lists."""
+    return {name: _as_tuple(value) if name in tuples else _typed(name, value) for name, value in params.items()}
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
 
 
 def _typed(name: str, value: object) -> object:

@@ -110,6 +110,8 @@ def tensor(
 _Class = TypeVar("_Class", bound=type[Recipe])
 
 _registry: dict[str, Recipe] = {}
+_kept: set[Path] = set()
+"""Files that are not executed again."""
 
 
 def recipe(*ops: str) -> Callable[[_Class], _Class]:
@@ -136,6 +138,26 @@ def find_recipe(path: Path, op: str) -> Recipe:
         OpschemaError: there is no such file, or its recipe is malformed.
         Exception: whatever the file raises.
     """
+    if path not in _kept:
+        _execute(path)
+    found = _registry.get(op, Recipe())
+    if found.tolerance is not None and not found.tolerance.reason:
+        raise OpschemaError(f"{path}: the tolerance of {op} is changed without a reason")
+    return found
+
+
+def execute_once(path: Path) -> None:
+    """Execute a file of recipes now, and never again in this process and its forks.
+
+    Raises:
+        OpschemaError: there is no such file.
+        Exception: whatever the file raises.
+    """
+    _execute(path)
+    _kept.add(path)
+
+
+def _execute(path: Path) -> None:
     if not path.is_file():
         raise OpschemaError(f"{path}: there is no such file of recipes")
     _registry.clear()
@@ -145,10 +167,6 @@ def find_recipe(path: Path, op: str) -> Recipe:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    found = _registry.get(op, Recipe())
-    if found.tolerance is not None and not found.tolerance.reason:
-        raise OpschemaError(f"{path}: the tolerance of {op} is changed without a reason")
-    return found
 
 
 def ops_with_recipes(path: Path) -> dict[str, int]:

@@ -103,7 +103,7 @@ class Reference:
         full_precision()
         inputs = {name: promoted(tensor, wide) if wide else tensor.clone() for name, tensor in drawn.items()}
         versions = {name: tensor._version for name, tensor in inputs.items()}
-        params = typed(cell.call.params)
+        params = typed(cell.call.params, cell.call.tuples)
         with torch.no_grad(), _default_dtype(wide or torch.float32):
             found = named(self._call(inputs, params, cell.call), cell.call)
         mutated = {spec.name for spec in cell.call.inputs if spec.mutated}
@@ -125,7 +125,9 @@ class Reference:
         if self._function is None:
             raise RefusedError("there is no reference: the declaration names none, and no recipe gives one")
         # The reference computes in the precision of its inputs.
-        optional = typed(call.defaults) | {name: params.pop(name) for name in call.static_dims if name in params}
+        optional = typed(call.defaults, call.tuples) | {
+            name: params.pop(name) for name in call.static_dims if name in params
+        }
         params = {name: value for name, value in params.items() if name != "dtype"}
         reasons: list[str] = []
         for signature in signatures(self._function):

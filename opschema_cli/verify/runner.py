@@ -224,7 +224,9 @@ class Runner:
             return self._kind, {}
         forward = call_signature(self._kind)
         extras = {"dtype": dtype_of(cell.dtype) if hasattr(torch, cell.dtype) else cell.dtype, "device": device}
-        made_with = for_constructor(self._constructor, forward, params=typed(cell.call.params), extras=extras)
+        made_with = for_constructor(
+            self._constructor, forward, params=typed(cell.call.params, cell.call.tuples), extras=extras
+        )
         made_with = self._recipe.arguments(cell, made_with)
         key = f"{device} {sorted(made_with.items(), key=lambda item: item[0])!r}"
         if key not in self._ops:
@@ -237,7 +239,7 @@ class Runner:
         return self._ops[key], made_with
 
     def _call(self, op: Op, cell: Cell, made_with: Mapping[str, object], tensors: dict[str, Tensor]) -> object:
-        params = typed(cell.call.params)
+        params = typed(cell.call.params, cell.call.tuples)
         if has(self._recipe, "call"):
             return self._recipe.call(op, dict(tensors), params)
         signature = call_signature(self._kind) if isinstance(self._kind, type) else inspect.signature(self._kind)

@@ -38,6 +38,7 @@ from opschema_cli.verify.loading import (
 )
 from opschema_cli.verify.model import Ran
 from opschema_cli.verify.plan_names import operator_of
+from opschema_cli.verify.preloading import slow_package
 from opschema_cli.verify.protocol import Done, Load, Loaded, Run, Survey, Surveyed, read_request, write
 from opschema_cli.verify.recipes import UNREADABLE, Recipe, find_recipe
 
@@ -136,7 +137,8 @@ def _load(load: Load) -> tuple[Loaded, Side | None]:
     except (Exception, SystemExit) as error:
         detail = f"importing {listed(imported_names(load.target))}: {described(error, load.target.root)}"
         return Loaded(status="raised", detail=detail, seconds=seconds), None
-    return msgspec.structs.replace(getattr(side, "loaded", Loaded()), seconds=seconds), side
+    package = slow_package(seconds["import"]) if "import" in seconds else ""
+    return msgspec.structs.replace(getattr(side, "loaded", Loaded()), seconds=seconds, package=package), side
 
 
 def _side(load: Load, seconds: dict[str, float]) -> Side:

@@ -43,6 +43,11 @@ class Worker:
         self._seconds: dict[str, float] = {}
         self._send(load)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the result of the import is known."""
+        return self._loaded is not None
+
     def load(self, seconds: float) -> Loaded:
         """Return the result of the import, awaited for ``seconds`` since the start."""
         if self._loaded is None:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from opschema_cli.verify.environments import environment
 from opschema_cli.verify.forkserver import Forkserver, Process
 from opschema_cli.verify.kernel_caches import remove_abandoned_locks
 from opschema_cli.verify.model import Cell, Plan, Ran, Side
+from opschema_cli.verify.preloading import Package, package_of
 from opschema_cli.verify.protocol import Load, Loaded, Survey, Surveyed
 from opschema_cli.verify.sanitizers import under_sanitizer
 from opschema_cli.verify.worker_process import Worker
@@ -31,6 +33,9 @@ IMPORT_SECONDS = 300.0
 """Seconds that a worker may take to start and to import an op library."""
 
 _GRACE = 3.0
+
+_SLOW_IMPORTS = 2
+"""Ops of a package whose import took long, after which the package is imported once for all others."""
 
 
 class Workers:
@@ -62,6 +67,8 @@ class Workers:
         self._workers: dict[tuple[str, Side], Worker] = {}
         self._hopeless: dict[tuple[str, Side], Loaded] = {}
         self._forkserver: Forkserver | None = None
+        self._imports = Counter[tuple[Side, Package]]()
+        self._preloaded: dict[tuple[Side, Package], Forkserver | None] = {}
         self._device, self._sanitizer, self._threads = device, sanitizer, threads
         self._caches = dict(caches or {})
         self._forks = forkserver.available()
@@ -86,7 +93,10 @@ class Workers:
         """Have a side of an op imported; the process is kept for its cells, unless it cannot be."""
         key = (plan.op, side)
         if key not in self._hopeless:
-            loaded = self._worker(side, plan).load(self.import_seconds)
+            worker = self._worker(side, plan)
+            known, loaded = worker.is_loaded, worker.load(self.import_seconds)
+            if not known:
+                self._count_import(side, plan, loaded)
             if loaded.status == "ok":
                 return loaded
             self._hopeless[key] = loaded
@@ -145,9 +155,10 @@ class Workers:
     def close(self) -> None:
         """End all processes, and take away the folder if it is a temporary one."""
         self._keep(None)
-        if self._forkserver is not None:
-            self._forkserver.close()
-            self._forkserver = None
+        for server in (self._forkserver, *self._preloaded.values()):
+            if server is not None:
+                server.close()
+        self._forkserver, self._preloaded = None, {}
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -181,8 +192,11 @@ class Workers:
         sanitizer = self._sanitizer if side != "reference" else None
         # A sanitizer is loaded before Python, so there is nothing to be forked.
         if self._forks and sanitizer is None:
+            modules = forkserver.OPCHECK if plan.target.operators and not self._sanitizer else ()
+            forked = self._fork_of_package(side, plan, environ, modules)
+            if forked is not None:
+                return forked
             try:
-                modules = forkserver.OPCHECK if plan.target.operators and not self._sanitizer else ()
                 self._forkserver = self._forkserver or Forkserver(environ, folder, modules)
                 return self._forkserver.spawn(environ)
             except OSError:  # what ails it will ail the worker, too, which can tell
@@ -197,6 +211,32 @@ class Workers:
             env=environ,
             start_new_session=True,
         )
+
+    def _count_import(self, side: Side, plan: Plan, loaded: Loaded) -> None:
+        """Count imports of packages that take long. Only on the CPU: nobody knows whether an import prepares a GPU."""
+        package = package_of(plan.target, loaded.package)
+        if package is not None and loaded.status == "ok" and self._device == "cpu":
+            self._imports[side, package] += 1
+
+    def _fork_of_package(
+        self, side: Side, plan: Plan, environ: dict[str, str], modules: Sequence[str]
+    ) -> Process | None:
+        """A fork of a process that has imported the package of an op; None where there is none."""
+        slow = (key for key, count in self._imports.items() if count >= _SLOW_IMPORTS and key[0] == side)
+        key = next((key for key in slow if package_of(plan.target, key[1].name) == key[1]), None)
+        if key is None:
+            return None
+        if key not in self._preloaded:
+            folder, seconds = self._folder("empty"), self.import_seconds
+            self._preloaded[key] = Forkserver(environ, folder, modules, package=key[1], seconds=seconds)
+        server = self._preloaded[key]
+        if server is not None:
+            try:
+                return server.spawn(environ)
+            except OSError:  # its import raised, took too long or left something behind that forks cannot have
+                server.close()
+                self._preloaded[key] = None
+        return None
 
     def _keep(self, op: str | None) -> None:
         with self._lock:

@@ -14,6 +14,7 @@ from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Plan, Target
 from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import Run
+from opschema_cli.verify.workers import Workers
 from tests.verify.oplib import cell
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -66,8 +67,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sides for which processes are started."""
-    from opschema_cli.verify.workers import Workers
-
     found: list[str] = []
     start = Workers._process
     monkeypatch.setattr(
@@ -128,3 +127,31 @@ def test_sides_share_the_processors(
         assert f"ValueError: {seen}" in harness.check(plan, plan.cells[0]).reason
     finally:
         harness.close()
+
+
+def test_no_reference_is_computed_where_no_side_returns_anything(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+    answer = Workers.run
+    monkeypatch.setattr(
+        Workers,
+        "run",
+        lambda self, side, plan, cell, *rest, **more: (
+            asked.append((side, cell.row)),
+            answer(self, side, plan, cell, *rest, **more),
+        )[1],
+    )
+    lib = "def op(x, do):\n    if do: raise ValueError('no')\n    return x + 1\n"
+    run = run_of(folder, tree(tmp_path / "before", lib=lib), tree(tmp_path / "after", lib=lib), {"Op": "lib"})
+    plan = run.plans[0]
+    harness = Harness(run)
+    try:
+        verdicts = [
+            harness.check(plan, cell(row, do)).verdict
+            for row, do in (("first", "no"), ("second", "no"), ("third", ""), ("fourth", ""))
+        ]
+    finally:
+        harness.close()
+    assert verdicts == ["not-checked", "not-checked", "unchanged", "unchanged"]
+    assert [row for side, row in asked if side == "reference"] == ["first", "third", "fourth"]

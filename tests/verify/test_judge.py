@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from opschema_cli.verify.judge import Compared, Traits, judge
@@ -355,3 +356,23 @@ def test_an_op_that_asks_for_a_gpu_is_not_checked_without_one() -> None:
     raised = refusing("Torch not compiled with CUDA enabled", kind="AssertionError")
     assert [judge(before, raised).verdict for before in (None, REFUSED)] == ["not-checked"] * 2
     assert judge(OK, raised).verdict == "regression"
+    assert judge(raised, raised).verdict == "not-checked"
+
+
+@pytest.mark.parametrize(
+    ("says", "verdict"),
+    [
+        ("q, k and v must be CUDA tensors", "not-checked"),
+        ("MyOp expects all inputs to be on CUDA, got device cpu", "not-checked"),
+        ("Expected x.is_cuda() to be true, but got false: x must be on a GPU", "not-checked"),
+        ("CUDA is required", "not-checked"),
+        ("the last axis must be a multiple of 8", "crashed"),
+        ("launching the CUDA graph", "crashed"),
+    ],
+)
+def test_an_op_that_refuses_tensors_on_the_cpu_needs_a_gpu(says: str, verdict: str) -> None:
+    refusal = refusing(says)
+    meant = msgspec.structs.replace(refusal, deliberate=True)
+    assert judge(None, meant).verdict == judge(REFUSED, meant).verdict == verdict
+    assert judge(None, refusal).verdict == judge(None, meant, traits=Traits(on_gpu=True)).verdict == "crashed"
+    assert judge(OK, meant).verdict == "regression"

@@ -36,6 +36,16 @@ def admits_dtypes(text: str | None) -> bool:
     return _DTYPE.search(text or "") is not None
 
 
+def is_tuple_only(text: str | None) -> bool:
+    """Whether arrays of this type are tuples, and no lists."""
+    try:
+        tree = parse_expression(text or "").tree
+    except ExpressionSyntaxError:
+        return False
+    arrays = {_last(node) for node in ast.walk(tree) if isinstance(node, _NAMES)} & _ARRAYS
+    return bool(arrays) and arrays <= {"tuple", "Tuple"}
+
+
 def type_problem(text: str) -> tuple[str, Span] | None:
     """The reason why a text is not a type expression, and where; None if it is one."""
     try:

@@ -16,7 +16,7 @@ from opschema_rules.tileops.bindings import BoundRow, bind_row
 from opschema_rules.tileops.constraints import excluded_sizes
 from opschema_rules.tileops.entry_parts import Row, Tensor
 from opschema_rules.tileops.model import OpEntry
-from opschema_rules.tileops.param_types import admits_dtypes
+from opschema_rules.tileops.param_types import admits_dtypes, is_tuple_only
 from opschema_rules.tileops.signature import static_dims
 from opschema_rules.tileops.verify.dtypes import Assignment
 
@@ -85,6 +85,7 @@ def make_call(entry: OpEntry, passed: Passed, assignment: Assignment, dtype: str
     return Call(
         inputs=tuple(_input(item, passed, assignment) for item in inputs),
         params=params,
+        tuples=tuple(param.name for param in entry.params if is_tuple_only(param.type)),
         defaults=_defaults(entry, params),
         static_dims=tuple(key.value for key, _, _ in static_dims(entry)),
         outputs=tuple(_outputs(entry, passed, assignment)),

@@ -22,6 +22,28 @@ def call(entry: str, row: str = "small", shape: str = "row") -> Call:
     return cells(plan(entry), row)[shape].call
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "tuples"),
+    [
+        ("int | tuple[int, int]", "[1, 2]", ("scale",)),
+        ("Tuple[int, ...]", "[1, 2]", ("scale",)),
+        ("tuple[int, int] | list[int]", "[1, 2]", ()),
+        ("list[int]", "[1, 2]", ()),
+        ("Sequence[int]", "[1, 2]", ()),
+        ("float", "1.5", ()),
+    ],
+)
+def test_arrays_that_are_declared_as_tuples_only_are_passed_as_tuples(
+    kind: str, value: str, tuples: tuple[str, ...]
+) -> None:
+    found = plan(
+        "signature:\n  inputs: {x: {dtype: float16, shape: '[M, N]'}}\n  outputs: {y: {dtype: same_as(x), shape: '[M, N]'}}\n"
+        f"  params: {{scale: {{type: '{kind}', default: 1}}}}\n"
+        f"workloads: [{{x_shape: [4, 8], scale: {value}, dtypes: [float16], label: small}}]"
+    )
+    assert cells(found, "small")["row"].call.tuples == tuples
+
+
 # Targets
 
 
