@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda gpu check bench docs records site torch-table torch-releases lock sbom dist pythons man clean
+.PHONY: help demo test cuda gpu cuda-wheels check bench docs records site torch-table torch-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,23 +62,35 @@ test: $(VENV)/.dev  ## run all tests
 
 # Where nvcc and compute-sanitizer are missing, those of the registry serve, as far as the driver is new enough; nvcc needs g++.
 CUDA_TOOLS = $(CURDIR)/$(VENV)-cuda/tools
+# Options of pytest, for a part of the tests: `make cuda TESTS='-k regression'`.
+TESTS ?=
+# A folder with all packages, for a machine that reaches no registry: see `make cuda-wheels`.
+WHEELS ?=
 cuda: gpu $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the torch that PYTHON has
 	PATH="$$PATH:$(CUDA_TOOLS)/nvidia/cu13/bin" PYTHONPATH="$$PYTHONPATH:$(CUDA_TOOLS)" \
-		$(VENV)-cuda/bin/python -m pytest -m cuda --junitxml=build/gpu-tests.xml tests/verify
+		$(VENV)-cuda/bin/python -m pytest -v -rfExX --durations=10 -m cuda --junitxml=build/gpu-tests.xml tests/verify $(TESTS)
 
 gpu:  ## check that the torch of PYTHON sees an NVIDIA GPU
 	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else f"PyTorch {torch.__version__} sees no NVIDIA GPU")'
 
-# The virtual environment sees PYTHON's torch, also where that is in a virtual environment itself.
+# The virtual environment sees PYTHON's torch, also where that is in a virtual environment itself; its pip, too, if it has none of its own.
+CUDA_PIP = $(VENV)-cuda/bin/python -m pip install --quiet --disable-pip-version-check $(if $(WHEELS),--no-index --find-links $(WHEELS))
 $(VENV)-cuda/.made: pyproject.toml tests/verify/cuda_packages.py
-	$(PYTHON) -m venv $(VENV)-cuda
+	$(PYTHON) -m venv $(VENV)-cuda || $(PYTHON) -m venv --clear --without-pip $(VENV)-cuda
 	$(PYTHON) -c 'import pathlib, torch; print(pathlib.Path(torch.__file__).parents[1])' \
 		> "$$($(VENV)-cuda/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zz-torch.pth"
-	$(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check -e '.[verify]' 'hypothesis>=6.100,<7'
+	$(CUDA_PIP) -e '.[verify]' 'hypothesis>=6.100,<7'
 	packages="$$($(VENV)-cuda/bin/python -m tests.verify.cuda_packages)"; test -z "$$packages" || \
-		$(VENV)-cuda/bin/pip install --quiet --disable-pip-version-check --target $(CUDA_TOOLS) $$packages
+		$(CUDA_PIP) --target $(CUDA_TOOLS) $$packages $(if $(WHEELS),|| echo 'nvcc or compute-sanitizer is not in $(WHEELS)')
 	test ! -d $(CUDA_TOOLS)/nvidia/cu13/lib || ln -sfn lib $(CUDA_TOOLS)/nvidia/cu13/lib64  # where nvcc looks for its libraries
 	@touch $@
+
+# The Python of the machine with the GPU.
+CUDA_PYTHON ?= 3.12
+cuda-wheels:  ## download what `make cuda WHEELS=build/cuda-wheels` needs on a machine with Python CUDA_PYTHON and without a registry
+	$(PYTHON) -m pip download --quiet --disable-pip-version-check --only-binary=:all: --python-version $(CUDA_PYTHON) \
+		--implementation cp $(foreach version,2014 _2_17 _2_24 _2_28,--platform manylinux$(version)_x86_64) -d build/cuda-wheels \
+		$$($(PYTHON) -m tests.verify.cuda_packages --wheels)
 
 check: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .

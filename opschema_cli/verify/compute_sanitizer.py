@@ -24,6 +24,9 @@ TOOLS: tuple[Tool, ...] = ("memcheck", "racecheck", "initcheck", "synccheck")
 _PATIENCE = 0.1
 """Seconds that a report may take to be written after the kernel has ended."""
 
+UNSUPPORTED = "Device not supported"
+"""What it reports of a GPU, or of a virtual machine, on which it checks nothing."""
+
 _UNCACHED = ("memcheck", "initcheck")
 """Tools that see allocations: torch's caching allocator would hide what is beyond a tensor or was not written since."""
 
@@ -34,8 +37,12 @@ _REPORT = re.compile(
     r"Invalid \S+ (?:read|write|atomic) of size \d+ bytes?"
     r"|Uninitialized \S+ memory read of size \d+(?: bytes?)?"
     r"|Uninitialized access at .+"
+    r"|Potential invalid \S+ (?:read|write|atomic) of size \d+ bytes?"
+    r"|Host API memory access error at .+"
     r"|Barrier error detected.*"
+    r"|Deadlock detected.*"
     r"|(?:Error: )?Race reported between .+"
+    rf"|(?:Error: )?{UNSUPPORTED}.*"
     r")\n(?P<stack>(?:=+ +(?:at|and|in) .+\n?)*)",
     re.MULTILINE,
 )
@@ -53,7 +60,7 @@ def compute_sanitizer(tool: Tool, environ: Mapping[str, str], log: Path) -> tupl
         _find(environ),
         *("--tool", tool),
         *("--target-processes", "all"),
-        *("--log-file", str(log)),
+        *("--log-file", str(log).replace("%", "%%")),
         *("--launch-timeout", "0"),  # workers have time limits of their own
         *("--report-api-errors", "no"),  # calls by which libraries find out what a driver has
     ]

@@ -86,10 +86,11 @@ def _large_cell() -> Cell:
 MODULE = '''\
 import os
 
-# torch asks for it before it compiles, for headers that these kernels do not need.
-os.environ.setdefault("CUDA_HOME", os.path.dirname(os.__file__))
-
 import torch
+from torch.utils import cpp_extension
+
+# torch asks for it before it compiles, for headers that these kernels do not need.
+cpp_extension.CUDA_HOME = cpp_extension.CUDA_HOME or os.path.dirname(os.__file__)
 
 SOURCE = r"""{kernel}"""
 KEPT = []

@@ -1,7 +1,7 @@
 """Packages that provide nvcc and compute-sanitizer where they are missing: ``python -m tests.verify.cuda_packages`` prints them.
 
-What a driver cannot run is left out: those packages exist for CUDA 13 and later, and kernels of a newer release than the driver's
-need not load. The tests that need them are skipped then.
+What a driver cannot run is left out: nvcc is packaged for CUDA 13 and later, and kernels of a newer release than the driver's need
+not load. The tests that need them are skipped then. With ``--wheels`` it prints what the tests need besides torch and these.
 """
 
 from __future__ import annotations
@@ -9,10 +9,15 @@ from __future__ import annotations
 import ctypes
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 _FIRST = 13
+_SANITIZER_12 = "nvidia-cuda-sanitizer-api-cu12"
+"""compute-sanitizer alone is packaged for CUDA 12, too."""
+
+_TESTS = ("hatchling", "hypothesis")
 _PACKAGES = {
     "nvcc": ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime"),
     "compute-sanitizer": ("nvidia-cuda-sanitizer-api",),
@@ -36,9 +41,11 @@ def driver_cuda() -> tuple[int, int] | None:
 
 def packages(supported: tuple[int, int] | None, installed: Iterable[str]) -> list[str]:
     """The requirements for the tools that are not ``installed``, of releases that a driver supports."""
-    if supported is None or supported[0] < _FIRST:
+    if supported is None or supported[0] < _FIRST - 1:
         return []
     missing = [tool for tool in _PACKAGES if tool not in set(installed)]
+    if supported[0] < _FIRST:
+        return [f"{_SANITIZER_12}<12.{supported[1] + 1}"] if "compute-sanitizer" in missing else []
     bound = f">={_FIRST},<{supported[0]}.{supported[1] + 1}"
     found = [name + bound for tool in missing for name in _PACKAGES[tool]]
     return [*found, *([_UNBOUND] if "nvcc" in missing else [])]
@@ -48,7 +55,21 @@ def _installed() -> Iterator[str]:
     return (tool for tool in _PACKAGES if shutil.which(tool) or (Path(_USUAL) / tool).exists())
 
 
-if __name__ == "__main__":
+def wheels(project: Mapping[str, Any], requirements: Iterable[str]) -> list[str]:
+    """What is installed for the tests but torch, by the ``project`` table of pyproject.toml, and the ``requirements`` of tests."""
+    own = [item for item in requirements if item.startswith(_TESTS)]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["verify"], *own]
+    # hatchling asks for the first when it installs a checkout; torch for a newer setuptools than that of a virtual environment
+    wanted += ["editables", "setuptools"]
+    return [item.partition(";")[0].replace(" ", "") for item in wanted if not item.startswith("torch")]
+
+
+if __name__ == "__main__" and "--wheels" in sys.argv:
+    import tomllib
+
+    declared = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    print(" ".join(wheels(declared, declared["optional-dependencies"]["test"])))
+elif __name__ == "__main__":
     supported = driver_cuda()
     found = packages(supported, _installed())
     if supported is not None and supported[0] < _FIRST:

@@ -204,6 +204,35 @@ def test_what_a_tool_logs_is_reported_at_its_cell_and_nothing_of_it_is_read_as_a
             "========= Barrier error detected. Divergent thread(s) in block.\n=========     at norm+0x15520\n",
             "Barrier error detected. Divergent thread(s) in block\nat norm+0x15520",
         ),
+        # From the manual of release 2026.4
+        (
+            "========= Invalid __global__ write of size 4 bytes\n=========     at unaligned_kernel()+0x100 in demo.cu:34\n"
+            "=========     by thread (0,0,0) in block (0,0,0)\n=========     Address 0x7cc43aa00001 is misaligned\n",
+            "Invalid __global__ write of size 4 bytes\nat demo.cu:34 in unaligned_kernel()+0x100",
+        ),
+        (
+            "========= Potential invalid __shared__ read of size 4 bytes\n"
+            "=========     at RemoteAccess(int *, int)+0x170 in RaceCluster.cu:10\n",
+            "Potential invalid __shared__ read of size 4 bytes\nat RaceCluster.cu:10 in RemoteAccess(int *, int)+0x170",
+        ),
+        (
+            "========= Error: Race reported between Write access at sumKernel(int *, int *)+0x90 in /home/x/block_error.cu:41\n"
+            "=========     and Read access at sumKernel(int *, int *)+0x100 in /home/x/block_error.cu:51 [508 hazards]\n",
+            "Race reported between Write\nat block_error.cu:41 in sumKernel(int *, int *)+0x90\n"
+            "at block_error.cu:51 in sumKernel(int *, int *)+0x100",
+        ),
+        (
+            "========= Barrier error detected. Invalid arguments\n=========     at __cuda_sm70_warpsync+0x30\n"
+            "=========     by thread (0,0,0) in block (0,0,0)\n",
+            "Barrier error detected. Invalid arguments\nat __cuda_sm70_warpsync+0x30",
+        ),
+        (
+            '========= Error: Device not supported. Please refer to the "Supported Devices" section of the documentation\n',
+            'Device not supported. Please refer to the "Supported Devices" section of the documentation',
+        ),
+        ('========= Program hit cudaErrorMemoryAllocation (error 2) due to "out of memory" on CUDA API call\n', ""),
+        ("========= WARNING: Race reported between Write access at RAW()+0xf0 in raceGroupBasic.cu:40\n", ""),
+        ("========= Leaked 64 bytes at 0x400200200\n", ""),
     ],
 )
 def test_a_report_of_a_tool(log: str, expected: str) -> None:
