@@ -1,14 +1,16 @@
 """Autograd formulas of torch.library operators, against differences of the operator itself in float64.
 
 Along random directions v, and for a random cotangent u, the formula's ``u·J·v`` must be what ``u·(f(x + h·v) - f(x - h·v)) / 2h``
-is. Nothing is reported where that is not certain: the operator raises in float64 or computes in less, two steps h disagree, as they
-do near a kink, or it does not change with an input that has a gradient (rounding, with a straight-through estimator).
+is. Where small steps h disagree, as they do if the operator computes in float32, large ones are tried. Nothing is reported
+where that is not certain: the operator raises in float64 or computes in 16 bits, the steps disagree, as they do near a kink, or it
+does not change with an input that has a gradient (rounding, with a straight-through estimator).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,13 +19,37 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.kernels import has_gradient
 
-_STEPS = (1e-6, 2.5e-7)
 _DIRECTIONS = 3
-_STABLE, _WRONG = 1e-4, 1e-2
 _MOST_ELEMENTS = 1 << 16
 _NO_FORMULA = "no autograd formula was registered"
 
 Function = Callable[[Sequence[Tensor]], list[Tensor]]
+
+
+class _Steps(NamedTuple):
+    """Steps, the largest first; how far their differences may disagree and the formula may be off, as parts of the gradient."""
+
+    sizes: tuple[float, ...]
+    stable: float
+    wrong: float
+
+
+_SMALL = _Steps((1e-6, 2.5e-7, 1e-8), 1e-4, 1e-2)
+"""For operators that compute in float64: what float32 makes of the smallest is 0, or far off."""
+
+_LARGE = _Steps((1e-2, 5e-3, 2.5e-3), 2e-3, 2e-2)
+"""For those that compute in float32. The error of a central difference falls to a quarter with half of the step."""
+
+_KINK = 0.75
+"""The part of the curvature that half of the step may leave: half of it where the function is smooth, all at a kink."""
+
+
+class _Pair(NamedTuple):
+    """A derivative along a direction: by the formula and by differences, and how far the formula may be off."""
+
+    formula: float
+    differences: float
+    wrong: float
 
 
 class _NotCheckedError(Exception):
@@ -60,14 +86,15 @@ def _wrong_input(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if gradient is None:  # declared not to be differentiable by it
             continue
         pairs = [_pair(function, inputs, place, gradient, cotangents, generator) for _ in range(_DIRECTIONS)]
-        if bool(gradient.any()) and all(true == 0 for _, true in pairs) and x.numel():
+        if bool(gradient.any()) and all(pair.differences == 0 for pair in pairs) and x.numel():
             raise _NotCheckedError(
                 "it does not change with an input that has a gradient (a straight-through estimator?)"
             )
-        scale = max(float(gradient.norm()), *(abs(true) for _, true in pairs))
-        wrong = [pair for pair in pairs if abs(pair[0] - pair[1]) > _WRONG * scale]
+        scale = max(float(gradient.norm()), *(abs(pair.differences) for pair in pairs))
+        wrong = [pair for pair in pairs if abs(pair.formula - pair.differences) > pair.wrong * scale]
         if wrong and not found:
-            found = f"`{names[place]}`: along a random direction it gives {wrong[0][0]:.6g}, finite differences {wrong[0][1]:.6g}"
+            formula, differences, _ = wrong[0]
+            found = f"`{names[place]}`: along a random direction it gives {formula:.6g}, finite differences {differences:.6g}"
     return found
 
 
@@ -132,11 +159,11 @@ def _pair(
     gradient: Tensor,
     cotangents: Sequence[Tensor | None],
     generator: torch.Generator,
-) -> tuple[float, float]:
+) -> _Pair:
     """The derivative along one direction of an input: by the formula, and by differences.
 
     Raises:
-        _NotCheckedError: two steps give different differences.
+        _NotCheckedError: the differences of several steps disagree.
     """
     direction = _drawn(inputs[place], generator)
 
@@ -146,13 +173,28 @@ def _pair(
         outputs = function(moved)
         return sum(float((u * y).sum()) for u, y in zip(cotangents, outputs, strict=True) if u is not None)
 
+    by_formula, norm = float((gradient * direction).sum()), float(gradient.norm())
     with torch.no_grad():
-        coarse, fine = ((value(step) - value(-step)) / (2 * step) for step in _STEPS)
-    by_formula = float((gradient * direction).sum())
-    scale = max(float(gradient.norm()), abs(fine))
-    if not abs(coarse - fine) <= _STABLE * scale:  # NaN included
-        raise _NotCheckedError("its finite differences in float64 are not certain")
-    return by_formula, fine
+        for steps in (_SMALL, _LARGE):
+            differences = _differences(value, steps, norm)
+            if differences is not None:
+                return _Pair(by_formula, differences, steps.wrong)
+    raise _NotCheckedError("its finite differences in float64 are not certain")
+
+
+def _differences(value: Callable[[float], float], steps: _Steps, norm: float) -> float | None:
+    """The derivative of a function at 0 by central differences; None if steps disagree, or it seems to have a kink there."""
+    middle = value(0.0)
+    ends = [(value(step), value(-step), 2 * step) for step in steps.sizes]
+    slopes = [(after - before) / width for after, before, width in ends]
+    found = slopes[1]
+    allowed = steps.stable * max(norm, abs(found))
+    if not all(abs(slope - found) <= allowed for slope in slopes):  # NaN included
+        return None
+    curved = [abs(after - 2 * middle + before) / width for after, before, width in ends]
+    if not all(fine <= max(_KINK * coarse, allowed) for coarse, fine in pairwise(curved)):
+        return None
+    return found
 
 
 def _drawn(like: Tensor, generator: torch.Generator) -> Tensor:

@@ -36,7 +36,8 @@ class OperatorChecks:
             done = self._opchecks[item.name] if cell.values == "normal" else _OPCHECKS
             self._opchecks[item.name] += cell.values == "normal"
             finding = partial(Finding, side=self._side, about=item.name)
-            faults = operators.faults(item, self._root, self._depth(done), exact_gradient=self._recipe.exact_gradient)
+            exact = self._recipe.exact_gradient and self._recipe.deterministic
+            faults = operators.faults(item, self._root, self._depth(done), exact_gradient=exact)
             found += [finding(check=check, message=message) for check, message in faults]
         return found
 

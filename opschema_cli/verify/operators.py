@@ -102,11 +102,10 @@ def faults(call: OperatorCall, root: str, depth: Depth, *, exact_gradient: bool 
         return
     is_missing = any(check == "fake-missing" for check, _ in fake)
     yield from _opcheck(call, root, _TESTS[:1] if is_missing else _TESTS[:2] if call.has_nan else _TESTS)
-    if depth == "all":
-        if not fake:
-            yield from compilation_faults(call.operator, call.args, call.kwargs, root)
-        if exact_gradient:
-            yield from gradient_faults(call.operator, call.args, call.kwargs)
+    if depth == "all" and not fake:
+        yield from compilation_faults(call.operator, call.args, call.kwargs, root)
+    if exact_gradient:
+        yield from gradient_faults(call.operator, call.args, call.kwargs)
 
 
 def _fake(call: OperatorCall, root: str) -> Iterator[tuple[str, str]]:

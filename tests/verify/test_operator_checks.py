@@ -26,6 +26,9 @@ def in_float32(x: Tensor) -> Tensor:
     return x.clone()
 
 
+KINK = torch.linspace(-2, 3, 64)[20].item()
+"""An element of ``y``."""
+
 FORMULAS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Formula, str]] = {
     "right": (lambda x, y: x * y**2, lambda g, x, y: (g * y**2, 2 * g * x * y), ""),
     "factor lost": (lambda x, y: x * y**2, lambda g, x, y: (g * y**2, g * x * y), "gradient: `y`"),
@@ -42,8 +45,23 @@ FORMULAS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Formula, str]] = {
         "gradient: `y`",
     ),
     "straight through": (lambda x, y: x.round() * y, lambda g, x, y: (g * y, g * x.round()), "skipped: it does not"),
-    "float32 inside": (
+    "float32 inside, wrong": (
         lambda x, y: (x.float() * y.float()).double(),
+        lambda g, x, y: (g * y * 1.1, g * x),
+        "gradient: `x`",
+    ),
+    "float32 inside": (
+        lambda x, y: (x.float() * y.float().sin()).double(),
+        lambda g, x, y: (g * y.sin(), g * x * y.cos()),
+        "",
+    ),
+    "float32 and a kink": (
+        lambda x, y: (x.float() + (y - KINK).float().relu()).double(),
+        lambda g, x, y: (g, g * (y > KINK)),
+        "skipped: its finite differences",
+    ),
+    "bfloat16 inside": (
+        lambda x, y: (x.bfloat16() * y.bfloat16()).double(),
         lambda g, x, y: (g * y * 3, g * x),
         "skipped: its finite differences",
     ),
