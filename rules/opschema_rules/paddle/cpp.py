@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
 
 import msgspec
@@ -19,11 +19,17 @@ from opschema_rules.paddle.grammar import Kernel
 from opschema_rules.paddle.model import OpEntry, Tree
 
 _REGISTERED = re.compile(
-    rb"(?m)^[ \t]*PD_REGISTER_KERNEL(?:_FOR_ALL_DTYPE)?\s*\(\s*(\w+)\s*,\s*\w+\s*,\s*\w+\s*,\s*([\w:]+)"
-    rb"|^[ \t]*PD_REGISTER_KERNEL_FOR_ALL_BACKEND_DTYPE\w*\s*\(\s*(\w+)\s*,\s*\w+\s*,\s*([\w:]+)"
+    rb"(?m)^[ \t]*PD_REGISTER_KERNEL(?:_FOR_ALL_DTYPE|(_FOR_ALL_BACKEND_DTYPE\w*))?"
+    rb"\s*\(\s*(\w+)\s*,(?(1)|\s*\w+\s*,)\s*\w+\s*,\s*([\w:]+)"
 )
 _MENTIONED = re.compile(rb"\b[A-Z][A-Z0-9_]{4,}\s*\(\s*(\w+)")
-_FUNCTION = re.compile(rb"\bvoid\s+(\w+(?:Kernel|Meta)\w*)\s*\(")
+_DECLARED = re.compile(
+    rb"\bvoid\s+(\w+(?:Kernel|Meta)\w*)\s*\("
+    rb"|\b(\w+_impl|\w+Op(?:InferSymbolicShape|ParseKernelKey))\s*\("
+    rb"|\bclass\s+(?:[A-Z_]+\s+)?(\w+(?:Trait|Interface))\b"
+)
+_SHAPES = re.compile(rb"(?m)^[ \t]*OP_DECLARE_INFER_SYMBOLIC_SHAPE\s*\(\s*(\w+)")
+_MARKS = (b"Kernel", b"Meta(", b"REGISTER", b"Trait", b"Interface", b"_impl(", b"InferSymbolicShape")
 _HEADERS = (".h", ".hpp")
 
 MOST = 0.9
@@ -31,22 +37,21 @@ MOST = 0.9
 
 
 class Names(msgspec.Struct, frozen=True, array_like=True):
-    """Names in a C++ file: kernels with the functions registered for them, first arguments of macros, and functions."""
+    """Names in a C++ file: kernels with the functions registered for them, first arguments of macros, and functions or classes."""
 
     registered: tuple[tuple[str, str], ...] = ()
     mentioned: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
 
 
 def _names(data: bytes) -> Names:
-    if b"Kernel" not in data and b"Meta(" not in data and b"REGISTER" not in data:
+    if not any(mark in data for mark in _MARKS):
         return Names()
-    registered = ((one or three, two or four) for one, two, three, four in _REGISTERED.findall(data))
-    mentioned = sorted(set(_MENTIONED.findall(data))) if b"REGISTER" in data else ()
+    declared = {b"".join(names).decode() for names in _DECLARED.findall(data)}
     return Names(
-        tuple((name.decode(), function.decode()) for name, function in registered),
-        tuple(name.decode() for name in mentioned),
-        tuple(sorted({name.decode() for name in _FUNCTION.findall(data)})),
+        tuple((name.decode(), function.decode()) for _, name, function in _REGISTERED.findall(data)),
+        tuple(sorted({name.decode() for name in _MENTIONED.findall(data)})) if b"REGISTER" in data else (),
+        tuple(sorted(declared | {f"{name.decode()}OpInferSymbolicShape" for name in _SHAPES.findall(data)})),
     )
 
 
@@ -65,7 +70,7 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
     place: Span
     functions: tuple[Declared, ...]
     missing: bool
-    known: frozenset[str]
+    known: Set[str]
     kernel: Kernel | None = None
     registering: tuple[str, ...] = ()
 
@@ -77,26 +82,16 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
         return tuple(item for item in found if (item.function.owner, item.function.name) in named)
 
 
-def infer_metas(entry: OpEntry) -> list[Declared]:
-    """The functions in C++ that an entry may name in ``infer_meta``."""
-    node = entry.within("infer_meta", "func")
-    symbol = (string(node) or "").strip().rpartition("::")[2]
-    return _search_of(entry.listed.tree).declared([symbol]).get(symbol, [])
+class _Named(msgspec.Struct, frozen=True):
+    entry: OpEntry
+    name: str
+    place: Span
+    kernel: Kernel | None = None
 
 
-def read_functions(tree: Tree) -> Iterator[FunctionCheck]:
-    """The functions that the entries name, as far as what is passed to them is known."""
-    search = _search_of(tree)
-    yield from search.infer_metas()
-    yield from search.kernels()
+class CppNames(msgspec.Struct, dict=True):
+    """The C++ files of a tree, searched for what entries name."""
 
-
-@cached_on_argument
-def _search_of(tree: Tree) -> _Search:
-    return _Search(tree)
-
-
-class _Search(msgspec.Struct, dict=True):
     tree: Tree
 
     @cached_property
@@ -107,15 +102,15 @@ class _Search(msgspec.Struct, dict=True):
 
     @cached_property
     def paths(self) -> Mapping[str, list[str]]:
-        """The files that may declare a function, by its name; only headers if one does."""
+        """The files that may declare a function or class, by its name; only headers if one does."""
         found: dict[str, list[str]] = {}
         for path, names in self.files.items():
-            for name in names.functions:
+            for name in names.declared:
                 found.setdefault(name, []).append(path)
         return {name: [path for path in paths if path.endswith(_HEADERS)] or paths for name, paths in found.items()}
 
     @cached_property
-    def registered(self) -> Mapping[str, dict[str, list[str]]]:
+    def registered(self) -> Mapping[str, Mapping[str, list[str]]]:
         """The functions that are registered for each kernel, with the files that do it."""
         found: dict[str, dict[str, list[str]]] = {}
         for path, names in self.files.items():
@@ -124,14 +119,20 @@ class _Search(msgspec.Struct, dict=True):
         return found
 
     @cached_property
-    def entries(self) -> list[OpEntry]:
-        """The entries whose functions are called as they say."""
-        return [entry for entry in self.tree.entries if entry.listed.calls_cpp]
-
-    @cached_property
     def mentioned(self) -> frozenset[str]:
         """The first arguments of macros, one of which may register a kernel or a part of its name."""
         return frozenset(name for names in self.files.values() for name in names.mentioned)
+
+    def may_be_registered(self, name: str) -> bool:
+        """Whether a macro may register a kernel or declare a function: it is passed the name or the first words of it."""
+        words = name.split("_")
+        return any("_".join(words[:count]) in self.mentioned for count in range(1, len(words) + 1))
+
+    def missing(self, names: Iterable[str]) -> frozenset[str]:
+        """The functions or classes that the tree does not declare, if it has nearly all of them."""
+        wanted = set(names)
+        found = frozenset(wanted - self.paths.keys())
+        return found if len(found) < (1 - MOST) * len(wanted) else frozenset()
 
     def declared(self, wanted: Iterable[str]) -> dict[str, list[Declared]]:
         """The functions of these names, without namespaces."""
@@ -144,36 +145,45 @@ class _Search(msgspec.Struct, dict=True):
                     found.setdefault(function.name, []).append(Declared(path, function))
         return found
 
-    def infer_metas(self) -> Iterator[FunctionCheck]:
-        nodes = [(entry, entry.within("infer_meta", "func")) for entry in self.entries]
-        named = [(entry, node, node.value.strip()) for entry, node in nodes if node is not None and string(node)]
-        known = frozenset(name for name in self.paths if "Meta" in name)
-        there = [name.rpartition("::")[2] in self.paths for *_, name in named]
-        most = bool(there) and sum(there) > MOST * len(there)
-        declared = self.declared(name for *_, name in named)
-        for (entry, node, name), here in zip(named, there, strict=True):
-            scope, _, symbol = name.rpartition("::")
-            functions = [item for item in declared.get(symbol, ()) if item.function.owner.endswith(scope)]
-            missing = most and not here and symbol not in self.mentioned
-            yield FunctionCheck(entry, name, node.span, tuple(functions), missing, known)
+    def checks(self) -> Iterator[FunctionCheck]:
+        """The functions that the entries name, as far as what is passed to them is known."""
+        metas, kernels = list[_Named](), list[_Named]()
+        for entry in self.tree.entries:
+            if entry.calls_cpp:
+                node = entry.within("infer_meta", "func")
+                if node is not None and string(node):
+                    metas.append(_Named(entry, node.value.strip(), node.span))
+                node = entry.within("kernel", "func")
+                kernels += [_Named(entry, one.name, entry.inner(node, one.span), one) for one in entry.kernels if node]
+        functions = {one.name: {one.name: list[str]()} for one in metas}
+        yield from self._checks(metas, functions, {name for name in self.paths if "Meta" in name})
+        yield from self._checks(kernels, self.registered, self.registered.keys())
 
-    def kernels(self) -> Iterator[FunctionCheck]:
-        named = [(entry, kernel) for entry in self.entries for kernel in entry.kernels]
-        known = frozenset(self.registered)
-        there = [kernel.name in known or self._may_be_registered(kernel.name) for _, kernel in named]
-        most = bool(there) and sum(there) > MOST * len(there)
-        declared = self.declared(name for _, kernel in named for name in self.registered.get(kernel.name, ()))
-        for (entry, kernel), here in zip(named, there, strict=True):
-            node = entry.within("kernel", "func")
-            place = entry.inner(node, kernel.span) if node is not None else entry.place
-            if most and not here:
-                yield FunctionCheck(entry, kernel.name, place, (), True, known, kernel)
-            for name, paths in sorted(self.registered.get(kernel.name, {}).items()):
+    def _checks(
+        self, used: list[_Named], functions: Mapping[str, Mapping[str, list[str]]], known: Set[str]
+    ) -> Iterator[FunctionCheck]:
+        symbols = [one.name.rpartition("::")[2] for one in used]
+        there = [symbol in known or self.may_be_registered(symbol) for symbol in symbols]
+        most = sum(there) > MOST * len(there)
+        declared = self.declared(name for one in used for name in functions.get(one.name, ()))
+        for one, here in zip(used, there, strict=True):
+            if not here:
+                yield FunctionCheck(one.entry, one.name, one.place, (), most, known, one.kernel)
+                continue
+            for name, paths in sorted(functions.get(one.name, {}).items()):
                 scope, _, symbol = name.rpartition("::")
-                functions = [item for item in declared.get(symbol, ()) if item.function.owner == (scope or "phi")]
-                yield FunctionCheck(entry, name, place, tuple(functions), False, known, kernel, tuple(paths))
+                owners = (scope, f"phi::{scope}") if scope else ("phi",)
+                found = tuple(item for item in declared.get(symbol, ()) if item.function.owner in owners)
+                yield FunctionCheck(one.entry, name, one.place, found, False, known, one.kernel, tuple(paths))
 
-    def _may_be_registered(self, name: str) -> bool:
-        """Whether a macro may register a kernel: it is passed the name or the first words of it."""
-        words = name.split("_")
-        return any("_".join(words[:count]) in self.mentioned for count in range(1, len(words) + 1))
+
+@cached_on_argument
+def cpp_names(tree: Tree) -> CppNames:
+    """The C++ names of a tree, searched for once."""
+    return CppNames(tree)
+
+
+def infer_metas(entry: OpEntry) -> list[Declared]:
+    """The functions in C++ that an entry may name in ``infer_meta``."""
+    symbol = (string(entry.within("infer_meta", "func")) or "").strip().rpartition("::")[2]
+    return cpp_names(entry.listed.tree).declared([symbol]).get(symbol, [])

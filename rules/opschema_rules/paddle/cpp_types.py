@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TypeAlias
 
 import msgspec
@@ -48,13 +48,20 @@ _KINDS = {"dense": "DenseTensor", "selected_rows": "SelectedRows", "sparse_coo":
 _KINDS |= {"sparse_csr": "SparseCsrTensor", "vec::sparse_coo": "SparseCooTensor", "vec::sparse_csr": "SparseCsrTensor"}
 _NUMBERS = frozenset(("bool", "int", "int64_t", "float", "double", "size_t", "long"))
 _LITERALS = ("True", "False", "None", "true", "false", "nullptr")
-_CONVERSIONS = {
+_LISTS = frozenset(("IntArray", "int[]", "int64_t[]"))
+CALLED: Mapping[str, Set[str]] = {
     "Scalar": _NUMBERS | {"str", "Scalar"},
-    "IntArray": frozenset(("IntArray", "int[]", "int64_t[]")),
-    "str": frozenset(("str",)),
+    "IntArray": _LISTS,
+    "optional list of": {"list of"},
     **dict.fromkeys(_NUMBERS, _NUMBERS),
 }
-"""Attributes of YAML that C++ converts to the type of a parameter."""
+"""Attributes and lists of tensors that C++ converts in a call to the type of a parameter."""
+
+_BUILT = {**CALLED, "int64_t[]": _LISTS, "list of": {"optional list of"}}
+"""Those of the static graphs' functions for shapes, which get the values of an ``IntArray``."""
+
+_STORED = {**{name: CALLED[name] for name in ("Scalar", "IntArray")}, "int64_t[]": _LISTS, "float": {"Scalar"}}
+"""Those that the old static graph converts when it runs a kernel."""
 
 
 class Passed(msgspec.Struct, frozen=True):
@@ -82,11 +89,13 @@ def shown_type(written: str) -> str | None:
 
 
 def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[Passed] | None:
-    """The arguments and outputs that are passed to the function in ``infer_meta`` or to a kernel; None if they are not known."""
-    params = entry.params(field)
-    if params is None and entry.within(field, "param") is None and field == "infer_meta":
-        params = entry.params("kernel")
-    if not entry.is_sound or (params is None and entry.within(field, "param") is not None):
+    """The arguments and outputs that are passed to the function in ``infer_meta`` or to a kernel; None if they are not known.
+
+    In the old static graph, both get what the kernel gets.
+    """
+    source = "kernel" if entry.is_legacy or entry.within(field, "param") is None else field
+    params = entry.params(source)
+    if not entry.is_sound or (params is None and entry.within(source, "param") is not None):
         return None
     names = [arg.name for arg in entry.signature.args] if params is None else [_literal(item) for item in params]
     if any(name.isidentifier() and name not in entry.arguments and name not in _LITERALS for name in names):
@@ -94,12 +103,10 @@ def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[
     kinds = _dispatched(entry, kernel)
     base = "MetaTensor" if field == "infer_meta" else "Tensor"
     found = [Passed(name, _argument(entry, name, kinds.get(name, base), base)) for name in names]
+    outputs = kernel.outputs if kernel is not None and kernel.outputs is not None else ()
     for number, output in enumerate(entry.signature.outputs):
-        kind = kernel.outputs[number] if kernel is not None and kernel.outputs and len(kernel.outputs) > number else ""
-        tensor = _KINDS.get(kind, base)
-        found.append(
-            Passed(output.name, f"output list of {tensor}" if output.type.endswith("[]") else f"output {tensor}")
-        )
+        tensor = _KINDS[outputs[number]] if number < len(outputs) else base
+        found.append(Passed(output.name, f"output {'list of ' if output.type.endswith('[]') else ''}{tensor}"))
     return found
 
 
@@ -156,47 +163,52 @@ def _differences(
 
 
 def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed], text: str) -> Mismatch | None:
-    parameters = item.function.parameters
-    pointer = check.entry.calls_through_pointer
+    entry, parameters = check.entry, item.function.parameters
     if check.kernel is not None:
         parameters = parameters[1:]
-        compared = _by_position if pointer else _by_context
-        found = compared(passed, parameters, len(parameters), False)
+    elif parameters[-1].type.endswith("MetaConfig"):
+        parameters = parameters[:-1]
+    if entry.is_legacy or (check.kernel is not None and not entry.calls_through_pointer):
+        found = _by_context(passed, parameters, _STORED if entry.is_legacy else {})
+    elif check.kernel is not None:
+        found = _by_position(passed, parameters, len(parameters), {})
     else:
-        config = parameters[-1:] if parameters[-1].type.endswith("MetaConfig") else ()
-        needed = sum("=" not in text[one.span.start : one.span.end] for one in parameters if one not in config)
-        found = _by_position(passed, parameters, needed, True, pointer)
+        needed = sum("=" not in text[one.span.start : one.span.end] for one in parameters)
+        found = _by_position(passed, parameters, needed, CALLED if entry.calls_through_pointer else _BUILT)
     if found is None:
         return None
     message, index = found
-    place = parameters[index].span if index is not None else item.function.name_span
+    place = parameters[index].span if index < len(parameters) else item.function.name_span
     return Mismatch(f"`{item.function.name}()` {message}", Place(item.path, place))
 
 
-_Found: TypeAlias = "tuple[str, int | None] | None"
+_Found: TypeAlias = "tuple[str, int] | None"
 
 
 def _by_position(
-    passed: Sequence[Passed], parameters: Sequence[CppParameterText], needed: int, converts: bool, eager: bool = True
+    passed: Sequence[Passed],
+    parameters: Sequence[CppParameterText],
+    needed: int,
+    conversions: Mapping[str, Set[str]],
 ) -> _Found:
-    """Compare a call; one that ``converts`` takes other numbers, and kernels are called through pointers of their exact type."""
+    """Compare a call. Kernels are called through pointers of their exact type, without conversions."""
     differs: _Found = None
     for index, (given, parameter) in enumerate(zip(passed, parameters, strict=False)):
         wanted = shown_type(parameter.type)
-        if given.type is not None and wanted is not None and not _fits(given.type, wanted, converts, eager):
+        if given.type is not None and wanted is not None and not fits(given.type, wanted, conversions):
             differs = _words(given, parameter), index
             break
     if needed <= len(passed) <= len(parameters):
         return differs
-    takes = count(needed, "argument") + ("" if converts else " after the context")
+    takes = count(needed, "argument") + ("" if conversions else " after the context")
     at = differs[1] if differs is not None else min(len(passed), len(parameters))
-    start = f"; the first difference is at `{passed[at].name}`" if at is not None and at < len(passed) else ""
-    return f"takes {takes}, but {len(passed)} are passed{start}", at if at is not None and at < len(
-        parameters
-    ) else None
+    start = f"; the first difference is at `{passed[at].name}`" if at < len(passed) else ""
+    return f"takes {takes}, but {len(passed)} are passed{start}", at
 
 
-def _by_context(passed: Sequence[Passed], parameters: Sequence[CppParameterText], *_: object) -> _Found:
+def _by_context(
+    passed: Sequence[Passed], parameters: Sequence[CppParameterText], conversions: Mapping[str, Set[str]]
+) -> _Found:
     """Compare what a kernel takes from a context: its inputs, attributes and outputs, each in turn. It may take fewer."""
     types = [shown_type(item.type) for item in parameters]
     if any(item is None for item in types):
@@ -208,7 +220,7 @@ def _by_context(passed: Sequence[Passed], parameters: Sequence[CppParameterText]
             takes = count(len(wanted), part)
             return f"takes {takes}, but the entry passes {_listed(given)}", wanted[len(given)][0]
         for one, (index, type_) in zip(given, wanted, strict=False):
-            if part == "attribute" and one.type is not None and not _fits(one.type, type_, False, True):
+            if part == "attribute" and one.type is not None and not fits(one.type, type_, conversions):
                 return _words(one, parameters[index]), index
     return None
 
@@ -233,19 +245,14 @@ def _listed(passed: Sequence[Passed]) -> str:
     return f"{len(passed)}: {quoted(item.name for item in passed)}" if passed else "none"
 
 
-def _fits(given: str, wanted: str, converts: bool, eager: bool) -> bool:
+def fits(given: str, wanted: str, conversions: Mapping[str, Set[str]]) -> bool:
+    """Whether a parameter takes what is passed; ``conversions`` are the types that each type takes as well."""
     if given == wanted or (given, wanted) == ("int32_t", "int"):
         return True
-    if _is_tensor(given) or _is_tensor(wanted):
-        return _is_tensor(given) and _is_tensor(wanted) and _tensors_fit(given, wanted, converts, eager)
-    # The functions for shapes get the values of an `IntArray` when a graph is built.
-    values = not eager and (given, wanted) == ("IntArray", "int64_t[]")
-    return converts and (given in _CONVERSIONS.get(wanted, ()) or values)
-
-
-def _tensors_fit(given: str, wanted: str, converts: bool, eager: bool) -> bool:
+    if not _is_tensor(given) or not _is_tensor(wanted):
+        return given in conversions.get(wanted, ())
     shape, _, kind = given.rpartition(" ")
     other_shape, _, other_kind = wanted.rpartition(" ")
-    if converts and {shape, other_shape} == {"list of", "optional list of"}:
-        return shape == "list of" or not eager
-    return shape == other_shape and (converts or kind == "Tensor" or kind == other_kind)
+    return (shape == other_shape or shape in conversions.get(other_shape, ())) and (
+        bool(conversions) or kind in ("Tensor", other_kind)
+    )

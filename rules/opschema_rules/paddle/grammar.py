@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
@@ -34,12 +35,17 @@ OTHER_ATTRIBUTES = ("int32_t", "long", "size_t")
 """Types that only the generator of the C++ API knows (``api_base.py``)."""
 
 _COMMA = re.compile(r",(?![^{]*\})")
+_ARG = re.compile(r"([^ ]+) \s*([^=]*?)\s*(?:=\s*(.*))?", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*(?:@\w+)?")
 _OUTPUT = re.compile(r"([a-zA-Z0-9_[\]]+)\s*(?:\(([a-zA-Z0-9_@]+)\))?\s*(?:\{([^}]+)\})?")
 _FORWARD = re.compile(r"\s*([a-z][a-z0-9_]+)\s*(\([^)]+\))\s*->\s*(.+)", re.DOTALL)
 _PAIR = re.compile(r"\s*\(?\s*(\w+)\s*->\s*(\w+)\s*\)?\s*")
 _KERNEL = re.compile(r"([a-zA-Z0-9_]+)\s*(?:\{([^}]+)\})?")
 _COMPLEX = re.compile(r"complex\((\w+)\)")
+_CALL = re.compile(r"\s*([\w:]+)\s*\((.*)\)\s*", re.DOTALL)
+_BRACKET_OR_COMMA = re.compile(r"[(\[{]|[)\]}]|,")
+
+T = TypeVar("T")
 
 
 class Error(msgspec.Struct, frozen=True):
@@ -55,7 +61,6 @@ class Arg(msgspec.Struct, frozen=True):
     type: str
     name: str
     span: Span
-    type_span: Span
     name_span: Span
     default: str | None = None
     default_span: Span = Span(0, 0)
@@ -116,50 +121,61 @@ MOST = 1_000
 
 def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Name]:
     """The parts between commas without the space around them; ``at`` is the place of the text."""
+    return _parts(text, (found.start() for found in islice(comma.finditer(text), MOST)), at)
+
+
+def _parts(text: str, ends: Iterable[int], at: int) -> Iterator[Name]:
     start = 0
-    for end in [*(found.start() for found in islice(comma.finditer(text), MOST)), len(text)]:
+    for end in (*ends, len(text)):
         part = text[start:end]
         lead = len(part) - len(part.lstrip())
         yield Name(part.strip(), Span(at + start + lead, at + start + max(lead, len(part.rstrip()))))
         start = end + 1
 
 
+def _named(found: re.Match[str], group: int, at: int) -> Name:
+    """A group of a match in a string that starts at ``at``."""
+    return Name(found[group] or "", Span(at + found.start(group), at + found.end(group)))
+
+
+def _divided(read: Iterable[T | Error]) -> tuple[list[T], list[Error]]:
+    """What can be read, and the errors."""
+    found, errors = list[T](), list[Error]()
+    for item in read:
+        if isinstance(item, Error):
+            errors.append(item)
+        else:
+            found.append(item)
+    return found, errors
+
+
 def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
     """The arguments in ``(Tensor x, int axis = -1)``."""
-    lead = len(text) - len(text.lstrip())
+    at += len(text) - len(text.lstrip())
     inner = text.strip()
     if not inner.startswith("(") or not inner.endswith(")") or len(inner) < 2:
-        return [], [Error("the arguments must be in parentheses", Span(at + lead, at + lead + len(inner)))]
-    args, errors = list[Arg](), list[Error]()
-    for part in split(inner[1:-1], at + lead + 1):
-        read = _arg(part)
-        (errors if isinstance(read, Error) else args).append(read)  # type: ignore[arg-type]
+        return [], [Error("the arguments must be in parentheses", Span(at, at + len(inner)))]
+    args, errors = _divided(map(_arg, split(inner[1:-1], at + 1)))
     return args, [*errors, *_order(args), *_twice((arg.name, arg.name_span) for arg in args)]
 
 
 def _arg(part: Name) -> Arg | Error:
-    type_, space, rest = part.text.partition(" ")
-    if not space:
+    found = _ARG.fullmatch(part.text)
+    if found is None:
         return Error("an argument needs a type and a name", part.span)
-    type_span = Span(part.span.start, part.span.start + len(type_))
-    if type_ not in TENSORS and type_ not in ATTRIBUTES and type_ not in OTHER_ATTRIBUTES:
-        near = nearest(type_, (*TENSORS, *ATTRIBUTES))
-        return Error(f"unknown argument type `{type_}`{did_you_mean(near)}", type_span)
-    name, equals, default = rest.partition("=")
-    start = type_span.end + 1 + len(name) - len(name.lstrip())
-    name_span = Span(start, start + len(name.strip()))
-    if _WORD.fullmatch(name.strip()) is None:
-        return Error(
-            f"`{part.text}` has no name" if not name.strip() else f"`{name.strip()}` is not a valid name", part.span
-        )
-    if not equals:
-        return Arg(type_, name.strip(), part.span, type_span, name_span)
-    if not default.strip() or "=" in default:
+    type_, name, default = (_named(found, group, part.span.start) for group in (1, 2, 3))
+    if type_.text not in (*TENSORS, *ATTRIBUTES, *OTHER_ATTRIBUTES):
+        near = nearest(type_.text, (*TENSORS, *ATTRIBUTES))
+        return Error(f"unknown argument type `{type_.text}`{did_you_mean(near)}", type_.span)
+    if _WORD.fullmatch(name.text) is None:
+        return Error(f"`{name.text}` is not a valid name" if name.text else f"`{part.text}` has no name", part.span)
+    if found[3] is None:
+        return Arg(type_.text, name.text, part.span, name.span)
+    if not default.text or "=" in default.text:
         return Error("a default must be one value after a single `=`", part.span)
-    if type_ in TENSORS:
-        return Error(f"the tensor `{name.strip()}` cannot have a default; list it under `optional` instead", part.span)
-    begin = part.span.end - len(default.lstrip())
-    return Arg(type_, name.strip(), part.span, type_span, name_span, default.strip(), Span(begin, part.span.end))
+    if type_.text in TENSORS:
+        return Error(f"the tensor `{name.text}` cannot have a default; list it under `optional` instead", part.span)
+    return Arg(type_.text, name.text, part.span, name.span, default.text, default.span)
 
 
 def _order(args: Sequence[Arg]) -> Iterator[Error]:
@@ -186,24 +202,21 @@ def _twice(names: Iterable[tuple[str, Span]]) -> Iterator[Error]:
 
 def parse_outputs(text: str, at: int = 0) -> tuple[list[Output], list[Error]]:
     """The outputs in ``Tensor(out), Tensor[](parts){n}``."""
-    outputs, errors = list[Output](), list[Error]()
-    for part in split(text, at):
-        found = _OUTPUT.fullmatch(part.text)
-        if found is None:
-            errors.append(Error(f"`{part.text}` is not an output; write `Tensor(name)`", part.span))
-            continue
-        start = part.span.start
-        if found[1] not in OUTPUTS:
-            near = nearest(found[1], OUTPUTS)
-            errors.append(
-                Error(f"unknown output type `{found[1]}`{did_you_mean(near)}", Span(start, start + found.end(1)))
-            )
-            continue
-        if found[3] and not found[1].endswith("[]"):
-            errors.append(Error(f"the output `{found[2] or 'out'}` has a length, but is not a list", part.span))
-        named = Span(start + found.start(2), start + found.end(2)) if found[2] else part.span
-        outputs.append(Output(found[1], (found[2] or "out").partition("@")[0], part.span, named, found[3] or ""))
+    outputs, errors = _divided(map(_output, split(text, at)))
     return outputs, [*errors, *_twice((item.name, item.name_span) for item in outputs)]
+
+
+def _output(part: Name) -> Output | Error:
+    found = _OUTPUT.fullmatch(part.text)
+    if found is None:
+        return Error(f"`{part.text}` is not an output; write `Tensor(name)`", part.span)
+    type_, name = _named(found, 1, part.span.start), _named(found, 2, part.span.start)
+    if type_.text not in OUTPUTS:
+        return Error(f"unknown output type `{type_.text}`{did_you_mean(nearest(type_.text, OUTPUTS))}", type_.span)
+    if found[3] and not type_.text.endswith("[]"):
+        return Error(f"the output `{name.text or 'out'}` has a length, but is not a list", part.span)
+    span = name.span if name.text else part.span
+    return Output(type_.text, (name.text or "out").partition("@")[0], part.span, span, found[3] or "")
 
 
 def parse_forward(text: str) -> tuple[Name | None, Parsed]:
@@ -214,23 +227,34 @@ def parse_forward(text: str) -> tuple[Name | None, Parsed]:
         return None, Parsed(errors=(Error(message, Span(0, len(text))),))
     args, errors = parse_args(found[2], found.start(2))
     outputs, more = parse_outputs(found[3], found.start(3))
-    return Name(found[1], Span(*found.span(1))), Parsed(tuple(args), tuple(outputs), (*errors, *more))
+    return _named(found, 1, 0), Parsed(tuple(args), tuple(outputs), (*errors, *more))
 
 
 def parse_pairs(text: str) -> tuple[list[tuple[Name, Name]], list[Error]]:
     """The inputs and outputs in ``(x -> out), (y -> out_y)``."""
-    pairs, errors = list[tuple[Name, Name]](), list[Error]()
-    for part in split(text, 0):
-        found = _PAIR.fullmatch(part.text)
-        if found is None:
-            errors.append(Error(f"`{part.text}` is not a pair; write `(input -> output)`", part.span))
-            continue
-        at = part.span.start
-        first, second = (
-            Name(found[number], Span(at + found.start(number), at + found.end(number))) for number in (1, 2)
-        )
-        pairs.append((first, second))
-    return pairs, errors
+    return _divided(map(_pair, split(text, 0)))
+
+
+def _pair(part: Name) -> tuple[Name, Name] | Error:
+    found = _PAIR.fullmatch(part.text)
+    if found is None:
+        return Error(f"`{part.text}` is not a pair; write `(input -> output)`", part.span)
+    return _named(found, 1, part.span.start), _named(found, 2, part.span.start)
+
+
+def parse_call(text: str) -> tuple[Name, list[Name]] | None:
+    """The function and arguments in ``full(shape, max(n, 1), dtype)``; None if it is no call, or its arguments are not known."""
+    found = _CALL.fullmatch(text)
+    if found is None or re.search(r"[<\"']", found[2]):
+        return None
+    depth, ends = 0, list[int]()
+    for mark in _BRACKET_OR_COMMA.finditer(found[2]):
+        depth += (mark[0] in "([{") - (mark[0] in ")]}")
+        if depth < 0:
+            return None
+        if mark[0] == "," and not depth:
+            ends.append(mark.start())
+    return _named(found, 1, 0), list(_parts(found[2], ends, found.start(2))) if found[2].strip() else []
 
 
 KINDS = ("dense", "selected_rows", "sparse_coo", "sparse_csr", "vec::sparse_coo", "vec::sparse_csr")
@@ -263,10 +287,5 @@ def parse_candidates(text: str) -> tuple[str, list[Name]]:
     """The separator (``>``, ``,`` or none) and the names in ``dtype > x``; ``complex(x)`` is ``x``."""
     mark = ">" if ">" in text else ","
     names = [part for part in split(text, 0, re.compile(mark)) if part.text]
-    read = [
-        Name(found[1], Span(name.span.start + found.start(1), name.span.start + found.end(1)))
-        if (found := _COMPLEX.fullmatch(name.text))
-        else name
-        for name in names
-    ]
+    read = [_named(found, 1, name.span.start) if (found := _COMPLEX.fullmatch(name.text)) else name for name in names]
     return (mark if len(names) > 1 else ""), read

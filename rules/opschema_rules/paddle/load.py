@@ -7,7 +7,7 @@ from functools import lru_cache
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
-from opschema_rules.paddle.cpp import read_functions
+from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
 from opschema_rules.paddle.model import OpEntry, OpFile, OtherFile, Tree, group_of
 from opschema_rules.paddle.python_calls import read_calls
@@ -22,7 +22,7 @@ def load(project: Project, options: PaddleOptions) -> Loaded:
         loaded.entries += [_declared(entry) for entry in listed.entries]
     loaded.subjects += [*tree.others, tree]
     loaded.ops = len(tree.by_name)
-    loaded.late.append(lambda: read_functions(tree))
+    loaded.late.append(lambda: cpp_names(tree).checks())
     loaded.late.append(lambda: read_calls(tree))
     return loaded
 

@@ -6,9 +6,8 @@ A part of an entry that is malformed reads as absent; one rule reports it, and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TypeVar
 
 import msgspec
 
@@ -42,14 +41,40 @@ KERNEL = frozenset(("func", "param", "data_type", "layout", "backend", "force_ba
 DATA_TRANSFORM = frozenset(("skip_transform", "support_trans_dtype"))
 """Keys of an entry and of the mappings in it (``check_op_config`` of ``parse_utils.py``)."""
 
-K = TypeVar("K")
-
 _STEM = re.compile(r"(?:(\w+)_)?(?:ops|backward)\.ya?ml")
 _KEY_SET = re.compile(r"(?:base|infer_meta|kernel)_key_set = \(([^)]*)\)")
 _PARSER = "paddle/fluid/operators/generator/parse_utils.py"
 
 
-class OpEntry(Entry, eq=False, dict=True):
+class Item(Entry, eq=False, dict=True):
+    """A mapping in a list of a YAML file."""
+
+    def within(self, *path: str) -> Node | None:
+        """A node below a field, aliases followed."""
+        node = self.get(path[0])
+        for key in path[1:]:
+            node = node.get(key) if node is not None and node.is_mapping else None
+            node = self.file.document.follow(node) if node is not None else None
+        return node
+
+    def keys(self, *path: str) -> Iterator[Node]:
+        """The keys of a mapping below a field."""
+        node = self.within(*path)
+        return (key for key, _ in node.pairs()) if node is not None and node.is_mapping else iter(())
+
+    def names(self, *path: str) -> Iterator[tuple[Node, Name]]:
+        """The names in a field that lists them in a string."""
+        node = self.within(*path)
+        text = string(node)
+        if node is not None and text is not None:
+            yield from ((node, name) for name in split(text, 0) if name.text)
+
+    def found(self, target: Node | Span, message: str, *related: Related) -> Diagnostic:
+        """A finding in the item."""
+        return Diagnostic(message, self.at(target), related, ops=(self.name,) if self.name else ())
+
+
+class OpEntry(Item, eq=False, dict=True):
     """An operator, or with ``backward_op`` the gradient of one."""
 
     listed: OpFile
@@ -93,13 +118,16 @@ class OpEntry(Entry, eq=False, dict=True):
         """Whether its kernel is called through a pointer, and not with a context of inputs, attributes and outputs."""
         return self.eager and self.listed.group != "sparse"
 
-    def within(self, *path: str) -> Node | None:
-        """A node below a field, aliases followed."""
-        node = self.get(path[0])
-        for key in path[1:]:
-            node = node.get(key) if node is not None and node.is_mapping else None
-            node = self.file.document.follow(node) if node is not None else None
-        return node
+    @property
+    def is_legacy(self) -> bool:
+        """Whether it is an operator of the old static graph, whose names are those of ``op_compat.yaml``."""
+        return self.listed.group.startswith("legacy ")
+
+    @property
+    def calls_cpp(self) -> bool:
+        """Whether what it passes to C++ functions is generated from it, and not written by hand."""
+        by_hand = self.is_legacy and self.name.rstrip("_") in self.listed.tree.signed_by_hand
+        return not self.listed.foreign and not by_hand
 
     @cached_property
     def _args(self) -> tuple[list[Arg], list[Error]]:
@@ -138,13 +166,6 @@ class OpEntry(Entry, eq=False, dict=True):
         text = string(self.within("kernel", "func"))
         return parse_kernels(text)[0] if text is not None else ()
 
-    def names(self, *path: str) -> Iterator[tuple[Node, Name]]:
-        """The names in a field that lists them in a string."""
-        node = self.within(*path)
-        text = string(node)
-        if node is not None and text is not None:
-            yield from ((node, name) for name in split(text, 0) if name.text)
-
     def pairs(self, field: str) -> Iterator[tuple[Node, Name, Name]]:
         """The pairs of an input and an output in ``inplace`` or ``view``."""
         node, text = self.get(field), self.text(field)
@@ -169,8 +190,10 @@ class OpEntry(Entry, eq=False, dict=True):
 
     @cached_property
     def arguments(self) -> Mapping[str, Arg]:
-        """The arguments by their names."""
-        return {arg.name: arg for arg in self.signature.args}
+        """The arguments by their names, in the old static graph also by those that ``op_compat.yaml`` gives them."""
+        found = {arg.name: arg for arg in self.signature.args}
+        renamed = self.listed.tree.legacy_names.get(self.name, {}) if self.is_legacy else {}
+        return {**{name: found[other] for name, other in renamed.items() if other in found}, **found}
 
     @cached_property
     def optional(self) -> frozenset[str]:
@@ -181,10 +204,6 @@ class OpEntry(Entry, eq=False, dict=True):
         """The arguments as the other side of a finding."""
         node = self.get("args")
         return self.related(node.span if node is not None else self.place, f"the arguments of `{self.name}`")
-
-    def found(self, target: Node | Span, message: str, *related: Related) -> Diagnostic:
-        """A finding in the entry."""
-        return Diagnostic(message, self.at(target), related, ops=(self.name,) if self.name else ())
 
 
 class OpFile(msgspec.Struct, eq=False, dict=True):
@@ -205,31 +224,33 @@ class OpFile(msgspec.Struct, eq=False, dict=True):
         """Whether CINN compiles its operators, which have no kernels."""
         return "/cinn/" in f"/{self.file.path}"
 
-    @property
-    def calls_cpp(self) -> bool:
-        """Whether what it passes to C++ functions is generated from it alone; those of the old static graph are written by hand."""
-        return not self.group.startswith("legacy ") and not self.foreign
+
+class OtherItem(Item, eq=False, dict=True):
+    """An item of a file beside those that list operators."""
+
+    @cached_property
+    def name(self) -> str:
+        """The operator that it is about, without its name in the old static graph."""
+        return (self.text("op") or "").partition("(")[0].strip()
 
 
-class OtherFile(msgspec.Struct, frozen=True, eq=False):
+class OtherFile(msgspec.Struct, eq=False, dict=True):
     """A file beside those that list operators, and its kind."""
 
     kind: Kind
     file: YamlFile
     tree: Tree
 
-    def items(self) -> Iterator[Node]:
+    @cached_property
+    def items(self) -> Sequence[OtherItem]:
+        """The items of its list that are mappings."""
+        return [OtherItem(self.file, index, item) for index, item in enumerate(self.listed) if item.is_mapping]
+
+    @property
+    def listed(self) -> Iterator[Node]:
         """The items of its list."""
         root = self.file.root
-        yield from map(self.file.document.follow, root.items if root is not None and root.is_sequence else ())
-
-    def get(self, item: Node, *path: str) -> Node | None:
-        """The node at a path of keys below an item, aliases followed."""
-        node: Node | None = item
-        for key in path:
-            node = node.get(key) if node is not None else None
-            node = self.file.document.follow(node) if node is not None else None
-        return node
+        return map(self.file.document.follow, root.items if root is not None and root.is_sequence else ())
 
 
 class Tree(msgspec.Struct, eq=False, dict=True):
@@ -248,37 +269,35 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def by_name(self) -> Mapping[str, list[OpEntry]]:
         """The entries by their names, without the underscore at the end of in-place operators."""
-        return _by_name((entry.name.rstrip("_"), entry) for entry in self.entries)
+        found: dict[str, list[OpEntry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.name.rstrip("_"), []).append(entry)
+        return found
 
     @cached_property
-    def _grouped(self) -> Mapping[tuple[str, str, str], list[OpEntry]]:
-        return _by_name(((home(entry.file.path), entry.listed.group, entry.name), entry) for entry in self.entries)
+    def _groups(self) -> Mapping[tuple[str, str], Mapping[str, list[OpEntry]]]:
+        """The entries by their names, for each folder of main files and group."""
+        found: dict[tuple[str, str], dict[str, list[OpEntry]]] = {}
+        for entry in self.entries:
+            group = found.setdefault((home(entry.file.path), entry.listed.group), {})
+            group.setdefault(entry.name, []).append(entry)
+        return found
+
+    def beside(self, entry: OpEntry, group: str | None = None) -> Mapping[str, list[OpEntry]]:
+        """The entries in the group of an entry, or in another one of the same folder, by their names."""
+        return self._groups.get((home(entry.file.path), entry.listed.group if group is None else group), {})
 
     def named(self, name: str, of: OpEntry) -> list[OpEntry]:
         """The entries of that name in the group of an entry; for the new static graph also in the main files."""
-        folder, group = home(of.file.path), of.listed.group
-        found = self._grouped.get((folder, group, name), [])
-        return found or (self._grouped.get((folder, "", name), []) if group == "pir" else [])
-
-    @cached_property
-    def _group_names(self) -> Mapping[tuple[str, str], list[str]]:
-        found: dict[tuple[str, str], list[str]] = {}
-        for entry in self.entries:
-            found.setdefault((home(entry.file.path), entry.listed.group), []).append(entry.name)
-        return found
-
-    def names_beside(self, entry: OpEntry) -> list[str]:
-        """The names of the entries of the same group."""
-        return self._group_names[home(entry.file.path), entry.listed.group]
+        found = self.beside(of).get(name, [])
+        return found or (self.beside(of, "").get(name, []) if of.listed.group == "pir" else [])
 
     def may_be_elsewhere(self, name: str, entry: OpEntry) -> bool:
         """Whether a name that is not in the group of an entry is one of the new static graph or of the main files, which some
         entries of the other share.
         """
-        folder = home(entry.file.path)
-        return entry.listed.group in ("", "pir") and any(
-            (folder, group, name) in self._grouped for group in ("", "pir", "legacy static")
-        )
+        shared = ("", "pir", "legacy static")
+        return entry.listed.group in ("", "pir") and any(name in self.beside(entry, group) for group in shared)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -286,37 +305,34 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         text = self.project.workspace.peek(_PARSER).decode("utf-8", "replace")
         return frozenset(key for keys in _KEY_SET.findall(text) for key in re.findall(r"['\"](\w+)['\"]", keys))
 
+    @property
+    def _compat(self) -> Iterator[OtherItem]:
+        return (item for other in self.others if other.kind == "compat" for item in other.items)
+
     @cached_property
     def new_names(self) -> Mapping[str, str]:
         """The names of operators, by those in the old static graph (``maximum (elementwise_max)``)."""
-        heads = (string(other.get(item, "op")) or "" for other, item in self._compat)
-        pairs = (head.partition("(") for head in heads if "(" in head)
-        return {old.rstrip(") "): new.strip() for new, _, old in pairs}
+        pairs = ((item.text("op") or "").partition("(") for item in self._compat)
+        return {old.rstrip(") "): new.strip() for new, _, old in pairs if old}
 
-    @property
-    def _compat(self) -> Iterator[tuple[OtherFile, Node]]:
-        items = ((other, item) for other in self.others if other.kind == "compat" for item in other.items())
-        return ((other, item) for other, item in items if item.is_mapping)
+    @cached_property
+    def signed_by_hand(self) -> frozenset[str]:
+        """The operators of the old static graph whose kernels get arguments from code that is written by hand."""
+        found = (item.get("manual_signature") for item in self._compat)
+        return frozenset(name.value.rstrip("_") for node in found if node is not None for name in node.items)
 
     @cached_property
     def legacy_names(self) -> Mapping[str, Mapping[str, str]]:
         """The names of arguments in ``op_compat.yaml``, by those of operators and gradients."""
         found: dict[str, dict[str, str]] = {}
-        for other, item in self._compat:
-            follow = other.file.document.follow
-            parts = [part for name in ("inputs", "attrs", "outputs") if (part := other.get(item, name)) is not None]
-            mapped = {key.value: follow(value).value for part in parts for key, value in part.pairs()}
-            for node in (node for name in ("op", "backward") if (node := other.get(item, name)) is not None):
-                for name in split(node.value, 0):
-                    found.setdefault(name.text.partition("(")[0].strip(), {}).update(mapped)
+        for item in self._compat:
+            parts = [part for name in ("inputs", "attrs", "outputs") if (part := item.get(name)) is not None]
+            mapped = {
+                key.value: item.file.document.follow(value).value for part in parts for key, value in part.pairs()
+            }
+            for _, name in (*item.names("op"), *item.names("backward")):
+                found.setdefault(name.text.partition("(")[0].strip(), {}).update(mapped)
         return found
-
-
-def _by_name(pairs: Iterable[tuple[K, OpEntry]]) -> dict[K, list[OpEntry]]:
-    found: dict[K, list[OpEntry]] = {}
-    for name, entry in pairs:
-        found.setdefault(name, []).append(entry)
-    return found
 
 
 def group_of(path: str) -> tuple[str, str]:

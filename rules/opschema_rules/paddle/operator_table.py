@@ -16,7 +16,7 @@ from opschema_cli.operators.model import (
 )
 from opschema_cli.project import Project
 from opschema_cli.source.text import Place
-from opschema_rules.paddle.cpp import FunctionCheck, read_functions
+from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
 from opschema_rules.paddle.cpp_types import passed_to
 from opschema_rules.paddle.detection import PaddleOptions
 from opschema_rules.paddle.load import read_tree
@@ -30,7 +30,7 @@ def operators(project: Project, options: PaddleOptions) -> Iterator[Operator]:
     """The operators and gradients of all files."""
     tree = read_tree(project, options)
     checks: dict[int, list[FunctionCheck]] = {}
-    for check in read_functions(tree):
+    for check in cpp_names(tree).checks():
         checks.setdefault(id(check.entry), []).append(check)
     seen = set[str]()
     for entry in tree.entries:

@@ -83,6 +83,6 @@ def read_calls(tree: Tree) -> Iterator[PythonCall]:
         for call in calls:
             name = call.name.rstrip("_")
             found = tree.by_name.get(name, ()) or tree.by_name.get(name.removeprefix("sparse_"), ())
-            entries = [entry for entry in found if not entry.listed.group.startswith("legacy ")]
+            entries = [entry for entry in found if not entry.is_legacy]
             if entries and all(entry.is_sound for entry in entries):
                 yield PythonCall(path, call, entries)

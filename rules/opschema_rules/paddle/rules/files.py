@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
-from opschema_cli.source.yaml_spans import value_span
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.paddle.detection import home
-from opschema_rules.paddle.grammar import Arg, Name, split
-from opschema_rules.paddle.model import OpEntry, OtherFile, Tree
+from opschema_rules.paddle.grammar import Arg
+from opschema_rules.paddle.model import OpEntry, OtherFile, OtherItem, Tree
 
 _PARTS = {"inputs": "input", "attrs": "attribute", "outputs": "output"}
 _TYPES = {"scalar": "Scalar", "int_array": "IntArray"}
@@ -69,15 +68,10 @@ def declared_again(tree: Tree) -> Iterator[Diagnostic]:
     """
     first: dict[tuple[str, str, str], OpEntry] = {}
     for entry in tree.entries:
-        folder, group, part = home(entry.file.path), entry.listed.group, entry.listed.part
-        groups = (
-            ["", "pir"]
-            if group == "" and part not in ("dygraph", "legacy")
-            else ["", "pir"]
-            if group == "fused"
-            else [group]
-        )
-        before = [first.setdefault((folder, one, entry.name), entry) for one in groups if entry.name]
+        group, part = entry.listed.group, entry.listed.part
+        both = group in ("", "fused") and part not in ("dygraph", "legacy")
+        keys = [(home(entry.file.path), one, entry.name) for one in (("", "pir") if both else (group,))]
+        before = [first.setdefault(key, entry) for key in keys if entry.name]
         other = next((item for item in before if item is not entry), None)
         if other is not None:
             message = f"`{entry.name}` is already declared; the generated code would define it twice"
@@ -131,76 +125,67 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
     ```
     """
     seen: dict[str, Node] = {}
-    items = [item for item in other.items() if item.is_mapping] if other.kind == "compat" else []
-    mapped = {_head(other, item) for item in items}
+    items = [item for item in other.items if item.name] if other.kind == "compat" else []
+    mapped = {item.name for item in items}
     for item in items:
-        name, node = _head(other, item), other.get(item, "op")
-        if node is None or not name:
-            continue
-        before = seen.setdefault(name, node)
+        node = item.get("op") or item.node
+        before = seen.setdefault(item.name, node)
         if before is not node:
-            related = Related(Place(other.file.path, before.span), "the first entry")
-            yield _found(
-                other, node, f"`{name}` has two entries; the new static graph reads only the first", name, related
-            )
-        entries = other.tree.by_name.get(name.rstrip("_"), [])
-        if not entries:
-            near = nearest(
-                name, (one for one in other.tree.by_name if one not in mapped and f"{one}_" not in mapped), 0.85
-            )
-            if near is not None:
-                yield _found(other, node, f"no entry declares `{name}`{did_you_mean(near)}", name)
+            message = f"`{item.name}` has two entries; the new static graph reads only the first"
+            yield item.found(node, message, item.related(before, "the first entry"))
+        entries = other.tree.by_name.get(item.name.rstrip("_"), [])
+        if entries:
+            yield from _compat_names(other.tree, item, entries)
             continue
-        yield from _compat_names(other, item, name, entries)
+        free = (one for one in other.tree.by_name if one not in mapped and f"{one}_" not in mapped)
+        near = nearest(item.name, free, 0.85)
+        if near is not None:
+            yield item.found(node, f"no entry declares `{item.name}`{did_you_mean(near)}")
 
 
-def _compat_names(other: OtherFile, item: Node, name: str, entries: list[OpEntry]) -> Iterator[Diagnostic]:
-    node = other.get(item, "backward")
+def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterator[Diagnostic]:
     everything = list(entries)
-    for gradient in split(node.value, 0) if node is not None and node.kind == "scalar" else ():
+    for node, gradient in item.names("backward"):
         own = gradient.text.partition("(")[0].strip()
-        found = other.tree.by_name.get(own.rstrip("_"), [])
+        found = tree.by_name.get(own.rstrip("_"), [])
         everything += found
-        if own and not found and node is not None:
+        if own and not found:
             near = nearest(own, [text for one in entries if (text := one.text("backward"))])
-            span = value_span(other.file.source.text, node, gradient.span)
-            yield _found(other, span, f"no entry declares the gradient `{own}`{did_you_mean(near)}", name)
+            yield item.found(
+                item.inner(node, gradient.span), f"no entry declares the gradient `{own}`{did_you_mean(near)}"
+            )
     names = {part: {one for entry in everything for one in _names(entry, part)} for part in _PARTS}
-    for part in _PARTS:
-        for key in _unmapped(other, item, part, names[part]):
+    for part, what in _PARTS.items():
+        for key in _unmapped(item, part, names[part]):
             where = next((one for one in _PARTS if key.value in names[one]), None)
-            near = nearest(key.value, names[part] - {one.value for one in _keys(other, item, part)})
-            message = f"`{name}` has no {_PARTS[part]} `{key.value}`"
+            near = nearest(key.value, names[part] - {one.value for one in item.keys(part)})
+            message = f"`{item.name}` has no {what} `{key.value}`"
             message += f"; move it to `{where}`" if where is not None else did_you_mean(near)
-            yield _found(other, key, message, name, entries[0].declared())
+            yield item.found(key, message, entries[0].declared())
     attributes: dict[str, list[Arg]] = {}
     for arg in (arg for one in everything for arg in (*one.signature.attributes, *one.forward[1].attributes)):
         attributes.setdefault(arg.name, []).append(arg)
     for part, type_ in _TYPES.items():
-        for key in _keys(other, item, part):
+        for key in item.keys(part):
             named = attributes.get(key.value, [])
-            if not named:
-                message = f"`{name}` has no attribute `{key.value}`{did_you_mean(nearest(key.value, attributes))}"
-                yield _found(other, key, message, name, entries[0].declared())
-            elif not any(arg.type.startswith(type_) for arg in named):
-                message = f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{name}`; the generator stops"
-                yield _found(other, key, message, name, entries[0].declared())
+            message = f"`{item.name}` has no attribute `{key.value}`{did_you_mean(nearest(key.value, attributes))}"
+            if named:
+                message = (
+                    f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{item.name}`; the generator stops"
+                )
+            if not any(arg.type.startswith(type_) for arg in named):
+                yield item.found(key, message, entries[0].declared())
 
 
-def _unmapped(other: OtherFile, item: Node, part: str, known: set[str]) -> Iterator[Node]:
+def _unmapped(item: OtherItem, part: str, known: set[str]) -> Iterator[Node]:
     """The keys of a part that name nothing, without those of what ``extra`` adds."""
-    extra = [node for field in _PARTS if (node := other.get(item, "extra", field)) is not None]
+    extra = [node for field in _PARTS if (node := item.within("extra", field)) is not None]
     written = [one.value.partition("=")[0].split() for node in extra for one in node.items]
     added = {words[-1] for words in written if words}
-    node = other.get(item, part)
+    node = item.get(part)
     for key, value in node.pairs() if node is not None else ():
-        if key.value not in known and not {key.value, other.file.document.follow(value).value} & added:
+        if key.value not in known and not {key.value, item.file.document.follow(value).value} & added:
             yield key
-
-
-def _keys(other: OtherFile, item: Node, part: str) -> Iterator[Node]:
-    node = other.get(item, part)
-    return (key for key, _ in node.pairs()) if node is not None else iter(())
 
 
 def _names(entry: OpEntry, part: str) -> Iterable[str]:
@@ -266,25 +251,29 @@ def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
               default : "-1"
     ```
     """
-    for item in other.items() if other.kind == "version" else ():
-        name, node = _head(other, item), other.get(item, "op")
-        if node is None or not name:
+    for item in other.items if other.kind == "version" else ():
+        node = item.get("op")
+        if node is None or not item.name:
             continue
-        if name.rstrip("_") not in other.tree.by_name:
-            near = other.tree.new_names.get(name) or nearest(name, other.tree.by_name, 0.9)
-            yield _found(
-                other, node, f"no entry declares `{name}`, so its versions are ignored{did_you_mean(near)}", name
-            )
-        for step in _items(other, other.get(item, "version")):
-            for action in _items(other, other.get(step, "action")):
-                keys = {key.value for key, _ in action.pairs()}
-                kind = next((key for key, _ in action.pairs() if key.value in _ACTIONS), None)
-                if kind is None and action.items:
+        if item.name.rstrip("_") not in other.tree.by_name:
+            near = other.tree.new_names.get(item.name) or nearest(item.name, other.tree.by_name, 0.9)
+            yield item.found(node, f"no entry declares `{item.name}`, so its versions are ignored{did_you_mean(near)}")
+        for step in _mappings(item, item.get("version")):
+            for action in _mappings(item, step.get("action")):
+                keys = {key.value: key for key, _ in action.pairs()}
+                kind = next((key for name, key in keys.items() if name in _ACTIONS), None)
+                if kind is None and keys:
                     near = next((one for one in (nearest(key, _ACTIONS) for key in sorted(keys)) if one), None)
-                    message = f"this action of `{name}` has no known kind, such as `add_attr`, and does nothing"
-                    yield _found(other, action.items[0], f"{message}{did_you_mean(near)}", name)
+                    message = f"this action of `{item.name}` has no known kind, such as `add_attr`, and does nothing"
+                    yield item.found(action.items[0], f"{message}{did_you_mean(near)}")
                 elif kind is not None and kind.value in ("add_attr", "modify_attr") and "default" not in keys:
-                    yield _found(other, kind, f"`{kind.value}` of `{name}` has no `default`", name)
+                    yield item.found(kind, f"`{kind.value}` of `{item.name}` has no `default`")
+
+
+def _mappings(item: OtherItem, node: Node | None) -> Iterator[Node]:
+    follow = item.file.document.follow
+    items = map(follow, follow(node).items if node is not None else ())
+    return (one for one in items if one.is_mapping)
 
 
 @rule("PDL404", "unknown-listed-name", severity="warning")
@@ -335,49 +324,30 @@ def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
       args_alias : {x : [input], use_default_mapping : True}
     ```
     """
-    if other.kind not in ("exclude", "onednn", "python"):
-        return
-    for item in other.items():
-        node = item if other.kind == "exclude" else other.get(item, "op")
-        name = string(node)
-        if node is None or name is None:
-            continue
-        entries = other.tree.by_name.get(name.rstrip("_"), [])
-        if not entries:
-            near = nearest(name, other.tree.by_name, 0.85)
-            yield _found(other, node, f"no entry declares `{name}`{did_you_mean(near)}", name)
-            continue
-        tensors = other.get(item, "data_format_tensors")
+    by_name = other.tree.by_name
+    for node in other.listed if other.kind == "exclude" else ():
+        if (name := string(node)) is not None and name.rstrip("_") not in by_name:
+            yield Diagnostic(_undeclared(name, by_name), Place(other.file.path, node.span), ops=(name,))
+    for item in other.items if other.kind in ("onednn", "python") else ():
+        entries = by_name.get(item.name.rstrip("_"), [])
+        if not entries and item.name:
+            yield item.found(item.get("op") or item.node, _undeclared(item.name, by_name))
         inputs = {arg.name for entry in entries for arg in entry.signature.inputs}
-        listed = split(tensors.value, 0) if tensors is not None and string(tensors) else ()
-        for part in listed:
-            if tensors is not None and part.text not in inputs:
-                span = value_span(other.file.source.text, tensors, part.span)
-                yield _unknown_argument(other, span, part, name, entries, inputs)
-        aliases = other.get(item, "args_alias")
+        listed = [(item.inner(node, part.span), part.text) for node, part in item.names("data_format_tensors")]
+        yield from _unknown_arguments(item, listed, entries, inputs)
+        aliases = [(key.span, key.value) for key in item.keys("args_alias") if key.value != "use_default_mapping"]
         known = {arg.name for entry in entries for arg in entry.signature.args}
-        for key, _ in aliases.pairs() if aliases is not None else ():
-            if key.value not in known and key.value != "use_default_mapping":
-                yield _unknown_argument(other, key.span, Name(key.value, key.span), name, entries, known)
+        yield from _unknown_arguments(item, aliases, entries, known)
 
 
-def _unknown_argument(
-    other: OtherFile, span: Span, part: Name, name: str, entries: list[OpEntry], known: Iterable[str]
-) -> Diagnostic:
-    message = f"`{name}` has no argument `{part.text}`{did_you_mean(nearest(part.text, known))}"
-    return _found(other, span, message, name, entries[0].declared())
+def _undeclared(name: str, known: Iterable[str]) -> str:
+    return f"no entry declares `{name}`{did_you_mean(nearest(name, known, 0.85))}"
 
 
-def _items(other: OtherFile, node: Node | None) -> Iterator[Node]:
-    items = map(other.file.document.follow, node.items) if node is not None and node.is_sequence else ()
-    yield from (item for item in items if item.is_mapping)
-
-
-def _head(other: OtherFile, item: Node) -> str:
-    node = other.get(item, "op") if item.is_mapping else None
-    return (string(node) or "").partition("(")[0].strip()
-
-
-def _found(other: OtherFile, target: Node | Span, message: str, name: str, *related: Related) -> Diagnostic:
-    span = target.span if isinstance(target, Node) else target
-    return Diagnostic(message, Place(other.file.path, span), related, ops=(name,), severity=Severity.WARNING)
+def _unknown_arguments(
+    item: OtherItem, named: list[tuple[Span, str]], entries: list[OpEntry], known: set[str]
+) -> Iterator[Diagnostic]:
+    for span, name in named if entries else ():
+        if name not in known:
+            message = f"`{item.name}` has no argument `{name}`{did_you_mean(nearest(name, known))}"
+            yield item.found(span, message, entries[0].declared())

@@ -71,7 +71,7 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
         # Functions like `add_n_impl()`, and their gradients, are written by hand.
         by_hand = "_impl(" in (entry.text("invoke") or "")
         if not found and not by_hand and not tree.may_be_elsewhere(name, entry):
-            near = did_you_mean(nearest(name, tree.names_beside(entry)))
+            near = did_you_mean(nearest(name, tree.beside(entry)))
             message = f"no entry in this group of files declares `{name}`, the gradient of `{entry.name}`{near}"
             yield entry.found(node, message)
         others = [item for item in found if item.forward[0] is not None and item.forward[0].text != entry.name]
@@ -86,7 +86,7 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
     operators = tree.named(forward.text, entry)
     if not operators:
         if not tree.may_be_elsewhere(forward.text, entry):
-            near = did_you_mean(nearest(forward.text, tree.names_beside(entry)))
+            near = did_you_mean(nearest(forward.text, tree.beside(entry)))
             message = f"no entry in this group of files declares `{forward.text}`, the operator of `{entry.name}`{near}"
             yield entry.found(span, message)
     elif not any(item.get("backward") is not None for item in operators):

@@ -54,8 +54,7 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     if not entry.is_sound:
         return
-    legacy = entry.listed.tree.legacy_names.get(entry.name, {}) if entry.listed.group.startswith("legacy ") else {}
-    known = {*entry.arguments, *(name for name, other in legacy.items() if other in entry.arguments)}
+    known = entry.arguments
     for field in ("infer_meta", "kernel"):
         for index, item in enumerate(entry.params(field) or ()):
             name = string(item)
