@@ -16,6 +16,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules import PAGES
+from opschema_rules.aten.kinds import items_of
 
 Kind: TypeAlias = Literal["ops", "compat", "version", "exclude", "onednn", "python"]
 
@@ -90,9 +91,7 @@ def claims(project: Project, options: PaddleOptions, path: str) -> bool:
 
 
 def _lists_ops(file: YamlFile) -> bool:
-    root = file.root
-    found = [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
-    items = [file.document.merged(item) if item.is_mapping else item for item in found]
+    items = [file.document.merged(item) if item.is_mapping else item for item in items_of(file)]
     return 2 * sum(map(_is_entry, items)) > len(items)
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from opschema_cli.source.pieces import Piece, arguments, group, pieces
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean, nearest
 
@@ -43,7 +44,6 @@ _PAIR = re.compile(r"\s*\(?\s*(\w+)\s*->\s*(\w+)\s*\)?\s*")
 _KERNEL = re.compile(r"([a-zA-Z0-9_]+)\s*(?:\{([^}]+)\})?")
 _COMPLEX = re.compile(r"complex\((\w+)\)")
 _CALL = re.compile(r"\s*([\w:]+)\s*\((.*)\)\s*", re.DOTALL)
-_BRACKET_OR_COMMA = re.compile(r"[(\[{]|[)\]}]|,")
 
 T = TypeVar("T")
 
@@ -81,13 +81,6 @@ class Output(msgspec.Struct, frozen=True):
     size: str = ""
 
 
-class Name(msgspec.Struct, frozen=True):
-    """A name in a string."""
-
-    text: str
-    span: Span
-
-
 class Kernel(msgspec.Struct, frozen=True):
     """A kernel, and the kinds of tensors that it takes and returns; None where it takes any."""
 
@@ -119,23 +112,9 @@ MOST = 1_000
 """Most parts of a string that are read; the longest list of arguments has about 60."""
 
 
-def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Name]:
+def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Piece]:
     """The parts between commas without the space around them; ``at`` is the place of the text."""
-    return _parts(text, (found.start() for found in islice(comma.finditer(text), MOST)), at)
-
-
-def _parts(text: str, ends: Iterable[int], at: int) -> Iterator[Name]:
-    start = 0
-    for end in (*ends, len(text)):
-        part = text[start:end]
-        lead = len(part) - len(part.lstrip())
-        yield Name(part.strip(), Span(at + start + lead, at + start + max(lead, len(part.rstrip()))))
-        start = end + 1
-
-
-def _named(found: re.Match[str], group: int, at: int) -> Name:
-    """A group of a match in a string that starts at ``at``."""
-    return Name(found[group] or "", Span(at + found.start(group), at + found.end(group)))
+    return pieces(text, (found.start() for found in islice(comma.finditer(text), MOST)), at)
 
 
 def _divided(read: Iterable[T | Error]) -> tuple[list[T], list[Error]]:
@@ -159,11 +138,11 @@ def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
     return args, [*errors, *_order(args), *_twice((arg.name, arg.name_span) for arg in args)]
 
 
-def _arg(part: Name) -> Arg | Error:
+def _arg(part: Piece) -> Arg | Error:
     found = _ARG.fullmatch(part.text)
     if found is None:
         return Error("an argument needs a type and a name", part.span)
-    type_, name, default = (_named(found, group, part.span.start) for group in (1, 2, 3))
+    type_, name, default = (group(found, number, part.span.start) for number in (1, 2, 3))
     if type_.text not in (*TENSORS, *ATTRIBUTES, *OTHER_ATTRIBUTES):
         near = nearest(type_.text, (*TENSORS, *ATTRIBUTES))
         return Error(f"unknown argument type `{type_.text}`{did_you_mean(near)}", type_.span)
@@ -206,11 +185,11 @@ def parse_outputs(text: str, at: int = 0) -> tuple[list[Output], list[Error]]:
     return outputs, [*errors, *_twice((item.name, item.name_span) for item in outputs)]
 
 
-def _output(part: Name) -> Output | Error:
+def _output(part: Piece) -> Output | Error:
     found = _OUTPUT.fullmatch(part.text)
     if found is None:
         return Error(f"`{part.text}` is not an output; write `Tensor(name)`", part.span)
-    type_, name = _named(found, 1, part.span.start), _named(found, 2, part.span.start)
+    type_, name = group(found, 1, part.span.start), group(found, 2, part.span.start)
     if type_.text not in OUTPUTS:
         return Error(f"unknown output type `{type_.text}`{did_you_mean(nearest(type_.text, OUTPUTS))}", type_.span)
     if found[3] and not type_.text.endswith("[]"):
@@ -219,7 +198,7 @@ def _output(part: Name) -> Output | Error:
     return Output(type_.text, (name.text or "out").partition("@")[0], part.span, span, found[3] or "")
 
 
-def parse_forward(text: str) -> tuple[Name | None, Parsed]:
+def parse_forward(text: str) -> tuple[Piece | None, Parsed]:
     """The name, arguments and outputs in ``abs (Tensor x) -> Tensor(out)``."""
     found = _FORWARD.fullmatch(text)
     if found is None:
@@ -227,34 +206,26 @@ def parse_forward(text: str) -> tuple[Name | None, Parsed]:
         return None, Parsed(errors=(Error(message, Span(0, len(text))),))
     args, errors = parse_args(found[2], found.start(2))
     outputs, more = parse_outputs(found[3], found.start(3))
-    return _named(found, 1, 0), Parsed(tuple(args), tuple(outputs), (*errors, *more))
+    return group(found, 1), Parsed(tuple(args), tuple(outputs), (*errors, *more))
 
 
-def parse_pairs(text: str) -> tuple[list[tuple[Name, Name]], list[Error]]:
+def parse_pairs(text: str) -> tuple[list[tuple[Piece, Piece]], list[Error]]:
     """The inputs and outputs in ``(x -> out), (y -> out_y)``."""
     return _divided(map(_pair, split(text, 0)))
 
 
-def _pair(part: Name) -> tuple[Name, Name] | Error:
+def _pair(part: Piece) -> tuple[Piece, Piece] | Error:
     found = _PAIR.fullmatch(part.text)
     if found is None:
         return Error(f"`{part.text}` is not a pair; write `(input -> output)`", part.span)
-    return _named(found, 1, part.span.start), _named(found, 2, part.span.start)
+    return group(found, 1, part.span.start), group(found, 2, part.span.start)
 
 
-def parse_call(text: str) -> tuple[Name, list[Name]] | None:
+def parse_call(text: str) -> tuple[Piece, list[Piece]] | None:
     """The function and arguments in ``full(shape, max(n, 1), dtype)``; None if it is no call, or its arguments are not known."""
     found = _CALL.fullmatch(text)
-    if found is None or re.search(r"[<\"']", found[2]):
-        return None
-    depth, ends = 0, list[int]()
-    for mark in _BRACKET_OR_COMMA.finditer(found[2]):
-        depth += (mark[0] in "([{") - (mark[0] in ")]}")
-        if depth < 0:
-            return None
-        if mark[0] == "," and not depth:
-            ends.append(mark.start())
-    return _named(found, 1, 0), list(_parts(found[2], ends, found.start(2))) if found[2].strip() else []
+    given = arguments(found[2], found.start(2)) if found is not None and not re.search(r"[<\"']", found[2]) else None
+    return (group(found, 1), given) if found is not None and given is not None else None
 
 
 KINDS = ("dense", "selected_rows", "sparse_coo", "sparse_csr", "vec::sparse_coo", "vec::sparse_csr")
@@ -283,9 +254,9 @@ def parse_kernels(text: str) -> tuple[list[Kernel], list[Error]]:
     return kernels, errors
 
 
-def parse_candidates(text: str) -> tuple[str, list[Name]]:
+def parse_candidates(text: str) -> tuple[str, list[Piece]]:
     """The separator (``>``, ``,`` or none) and the names in ``dtype > x``; ``complex(x)`` is ``x``."""
     mark = ">" if ">" in text else ","
     names = [part for part in split(text, 0, re.compile(mark)) if part.text]
-    read = [_named(found, 1, name.span.start) if (found := _COMPLEX.fullmatch(name.text)) else name for name in names]
+    read = [group(found, 1, name.span.start) if (found := _COMPLEX.fullmatch(name.text)) else name for name in names]
     return (mark if len(names) > 1 else ""), read

@@ -7,6 +7,7 @@ from functools import lru_cache
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
 from opschema_rules.paddle.model import OpEntry, OpFile, OtherFile, Tree, group_of
@@ -34,11 +35,8 @@ def read_tree(project: Project, options: PaddleOptions) -> Tree:
     listed = list(op_files(project, options))
     for file in listed:
         found = OpFile(file, tree, *group_of(file.path))
-        root = file.root
-        for index, item in enumerate(root.items if root is not None else ()):
-            node = file.document.follow(item)
-            if node.is_mapping:
-                found.entries.append(OpEntry(file, index, file.document.merged(node), found))
+        items = [(index, item) for index, item in enumerate(items_of(file)) if item.is_mapping]
+        found.entries += [OpEntry(file, index, file.document.merged(item), found) for index, item in items]
         tree.files.append(found)
     tree.others += [OtherFile(kind, file, tree) for kind, file in other_files(project, listed)]
     return tree

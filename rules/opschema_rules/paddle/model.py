@@ -11,17 +11,18 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.diagnostic import Related
 from opschema_cli.project import Project
+from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import Entry, string
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.detection import OLD_PIR, Kind, PaddleOptions, home
 from opschema_rules.paddle.grammar import (
     Arg,
     Error,
     Kernel,
-    Name,
     Output,
     Parsed,
     parse_args,
@@ -62,16 +63,12 @@ class Item(Entry, eq=False, dict=True):
         node = self.within(*path)
         return (key for key, _ in node.pairs()) if node is not None and node.is_mapping else iter(())
 
-    def names(self, *path: str) -> Iterator[tuple[Node, Name]]:
+    def names(self, *path: str) -> Iterator[tuple[Node, Piece]]:
         """The names in a field that lists them in a string."""
         node = self.within(*path)
         text = string(node)
         if node is not None and text is not None:
             yield from ((node, name) for name in split(text, 0) if name.text)
-
-    def found(self, target: Node | Span, message: str, *related: Related) -> Diagnostic:
-        """A finding in the item."""
-        return Diagnostic(message, self.at(target), related, ops=(self.name,) if self.name else ())
 
 
 class OpEntry(Item, eq=False, dict=True):
@@ -155,7 +152,7 @@ class OpEntry(Item, eq=False, dict=True):
         return not self.signature.errors and self.text("args") is not None and self.get("output") is not None
 
     @cached_property
-    def forward(self) -> tuple[Name | None, Parsed]:
+    def forward(self) -> tuple[Piece | None, Parsed]:
         """The operator that a gradient belongs to, as the gradient repeats it."""
         text = self.text("forward")
         return parse_forward(text) if text is not None else (None, Parsed())
@@ -166,13 +163,13 @@ class OpEntry(Item, eq=False, dict=True):
         text = string(self.within("kernel", "func"))
         return parse_kernels(text)[0] if text is not None else ()
 
-    def pairs(self, field: str) -> Iterator[tuple[Node, Name, Name]]:
+    def pairs(self, field: str) -> Iterator[tuple[Node, Piece, Piece]]:
         """The pairs of an input and an output in ``inplace`` or ``view``."""
         node, text = self.get(field), self.text(field)
         if node is not None and text is not None:
             yield from ((node, *pair) for pair in parse_pairs(text)[0])
 
-    def candidates(self, field: str) -> tuple[str, list[tuple[Node, Name]]]:
+    def candidates(self, field: str) -> tuple[str, list[tuple[Node, Piece]]]:
         """The separator and names in ``data_type``, ``layout`` or ``backend`` of ``kernel``."""
         node = self.within("kernel", field)
         text = string(node)
@@ -244,13 +241,7 @@ class OtherFile(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def items(self) -> Sequence[OtherItem]:
         """The items of its list that are mappings."""
-        return [OtherItem(self.file, index, item) for index, item in enumerate(self.listed) if item.is_mapping]
-
-    @property
-    def listed(self) -> Iterator[Node]:
-        """The items of its list."""
-        root = self.file.root
-        return map(self.file.document.follow, root.items if root is not None and root.is_sequence else ())
+        return [OtherItem(self.file, index, item) for index, item in enumerate(items_of(self.file)) if item.is_mapping]
 
 
 class Tree(msgspec.Struct, eq=False, dict=True):

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
+from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
+from opschema_rules.aten.findings import found
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import Error, Name, parse_kernels, parse_pairs, split
+from opschema_rules.paddle.grammar import Error, parse_kernels, parse_pairs, split
 from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
 
 
@@ -46,22 +49,20 @@ def incomplete_entry(listed: OpFile) -> Iterator[Diagnostic]:
       invoke : scale_by(x, 0.5f)
     ```
     """
-    root = listed.file.root
-    for item in root.items if root is not None and root.is_sequence else ():
-        if not listed.file.document.follow(item).is_mapping:
-            yield Diagnostic(
-                "an entry must be a mapping with `op` or `backward_op`", Place(listed.file.path, item.span)
-            )
+    for item in items_of(listed.file):
+        if not item.is_mapping:
+            message = "an entry must be a mapping with `op` or `backward_op`"
+            yield Diagnostic(message, Place(listed.file.path, item.span))
     for entry in listed.entries:
         if not entry.name:
-            yield entry.found(entry.place, "this entry has neither `op` nor `backward_op`")
+            yield found(entry, entry.place, "this entry has neither `op` nor `backward_op`")
             continue
         needed = ["args", "output", *(["forward"] if entry.is_backward and entry.listed.group != "pir" else [])]
         if entry.eager and entry.get("invoke") is None and (entry.get("composite") is None or entry.get("kernel")):
             needed += ["infer_meta", "kernel"]
         for field in needed:
             if entry.get(field) is None:
-                yield entry.found(entry.place, f"`{entry.name}` has no field `{field}`")
+                yield found(entry, entry.place, f"`{entry.name}` has no field `{field}`")
 
 
 @rule("PDL102", "unknown-operator-field")
@@ -109,7 +110,7 @@ def _unknown(
     for key in keys:
         if key.value not in known:
             near = meant.get(key.value) or nearest(key.value, known - written)
-            yield entry.found(key, f"unknown field `{key.value}`{where}{did_you_mean(near)}")
+            yield found(entry, key, f"unknown field `{key.value}`{where}{did_you_mean(near)}")
 
 
 @rule("PDL103", "operator-syntax")
@@ -155,7 +156,7 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _error(entry: OpEntry, node: Node | None, error: Error) -> Diagnostic:
-    return entry.found(entry.inner(node, error.span) if node is not None else entry.place, error.message)
+    return found(entry, entry.inner(node, error.span) if node is not None else entry.place, error.message)
 
 
 @rule("PDL104", "unknown-tensor")
@@ -209,7 +210,7 @@ def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
     attributes = [arg.name for arg in entry.signature.attributes]
     supported = entry.get("support_tensor")
     for item in supported.items if supported is not None and supported.is_sequence else ():
-        name = Name(item.value, Span(0, len(item.value)))
+        name = Piece(item.value, Span(0, len(item.value)))
         yield from _unless_known(entry, "support_tensor", item, name, attributes, "an attribute")
     # Elsewhere only the name of the function is used.
     composite = (
@@ -227,12 +228,12 @@ _CALL = re.compile(r"\s*\w+\s*\(([\w\s,]+)\)\s*")
 
 
 def _unless_known(
-    entry: OpEntry, field: str, node: Node, name: Name, known: Sequence[str], what: str
+    entry: OpEntry, field: str, node: Node, name: Piece, known: Sequence[str], what: str
 ) -> Iterator[Diagnostic]:
     if name.text not in known:
         near = did_you_mean(nearest(name.text, known))
         message = f"`{field}` names `{name.text}`, which is not {what} of `{entry.name}`{near}"
-        yield entry.found(entry.inner(node, name.span), message, entry.declared())
+        yield found(entry, entry.inner(node, name.span), message, entry.declared())
 
 
 @rule("PDL105", "default-value-type")
@@ -267,7 +268,7 @@ def default_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
         fault = fault_of(arg.type, arg.default) if arg.default is not None else ""
         if fault and node is not None:
             message = f"the default `{arg.default}` of `{arg.type} {arg.name}` {fault}"
-            yield entry.found(entry.inner(node, arg.default_span), message)
+            yield found(entry, entry.inner(node, arg.default_span), message)
 
 
 @rule("PDL106", "list-without-size")
@@ -305,4 +306,4 @@ def list_without_size(entry: OpEntry) -> Iterator[Diagnostic]:
     for item in entry.signature.outputs:
         if item.type == "Tensor[]" and not item.size and item.name not in inplace:
             message = f"the output list `{item.name}` has no length; write `{item.type}({item.name}){{...}}`"
-            yield entry.found(entry.inner(node, item.span), message)
+            yield found(entry, entry.inner(node, item.span), message)

@@ -10,6 +10,8 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
+from opschema_rules.aten.findings import found
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.detection import home
 from opschema_rules.paddle.grammar import Arg
 from opschema_rules.paddle.model import OpEntry, OtherFile, OtherItem, Tree
@@ -75,7 +77,7 @@ def declared_again(tree: Tree) -> Iterator[Diagnostic]:
         other = next((item for item in before if item is not entry), None)
         if other is not None:
             message = f"`{entry.name}` is already declared; the generated code would define it twice"
-            yield entry.found(entry.place, message, other.related(other.place, "the first entry"))
+            yield found(entry, entry.place, message, other.related(other.place, "the first entry"))
 
 
 @rule("PDL402", "unknown-compat-name", severity="warning")
@@ -132,7 +134,7 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
         before = seen.setdefault(item.name, node)
         if before is not node:
             message = f"`{item.name}` has two entries; the new static graph reads only the first"
-            yield item.found(node, message, item.related(before, "the first entry"))
+            yield found(item, node, message, item.related(before, "the first entry"))
         entries = other.tree.by_name.get(item.name.rstrip("_"), [])
         if entries:
             yield from _compat_names(other.tree, item, entries)
@@ -140,19 +142,19 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
         free = (one for one in other.tree.by_name if one not in mapped and f"{one}_" not in mapped)
         near = nearest(item.name, free, 0.85)
         if near is not None:
-            yield item.found(node, f"no entry declares `{item.name}`{did_you_mean(near)}")
+            yield found(item, node, f"no entry declares `{item.name}`{did_you_mean(near)}")
 
 
 def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterator[Diagnostic]:
     everything = list(entries)
     for node, gradient in item.names("backward"):
         own = gradient.text.partition("(")[0].strip()
-        found = tree.by_name.get(own.rstrip("_"), [])
-        everything += found
-        if own and not found:
+        gradients = tree.by_name.get(own.rstrip("_"), [])
+        everything += gradients
+        if own and not gradients:
             near = nearest(own, [text for one in entries if (text := one.text("backward"))])
-            yield item.found(
-                item.inner(node, gradient.span), f"no entry declares the gradient `{own}`{did_you_mean(near)}"
+            yield found(
+                item, item.inner(node, gradient.span), f"no entry declares the gradient `{own}`{did_you_mean(near)}"
             )
     names = {part: {one for entry in everything for one in _names(entry, part)} for part in _PARTS}
     for part, what in _PARTS.items():
@@ -161,7 +163,7 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
             near = nearest(key.value, names[part] - {one.value for one in item.keys(part)})
             message = f"`{item.name}` has no {what} `{key.value}`"
             message += f"; move it to `{where}`" if where is not None else did_you_mean(near)
-            yield item.found(key, message, entries[0].declared())
+            yield found(item, key, message, entries[0].declared())
     attributes: dict[str, list[Arg]] = {}
     for arg in (arg for one in everything for arg in (*one.signature.attributes, *one.forward[1].attributes)):
         attributes.setdefault(arg.name, []).append(arg)
@@ -174,7 +176,7 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
                     f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{item.name}`; the generator stops"
                 )
             if not any(arg.type.startswith(type_) for arg in named):
-                yield item.found(key, message, entries[0].declared())
+                yield found(item, key, message, entries[0].declared())
 
 
 def _unmapped(item: OtherItem, part: str, known: set[str]) -> Iterator[Node]:
@@ -257,7 +259,7 @@ def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
             continue
         if item.name.rstrip("_") not in other.tree.by_name:
             near = other.tree.new_names.get(item.name) or nearest(item.name, other.tree.by_name, 0.9)
-            yield item.found(node, f"no entry declares `{item.name}`, so its versions are ignored{did_you_mean(near)}")
+            yield found(item, node, f"no entry declares `{item.name}`, so its versions are ignored{did_you_mean(near)}")
         for step in _mappings(item, item.get("version")):
             for action in _mappings(item, step.get("action")):
                 keys = {key.value: key for key, _ in action.pairs()}
@@ -265,9 +267,9 @@ def operator_version(other: OtherFile) -> Iterator[Diagnostic]:
                 if kind is None and keys:
                     near = next((one for one in (nearest(key, _ACTIONS) for key in sorted(keys)) if one), None)
                     message = f"this action of `{item.name}` has no known kind, such as `add_attr`, and does nothing"
-                    yield item.found(action.items[0], f"{message}{did_you_mean(near)}")
+                    yield found(item, action.items[0], f"{message}{did_you_mean(near)}")
                 elif kind is not None and kind.value in ("add_attr", "modify_attr") and "default" not in keys:
-                    yield item.found(kind, f"`{kind.value}` of `{item.name}` has no `default`")
+                    yield found(item, kind, f"`{kind.value}` of `{item.name}` has no `default`")
 
 
 def _mappings(item: OtherItem, node: Node | None) -> Iterator[Node]:
@@ -325,13 +327,13 @@ def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
     ```
     """
     by_name = other.tree.by_name
-    for node in other.listed if other.kind == "exclude" else ():
+    for node in items_of(other.file) if other.kind == "exclude" else ():
         if (name := string(node)) is not None and name.rstrip("_") not in by_name:
             yield Diagnostic(_undeclared(name, by_name), Place(other.file.path, node.span), ops=(name,))
     for item in other.items if other.kind in ("onednn", "python") else ():
         entries = by_name.get(item.name.rstrip("_"), [])
         if not entries and item.name:
-            yield item.found(item.get("op") or item.node, _undeclared(item.name, by_name))
+            yield found(item, item.get("op") or item.node, _undeclared(item.name, by_name))
         inputs = {arg.name for entry in entries for arg in entry.signature.inputs}
         listed = [(item.inner(node, part.span), part.text) for node, part in item.names("data_format_tensors")]
         yield from _unknown_arguments(item, listed, entries, inputs)
@@ -350,4 +352,4 @@ def _unknown_arguments(
     for span, name in named if entries else ():
         if name not in known:
             message = f"`{item.name}` has no argument `{name}`{did_you_mean(nearest(name, known))}"
-            yield item.found(span, message, entries[0].declared())
+            yield found(item, span, message, entries[0].declared())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
+from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_rules.paddle.grammar import Arg, Name, Output, Parsed
-from opschema_rules.paddle.model import OpEntry
+from opschema_rules.aten.findings import found
+from opschema_rules.paddle.grammar import Arg, Output, Parsed
+from opschema_rules.paddle.model import OpEntry, Tree
 
 
 @rule("PDL301", "unpaired-gradient")
@@ -64,35 +64,40 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : half_grad}
     ```
     """
-    tree = entry.listed.tree
+    yield from _backward(entry, entry.listed.tree)
+    name, node = entry.forward[0], entry.get("forward")
+    if entry.is_backward and name is not None and node is not None:
+        yield from _forward(entry, entry.listed.tree, name, entry.inner(node, name.span))
+
+
+def _backward(entry: OpEntry, tree: Tree) -> Iterator[Diagnostic]:
     node, name = entry.get("backward"), entry.text("backward")
-    if node is not None and name is not None:
-        found = [item for item in tree.named(name, entry) if item.is_backward]
-        # Functions like `add_n_impl()`, and their gradients, are written by hand.
-        by_hand = "_impl(" in (entry.text("invoke") or "")
-        if not found and not by_hand and not tree.may_be_elsewhere(name, entry):
-            near = did_you_mean(nearest(name, tree.beside(entry)))
-            message = f"no entry in this group of files declares `{name}`, the gradient of `{entry.name}`{near}"
-            yield entry.found(node, message)
-        others = [item for item in found if item.forward[0] is not None and item.forward[0].text != entry.name]
-        if found and len(others) == len(found) and others[0].forward[0] is not None:
-            message = f"`{entry.name}` names the gradient `{name}`, whose `forward` is `{others[0].forward[0].text}`"
-            other = others[0]
-            yield entry.found(node, message, other.related(other.get("forward") or other.place, "its `forward`"))
-    node, forward = entry.get("forward"), entry.forward[0]
-    if not entry.is_backward or node is None or forward is None:
+    if node is None or name is None:
         return
-    span = entry.inner(node, forward.span)
-    operators = tree.named(forward.text, entry)
-    if not operators:
-        if not tree.may_be_elsewhere(forward.text, entry):
-            near = did_you_mean(nearest(forward.text, tree.beside(entry)))
-            message = f"no entry in this group of files declares `{forward.text}`, the operator of `{entry.name}`{near}"
-            yield entry.found(span, message)
-    elif not any(item.get("backward") is not None for item in operators):
-        message = f"`{entry.name}` is never called: its operator `{forward.text}` has no `backward`"
+    gradients = [item for item in tree.named(name, entry) if item.is_backward]
+    # Functions like `add_n_impl()`, and their gradients, are written by hand.
+    by_hand = "_impl(" in (entry.text("invoke") or "")
+    if not gradients and not by_hand and not tree.may_be_elsewhere(name, entry):
+        near = did_you_mean(nearest(name, tree.beside(entry)))
+        message = f"no entry in this group of files declares `{name}`, the gradient of `{entry.name}`{near}"
+        yield found(entry, node, message)
+    others = [(item, item.forward[0].text) for item in gradients if item.forward[0] is not None]
+    if gradients and len(others) == len(gradients) and all(text != entry.name for _, text in others):
+        other, text = others[0]
+        message = f"`{entry.name}` names the gradient `{name}`, whose `forward` is `{text}`"
+        yield found(entry, node, message, other.related(other.get("forward") or other.place, "its `forward`"))
+
+
+def _forward(entry: OpEntry, tree: Tree, name: Piece, span: Span) -> Iterator[Diagnostic]:
+    operators = tree.named(name.text, entry)
+    if not operators and not tree.may_be_elsewhere(name.text, entry):
+        near = did_you_mean(nearest(name.text, tree.beside(entry)))
+        message = f"no entry in this group of files declares `{name.text}`, the operator of `{entry.name}`{near}"
+        yield found(entry, span, message)
+    if operators and all(item.get("backward") is None for item in operators):
+        message = f"`{entry.name}` is never called: its operator `{name.text}` has no `backward`"
         related = operators[0].related(operators[0].place, "the operator")
-        yield msgspec.structs.replace(entry.found(span, message, related), severity=Severity.WARNING)
+        yield found(entry, span, message, related, severity=Severity.WARNING)
 
 
 @rule("PDL302", "forward-differs")
@@ -153,9 +158,8 @@ def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
     for span, here, there in _differences(repeated, operator.signature, entry.eager):
         target = entry.inner(node, span) if span is not None else node.span
         message = f"`forward` has {here}, but `{operator.name}` has {there}"
-        found = entry.found(target, message, operator.declared())
-        swapped = there.endswith(_SWAPPED)
-        yield msgspec.structs.replace(found, severity=Severity.WARNING) if swapped else found
+        severity = Severity.WARNING if there.endswith(_SWAPPED) else Severity.ERROR
+        yield found(entry, target, message, operator.declared(), severity=severity)
 
 
 _SWAPPED = "in this position"
@@ -224,7 +228,7 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
         yield from _numbers(entry, forward, related)
         return
     yield from (
-        entry.found(entry.inner(args, span), message, related) for span, message in _arguments(entry, name, forward)
+        found(entry, entry.inner(args, span), message, related) for span, message in _arguments(entry, name, forward)
     )
     inputs = [item.name for item in forward.inputs]
     intermediate = {item.text for _, item in entry.names("intermediate")}
@@ -232,10 +236,10 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
         if item.name not in intermediate and _of_gradient(item.name) not in inputs:
             near = nearest(item.name, [f"{one}_grad" for one in inputs])
             message = f"the output `{item.name}` is not the gradient of an input of `{name.text}`{did_you_mean(near)}"
-            yield entry.found(entry.inner(out, item.name_span), message, related)
+            yield found(entry, entry.inner(out, item.name_span), message, related)
 
 
-def _arguments(entry: OpEntry, name: Name, forward: Parsed) -> Iterator[tuple[Span, str]]:
+def _arguments(entry: OpEntry, name: Piece, forward: Parsed) -> Iterator[tuple[Span, str]]:
     inputs, outputs = [item.name for item in forward.inputs], [item.name for item in forward.outputs]
     for arg in entry.signature.inputs:
         if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
@@ -259,15 +263,15 @@ def _numbers(entry: OpEntry, forward: Parsed, related: Related) -> Iterator[Diag
     if len(outputs) > len(forward.inputs) and entry.name != "fused_attention_grad":
         inputs = count(len(forward.inputs), "input")
         message = f"`{entry.name}` has {count(len(outputs), 'output')}, but its operator has only {inputs}"
-        yield entry.found(entry.get("output") or entry.place, message, related)
+        yield found(entry, entry.get("output") or entry.place, message, related)
     if len(entry.signature.inputs) > len(forward.inputs) + 2 * len(forward.outputs):
         message = f"`{entry.name}` has more inputs than its operator has inputs, outputs and output gradients together"
-        yield entry.found(entry.get("args") or entry.place, message, related)
+        yield found(entry, entry.get("args") or entry.place, message, related)
     node = entry.get("args")
     for arg in args[len(forward.attributes) - len(args) :] if len(args) > len(forward.attributes) else ():
         if arg.default is None and node is not None:
             message = f"`{entry.name}` has more attributes than its operator, and `{arg.name}` has no default"
-            yield entry.found(entry.inner(node, arg.span), message, related)
+            yield found(entry, entry.inner(node, arg.span), message, related)
 
 
 def _of_gradient(name: str) -> str:

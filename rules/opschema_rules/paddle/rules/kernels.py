@@ -10,6 +10,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
+from opschema_rules.aten.findings import found
 from opschema_rules.paddle.cpp import FunctionCheck
 from opschema_rules.paddle.cpp_types import mismatch, takes_string
 from opschema_rules.paddle.model import OpEntry
@@ -68,16 +69,14 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
             ):
                 near = nearest(name, entry.arguments)
                 message = f"`{field}` passes `{name}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
-                yield entry.found(item, message, entry.declared())
+                yield found(entry, item, message, entry.declared())
     for field in _SELECTING:
         for node, selected in entry.candidates(field)[1]:
-            known_here = selected.text in known or not selected.text.isidentifier() or not selected.text.islower()
-            if not known_here:
-                near = nearest(selected.text, entry.arguments)
-                message = (
-                    f"`{field}` names `{selected.text}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
-                )
-                yield entry.found(entry.inner(node, selected.span), message, entry.declared())
+            name = selected.text
+            if name not in known and name.isidentifier() and name.islower():
+                near = did_you_mean(nearest(name, known))
+                message = f"`{field}` names `{name}`, which is not an argument of `{entry.name}`{near}"
+                yield found(entry, entry.inner(node, selected.span), message, entry.declared())
 
 
 @rule("PDL202", "kernel-selection")
@@ -124,21 +123,21 @@ def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
         if kernel.inputs is None or kernel.outputs is None:
             if len(entry.kernels) > 1 and entry.eager:
                 message = f"`{kernel.name}` is one of several kernels, but lists no tensor kinds, such as `{{dense -> dense}}`"
-                yield entry.found(place, message)
+                yield found(entry, place, message)
             continue
         if not needed <= len(kernel.inputs) <= len(inputs):
             message = f"the kernel `{kernel.name}` lists {count(len(kernel.inputs), 'input')}, but `{entry.name}` has {len(inputs)}"
-            yield entry.found(place, message, entry.declared())
+            yield found(entry, place, message, entry.declared())
         if len(kernel.outputs) != len(outputs):
             listed = count(len(kernel.outputs), "output")
             message = f"the kernel `{kernel.name}` lists {listed}, but `{entry.name}` has {len(outputs)}"
-            yield entry.found(place, message, entry.declared())
+            yield found(entry, place, message, entry.declared())
     for field, type_ in _SELECTING.items():
         mark, names = entry.candidates(field)
         first = entry.arguments.get(names[0][1].text) if names else None
         if mark == ">" and first is not None and first.type != type_ and entry.eager:
             message = f"`{field}` prefers `{first.name}`, which is a `{first.type}`; it must be an attribute of type `{type_}`"
-            yield entry.found(entry.inner(names[0][0], names[0][1].span), message, entry.declared())
+            yield found(entry, entry.inner(names[0][0], names[0][1].span), message, entry.declared())
 
 
 @rule("PDL203", "cpp-call", needs=(CPP,))
@@ -201,11 +200,11 @@ def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
     PD_REGISTER_KERNEL(half, CPU, ALL_LAYOUT, phi::HalfKernel, float, double) {}
     ```
     """
-    found = mismatch(check)
-    if found is not None:
+    differs = mismatch(check)
+    if differs is not None:
         what = "`infer_meta`" if check.kernel is None else f"the kernel `{check.kernel.name}`"
-        message = f"{found.text} ({what} of `{check.entry.name}`)"
-        yield check.entry.found(check.place, message, Related(found.place, "declared here"))
+        message = f"{differs.text} ({what} of `{check.entry.name}`)"
+        yield found(check.entry, check.place, message, Related(differs.place, "declared here"))
 
 
 @rule("PDL204", "missing-cpp-function", needs=(CPP,))
@@ -274,4 +273,4 @@ def missing_cpp_function(check: FunctionCheck) -> Iterator[Diagnostic]:
         message = f"no C++ file declares `{check.name}()`, which `infer_meta` of `{check.entry.name}` names"
     else:
         message = f"no C++ file registers the kernel `{check.name}` of `{check.entry.name}`"
-    yield check.entry.found(check.place, message + did_you_mean(near))
+    yield found(check.entry, check.place, message + did_you_mean(near))
