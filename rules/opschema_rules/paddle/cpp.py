@@ -29,7 +29,17 @@ _DECLARED = re.compile(
     rb"|\bclass\s+(?:[A-Z_]+\s+)?(\w+(?:Trait|Interface))\b"
 )
 _SHAPES = re.compile(rb"(?m)^[ \t]*OP_DECLARE_INFER_SYMBOLIC_SHAPE\s*\(\s*(\w+)")
-_MARKS = (b"Kernel", b"Meta(", b"REGISTER", b"Trait", b"Interface", b"_impl(", b"InferSymbolicShape")
+_MARKS = (
+    b"Kernel",
+    b"Meta(",
+    b"REGISTER",
+    b"Trait",
+    b"Interface",
+    b"_impl(",
+    b"INFER_SYMBOLIC_SHAPE",
+    b"InferSymbolicShape(",
+    b"ParseKernelKey(",
+)
 _HEADERS = (".h", ".hpp")
 
 MOST = 0.9
@@ -129,10 +139,16 @@ class CppNames(msgspec.Struct, dict=True):
         return any("_".join(words[:count]) in self.mentioned for count in range(1, len(words) + 1))
 
     def missing(self, names: Iterable[str]) -> frozenset[str]:
-        """The functions or classes that the tree does not declare, if it has nearly all of them."""
+        """The functions or classes that the tree does not declare, if it has most of them."""
         wanted = set(names)
         found = frozenset(wanted - self.paths.keys())
-        return found if len(found) < (1 - MOST) * len(wanted) else frozenset()
+        return found if 2 * len(found) < len(wanted) else frozenset()
+
+    def is_mentioned_in_headers(self, name: str) -> bool:
+        """Whether a header has a name that is called or declared."""
+        pattern = re.compile(rb"\b%s\s*\(" % re.escape(name.encode()))
+        workspace = self.tree.project.workspace
+        return any(pattern.search(workspace.peek(path)) for path in self.files if path.endswith(_HEADERS))
 
     def declared(self, wanted: Iterable[str]) -> dict[str, list[Declared]]:
         """The functions of these names, without namespaces."""

@@ -126,7 +126,7 @@ def _argument(entry: OpEntry, name: str, tensor: str, base: str) -> str | None:
     if arg is None:
         return None
     if not arg.is_tensor:
-        return "Scalar" if arg.type.startswith("Scalar(") else arg.type
+        return arg.plain_type
     # The functions for shapes take an absent tensor as an empty one.
     absent = "optional " if name in entry.optional and (base == "Tensor" or arg.type == "Tensor[]") else ""
     return f"{absent}list of {tensor}" if arg.type == "Tensor[]" else f"{absent}{tensor}"

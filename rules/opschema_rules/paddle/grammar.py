@@ -43,6 +43,7 @@ _FORWARD = re.compile(r"\s*([a-z][a-z0-9_]+)\s*(\([^)]+\))\s*->\s*(.+)", re.DOTA
 _PAIR = re.compile(r"\s*\(?\s*(\w+)\s*->\s*(\w+)\s*\)?\s*")
 _KERNEL = re.compile(r"([a-zA-Z0-9_]+)\s*(?:\{([^}]+)\})?")
 _COMPLEX = re.compile(r"complex\((\w+)\)")
+_CONSTANT = re.compile(r"k?[A-Z][A-Z0-9_]*\Z|k[A-Z]")
 _CALL = re.compile(r"\s*([\w:]+)\s*\((.*)\)\s*", re.DOTALL)
 
 T = TypeVar("T")
@@ -64,6 +65,11 @@ class Arg(msgspec.Struct, frozen=True):
     name_span: Span
     default: str | None = None
     default_span: Span = Span(0, 0)
+
+    @property
+    def plain_type(self) -> str:
+        """The type, of which C++ knows one ``Scalar`` alone."""
+        return "Scalar" if self.type.startswith("Scalar(") else self.type
 
     @property
     def is_tensor(self) -> bool:
@@ -88,6 +94,11 @@ class Kernel(msgspec.Struct, frozen=True):
     span: Span
     inputs: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
+
+
+def is_constant(name: str) -> bool:
+    """Whether a name is one of a C++ constant: ``INT_MAX``, ``kMax``."""
+    return _CONSTANT.match(name) is not None
 
 
 class Parsed(msgspec.Struct, frozen=True):

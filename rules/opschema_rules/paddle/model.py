@@ -197,6 +197,12 @@ class OpEntry(Item, eq=False, dict=True):
         """The names of tensors that may be absent."""
         return frozenset(name.text for _, name in self.names("optional"))
 
+    @property
+    def returned(self) -> list[str]:
+        """The types of the outputs that the C++ function returns."""
+        hidden = {name.text for _, name in self.names("intermediate")}
+        return [item.type for item in self.signature.outputs if item.name not in hidden]
+
     def declared(self) -> Related:
         """The arguments as the other side of a finding."""
         node = self.get("args")

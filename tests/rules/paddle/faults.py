@@ -19,7 +19,9 @@ from opschema_rules.paddle.pack import PACK
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A replacement in a file of YAML: ``before`` is a regular expression, ``code`` the rule that reports it."""
+    """A replacement in a file: ``before`` is a regular expression, ``code`` the rule that reports it. A ``path`` without an
+    extension is one of a file of YAML in the folder of these.
+    """
 
     kind: str
     path: str
@@ -97,6 +99,32 @@ FAULTS = [
     Fault("unknown operator of op_version", "op_version", r"(?m)^- op : (\w+)$", r"- op : \1_old", "PDL403"),
     Fault("attribute without default", "op_version",
           r'(        - add_attr : \w+\n          comment : .*\n)          default : .*\n', r"\1", "PDL403"),
+    Fault("unknown operator in invoke", "backward", r"(?m)^(  invoke : )concat\(", r"\1concatt(", "PDL304"),
+    Fault("argument too few in invoke", "ops", r"(?m)^(  invoke : full)\(shape, 1, ", r"\1(shape, ", "PDL304"),
+    Fault("argument too many in invoke", "backward", r"(?m)^(  invoke : global_\w+\(.*)\)", r"\1, true)", "PDL304"),
+    Fault("exchanged arguments in invoke", "backward", r"(?m)^(  invoke ?: \w+)\((grad_x_grad), (axis)\)", r"\1(\3, \2)", "PDL304"),
+    Fault("unknown argument in invoke", "backward", r"(?m)^(  invoke : \w+)\(out_grad, axis\)", r"\1(out_grad, dim)", "PDL304"),
+    Fault("unknown function in invoke", "ops", r"(?m)^(  invoke : copy)_to_impl\(", r"\1_impl(", "PDL304"),
+    Fault("value of another type in invoke", "ops", r"(?m)^(  invoke : full_like\(x), 0, dtype", r"\1, dtype, 0", "PDL304"),
+    Fault("no call in invoke", "backward", r"(?m)^(  invoke : conj)\(out_grad\)", r"\1", "PDL103"),
+    Fault("no call in composite", "backward", r"(?m)^(  composite ?: tanh_grad)\(.*\)", r"\1", "PDL103"),
+    Fault("unknown trait", "ops", r"(?m)^(  traits : paddle::dialect::Forward)OnlyTrait$", r"\1Trait", "PDL205"),
+    Fault("unknown interface", "inconsistent/static_ops", r"(?m)^(  interfaces : paddle::dialect::Infer)SymbolicShapeInterface$",
+          r"\1SymbolShapeInterface", "PDL205"),
+    Fault("interface without its function", "ops",
+          r"(?m)^(- op : (?:yolo_loss|warprnnt|sequence_pool|matrix_nms)\n(?:  .*\n)+)",
+          r"\1  interfaces : paddle::dialect::ParseKernelKeyInterface\n", "PDL205"),
+    Fault("attribute that a kernel of the old graph takes", "legacy/static_ops",
+          r"(?m)^(  args ?: \(Tensor ids, Tensor scores, int beam_size), int end_id", r"\1", "PDL203"),
+    Fault("another type in the old graph", "legacy/static_ops", r"(?m)(^  args : .*)int groups=1", r"\1float groups=1", "PDL203"),
+    Fault("argument too few in Python", "python/paddle/tensor/math.py", r"_C_ops\.(stanh)\(x, scale_a, ", r"_C_ops.\1(x, ",
+          "PDL501"),
+    Fault("argument too many in Python", "python/paddle/tensor/math.py", r"_C_ops\.(multiplex)\(inputs, ", r"_C_ops.\1(inputs, 0, ",
+          "PDL501"),
+    Fault("default left out in Python", "python/paddle/tensor/manipulation.py", r"_C_ops\.(flip|roll)\((\w+), [^()]*\)",
+          r"_C_ops.\1(\2)", "PDL501"),
+    Fault("in-place call with an argument too many", "python/paddle/tensor/math.py", r"_C_ops\.(erfinv)_\(x\)", r"_C_ops.\1_(x, 1)",
+          "PDL501"),
     Fault("unknown excluded operator", "legacy/ops_exclude", r"(?m)^- (\w+)$", r"- \1xx", "PDL404"),
     Fault("unknown tensor for oneDNN", "inconsistent/onednn_ops_extra", r"(data_format_tensors : )(\w+)", r"\1\2s", "PDL404"),
 ]  # fmt: skip
@@ -120,15 +148,17 @@ def missed(workspace: Workspace, folder: str, faults: Sequence[Fault] = FAULTS, 
     names: dict[str, str] = {}
     lost: list[str] = []
     for fault in faults:
-        path = f"{folder}/{fault.path}.yaml"
+        path = fault.path if "." in fault.path else f"{folder}/{fault.path}.yaml"
         text = texts.get(path) or workspace.source(path).text
         used = {_operator(name) for name in names.values()}
-        places = [place for place in re.finditer(fault.before, text) if _operator(_entry(text, place)) not in used]
+        places = [
+            place for place in re.finditer(fault.before, text) if _operator(_entry(path, text, place)) not in used
+        ]
         if not places:
             lost.append(f"{fault.kind} has no place")
             continue
         place = places[at % len(places)]
-        names[fault.kind] = _entry(text, place)
+        names[fault.kind] = _entry(path, text, place)
         texts[path] = text[: place.start()] + place.expand(fault.after) + text[place.end() :]
     new = findings(workspace.with_overlay(texts), cache) - before
     for fault in faults:
@@ -139,8 +169,10 @@ def missed(workspace: Workspace, folder: str, faults: Sequence[Fault] = FAULTS, 
     return lost
 
 
-def _entry(text: str, place: re.Match[str]) -> str:
-    """The name of the entry that a place is in."""
+def _entry(path: str, text: str, place: re.Match[str]) -> str:
+    """The name of the entry that a place is in; in Python, of the operator that it calls."""
+    if path.endswith(".py"):
+        return place[1]
     heads = re.findall(r"(?m)^- (?:(?:backward_)?op *: *)?(\w+)", text[: place.end()])
     return str(heads[-1])
 

@@ -15,7 +15,7 @@ from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import Error, parse_kernels, parse_pairs, split
+from opschema_rules.paddle.grammar import Error, parse_call, parse_kernels, parse_pairs
 from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
 
 
@@ -119,7 +119,7 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
 
     In `args`, tensors must come before attributes, and attributes without a default before those with one. Their types must be
     those of `type_mapping.py`. A tensor cannot have a default; `optional` lists the tensors that may be absent. The types in
-    `forward` must not contain parentheses: write `Scalar` for `Scalar(int)`.
+    `forward` must not contain parentheses: write `Scalar` for `Scalar(int)`. `invoke` and `composite` are calls.
 
     Bad:
 
@@ -141,6 +141,11 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : halves}
     ```
     """
+    for field in ("composite", "invoke"):
+        text = entry.text(field)
+        if text is not None and _CALL.search(text) is None:
+            whole = Error(f"`{field}` must be a call: `name(x, ...)`", Span(0, len(text)))
+            yield _error(entry, entry.get(field), whole)
     in_args = entry.argument_errors
     in_output = entry.signature.errors[len(in_args) :]
     for field, errors in (("args", in_args), ("output", in_output), ("forward", entry.forward[1].errors)):
@@ -153,6 +158,9 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
     node = entry.within("kernel", "func")
     text = string(node)
     yield from (_error(entry, node, error) for error in (parse_kernels(text)[1] if text is not None else ()))
+
+
+_CALL = re.compile(r"[A-Za-z_][\w: ]*\(.*\)", re.DOTALL)
 
 
 def _error(entry: OpEntry, node: Node | None, error: Error) -> Diagnostic:
@@ -216,15 +224,11 @@ def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
     composite = (
         entry.get("composite") if entry.listed.part in ("", "fused") or entry.listed.group[:6] == "legacy" else None
     )
-    text = string(composite)
-    call = _CALL.fullmatch(text) if text is not None else None
-    for name in split(call[1], call.start(1)) if call is not None else ():
-        if composite is not None:
+    call = parse_call(string(composite) or "")
+    for name in call[1] if call is not None else ():
+        if composite is not None and name.text.isidentifier():
             everything = [*inputs, *attributes, *outputs]
             yield from _unless_known(entry, "composite", composite, name, everything, "an argument or output")
-
-
-_CALL = re.compile(r"\s*\w+\s*\(([\w\s,]+)\)\s*")
 
 
 def _unless_known(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
@@ -13,9 +12,9 @@ from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.paddle.cpp import FunctionCheck
 from opschema_rules.paddle.cpp_types import mismatch, takes_string
+from opschema_rules.paddle.grammar import is_constant
 from opschema_rules.paddle.model import OpEntry
 
-_CONSTANT = re.compile(r"k?[A-Z][A-Z0-9_]*\Z|k[A-Z]")
 _SELECTING = {"data_type": "DataType", "layout": "DataLayout", "backend": "Place"}
 
 
@@ -64,7 +63,7 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
                 and name.isidentifier()
                 and name not in known
                 and name not in ("true", "false", "nullptr")
-                and _CONSTANT.match(name) is None
+                and not is_constant(name)
                 and (field == "kernel" or not takes_string(entry, index))
             ):
                 near = nearest(name, entry.arguments)
@@ -148,8 +147,8 @@ def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
     context, the parameters and the outputs. Eager mode calls it through a function pointer whose type is derived from the entry.
     If the kernel has another type, the compiler reports nothing, and the kernel reads shifted or wrong arguments at run time.
     For sparse operators and the static graphs, a kernel takes its inputs, attributes and outputs by index from a context, and may
-    take fewer. Kernels are found by `PD_REGISTER_KERNEL`. Entries in `legacy`, whose signatures are written by hand, are not
-    compared.
+    take fewer. In `legacy`, the function in `infer_meta` takes what the kernel takes, unless `manual_signature` in
+    `op_compat.yaml` lists the operator. Kernels are found by `PD_REGISTER_KERNEL`.
 
     Bad (the kernel lacks an attribute, and does not accept that `mask` is absent):
 

@@ -1,0 +1,197 @@
+"""Entries that call another operator, and C++ classes and functions that the new static graph needs for an entry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_cli.source.pieces import Piece
+from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_rules.aten.findings import found
+from opschema_rules.paddle.cpp import cpp_names
+from opschema_rules.paddle.cpp_types import CALLED, fits
+from opschema_rules.paddle.defaults import fault_of
+from opschema_rules.paddle.grammar import Arg, is_constant, parse_call
+from opschema_rules.paddle.interfaces import missing, required
+from opschema_rules.paddle.model import OpEntry
+
+_OWN = re.compile(r"([A-Za-z_]\w*)(?:\.\w+\(\))?")
+_LITERAL = re.compile(r"[-+.\d{]|(?:True|False|None)\Z")
+_FROM_TENSORS = {"Tensor": ("Scalar", "IntArray"), "Tensor[]": ("IntArray",)}
+"""Attributes that C++ makes of tensors."""
+
+
+@rule("PDL304", "invoke-call")
+def invoke_call(entry: OpEntry) -> Iterator[Diagnostic]:
+    """An `invoke` that cannot call the other operator.
+
+    The generators copy `invoke` into C++, so it must be a call that compiles: of an operator in the same group of files, or of a
+    function that is written by hand (`copy_to_impl`). It passes all arguments without a default, in order, by their names in
+    the entry. The old static graph has inputs and attributes only, and ignores extra ones; there, only missing inputs are
+    reported.
+
+    Bad:
+
+    ```yaml
+    - op : full
+      args : (IntArray shape, Scalar value, DataType dtype = DataType::FLOAT32, Place place = CPUPlace())
+      output : Tensor(out)
+      infer_meta : {func : CreateInferMeta, param : [shape, dtype]}
+      kernel : {func : full, param : [shape, value, dtype], data_type : dtype, backend : place}
+    - op : ones
+      args : (IntArray shape, DataType dtype = DataType::FLOAT32)
+      output : Tensor(out)
+      invoke : full(shape, dtype)
+    - op : zeros
+      args : (IntArray shape, DataType dtype = DataType::FLOAT32)
+      output : Tensor(out)
+      invoke : fill(sizes, 0, dtype)
+    ```
+
+    Good (a default is left out, and a tensor becomes a `Scalar`):
+
+    ```yaml
+    - op : full
+      args : (IntArray shape, Scalar value, DataType dtype = DataType::FLOAT32, Place place = CPUPlace())
+      output : Tensor(out)
+      infer_meta : {func : CreateInferMeta, param : [shape, dtype]}
+      kernel : {func : full, param : [shape, value, dtype], data_type : dtype, backend : place}
+    - op : full_as
+      args : (Tensor x, Tensor value, IntArray shape)
+      output : Tensor(out)
+      invoke : full(shape, value, x.dtype())
+    ```
+    """
+    node, text = entry.get("invoke"), entry.text("invoke")
+    call = parse_call(text) if text is not None and entry.is_sound else None
+    if node is None or call is None:
+        return
+    function, given = call
+    outputs = [item.name for item in entry.signature.outputs]
+    known = {*entry.arguments, *(outputs if entry.is_backward else ()), "true", "false", "nullptr"}
+    for one in given:
+        own = _OWN.fullmatch(one.text)
+        if own is not None and own[1] not in known and not is_constant(own[1]) and _LITERAL.match(one.text) is None:
+            near = did_you_mean(nearest(own[1], known))
+            message = f"`invoke` passes `{own[1]}`, which is not an argument of `{entry.name}`{near}"
+            yield found(entry, entry.inner(node, one.span), message, entry.declared())
+    operators = _invoked(entry, function.text)
+    if not operators and not _may_be_in_cpp(entry, function.text):
+        near = did_you_mean(nearest(function.text, entry.listed.tree.beside(entry)))
+        message = f"no entry declares `{function.text}`, which `{entry.name}` invokes{near}"
+        yield found(entry, entry.inner(node, function.span), message)
+    faults = [_fault(entry, operator, given) for operator in operators]
+    if operators and all(faults):
+        message = f"`invoke` of `{entry.name}` {faults[0]}"
+        yield found(entry, entry.inner(node, function.span), message, operators[0].declared())
+
+
+def _invoked(entry: OpEntry, name: str) -> list[OpEntry]:
+    tree = entry.listed.tree
+    names = (name, name.rstrip("_"))
+    return next(filter(None, (tree.named(one, entry) or tree.beside(entry, "").get(one, []) for one in names)), [])
+
+
+def _may_be_in_cpp(entry: OpEntry, name: str) -> bool:
+    """Whether a function may be written by hand, as those that end with ``_impl`` are."""
+    tree = entry.listed.tree
+    if "::" in name or name.rstrip("_") in tree.by_name:
+        return True
+    cpp = cpp_names(tree)
+    own = name.endswith("_impl") and not any(one.endswith("_impl") for one in cpp.paths)
+    return own or cpp.may_be_registered(name) or cpp.is_mentioned_in_headers(name)
+
+
+def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
+    """The first difference of a call from an operator, in words; empty if it may be called so, or is not known."""
+    inputs, parameters = operator.signature.inputs, operator.signature.args
+    pointers = len(operator.signature.outputs) if operator.is_backward and entry.eager else 0
+    needed = (
+        len(inputs) if entry.is_legacy else sum(one.default is None or pointers > 0 for one in parameters) + pointers
+    )
+    if not operator.is_sound:
+        return ""
+    if len(given) < needed or (len(given) > len(parameters) + pointers and not entry.is_legacy):
+        takes = count(needed, "input" if entry.is_legacy else "argument")
+        takes += f" to {len(parameters)}" if needed < len(parameters) and not entry.is_legacy else ""
+        return f"passes {count(len(given), 'argument')} to `{operator.name}`, which takes {takes}"
+    for one, wanted in zip(given, parameters if not entry.is_legacy else (), strict=False):
+        source = entry.arguments.get(one.text)
+        if source is not None and not _becomes(source, wanted):
+            return f"passes `{source.type} {source.name}` as `{wanted.type} {wanted.name}` of `{operator.name}`"
+        literal = _LITERAL.match(one.text) is not None and not wanted.is_tensor and wanted.type != "IntArray"
+        if fault := fault_of(wanted.type, one.text) if literal else "":
+            return f"passes `{one.text}` as `{wanted.type} {wanted.name}` of `{operator.name}`, which {fault}"
+    own, others = entry.returned, operator.returned
+    if entry.eager and not pointers and own != others:
+        return f"returns {', '.join(own)}, but `{operator.name}` returns {', '.join(others)}"
+    return ""
+
+
+def _becomes(given: Arg, wanted: Arg) -> bool:
+    one, other = given.plain_type, wanted.plain_type
+    if given.is_tensor or wanted.is_tensor:
+        return one == other or other in _FROM_TENSORS.get(one, ())
+    return fits(one, other, CALLED)
+
+
+@rule("PDL205", "missing-interface")
+def missing_interface(entry: OpEntry) -> Iterator[Diagnostic]:
+    """A class in `traits` or `interfaces`, or a function that such an interface calls, that does not exist.
+
+    The generator of the new static graph writes `traits` and `interfaces` into the class of the operator, and calls functions
+    that are written by hand: `HalfOpInferSymbolicShape()` for `InferSymbolicShapeInterface`, and `HalfOpParseKernelKey()` for
+    `ParseKernelKeyInterface`. The in-place variant of an operator needs its own (`Half_`), and of several kernels each does. A
+    name is reported only if the repository has most others.
+
+    Bad:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half}
+      inplace : (x -> out)
+      interfaces : paddle::dialect::InferSymbolicShapeInterface
+    - op : third
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : third}
+      interfaces : paddle::dialect::InferSymbolicShapeInterface
+    ```
+
+    ```cpp shapes.h
+    OP_DECLARE_INFER_SYMBOLIC_SHAPE(Half)
+    OP_DECLARE_INFER_SYMBOLIC_SHAPE(Third)
+    ```
+
+    Good:
+
+    ```yaml
+    - op : half
+      args : (Tensor x)
+      output : Tensor(out)
+      infer_meta : {func : UnchangedInferMeta}
+      kernel : {func : half}
+      inplace : (x -> out)
+      interfaces : paddle::dialect::InferSymbolicShapeInterface
+      traits : paddle::dialect::ForwardOnlyTrait
+    ```
+
+    ```cpp shapes.h
+    OP_DECLARE_INFER_SYMBOLIC_SHAPE(Half)
+    bool Half_OpInferSymbolicShape(pir::Operation* op, pir::InferSymbolicShapeContext* context);
+    class ForwardOnlyTrait : public pir::OpTraitBase<ForwardOnlyTrait> {};
+    ```
+    """
+    absent, known = missing(entry.listed.tree), cpp_names(entry.listed.tree).paths
+    for place, name in required(entry):
+        if name in absent:
+            what = f"class `{name}`" if name.endswith(("Trait", "Interface")) else f"function `{name}()`"
+            near = did_you_mean(nearest(name, known, 0.85))
+            yield found(entry, place, f"no C++ file declares the {what} that `{entry.name}` needs{near}")
