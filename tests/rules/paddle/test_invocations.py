@@ -213,7 +213,7 @@ class ParseKernelKeyInterface
             "InferSymbolicShapeInterface",
             "OP_DECLARE_INFER_SYMBOLIC_SHAPE(HalfSp)\nOP_DECLARE_INFER_SYMBOLIC_SHAPE(Half_Sp)",
             "sparse_ops.yaml",
-            "half",
+            "half {sparse_coo -> sparse_coo}",
             "  inplace : (x -> out)\n",
         ),
         (

@@ -141,11 +141,13 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : halves}
     ```
     """
-    for field in ("composite", "invoke"):
-        text = entry.text(field)
-        if text is not None and _CALL.search(text) is None:
-            whole = Error(f"`{field}` must be a call: `name(x, ...)`", Span(0, len(text)))
-            yield _error(entry, entry.get(field), whole)
+    for path in (*((field,) for field in _TEXTS), ("kernel", "func"), ("infer_meta", "func")):
+        node = entry.within(*path)
+        text = string(node)
+        if node is not None and text is None:
+            yield found(entry, node, f"`{path[-1]}` must be text")
+        elif node is not None and path[0] in ("composite", "invoke") and _CALL.search(text or "") is None:
+            yield found(entry, node, f"`{path[0]}` must be a call: `name(x, ...)`")
     in_args = entry.argument_errors
     in_output = entry.signature.errors[len(in_args) :]
     for field, errors in (("args", in_args), ("output", in_output), ("forward", entry.forward[1].errors)):
@@ -160,6 +162,7 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
     yield from (_error(entry, node, error) for error in (parse_kernels(text)[1] if text is not None else ()))
 
 
+_TEXTS = ("args", "forward", "inplace", "view", "optional", "intermediate", "no_need_buffer", "composite", "invoke")
 _CALL = re.compile(r"[A-Za-z_][\w: ]*\(.*\)", re.DOTALL)
 
 

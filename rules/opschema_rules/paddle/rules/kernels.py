@@ -82,10 +82,10 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
 def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
     """Kernels, or a choice of data type, layout or backend, that do not match the arguments.
 
-    If an operator has several kernels, the kinds of the tensors select one: `scale {dense -> dense}, scale_sr {selected_rows ->
-    selected_rows}`. Each kernel must list one kind for each output and for each input that is not optional; it may list kinds for
-    optional inputs, too. In `data_type`, `layout` and `backend`, `a > b` means `b` if `a` is not set; `a` must be an attribute of
-    type `DataType`, `DataLayout` or `Place`.
+    If an operator is sparse or has several kernels, the kinds of the tensors select one: `scale {dense -> dense}, scale_sr
+    {selected_rows -> selected_rows}`. Each kernel must list one kind for each output and for each input that is not optional; it
+    may list kinds for optional inputs, too. In `data_type`, `layout` and `backend`, `a > b` means `b` if `a` is not set; `a` must
+    be an attribute of type `DataType`, `DataLayout` or `Place`.
 
     Bad:
 
@@ -120,8 +120,11 @@ def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
     for kernel in entry.kernels if node is not None else ():
         place = entry.inner(node, kernel.span) if node is not None else entry.place
         if kernel.inputs is None or kernel.outputs is None:
-            if len(entry.kernels) > 1 and entry.eager:
-                message = f"`{kernel.name}` is one of several kernels, but lists no tensor kinds, such as `{{dense -> dense}}`"
+            sparse = entry.listed.group == "sparse"
+            if sparse or (len(entry.kernels) > 1 and entry.eager):
+                what = "a kernel of a sparse operator" if sparse else "one of several kernels"
+                kind = "sparse_coo" if sparse else "dense"
+                message = f"`{kernel.name}` is {what}, but lists no tensor kinds, such as `{{{kind} -> {kind}}}`"
                 yield found(entry, place, message)
             continue
         if not needed <= len(kernel.inputs) <= len(inputs):
