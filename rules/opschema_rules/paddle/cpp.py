@@ -23,23 +23,15 @@ _REGISTERED = re.compile(
     rb"\s*\(\s*(\w+)\s*,(?(1)|\s*\w+\s*,)\s*\w+\s*,\s*([\w:]+)"
 )
 _MENTIONED = re.compile(rb"\b[A-Z][A-Z0-9_]{4,}\s*\(\s*(\w+)")
-_DECLARED = re.compile(
-    rb"\bvoid\s+(\w+(?:Kernel|Meta)\w*)\s*\("
-    rb"|\b(\w+_impl|\w+Op(?:InferSymbolicShape|ParseKernelKey))\s*\("
-    rb"|\bclass\s+(?:[A-Z_]+\s+)?(\w+(?:Trait|Interface))\b"
-)
-_SHAPES = re.compile(rb"(?m)^[ \t]*OP_DECLARE_INFER_SYMBOLIC_SHAPE\s*\(\s*(\w+)")
-_MARKS = (
-    b"Kernel",
-    b"Meta(",
-    b"REGISTER",
-    b"Trait",
-    b"Interface",
-    b"_impl(",
-    b"INFER_SYMBOLIC_SHAPE",
-    b"InferSymbolicShape(",
-    b"ParseKernelKey(",
-)
+_DECLARED = [
+    *((mark, re.compile(rb"void\s+(\w*%s\w*)\s*\(" % mark)) for mark in (b"Kernel", b"Meta")),
+    *((mark, re.compile(rb"class\s+(?:[A-Z_]+\s+)?(\w+%s)\b" % mark)) for mark in (b"Trait", b"Interface")),
+    *((mark, re.compile(rb"\b(\w+%s)\s*\(" % mark)) for mark in (b"_impl", b"OpInferSymbolicShape", b"OpParseKernelKey")),
+]
+"""Functions and classes, each with what its name contains: to look for that first is many times faster."""
+
+_SHAPE = b"OP_DECLARE_INFER_SYMBOLIC_SHAPE"
+_SHAPES = re.compile(rb"(?m)^[ \t]*%s\s*\(\s*(\w+)" % _SHAPE)
 _HEADERS = (".h", ".hpp")
 
 MOST = 0.9
@@ -55,13 +47,14 @@ class Names(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _names(data: bytes) -> Names:
-    if not any(mark in data for mark in _MARKS):
-        return Names()
-    declared = {b"".join(names).decode() for names in _DECLARED.findall(data)}
+    declared = {name.decode() for mark, pattern in _DECLARED if mark in data for name in pattern.findall(data)}
+    if _SHAPE in data:
+        declared.update(f"{name.decode()}OpInferSymbolicShape" for name in _SHAPES.findall(data))
+    registered = _REGISTERED.findall(data) if b"PD_REGISTER_KERNEL" in data else ()
     return Names(
-        tuple((name.decode(), function.decode()) for _, name, function in _REGISTERED.findall(data)),
+        tuple((name.decode(), function.decode()) for _, name, function in registered),
         tuple(sorted({name.decode() for name in _MENTIONED.findall(data)})) if b"REGISTER" in data else (),
-        tuple(sorted(declared | {f"{name.decode()}OpInferSymbolicShape" for name in _SHAPES.findall(data)})),
+        tuple(sorted(declared)),
     )
 
 
