@@ -87,6 +87,11 @@ def misspelt_names(written: Collection[str], known: Collection[str], cutoff: flo
     return {name: meant for name, meant in found.items() if meant is not None}
 
 
+def suggested(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
+    """The end of a message about a name that is not among the ``known`` ones; empty if none of them is close."""
+    return did_you_mean(nearest(name, known, cutoff))
+
+
 def did_you_mean(name: str | None) -> str:
     """The end of a message about an unknown name; empty without a suggestion."""
     return f"; did you mean `{name}`?" if name else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import msgspec
@@ -80,6 +80,19 @@ class Entry(msgspec.Struct, eq=False, dict=True):
     def text(self, name: str) -> str | None:
         """A field that is a string; None when it is absent or something else."""
         return string(self.get(name))
+
+    def within(self, *path: str) -> Node | None:
+        """A node below a field, aliases followed."""
+        node = self.get(path[0])
+        for key in path[1:]:
+            node = node.get(key) if node is not None and node.is_mapping else None
+            node = self.file.document.follow(node) if node is not None else None
+        return node
+
+    def keys(self, *path: str) -> Iterator[Node]:
+        """The keys of a mapping below a field."""
+        node = self.within(*path)
+        return (key for key, _ in node.pairs()) if node is not None and node.is_mapping else iter(())
 
     def flag(self, name: str, default: bool = False) -> bool | None:
         """A field that is true or false; ``default`` when it is absent, None when it is something else."""

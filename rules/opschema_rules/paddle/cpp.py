@@ -26,7 +26,10 @@ _MENTIONED = re.compile(rb"\b[A-Z][A-Z0-9_]{4,}\s*\(\s*(\w+)")
 _DECLARED = [
     *((mark, re.compile(rb"void\s+(\w*%s\w*)\s*\(" % mark)) for mark in (b"Kernel", b"Meta")),
     *((mark, re.compile(rb"class\s+(?:[A-Z_]+\s+)?(\w+%s)\b" % mark)) for mark in (b"Trait", b"Interface")),
-    *((mark, re.compile(rb"\b(\w+%s)\s*\(" % mark)) for mark in (b"_impl", b"OpInferSymbolicShape", b"OpParseKernelKey")),
+    *(
+        (mark, re.compile(rb"\b(\w+%s)\s*\(" % mark))
+        for mark in (b"_impl", b"OpInferSymbolicShape", b"OpParseKernelKey")
+    ),
 ]
 """Functions and classes, each with what its name contains: to look for that first is many times faster."""
 
@@ -71,10 +74,10 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
     entry: OpEntry
     name: str
     place: Span
-    functions: tuple[Declared, ...]
-    missing: bool
     known: Set[str]
     kernel: Kernel | None = None
+    functions: tuple[Declared, ...] = ()
+    missing: bool = False
     registering: tuple[str, ...] = ()
 
     def defined(self) -> tuple[Declared, ...]:
@@ -83,13 +86,6 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
         read = self.entry.listed.tree.project.cpp_readings(DECLARATIONS, self.registering)
         found = (Declared(path, item) for path, one in read.items() for item in one.functions)
         return tuple(item for item in found if (item.function.owner, item.function.name) in named)
-
-
-class _Named(msgspec.Struct, frozen=True):
-    entry: OpEntry
-    name: str
-    place: Span
-    kernel: Kernel | None = None
 
 
 class CppNames(msgspec.Struct, dict=True):
@@ -156,34 +152,36 @@ class CppNames(msgspec.Struct, dict=True):
 
     def checks(self) -> Iterator[FunctionCheck]:
         """The functions that the entries name, as far as what is passed to them is known."""
-        metas, kernels = list[_Named](), list[_Named]()
+        metas, kernels = list[FunctionCheck](), list[FunctionCheck]()
+        known = {name for name in self.paths if "Meta" in name}
         for entry in self.tree.entries:
             if entry.calls_cpp:
                 node = entry.within("infer_meta", "func")
                 if node is not None and string(node):
-                    metas.append(_Named(entry, node.value.strip(), node.span))
+                    metas.append(FunctionCheck(entry, node.value.strip(), node.span, known))
                 node = entry.within("kernel", "func")
-                kernels += [_Named(entry, one.name, entry.inner(node, one.span), one) for one in entry.kernels if node]
+                for kernel in entry.kernels:
+                    place = entry.inner(node, kernel.span) if node is not None else entry.place
+                    kernels.append(FunctionCheck(entry, kernel.name, place, self.registered.keys(), kernel))
         functions = {one.name: {one.name: list[str]()} for one in metas}
-        yield from self._checks(metas, functions, {name for name in self.paths if "Meta" in name})
-        yield from self._checks(kernels, self.registered, self.registered.keys())
+        yield from self._checks(metas, functions)
+        yield from self._checks(kernels, self.registered)
 
     def _checks(
-        self, used: list[_Named], functions: Mapping[str, Mapping[str, list[str]]], known: Set[str]
+        self, used: list[FunctionCheck], functions: Mapping[str, Mapping[str, list[str]]]
     ) -> Iterator[FunctionCheck]:
-        symbols = [one.name.rpartition("::")[2] for one in used]
-        there = [symbol in known or self.may_be_registered(symbol) for symbol in symbols]
+        symbols = [(one.name.rpartition("::")[2], one.known) for one in used]
+        there = [symbol in known or self.may_be_registered(symbol) for symbol, known in symbols]
         most = sum(there) > MOST * len(there)
         declared = self.declared(name for one in used for name in functions.get(one.name, ()))
         for one, here in zip(used, there, strict=True):
             if not here:
-                yield FunctionCheck(one.entry, one.name, one.place, (), most, known, one.kernel)
-                continue
-            for name, paths in sorted(functions.get(one.name, {}).items()):
+                yield msgspec.structs.replace(one, missing=most)
+            for name, paths in sorted(functions.get(one.name, {}).items() if here else ()):
                 scope, _, symbol = name.rpartition("::")
                 owners = (scope, f"phi::{scope}") if scope else ("phi",)
                 found = tuple(item for item in declared.get(symbol, ()) if item.function.owner in owners)
-                yield FunctionCheck(one.entry, name, one.place, found, False, known, one.kernel, tuple(paths))
+                yield msgspec.structs.replace(one, name=name, functions=found, registering=tuple(paths))
 
 
 @cached_on_argument

@@ -50,19 +50,6 @@ _PARSER = "paddle/fluid/operators/generator/parse_utils.py"
 class Item(Entry, eq=False, dict=True):
     """A mapping in a list of a YAML file."""
 
-    def within(self, *path: str) -> Node | None:
-        """A node below a field, aliases followed."""
-        node = self.get(path[0])
-        for key in path[1:]:
-            node = node.get(key) if node is not None and node.is_mapping else None
-            node = self.file.document.follow(node) if node is not None else None
-        return node
-
-    def keys(self, *path: str) -> Iterator[Node]:
-        """The keys of a mapping below a field."""
-        node = self.within(*path)
-        return (key for key, _ in node.pairs()) if node is not None and node.is_mapping else iter(())
-
     def names(self, *path: str) -> Iterator[tuple[Node, Piece]]:
         """The names in a field that lists them in a string."""
         node = self.within(*path)
@@ -196,6 +183,11 @@ class OpEntry(Item, eq=False, dict=True):
     def optional(self) -> frozenset[str]:
         """The names of tensors that may be absent."""
         return frozenset(name.text for _, name in self.names("optional"))
+
+    def part(self, field: str, span: Span) -> Span:
+        """A stretch of the text in a field."""
+        node = self.get(field)
+        return self.inner(node, span) if node is not None else self.place
 
     @property
     def returned(self) -> list[str]:

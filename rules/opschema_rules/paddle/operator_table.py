@@ -19,6 +19,7 @@ from opschema_cli.source.text import Place
 from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
 from opschema_rules.paddle.cpp_types import passed_to
 from opschema_rules.paddle.detection import PaddleOptions
+from opschema_rules.paddle.grammar import Arg
 from opschema_rules.paddle.load import read_tree
 from opschema_rules.paddle.model import OpEntry
 
@@ -41,50 +42,40 @@ def operators(project: Project, options: PaddleOptions) -> Iterator[Operator]:
 
 
 def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck]]) -> Operator:
-    outputs, forward = entry.get("output"), entry.forward[0]
-    unresolved = "" if entry.is_sound else "its arguments or outputs are malformed"
-    arguments = [_argument(entry, arg.name) for arg in entry.signature.args]
-    returns = [
-        Return(item.name, item.type, place=entry.at(entry.inner(outputs, item.span)) if outputs is not None else None)
-        for item in entry.signature.outputs
-    ]
-    pairs = [("backward", entry.text("backward"), entry.get("backward"))]
-    pairs += [("forward", forward.text if forward is not None else None, entry.get("forward"))]
+    forward, outputs = entry.forward[0], entry.signature.outputs
+    arguments = tuple(_argument(entry, arg) for arg in entry.signature.args)
+    returns = tuple(Return(item.name, item.type, place=entry.at(entry.part("output", item.span))) for item in outputs)
+    pairs = [("backward", entry.text("backward")), ("forward", forward.text if forward is not None else None)]
     written = ("inplace", "view", "intermediate", "composite", "invoke")
     return Operator(
         name,
         Declaration(
             "backward_op" if entry.is_backward else "op",
             entry.at(entry.place),
-            tuple(arguments) if entry.is_sound else None,
-            tuple(returns) if entry.is_sound else None,
-            unresolved=unresolved,
+            arguments if entry.is_sound else None,
+            returns if entry.is_sound else None,
+            unresolved="" if entry.is_sound else "its arguments or outputs are malformed",
         ),
         aliases=(entry.name,) if entry.name != name else (),
         implementations=tuple(_implementations(checks.get(id(entry), []))),
-        related=tuple(
-            Related(kind, other, entry.at(node)) for kind, other, node in pairs if other and node is not None
-        ),
+        related=tuple(Related(kind, other, _at(entry, kind)) for kind, other in pairs if other),
         details=tuple(Detail(field, text, _at(entry, field)) for field in written if (text := entry.text(field))),
     )
 
 
-def _at(entry: OpEntry, field: str) -> Place | None:
-    node = entry.get(field)
-    return entry.at(node) if node is not None else None
+def _at(entry: OpEntry, field: str) -> Place:
+    return entry.at(entry.get(field) or entry.place)
 
 
-def _argument(entry: OpEntry, name: str) -> Argument:
-    arg, node = entry.arguments[name], entry.get("args")
-    mutated = any(first.text == name for _, first, _ in entry.pairs("inplace"))
+def _argument(entry: OpEntry, arg: Arg) -> Argument:
     return Argument(
-        name,
+        arg.name,
         arg.type,
         role="input" if arg.is_tensor else "attribute",
         default=arg.default,
-        optional=name in entry.optional,
-        mutated=mutated,
-        place=entry.at(entry.inner(node, arg.span)) if node is not None else None,
+        optional=arg.name in entry.optional,
+        mutated=any(first.text == arg.name for _, first, _ in entry.pairs("inplace")),
+        place=entry.at(entry.part("args", arg.span)),
     )
 
 
@@ -108,11 +99,9 @@ def _signatures(check: FunctionCheck) -> Iterator[Signature]:
         place = Place(item.path, item.function.name_span)
         if passed is None or len(parameters) < len(passed):
             yield Signature(check.name, place, None, unresolved="its parameters differ from what is passed")
-            continue
-        taken = [
-            Argument(given.name, " ".join(one.type.split()), place=Place(item.path, one.span))
-            for given, one in zip(passed, parameters, strict=False)
-            if given.name in check.entry.arguments
-        ]
-        if check.kernel is not None:
+        elif check.kernel is not None:
+            pairs = [pair for pair in zip(passed, parameters, strict=False) if pair[0].name in check.entry.arguments]
+            taken = (
+                Argument(one.name, " ".join(to.type.split()), place=Place(item.path, to.span)) for one, to in pairs
+            )
             yield Signature(check.name, place, tuple(taken))

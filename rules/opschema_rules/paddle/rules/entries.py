@@ -10,12 +10,12 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
-from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_cli.suggestions import did_you_mean, nearest, suggested
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import Error, parse_call, parse_kernels, parse_pairs
+from opschema_rules.paddle.grammar import parse_call, parse_kernels, parse_pairs
 from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
 
 
@@ -149,25 +149,17 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
         elif node is not None and path[0] in ("composite", "invoke") and _CALL.search(text or "") is None:
             yield found(entry, node, f"`{path[0]}` must be a call: `name(x, ...)`")
     in_args = entry.argument_errors
-    in_output = entry.signature.errors[len(in_args) :]
-    for field, errors in (("args", in_args), ("output", in_output), ("forward", entry.forward[1].errors)):
-        yield from (_error(entry, entry.get(field), error) for error in errors)
-    for field in ("inplace", "view"):
-        text = entry.text(field)
-        yield from (
-            _error(entry, entry.get(field), error) for error in (parse_pairs(text)[1] if text is not None else ())
-        )
+    errors = {"args": in_args, "output": entry.signature.errors[len(in_args) :], "forward": entry.forward[1].errors}
+    errors |= {field: parse_pairs(entry.text(field) or "")[1] for field in ("inplace", "view") if entry.text(field)}
+    for field, some in errors.items():
+        yield from (found(entry, entry.part(field, error.span), error.message) for error in some)
     node = entry.within("kernel", "func")
-    text = string(node)
-    yield from (_error(entry, node, error) for error in (parse_kernels(text)[1] if text is not None else ()))
+    if node is not None and (text := string(node)) is not None:
+        yield from (found(entry, entry.inner(node, error.span), error.message) for error in parse_kernels(text)[1])
 
 
 _TEXTS = ("args", "forward", "inplace", "view", "optional", "intermediate", "no_need_buffer", "composite", "invoke")
 _CALL = re.compile(r"[A-Za-z_][\w: ]*\(.*\)", re.DOTALL)
-
-
-def _error(entry: OpEntry, node: Node | None, error: Error) -> Diagnostic:
-    return found(entry, entry.inner(node, error.span) if node is not None else entry.place, error.message)
 
 
 @rule("PDL104", "unknown-tensor")
@@ -224,9 +216,7 @@ def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
         name = Piece(item.value, Span(0, len(item.value)))
         yield from _unless_known(entry, "support_tensor", item, name, attributes, "an attribute")
     # Elsewhere only the name of the function is used.
-    composite = (
-        entry.get("composite") if entry.listed.part in ("", "fused") or entry.listed.group[:6] == "legacy" else None
-    )
+    composite = entry.get("composite") if entry.is_legacy or entry.listed.part in ("", "fused") else None
     call = parse_call(string(composite) or "")
     for name in call[1] if call is not None else ():
         if composite is not None and name.text.isidentifier():
@@ -238,7 +228,7 @@ def _unless_known(
     entry: OpEntry, field: str, node: Node, name: Piece, known: Sequence[str], what: str
 ) -> Iterator[Diagnostic]:
     if name.text not in known:
-        near = did_you_mean(nearest(name.text, known))
+        near = suggested(name.text, known)
         message = f"`{field}` names `{name.text}`, which is not {what} of `{entry.name}`{near}"
         yield found(entry, entry.inner(node, name.span), message, entry.declared())
 
@@ -270,12 +260,10 @@ def default_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : half}
     ```
     """
-    node = entry.get("args")
     for arg in entry.signature.attributes if entry.is_sound else ():
-        fault = fault_of(arg.type, arg.default) if arg.default is not None else ""
-        if fault and node is not None:
+        if fault := fault_of(arg.type, arg.default) if arg.default is not None else "":
             message = f"the default `{arg.default}` of `{arg.type} {arg.name}` {fault}"
-            yield found(entry, entry.inner(node, arg.default_span), message)
+            yield found(entry, entry.part("args", arg.default_span), message)
 
 
 @rule("PDL106", "list-without-size")
@@ -306,11 +294,10 @@ def list_without_size(entry: OpEntry) -> Iterator[Diagnostic]:
       inplace : (x -> out)
     ```
     """
-    node = entry.get("output")
-    if node is None or not entry.eager or entry.get("kernel") is None or not entry.is_sound:
+    if not entry.eager or entry.get("kernel") is None or not entry.is_sound:
         return
     inplace = {second.text for _, _, second in entry.pairs("inplace")}
     for item in entry.signature.outputs:
         if item.type == "Tensor[]" and not item.size and item.name not in inplace:
             message = f"the output list `{item.name}` has no length; write `{item.type}({item.name}){{...}}`"
-            yield found(entry, entry.inner(node, item.span), message)
+            yield found(entry, entry.part("output", item.span), message)

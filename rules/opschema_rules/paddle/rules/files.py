@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
-from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_cli.suggestions import did_you_mean, nearest, suggested
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
@@ -152,10 +152,8 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
         gradients = tree.by_name.get(own.rstrip("_"), [])
         everything += gradients
         if own and not gradients:
-            near = nearest(own, [text for one in entries if (text := one.text("backward"))])
-            yield found(
-                item, item.inner(node, gradient.span), f"no entry declares the gradient `{own}`{did_you_mean(near)}"
-            )
+            near_gradient = suggested(own, [text for one in entries if (text := one.text("backward"))])
+            yield found(item, item.inner(node, gradient.span), f"no entry declares the gradient `{own}`{near_gradient}")
     names = {part: {one for entry in everything for one in _names(entry, part)} for part in _PARTS}
     for part, what in _PARTS.items():
         for key in _unmapped(item, part, names[part]):
@@ -170,7 +168,7 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
     for part, type_ in _TYPES.items():
         for key in item.keys(part):
             named = attributes.get(key.value, [])
-            message = f"`{item.name}` has no attribute `{key.value}`{did_you_mean(nearest(key.value, attributes))}"
+            message = f"`{item.name}` has no attribute `{key.value}`{suggested(key.value, attributes)}"
             if named:
                 message = (
                     f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{item.name}`; the generator stops"
@@ -343,7 +341,7 @@ def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
 
 
 def _undeclared(name: str, known: Iterable[str]) -> str:
-    return f"no entry declares `{name}`{did_you_mean(nearest(name, known, 0.85))}"
+    return f"no entry declares `{name}`{suggested(name, known, 0.85)}"
 
 
 def _unknown_arguments(
@@ -351,5 +349,5 @@ def _unknown_arguments(
 ) -> Iterator[Diagnostic]:
     for span, name in named if entries else ():
         if name not in known:
-            message = f"`{item.name}` has no argument `{name}`{did_you_mean(nearest(name, known))}"
+            message = f"`{item.name}` has no argument `{name}`{suggested(name, known)}"
             yield found(item, span, message, entries[0].declared())

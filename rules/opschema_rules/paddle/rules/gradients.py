@@ -9,7 +9,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
-from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_cli.suggestions import suggested
 from opschema_rules.aten.findings import found
 from opschema_rules.paddle.grammar import Arg, Output, Parsed
 from opschema_rules.paddle.model import OpEntry, Tree
@@ -78,7 +78,7 @@ def _backward(entry: OpEntry, tree: Tree) -> Iterator[Diagnostic]:
     # Functions like `add_n_impl()`, and their gradients, are written by hand.
     by_hand = "_impl(" in (entry.text("invoke") or "")
     if not gradients and not by_hand and not tree.may_be_elsewhere(name, entry):
-        near = did_you_mean(nearest(name, tree.beside(entry)))
+        near = suggested(name, tree.beside(entry))
         message = f"no entry in this group of files declares `{name}`, the gradient of `{entry.name}`{near}"
         yield found(entry, node, message)
     others = [(item, item.forward[0].text) for item in gradients if item.forward[0] is not None]
@@ -91,7 +91,7 @@ def _backward(entry: OpEntry, tree: Tree) -> Iterator[Diagnostic]:
 def _forward(entry: OpEntry, tree: Tree, name: Piece, span: Span) -> Iterator[Diagnostic]:
     operators = tree.named(name.text, entry)
     if not operators and not tree.may_be_elsewhere(name.text, entry):
-        near = did_you_mean(nearest(name.text, tree.beside(entry)))
+        near = suggested(name.text, tree.beside(entry))
         message = f"no entry in this group of files declares `{name.text}`, the operator of `{entry.name}`{near}"
         yield found(entry, span, message)
     if operators and all(item.get("backward") is None for item in operators):
@@ -217,8 +217,7 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
     ```
     """
     name, forward = entry.forward
-    args, out = entry.get("args"), entry.get("output")
-    if name is None or forward.errors or not entry.is_sound or args is None or out is None:
+    if name is None or forward.errors or not entry.is_sound:
         return
     tree = entry.listed.tree
     if not tree.named(name.text, entry) and tree.may_be_elsewhere(name.text, entry):
@@ -228,22 +227,22 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
         yield from _numbers(entry, forward, related)
         return
     yield from (
-        found(entry, entry.inner(args, span), message, related) for span, message in _arguments(entry, name, forward)
+        found(entry, entry.part("args", span), message, related) for span, message in _arguments(entry, name, forward)
     )
     inputs = [item.name for item in forward.inputs]
     intermediate = {item.text for _, item in entry.names("intermediate")}
     for item in entry.signature.outputs:
         if item.name not in intermediate and _of_gradient(item.name) not in inputs:
-            near = nearest(item.name, [f"{one}_grad" for one in inputs])
-            message = f"the output `{item.name}` is not the gradient of an input of `{name.text}`{did_you_mean(near)}"
-            yield found(entry, entry.inner(out, item.name_span), message, related)
+            near = suggested(item.name, [f"{one}_grad" for one in inputs])
+            message = f"the output `{item.name}` is not the gradient of an input of `{name.text}`{near}"
+            yield found(entry, entry.part("output", item.name_span), message, related)
 
 
 def _arguments(entry: OpEntry, name: Piece, forward: Parsed) -> Iterator[tuple[Span, str]]:
     inputs, outputs = [item.name for item in forward.inputs], [item.name for item in forward.outputs]
     for arg in entry.signature.inputs:
         if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
-            near = did_you_mean(nearest(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)]))
+            near = suggested(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)])
             yield (
                 arg.name_span,
                 f"`{arg.name}` is not an input, an output or the gradient of an output of `{name.text}`{near}",
@@ -252,7 +251,7 @@ def _arguments(entry: OpEntry, name: Piece, forward: Parsed) -> Iterator[tuple[S
     for arg in (arg for arg in entry.signature.attributes if arg.default is None):
         same = attributes.get(arg.name)
         if same is None:
-            near = did_you_mean(nearest(arg.name, attributes))
+            near = suggested(arg.name, attributes)
             yield arg.span, f"`{arg.name}` is not an attribute of `{name.text}`, and has no default{near}"
         elif not _alike(arg.type, same.type):
             yield arg.span, f"the gradient has `{arg.type} {arg.name}`, but `{name.text}` has `{same.type} {same.name}`"
@@ -267,11 +266,10 @@ def _numbers(entry: OpEntry, forward: Parsed, related: Related) -> Iterator[Diag
     if len(entry.signature.inputs) > len(forward.inputs) + 2 * len(forward.outputs):
         message = f"`{entry.name}` has more inputs than its operator has inputs, outputs and output gradients together"
         yield found(entry, entry.get("args") or entry.place, message, related)
-    node = entry.get("args")
     for arg in args[len(forward.attributes) - len(args) :] if len(args) > len(forward.attributes) else ():
-        if arg.default is None and node is not None:
+        if arg.default is None:
             message = f"`{entry.name}` has more attributes than its operator, and `{arg.name}` has no default"
-            yield found(entry, entry.inner(node, arg.span), message, related)
+            yield found(entry, entry.part("args", arg.span), message, related)
 
 
 def _of_gradient(name: str) -> str:

@@ -9,7 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.pieces import Piece
-from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_cli.suggestions import suggested
 from opschema_rules.aten.findings import found
 from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.cpp_types import CALLED, fits
@@ -75,12 +75,12 @@ def invoke_call(entry: OpEntry) -> Iterator[Diagnostic]:
     for one in given:
         own = _OWN.fullmatch(one.text)
         if own is not None and own[1] not in known and not is_constant(own[1]) and _LITERAL.match(one.text) is None:
-            near = did_you_mean(nearest(own[1], known))
+            near = suggested(own[1], known)
             message = f"`invoke` passes `{own[1]}`, which is not an argument of `{entry.name}`{near}"
             yield found(entry, entry.inner(node, one.span), message, entry.declared())
     operators = _invoked(entry, function.text)
     if not operators and not _may_be_in_cpp(entry, function.text):
-        near = did_you_mean(nearest(function.text, entry.listed.tree.beside(entry)))
+        near = suggested(function.text, entry.listed.tree.beside(entry))
         message = f"no entry declares `{function.text}`, which `{entry.name}` invokes{near}"
         yield found(entry, entry.inner(node, function.span), message)
     faults = [_fault(entry, operator, given) for operator in operators]
@@ -193,5 +193,5 @@ def missing_interface(entry: OpEntry) -> Iterator[Diagnostic]:
     for place, name in required(entry):
         if name in absent:
             what = f"class `{name}`" if name.endswith(("Trait", "Interface")) else f"function `{name}()`"
-            near = did_you_mean(nearest(name, known, 0.85))
+            near = suggested(name, known, 0.85)
             yield found(entry, place, f"no C++ file declares the {what} that `{entry.name}` needs{near}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
-from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_cli.suggestions import suggested
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.paddle.cpp import FunctionCheck
@@ -66,14 +66,14 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
                 and not is_constant(name)
                 and (field == "kernel" or not takes_string(entry, index))
             ):
-                near = nearest(name, entry.arguments)
-                message = f"`{field}` passes `{name}`, which is not an argument of `{entry.name}`{did_you_mean(near)}"
+                near = suggested(name, known)
+                message = f"`{field}` passes `{name}`, which is not an argument of `{entry.name}`{near}"
                 yield found(entry, item, message, entry.declared())
     for field in _SELECTING:
         for node, selected in entry.candidates(field)[1]:
             name = selected.text
             if name not in known and name.isidentifier() and name.islower():
-                near = did_you_mean(nearest(name, known))
+                near = suggested(name, known)
                 message = f"`{field}` names `{name}`, which is not an argument of `{entry.name}`{near}"
                 yield found(entry, entry.inner(node, selected.span), message, entry.declared())
 
@@ -270,9 +270,9 @@ def missing_cpp_function(check: FunctionCheck) -> Iterator[Diagnostic]:
     """
     if not check.missing:
         return
-    near = nearest(check.name.rpartition("::")[2], check.known)
+    near = suggested(check.name.rpartition("::")[2], check.known)
     if check.kernel is None:
         message = f"no C++ file declares `{check.name}()`, which `infer_meta` of `{check.entry.name}` names"
     else:
         message = f"no C++ file registers the kernel `{check.name}` of `{check.entry.name}`"
-    yield found(check.entry, check.place, message + did_you_mean(near))
+    yield found(check.entry, check.place, message + near)
