@@ -90,9 +90,10 @@ def invoke_call(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 def _invoked(entry: OpEntry, name: str) -> list[OpEntry]:
-    tree = entry.listed.tree
+    """The operators in the group of an entry, in the main files or in those of the new static graph, which share gradients."""
+    groups = [entry.listed.tree.beside(entry, group) for group in (None, "", "pir")]
     names = (name, name.rstrip("_"))
-    return next(filter(None, (tree.named(one, entry) or tree.beside(entry, "").get(one, []) for one in names)), [])
+    return next((group[one] for one in names for group in groups if one in group), [])
 
 
 def _may_be_in_cpp(entry: OpEntry, name: str) -> bool:
