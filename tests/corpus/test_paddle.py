@@ -85,6 +85,9 @@ def read(field: str, text: str) -> tuple[object, bool]:
     if field == "inplace":
         pairs, errors = grammar.parse_pairs(text)
         return {target.text: source.text for source, target in pairs}, bool(errors)
+    if field in grammar.CALLS:
+        call = grammar.parse_call(text) if grammar.CALLS[field].fullmatch(text.strip()) is not None else None
+        return (call[0].text, "".join(",".join(item.text for item in call[1]).split())) if call else None, call is None
     kernels, errors = grammar.parse_kernels(text)
     return [item.name for item in kernels], bool(errors)
 
@@ -102,6 +105,10 @@ def read_by_paddle(parser: Any, field: str, text: str) -> object:
         return found["name"], args, [item["name"].split("@")[0] for item in found["outputs"]]
     if field == "inplace":
         return parser.parse_inplace("op", text)
+    if field in grammar.CALLS:
+        words = parser.parse_invoke("op", text) if field == "invoke" else parser.parse_composite("op", text)
+        function, args = words.values()
+        return function, "".join(args.split())
     return parser.parse_kernel("op", {"func": text})["func"]
 
 
@@ -113,7 +120,7 @@ def written(root: Path) -> Iterator[tuple[str, str]]:
             continue
         for entry in yaml.safe_load(path.read_bytes()):
             texts = {**entry, "kernel": entry["kernel"].get("func") if isinstance(entry.get("kernel"), dict) else None}
-            for field in ("args", "output", "forward", "inplace", "kernel"):
+            for field in ("args", "output", "forward", "inplace", "kernel", *grammar.CALLS):
                 if isinstance(texts.get(field), str):
                     yield field, texts[field]
 

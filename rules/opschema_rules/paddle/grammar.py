@@ -49,6 +49,13 @@ _CALL = re.compile(r"\s*([\w:]+)\s*\((.*)\)\s*", re.DOTALL)
 T = TypeVar("T")
 
 
+CALLS = {
+    "composite": re.compile(r"[a-z][a-z0-9_]+\s*\([^)]+\)"),
+    "invoke": re.compile(r"[A-Za-z_][\w: ]*\(.*\)", re.DOTALL),
+}
+"""What fields with a call must contain."""
+
+
 class Error(msgspec.Struct, frozen=True):
     """Something that the generators reject, or misread."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
@@ -15,7 +14,7 @@ from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import parse_call, parse_kernels, parse_pairs
+from opschema_rules.paddle.grammar import CALLS, parse_call, parse_kernels, parse_pairs
 from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
 
 
@@ -146,7 +145,7 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
         text = string(node)
         if node is not None and text is None:
             yield found(entry, node, f"`{path[-1]}` must be text")
-        elif node is not None and path[0] in ("composite", "invoke") and _CALL.search(text or "") is None:
+        elif node is not None and path[0] in CALLS and CALLS[path[0]].search(text or "") is None:
             yield found(entry, node, f"`{path[0]}` must be a call: `name(x, ...)`")
     in_args = entry.argument_errors
     errors = {"args": in_args, "output": entry.signature.errors[len(in_args) :], "forward": entry.forward[1].errors}
@@ -159,7 +158,6 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
 
 
 _TEXTS = ("args", "forward", "inplace", "view", "optional", "intermediate", "no_need_buffer", "composite", "invoke")
-_CALL = re.compile(r"[A-Za-z_][\w: ]*\(.*\)", re.DOTALL)
 
 
 @rule("PDL104", "unknown-tensor")
