@@ -13,10 +13,10 @@ from opschema_cli.cpp_pasting import Pasting
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
+from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
 
-_MUTE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(/]")
@@ -29,11 +29,6 @@ _BEFORE = 200
 
 MANY = 30
 """More names are not looked for one by one in a text."""
-
-
-def without_comments(text: str) -> str:
-    """C++ with comments and strings blanked, so that places stay."""
-    return _MUTE.sub(lambda match: " " * len(match[0]), text)
 
 
 def _may_declare(data: bytes, names: Set[str]) -> bool:
@@ -110,7 +105,7 @@ class CppDefinitions(msgspec.Struct, dict=True):
             if source is None:
                 found |= names
                 continue
-            for match in _NAME.finditer(without_comments(source.text)):
+            for match in _NAME.finditer(only_code(source.text)):
                 name = match[0]
                 if name in names and name not in found and (path, match.end()) not in known:
                     spans = uses.get((path, name), ())

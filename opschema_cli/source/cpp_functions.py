@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.cpp_namespaces import Namespaces
+from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
 
@@ -79,9 +80,6 @@ _SPECIFIER = re.compile(
 )
 _DEFINES = re.compile(r"\b([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,9})\s*\(")
 _BODY = re.compile(r"[\s\w]*\{")
-_MUTE = re.compile(
-    r"""//(?:\\\r?\n|[^\r\n])*|/\*[\s\S]*?(?:\*/|\Z)|"(?:[^"\\\r\n]|\\.)*"?|(?m:^[ \t]*\#(?:\\\r?\n|[^\r\n])*)"""
-)
 _GENERATED = re.compile(r"(?i)@generated|auto-?generated (?:file|by)")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 
@@ -223,7 +221,7 @@ def _parameter_name(declarator: CppNode | None) -> CppNode | None:
 
 def _loose(tree: CppTree, known: set[int]) -> Iterator[str]:
     """The functions that are defined by the look of the text, but those whose names end at ``known`` places."""
-    text = _MUTE.sub(lambda match: " " * len(match[0]), tree.text)
+    text = only_code(tree.text, directives=False)
     for match, end in calls(_DEFINES, text):
         defines = match.end(1) not in known and _BODY.match(text, end)
         if defines and not is_dead(tree.directives.conditions(match.start())):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-_TOKEN = re.compile(
-    r"""//(?:\\\r?\n|[^\r\n])*|/\*[\s\S]*?(?:\*/|\Z)|R"(?P<raw>[^()\\\s]{0,16})\([\s\S]*?\)(?P=raw)"|"(?:[^"\\\r\n]|\\.)*"?"""
-    r"""|(?<!\w)'(?:[^'\\\r\n]|\\.)*'|(?m:^[ \t]*\#(?:\\\r?\n|[^\r\n])*)"""
-    r"""|\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|[{}]"""
-)
+from opschema_cli.source.cpp_text import only_code
+
+_BRACE = re.compile(r"\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|[{}]")
 
 
 MAX_DEPTH = 200
@@ -24,7 +22,7 @@ class Namespaces:
         self._names = [("", True, False)]
         stack = [("", True, False)]
         self.known = False
-        for token in _TOKEN.finditer(text):
+        for token in _BRACE.finditer(only_code(text, directives=False)):
             around, _, unnamed = stack[-1]
             if token["opens"]:
                 name = re.sub(r"\s+", "", token["name"] or "")
@@ -32,10 +30,8 @@ class Namespaces:
                 stack.append((full, True, unnamed or not name))
             elif token[0] == "{":
                 stack.append((around, False, unnamed))
-            elif token[0] == "}":
-                stack.pop()
             else:
-                continue
+                stack.pop()
             if not stack or len(stack) > MAX_DEPTH:
                 return
             self._starts.append(token.end())

@@ -15,6 +15,7 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.source.cpp_text import parts, without_comments
 from opschema_cli.source.text import Span
 
 
@@ -108,22 +109,8 @@ def are_nested(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
 
 # Reading
 
-_TOKEN = re.compile(
-    r"""\#[ \t]*(?P<word>[a-z]+)(?P<rest>[^\\\r\n]*(?:\\(?:\r?\n)?[^\\\r\n]*)*)
-      | //[^\\\r\n]*(?:\\(?:\r?\n)?[^\\\r\n]*)* | (?P<block>/\*)
-      | "[^"\\\r\n]*(?:\\(?:\r\n|[\s\S])[^"\\\r\n]*)*"? | '[^'\\\r\n]*(?:\\(?:\r\n|[\s\S])[^'\\\r\n]*)*'?""",
-    re.VERBOSE,
-)
-"""Every token starts with one of four characters: searching for these is many times faster than searching for whole tokens. The
-text before a match is checked afterwards.
-"""
-
-_RAW = re.compile(r'"([^()\\\s"]{0,16})\(')
-_RAW_PREFIX = re.compile(r"(?:\A|[^0-9A-Za-z_])(?:u8|[uUL])?R\Z")
-_NO_QUOTE = re.compile(r"[0-9A-Za-z_]\Z")
-_CHARACTER_PREFIX = re.compile(r"(?:\A|[^0-9A-Za-z_])(?:u8|[uUL])\Z")
 CONTINUED = re.compile(r"\\\r?\n")
-_COMMENT_OR_STRING = re.compile(r"""//.*|/\*[\s\S]*?\*/|(?P<open>/\*)|"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\\\r\n]|\\.)*'?""")
+_WORD = re.compile(r"\s*([a-z]+)(.*)", re.DOTALL)
 _DEFINE = re.compile(r"\s*([A-Za-z_]\w*)(?:\(([^)]*)\))?[ \t]*(.*)", re.DOTALL)
 
 
@@ -134,50 +121,13 @@ class _Directive(msgspec.Struct, frozen=True):
 
 
 def _directives(text: str) -> Iterator[_Directive]:
-    at = 0
-    while (match := _TOKEN.search(text, at)) is not None:
-        start, at = match.span()
-        first = text[start]
-        if first == "#":
+    for kind, start, end in parts(text) if "#" in text else ():
+        match = _WORD.match(without_comments(text[start + 1 : end])) if kind == "directive" else None
+        if match is not None:
             line = start
             while line and text[line - 1] in " \t":
                 line -= 1
-            if line and text[line - 1] != "\n":
-                at = start + 1
-                continue
-            rest, opened = _uncommented(match["rest"])
-            at = match.start("rest") + opened if opened >= 0 else at
-            yield _Directive(match["word"], rest, Span(line, match.end()))
-        elif first == "'" and _is_separator(text[max(0, start - 3) : start]):
-            at = start + 1
-        elif match["block"] or first == '"':
-            raw = _RAW.match(text, start) if first == '"' else None
-            is_raw = raw is not None and _RAW_PREFIX.search(text[max(0, start - 4) : start]) is not None
-            if not match["block"] and not is_raw:
-                continue
-            closing = f'){raw[1]}"' if raw is not None else "*/"
-            end = text.find(closing, raw.end() if raw is not None else at)
-            if end < 0:
-                return
-            at = end + len(closing)
-
-
-def _is_separator(before: str) -> bool:
-    """Whether a quote behind some text is that of ``1'000``, and no character begins with it."""
-    return _NO_QUOTE.search(before) is not None and _CHARACTER_PREFIX.search(before) is None
-
-
-def _uncommented(rest: str) -> tuple[str, int]:
-    """The text of a directive without comments and ends of lines, and where a comment begins that goes on behind it, or -1."""
-    pieces: list[str] = []
-    at = 0
-    for match in _COMMENT_OR_STRING.finditer(rest):
-        pieces.append(rest[at : match.start()])
-        at = match.end()
-        if match["open"]:
-            return CONTINUED.sub("", "".join(pieces)).strip(), match.start()
-        pieces.append(" " if match.group().startswith("/") else match.group())
-    return CONTINUED.sub("", "".join([*pieces, rest[at:]])).strip(), -1
+            yield _Directive(match[1], CONTINUED.sub("", match[2]).strip(), Span(line, end))
 
 
 class _Group(msgspec.Struct):

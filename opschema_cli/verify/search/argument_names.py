@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.operators.model import Operator
 from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.verify.model import Call
 from opschema_cli.verify.search.finder import FoundCall
 from opschema_cli.workspace import Workspace
@@ -22,7 +23,6 @@ T = TypeVar("T")
 _MOST_TEXT = 4_000
 _INFERRED = re.compile(r"_\d+")
 _PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*(?:=.*)?$", re.DOTALL)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _OPENING, _CLOSING = "([{<", ")]}>"
 
 
@@ -97,7 +97,7 @@ def _parameters(text: str, start: int) -> tuple[str, ...]:
         return ()
     if not re.match(r"\s*(?:const\s*)?(?:noexcept\s*)?\{", text[place + 1 : place + 80]):
         return ()
-    found = [_PARAMETER.search(part.strip()) for part in _split(_COMMENT.sub(" ", text[start:place]))]
+    found = [_PARAMETER.search(part.strip()) for part in _split(without_comments(text[start:place]))]
     return tuple(match[1] for match in found if match) if all(found) else ()
 
 

@@ -13,9 +13,11 @@ from itertools import chain
 
 import msgspec
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.text import Span
 from opschema_rules.aten.dialects import DIALECTS
 from opschema_rules.aten.kernel_search import cpp_files
@@ -27,7 +29,6 @@ LISTS = ("full_codegen", "ir_gen")
 PARTS = {"Lower": "{}::Lower", "OutputShape": "{}OutputShape"}
 """The functions that are written for a node, each with its full name."""
 
-_MUTE = re.compile(r"""//(?:\\\r?\n|[^\r\n])*|/\*[\s\S]*?(?:\*/|\Z)|"(?:[^"\\\r\n]|\\.)*"?""")
 _NAME = r"\b([A-Za-z_]\w*?)(?:\s*::\s*(Lower)|(OutputShape))\s*\("
 _DEFINED = re.compile(_NAME + r"(?:[^;{}#]|\{[^;{}#]*\})*\)[^;{}()#]*\{")
 _GENERATED = re.compile(r"[\w>&](?<!\breturn)[ \t]+(?:\$?\{{1,2}[^{}\n]{1,80}\}{1,2}|%s)(?:::Lower|OutputShape)\s*\(")
@@ -96,7 +97,7 @@ def _mentioned(project: Project, nodes: Collection[str]) -> frozenset[str]:
             continue
         if generates and _GENERATED.search(source.text):
             return frozenset(nodes)
-        text = _MUTE.sub(_blank, source.text) if not path.endswith(".py") else source.text
+        text = only_code(source.text) if is_cpp(path) else source.text
         found.update(item[1] for item in named.finditer(text))
         if path.endswith(_TEXTS):
             found.update(node for node in nodes if any(part.format(node) in text for part in PARTS.values()))
@@ -105,10 +106,6 @@ def _mentioned(project: Project, nodes: Collection[str]) -> frozenset[str]:
 
 def _is_text(path: str) -> bool:
     return path.endswith(_TEXTS)
-
-
-def _blank(found: re.Match[str]) -> str:
-    return re.sub(r"[^\r\n]", " ", found[0])
 
 
 def node_name(operator: str) -> str:
@@ -126,7 +123,7 @@ def _nodes(backend: BackendFile) -> Iterator[tuple[BackendItem, str]]:
 
 
 def _parts(text: str) -> Parts:
-    code = _MUTE.sub(_blank, text)
+    code = only_code(text)
     defined: dict[str, Span] = {}
     for found in _DEFINED.finditer(code):
         kind = found[2] or found[3]

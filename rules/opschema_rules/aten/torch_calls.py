@@ -15,6 +15,7 @@ import msgspec
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.guarded_code import asks_what_exists, is_guarded
 from opschema_cli.source.preprocessor import is_dead, read_directives
 from opschema_cli.source.program import Program
@@ -23,7 +24,6 @@ from opschema_cli.source.text import Place, Span
 
 _PYTHON = re.compile(rb"\bops\.aten\b")
 _CPP = re.compile(r"(?<![\w:.>])(?:::)?at::(?:(_ops)::(\w+)\b|(\w+)\s*\()")
-_OPAQUE = re.compile(r"""//[^\n]*|/\*[\s\S]*?\*/|"(?:\\.|[^"\\\n])*"|R"(\w*)\([\s\S]*?\)\1\"""" + '"')
 
 
 class TorchCall(msgspec.Struct, frozen=True, eq=False):
@@ -55,8 +55,7 @@ def _of_cpp(project: Project, path: str) -> Iterator[TorchCall]:
     source = project.source(path)
     if source is None:
         return
-    text = _OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source.text)
-    found = list(_CPP.finditer(text))
+    found = list(_CPP.finditer(only_code(source.text)))
     directives = read_directives(source.text) if found else None
     for match in found:
         conditions = directives.conditions(match.start()) if directives is not None else ()

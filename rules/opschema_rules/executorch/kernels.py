@@ -14,12 +14,13 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.cpp_definitions import CppDefinitions, without_comments
+from opschema_cli.cpp_definitions import CppDefinitions
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_namespaces import Namespaces
+from opschema_cli.source.cpp_text import only_code
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
 from opschema_rules.executorch.model import Kernel, OpEntry, Tree
 from opschema_rules.torchlib.cpp_executorch import takes_context, takes_other_context, with_aten_types
@@ -121,7 +122,7 @@ class _Search(msgspec.Struct, dict=True):
         """Whether other files do not see a function."""
         source, function = self.project.source(item.path), item.function
         text = source.text[function.span.start : function.name_span.start] if source is not None else ""
-        static = _STATIC.search(without_comments(text)) is not None
+        static = _STATIC.search(only_code(text)) is not None
         return static or self._namespaces(item.path).is_unnamed(function.name_span.start)
 
     def _is_certain(self, kernel: Kernel) -> bool:
@@ -189,7 +190,7 @@ class _Search(msgspec.Struct, dict=True):
         itself outside of functions.
         """
         source = self.project.source(path)
-        text = without_comments(source.text) if source is not None else ""
+        text = only_code(source.text) if source is not None else ""
         around = self._namespaces(path)
         for found in words.finditer(text):
             start, end = found.span()

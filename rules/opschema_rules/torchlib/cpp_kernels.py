@@ -16,6 +16,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.readings import Reading
 from opschema_cli.schema.cpp_inference import split_arguments
 from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
+from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.preprocessor import Condition, exclusive
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
@@ -76,12 +77,11 @@ _TEMPLATED = re.compile(rf"({_NAME.pattern})\s*<(.*)>", re.DOTALL)
 _CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(\s*&?\s*(.*?)\s*\)", re.DOTALL)
 _C_CAST = re.compile(r"\((.*)\(\s*\*\s*\)\s*\((.*)\)\s*\)\s*&?\s*([\w:]+)", re.DOTALL)
 _LAMBDA = re.compile(r"\+?\s*\[")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def unwrapped(text: str) -> str:
     """A function without its wrappers: ``&f`` and ``TORCH_FN(f)`` are ``f``."""
-    text = _COMMENT.sub(" ", text).strip()
+    text = without_comments(text).strip()
     while True:
         wrapped = _WRAPPER.fullmatch(text) or WRAPPED.fullmatch(text)
         inner = wrapped[1] if wrapped is not None else text[1:] if text.startswith("&") else text

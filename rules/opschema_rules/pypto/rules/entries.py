@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
+from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import near_names
 from opschema_rules.pypto import proofs
@@ -47,7 +48,7 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     text = _source_of(part) if part is not None and asked and _is_asked_for(program) else None
     if part is None or text is None or _INCLUDES.search(text):
         return
-    if re.search(rf"\b{re.escape(part.function)}\b", _COMMENTS.sub(" ", text)):
+    if re.search(rf"\b{re.escape(part.function)}\b", without_comments(text)):
         return
     defined = sorted(set(_DEFINED.findall(text)))
     if not defined:
@@ -64,7 +65,6 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     yield Diagnostic(f"`{part.source}` has no function `{part.function}`{hint}", place, fix=fix)
 
 
-_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINED = re.compile(r"\bvoid\s+(\w+)\s*\([^;{})]*\b\w*Args\b[^;{})]*\)\s*\{")
 _INCLUDES = re.compile(r'#\s*include\s*"[^"]*\.(?:cpp|cc|inc|inl|ipp)"')
 
