@@ -255,10 +255,11 @@ def _closing(text: str, at: int) -> int:
 _PARENTHESIS = re.compile(r"[()]")
 
 
-def includes(text: str) -> Iterator[str]:
-    """Names of the files that a text includes."""
+def includes(text: str, *, only_quoted: bool = False) -> Iterator[str]:
+    """Names of the files that a text includes, in quotes or angle brackets."""
     for match in _INCLUDE.finditer(text):
-        yield match[1] or match[2]
+        if match[1] or not only_quoted:
+            yield match[1] or match[2]
 
 
 def _in_namespace(function: CppFunction, namespace: str) -> CppFunction:

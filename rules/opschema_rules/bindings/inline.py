@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from opschema_cli.cpp_missing import MissingFunction
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_functions import CppDeclarations
@@ -11,7 +12,7 @@ from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import nearest
-from opschema_rules.bindings.definitions import Lost
+from opschema_rules.bindings.definitions import Lost, function_use
 from opschema_rules.bindings.detection import python_marks
 from opschema_rules.bindings.facts import Step
 from opschema_rules.bindings.model import Binding, Module
@@ -91,4 +92,5 @@ def _lost(module: Module, read: CppDeclarations) -> Iterator[Lost]:
     words = {word for macro in read.macros for word in (macro.name, *macro.body.split())}
     for binding in module.bindings:
         if binding.name not in known and not any(binding.name in word for word in words):
-            yield Lost(binding, binding.name, None, (), nearest(binding.name, known))
+            near = nearest(binding.name, known)
+            yield Lost(binding, MissingFunction(function_use(binding), near=near))

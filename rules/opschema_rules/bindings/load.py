@@ -58,7 +58,7 @@ def load(project: Project, options: BindingsOptions) -> Loaded:
     loaded.ops = len({item.qualified for item in bindings})
     loaded.partly = len({item.qualified for item in bindings if item.parameters is None})
     loaded.unresolved = [NotUnderstood(item.function_place, item.unresolved) for item in bindings if item.unresolved]
-    loaded.late.append(lambda: [*lost_functions(project, tree.modules), *tree.inline.lost])
+    loaded.late.append(lambda: [*lost_functions(project, bindings), *tree.inline.lost])
     loaded.late.append(lambda: [*tree.uses.calls, *tree.uses.missing])
     loaded.late.append(lambda: read_stubs(tree.extensions))
     return loaded

@@ -8,14 +8,17 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
+from opschema_cli.cpp_missing import FunctionSearch
+from opschema_cli.cpp_units import Declared
 from opschema_cli.schema.cpp_inference import inferred_type, plain_type, refused_type, returned_types
 from opschema_cli.schema.cpp_literals import of_cpp
 from opschema_cli.schema.operator_schema import SchemaType
+from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import exclusive
-from opschema_rules.bindings.definitions import FunctionSearch
 from opschema_rules.bindings.functions import plain_function
 from opschema_rules.bindings.migrations.tensor_memory import may_write, returns, unknown_calls, writes
 from opschema_rules.bindings.model import Binding, Parameter
+from opschema_rules.torchlib.cpp_signature import signature_of
 
 COMPOSITE, EVERY_DEVICE = "CompositeImplicitAutograd", "CompositeExplicitAutograd"
 
@@ -233,18 +236,34 @@ def _default(item: Parameter, of: SchemaType) -> str:
 def _body(search: FunctionSearch, binding: Binding) -> str | None:
     """The text of the function's body; None if it is not found."""
     if binding.step.value.lstrip("+ ").startswith("["):
-        return binding.step.value
-    declared = search.definition(binding)
+        return only_code(binding.step.value)
+    declared = _definition(search, binding)
     source = search.project.source(declared.path) if declared is not None else None
-    opening = source.text.find("{", declared.function.span.end) if source is not None and declared is not None else -1
-    if source is None or opening < 0:
+    code = only_code(source.text) if source is not None else ""
+    opening = code.find("{", declared.function.span.end) if declared is not None else -1
+    if opening < 0:
         return None
     depth = 0
-    for match in re.finditer(r"[{}]", source.text[opening : opening + 100_000]):
+    for match in re.finditer(r"[{}]", code[opening : opening + 100_000]):
         depth += 1 if match[0] == "{" else -1
         if depth == 0:
-            return source.text[opening : opening + match.end()]
+            return code[opening : opening + match.end()]
     return None
+
+
+def _definition(search: FunctionSearch, binding: Binding) -> Declared | None:
+    """The definition of a binding's function in its own file, or the only one of the tree; None if there is none such."""
+    signature = binding.signature
+    if signature is None:
+        return None
+    owner, _, name = signature.name.rpartition("::")
+    found = [
+        item
+        for item in search.definitions(name)
+        if item.function.owner == owner and signature_of(item).types[:-1] == signature.types[:-1]
+    ]
+    found = [item for item in found if item.path == binding.path] or found
+    return found[0] if len(found) == 1 else None
 
 
 def _mutated(

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from opschema_cli.cpp_missing import FunctionSearch
 from opschema_cli.lint.diagnostic import CPP, Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError, Scope, Site, migration
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.bindings.definitions import FunctionSearch
+from opschema_rules.bindings.definitions import function_use
 from opschema_rules.bindings.guards import Guards
 from opschema_rules.bindings.imports import Extensions, Target
 from opschema_rules.bindings.inline import Inline
@@ -181,7 +182,7 @@ def _derive(
     draft: Draft, chosen: Sequence[Binding], options: ToTorchLibrary, found: dict[int, DerivedOperator]
 ) -> Iterator[Note]:
     """Add the operators of bindings to ``found``; the overloads of a name all or none."""
-    search = FunctionSearch(draft.project, list(_bindings(draft)))
+    search = FunctionSearch(draft.project, list(map(function_use, _bindings(draft))))
     known = {id(item) for item in chosen}
     for first in chosen:
         overloads = first.module.by_name[first.name]

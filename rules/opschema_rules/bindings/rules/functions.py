@@ -165,10 +165,10 @@ def undeclared_function(lost: Lost) -> Iterator[Diagnostic]:
     }
     ```
     """
-    if lost.declared is None:
-        binding = lost.binding
-        message = f"`{binding.name}` is bound to `{lost.name}`, which no C++ file of the tree declares"
-        yield Diagnostic(f"{message}{did_you_mean(lost.near)}", binding.function_place, ops=(binding.qualified,))
+    binding, function = lost.binding, lost.function
+    if function.declared is None:
+        message = f"`{binding.name}` is bound to `{function.use.name}`, which no C++ file of the tree declares"
+        yield Diagnostic(f"{message}{did_you_mean(function.near)}", binding.function_place, ops=(binding.qualified,))
 
 
 @rule("BND204", "undefined-function", needs=(CPP,))
@@ -215,22 +215,20 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
     torch::Tensor relu(torch::Tensor const& x, const int slope) { return x; }
     ```
     """
-    binding, declared = lost.binding, lost.declared
+    binding, declared = lost.binding, lost.function.declared
     if declared is None:
         return
     here = Related(Place(declared.path, declared.function.name_span), "declared here")
     others = tuple(
         Related(Place(item.path, item.function.name_span), "defined here with other parameter types")
-        for item in lost.defined
+        for item in lost.function.defined
     )
-    if not lost.defined:
-        message = f"`{lost.name}` is declared but not defined; importing the extension fails"
+    if not lost.function.defined:
+        message = f"`{lost.function.use.name}` is declared but not defined; importing the extension fails"
     else:
         want = ", ".join(item.type for item in declared.function.parameters)
-        have = ", ".join(item.type for item in lost.defined[0].function.parameters)
-        message = (
-            f"`{lost.name}` is declared with `({want})` but defined with `({have})`; importing the extension fails"
-        )
+        have = ", ".join(item.type for item in lost.function.defined[0].function.parameters)
+        message = f"`{lost.function.use.name}` is declared with `({want})` but defined with `({have})`; importing the extension fails"
     yield Diagnostic(message, binding.function_place, (here, *others), ops=(binding.qualified,))
 
 

@@ -1,0 +1,141 @@
+"""C++ functions that code names but the tree does not declare, or declares and does not define, as far as its C++ shows that.
+
+A function that is mentioned in any other way than by declarations may come from a macro, and is left alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+
+from opschema_cli.cpp_definitions import CppDefinitions
+from opschema_cli.cpp_units import CppUnits, Declared
+from opschema_cli.project import Project
+from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.cpp_functions import includes
+from opschema_cli.source.text import Place, Span
+from opschema_cli.suggestions import nearest
+
+
+class FunctionUse(msgspec.Struct, frozen=True):
+    """A place that names a function, as ``m.def("f", &ns::f)`` does. ``declared`` is the name in the declaration that the place
+    sees, if it is known; ``certain`` says that no other function may be meant.
+    """
+
+    name: str
+    path: str
+    span: Span
+    declared: Place | None = None
+    certain: bool = True
+
+    @property
+    def own_name(self) -> str:
+        """The name without namespaces."""
+        return self.name.rpartition("::")[2]
+
+
+class MissingFunction(msgspec.Struct, frozen=True, eq=False):
+    """A function that the tree does not declare, or declares and does not define with the same parameters.
+
+    ``declared`` is a declaration; ``defined`` the definitions of its name with other parameters. ``near`` is a function of a
+    similar name.
+    """
+
+    use: FunctionUse
+    declared: Declared | None = None
+    defined: tuple[Declared, ...] = ()
+    near: str | None = None
+
+
+class FunctionSearch(msgspec.Struct, dict=True):
+    """The functions that some places of the tree name."""
+
+    project: Project
+    uses: Sequence[FunctionUse]
+
+    def missing(self) -> Iterator[MissingFunction]:
+        """Those that are missing. Where a file finds less than half of its functions, the rest is expected outside of the tree."""
+        found = [(use, self._missing(use)) for use in self.uses]
+        counts = Counter((use.path, item is None) for use, item in found)
+        for use, item in found:
+            if item is not None and (item.defined or counts[use.path, True] > counts[use.path, False]):
+                yield item
+
+    def definitions(self, name: str) -> list[Declared]:
+        """The definitions of functions with a name, in any namespace."""
+        return [item for item in self._tree.functions.get(name, ()) if item.function.defined]
+
+    def _missing(self, use: FunctionUse) -> MissingFunction | None:
+        qualifier, _, name = use.name.rpartition("::")
+        known = self._tree.functions.get(name, ())
+        if not name or not use.certain or any(item.function.unsure for item in known):
+            return None
+        there = [item for item in known if _is_in(item, qualifier)]
+        if not there:
+            return self._undeclared(use, name, qualifier)
+        declared = next((item for item in there if _place(item) == use.declared), None)
+        if declared is None or declared.function.defined:
+            return None
+        defined = [item for item in there if item.function.defined]
+        if not defined:
+            made = name in self._mentioned or self._tree.may_be_made(name)
+            return MissingFunction(use, declared) if not made else None
+        return self._defined_otherwise(use, declared, defined) if name not in self._mentioned else None
+
+    def _defined_otherwise(
+        self, use: FunctionUse, declared: Declared, defined: Sequence[Declared]
+    ) -> MissingFunction | None:
+        """A function that is only defined with other parameters than those of its declaration, if all of their types are known."""
+        wanted, others = _types(declared), [_types(item) for item in defined]
+        same_owner = all(item.function.owner == declared.function.owner for item in defined)
+        known = all(None not in types for types in (wanted, *others))
+        return MissingFunction(use, declared, tuple(defined)) if same_owner and known and wanted not in others else None
+
+    def _undeclared(self, use: FunctionUse, name: str, qualifier: str) -> MissingFunction | None:
+        if qualifier or self._tree.functions.get(name) or name in self._mentioned:
+            return None
+        if not self._sees_all(use.path) or self._tree.may_be_made(name):
+            return None
+        beside = {item.own_name or "." for item in self.uses if item.path == use.path}
+        seen = {item.function.name for item in self._units.functions(use.path, beside)}
+        return MissingFunction(use, near=nearest(name, seen))
+
+    def _sees_all(self, path: str) -> bool:
+        """Whether all files that a file includes in quotes lie in the tree."""
+        names = {item.rpartition("/")[2] for item in self._units.files(path)}
+        source = self.project.source(path)
+        quoted = includes(source.text, only_quoted=True) if source is not None else [""]
+        return all(item.rpartition("/")[2] in names for item in quoted)
+
+    @cached_property
+    def _units(self) -> CppUnits:
+        return CppUnits(self.project)
+
+    @cached_property
+    def _tree(self) -> CppDefinitions:
+        return CppDefinitions(self.project, frozenset(item.own_name for item in self.uses))
+
+    @cached_property
+    def _mentioned(self) -> frozenset[str]:
+        """The names that the C++ mentions otherwise than in declarations and in the uses."""
+        used: dict[tuple[str, str], list[Span]] = {}
+        for item in self.uses:
+            used.setdefault((item.path, item.own_name), []).append(item.span)
+        return self._tree.mentioned(used)
+
+
+def _is_in(item: Declared, qualifier: str) -> bool:
+    owner = f"::{item.function.owner}::"
+    return not qualifier or owner.endswith(f"::{qualifier}::")
+
+
+def _place(item: Declared) -> Place:
+    return Place(item.path, item.function.name_span)
+
+
+def _types(item: Declared) -> tuple[str | None, ...]:
+    parameters = item.function.parameters
+    return tuple(spelling(one.type) for one in parameters) if [one.type for one in parameters] != ["void"] else ()
