@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
 
-from opschema_cli.lint.diagnostic import Place
+from opschema_cli.extension_modules.uses import MissingName, missing_names, module_calls
 from opschema_cli.schema.cpp_inference import plain_type, split_arguments
 from opschema_cli.schema.cpp_literals import of_python, refuses
-from opschema_cli.source.bodies import Body, params_for
+from opschema_cli.source.bodies import params_for
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr
-from opschema_rules.bindings.guards import Guards
-from opschema_rules.bindings.imports import Extensions, Target
-from opschema_rules.bindings.model import Binding, Module, Parameter
+from opschema_rules.bindings.imports import Extensions, Guards, ModuleCall, bindings_of
+from opschema_rules.bindings.model import Binding, Parameter
 
 
 class Misfit(msgspec.Struct, frozen=True):
@@ -31,50 +30,21 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 class BoundCall(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """A call of a bound function; ``unpacked`` are the targets that its result is assigned to, 0 if it is not unpacked."""
+    """A call of a bound function."""
 
-    body: Body
-    call: Expr
-    target: Target
-    guards: Guards
-    unpacked: int = 0
-    starred: bool = False
-
-    @property
-    def name(self) -> str:
-        """The function, as the code writes it."""
-        return " ".join(self.body.file.text(self.call.items[0]).split())
-
-    @property
-    def place(self) -> Place:
-        """The function's name in the call."""
-        return self.body.at(self.call.items[0])
+    use: ModuleCall
 
     @cached_property
     def bindings(self) -> list[Binding]:
         """The bindings that it may call."""
-        return self.target.bindings
+        return bindings_of(self.use.target)
 
     @cached_property
     def misfits(self) -> list[Misfit]:
         """What is wrong with it, for each binding; empty if it may fit one."""
-        found = [_misfit(self, item) for item in self.bindings]
+        found = [_misfit(self.use, item) for item in self.bindings]
         wrong = [item for item in found if item is not None] if None not in found else []
-        return wrong if wrong and not self.may_fail else []
-
-    @property
-    def may_fail(self) -> bool:
-        """Whether the code allows for an error of it, or may call another function."""
-        other = self.target.is_elsewhere or self.guards.is_replaced(self.target)
-        return other or self.guards.allows_failure(self.body, self.call.start)
-
-
-class MissingName(msgspec.Struct, frozen=True, eq=False):
-    """A use of a name that no build of a module has."""
-
-    place: Place
-    name: str
-    modules: tuple[Module, ...]
+        return wrong if wrong and not self.use.may_fail else []
 
 
 class Uses(msgspec.Struct, frozen=True):
@@ -86,28 +56,11 @@ class Uses(msgspec.Struct, frozen=True):
 
 def read_uses(extensions: Extensions) -> Uses:
     """The uses in all files that may use a module."""
-    found, guards = Uses([], []), Guards(extensions)
-    for file in extensions.bodies.files:
-        for body in extensions.bodies.of(file):
-            found.calls.extend(_calls(guards, body))
-            found.missing.extend(_missing(guards, body))
-    return found
-
-
-def _calls(guards: Guards, body: Body) -> Iterator[BoundCall]:
-    unpacks = {item.value.span: item for item in body.scope.unpacks}
-    for target, call in guards.extensions.names.calls(body):
-        if target.bindings:
-            unpack = unpacks.get(call.span)
-            count, starred = (len(unpack.targets), unpack.starred) if unpack else (0, False)
-            yield BoundCall(body, call, target, guards, count, starred)
-
-
-def _missing(guards: Guards, body: Body) -> Iterator[MissingName]:
-    for target, span in guards.extensions.names.uses(body):
-        named = bool(target.name) and not target.name.startswith("__")
-        if named and target.is_absent and not guards.allows_absence(body, span.start, target):
-            yield MissingName(body.at(span), target.name, target.modules)
+    guards = Guards(extensions)
+    bodies = [body for file in extensions.bodies.files for body in extensions.bodies.of(file)]
+    calls = [BoundCall(use) for body in bodies for use in module_calls(guards, body)]
+    missing = [item for body in bodies for item in missing_names(guards, body)]
+    return Uses([item for item in calls if item.bindings], missing)
 
 
 # Arguments
@@ -115,29 +68,29 @@ def _missing(guards: Guards, body: Body) -> Iterator[MissingName]:
 _ORDER = ("surplus", "unknown", "position-only", "twice", "missing")
 
 
-def _misfit(call: BoundCall, binding: Binding) -> Misfit | None:
+def _misfit(use: ModuleCall, binding: Binding) -> Misfit | None:
     """The first thing that is wrong with a call."""
     parameters, params = binding.parameters, binding.params
     if parameters is None:
         return None
-    found = sorted(misfits(call.call, params), key=lambda item: _ORDER.index(item.fault))
+    found = sorted(misfits(use.call, params), key=lambda item: _ORDER.index(item.fault))
     if not found:
         own = dict(zip((item.name for item in params), parameters, strict=True))
-        pairs = zip(call.call.items[1:], params_for(call.call, params), strict=True)
+        pairs = zip(use.call.items[1:], params_for(use.call, params), strict=True)
         taken = [(own[param.name], value) for value, param in pairs if param is not None and param.by_name]
-        refused = (Misfit("type", binding, value, item) for item, value in taken if _is_refused(call, item, value))
+        refused = (Misfit("type", binding, value, item) for item, value in taken if _is_refused(use, item, value))
         return next(refused, None)
     first = found[0]
     if first.fault == "missing":
         absent = [index for index, item in enumerate(params) if item.name in {one.name for one in found}]
         return Misfit("few", binding, None, parameters[absent[0]], tuple(_shown(parameters, at) for at in absent))
     kind = {"surplus": "many", "twice": "twice"}.get(first.fault, "keyword")
-    count = len(call.call.positional())
+    count = len(use.call.positional())
     return Misfit(kind, binding, first.argument, None, (first.name,), count)
 
 
-def _is_refused(call: BoundCall, parameter: Parameter, value: Expr) -> bool:
-    literal = of_python(value, call.body.file.text(value))
+def _is_refused(use: ModuleCall, parameter: Parameter, value: Expr) -> bool:
+    literal = of_python(value, use.text(value))
     return literal is not None and refuses(parameter.type, literal)
 
 

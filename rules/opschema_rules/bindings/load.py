@@ -14,7 +14,7 @@ from opschema_rules.bindings.calls import Uses, read_uses
 from opschema_rules.bindings.definitions import lost_functions
 from opschema_rules.bindings.detection import BindingsOptions
 from opschema_rules.bindings.functions import find_functions
-from opschema_rules.bindings.imports import Extensions
+from opschema_rules.bindings.imports import Extensions, Loaders
 from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.model import Binding, Module
 from opschema_rules.bindings.modules import read_modules
@@ -36,7 +36,7 @@ class Tree(msgspec.Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def extensions(self) -> Extensions:
         """The modules as Python sees them."""
-        return Extensions(self.project, self.modules, self.inline.modules)
+        return Loaders(self.project, self.modules, self.inline.modules).extensions
 
     @cached_property
     def uses(self) -> Uses:

@@ -42,7 +42,7 @@ def _operator(full: str, name: str, bindings: Sequence[Binding], calls: Sequence
         unresolved=first.unresolved
         or ("" if first.parameters is not None else "its `py::arg`s do not match the parameters of its function"),
     )
-    uses = tuple(Use("call", call.place, call.body.file.text(call.call)) for call in dict.fromkeys(calls))
+    uses = tuple(Use("call", call.use.place, call.use.text(call.use.call)) for call in dict.fromkeys(calls))
     return Operator(
         full,
         declaration,

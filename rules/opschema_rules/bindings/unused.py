@@ -29,7 +29,7 @@ def unused_bindings(tree: Tree) -> Iterator[Binding]:
 
 
 def _used(tree: Tree) -> list[Module]:
-    used = {id(module) for call in tree.uses.calls for module in call.target.modules}
+    used = {id(module) for call in tree.uses.calls for module in call.use.target.modules}
     return [module for root in tree.modules for module in root.all() if id(module) in used]
 
 

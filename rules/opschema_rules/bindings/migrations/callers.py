@@ -13,7 +13,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Import, PythonFile
 from opschema_cli.source.text import Edit, Span
-from opschema_rules.bindings.imports import Extensions, Target
+from opschema_rules.bindings.imports import Extensions, Target, bindings_of
 from opschema_rules.bindings.migrations.derived import DerivedOperator
 
 _FROM = re.compile(r"(?m)^([ \t]*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^()#]*)\)|([^\n()#\\]*))[ \t]*$")
@@ -73,7 +73,7 @@ def _named_in_strings(extensions: Extensions, body: Body, bindings: Mapping[int,
 
 def _moved(target: Target | None, bindings: Mapping[int, DerivedOperator], found: Rewritten) -> str:
     """The name of the operator that a target means, if it is one of some; of several builds none is rewritten."""
-    items = target.bindings if target is not None else []
+    items = bindings_of(target) if target is not None else []
     names = {bindings[id(item)].name if id(item) in bindings else "" for item in items}
     if not any(names):
         return ""
@@ -99,7 +99,7 @@ def _uses(
             member = target.member(last)
             name = _moved(member, bindings, found)
             if name and member is not None and not _can_name_torch(body, use.start):
-                found.refused.add(member.bindings[0].name)
+                found.refused.add(bindings_of(member)[0].name)
             elif name:
                 found.add(body, Edit(use.span, f"torch.ops.{namespace}.{name}"))
                 found.uses.add(name)
@@ -109,7 +109,7 @@ def _imports(
     extensions: Extensions, body: Body, bindings: Mapping[int, DerivedOperator], namespace: str, found: Rewritten
 ) -> None:
     names = {
-        item.start: (item.name, item.attr, name, target.bindings[0].name)
+        item.start: (item.name, item.attr, name, bindings_of(target)[0].name)
         for item in body.scope.imports
         if item.attr and item.attr != "*"
         for full in [extensions.program.imported_name(body.file, item)]

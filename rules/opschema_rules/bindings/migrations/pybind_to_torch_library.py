@@ -16,8 +16,7 @@ from opschema_cli.migrate.migration import Note, OptionError, Scope, Site, migra
 from opschema_cli.project import Project
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.bindings.definitions import function_use
-from opschema_rules.bindings.guards import Guards
-from opschema_rules.bindings.imports import Extensions, Target
+from opschema_rules.bindings.imports import Extensions, Guards, Loaders, Target
 from opschema_rules.bindings.inline import Inline
 from opschema_rules.bindings.migrations.callers import Rewritten, merged, rewrite_callers
 from opschema_rules.bindings.migrations.cpp_edits import rewrite_cpp
@@ -130,10 +129,11 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     """
     chosen = [site.subject for site in sites if isinstance(site.subject, Binding)]
     modules = [item for item in draft.loaded.subjects if isinstance(item, Module) and item.parent is None]
-    extensions = Extensions(draft.project, modules, Inline(draft.project).modules)
+    loaders = Loaders(draft.project, modules, Inline(draft.project).modules)
+    extensions = loaders.extensions
     found: dict[int, DerivedOperator] = {}
     yield from _derive(draft, chosen, options, found)
-    yield from _leave_unknown(extensions, found)
+    yield from _leave_unknown(loaders, found)
     yield from _leave_replaced(extensions, found)
     yield from _leave_taken(draft.project, found, options)
     files: dict[str, list[Edit]] = {}
@@ -217,10 +217,10 @@ def _derive(
             found.update((id(item.binding), item) for item in operators)
 
 
-def _leave_unknown(extensions: Extensions, found: dict[int, DerivedOperator]) -> Iterator[Note]:
+def _leave_unknown(loaders: Loaders, found: dict[int, DerivedOperator]) -> Iterator[Note]:
     """Leave the bindings of modules whose callers are not known."""
-    built = {id(module) for modules in extensions.builders.values() for module in modules or ()}
-    unnamed = [item for item in extensions.unnamed if id(item) not in built]
+    built = {id(module) for modules in loaders.builders.values() for module in modules or ()}
+    unnamed = [item for item in loaders.extensions.unnamed if id(item) not in built]
     for key, item in list(found.items()):
         module = item.binding.module.root
         others = [one for one in unnamed if one is not module and item.binding.name in one.known]

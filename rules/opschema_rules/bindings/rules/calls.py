@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opschema_cli.extension_modules.uses import MissingName
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, excerpt, joined
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_rules.bindings.calls import BoundCall, Misfit, MissingName, returned
+from opschema_rules.bindings.calls import BoundCall, Misfit, returned
 from opschema_rules.bindings.model import Binding, Parameter
 
 
 def _found(call: BoundCall, misfit: Misfit, message: str) -> Diagnostic:
-    place = call.body.at(misfit.expr) if misfit.expr is not None else call.place
+    place = call.use.body.at(misfit.expr) if misfit.expr is not None else call.use.place
     binding = misfit.binding
     return Diagnostic(message, place, (_bound(binding),), ops=(binding.qualified,))
 
@@ -88,10 +89,12 @@ def call_arity(call: BoundCall) -> Iterator[Diagnostic]:
     parameters = misfit.binding.parameters or ()
     if misfit.kind == "many":
         most = sum(item.kind in ("posonly", "normal") for item in parameters)
-        message = f"`{call.name}()` takes at most {count(most, 'positional argument')}, but {misfit.count} are passed"
+        message = (
+            f"`{call.use.name}()` takes at most {count(most, 'positional argument')}, but {misfit.count} are passed"
+        )
     else:
         names = joined([f"`{name}`" if " " not in name else name for name in misfit.names])
-        message = f"`{call.name}()` is called without {names}"
+        message = f"`{call.use.name}()` is called without {names}"
         if misfit.parameter is not None and misfit.parameter.cpp_default:
             message += "; its default in C++ does not apply to calls from Python"
     yield _found(call, misfit, message + _any_overload(call))
@@ -145,11 +148,11 @@ def call_keyword(call: BoundCall) -> Iterator[Diagnostic]:
     name = misfit.names[0]
     named = [item.name for item in misfit.binding.parameters or () if item.kind in ("normal", "kwonly")]
     if misfit.kind == "twice":
-        message = f"`{call.name}()` is passed `{name}` by position and by keyword"
+        message = f"`{call.use.name}()` is passed `{name}` by position and by keyword"
     elif not named:
-        message = f"`{call.name}()` is passed `{name}` by keyword, but the binding names no arguments"
+        message = f"`{call.use.name}()` is passed `{name}` by keyword, but the binding names no arguments"
     else:
-        message = f"`{call.name}()` has no argument `{name}`{did_you_mean(nearest(name, named))}"
+        message = f"`{call.use.name}()` has no argument `{name}`{did_you_mean(nearest(name, named))}"
     yield _found(call, misfit, message + _any_overload(call))
 
 
@@ -251,9 +254,11 @@ def call_literal(call: BoundCall) -> Iterator[Diagnostic]:
     misfit = _only(call, "type")
     if misfit is None or misfit.parameter is None or misfit.expr is None:
         return
-    text = excerpt(call.body.file.text(misfit.expr), 40)
+    text = excerpt(call.use.text(misfit.expr), 40)
     name = f"`{misfit.parameter.name}`" if misfit.parameter.name else "a parameter"
-    message = f"`{call.name}()` is passed `{text}` for {name}, whose type `{misfit.parameter.type}` does not accept it"
+    message = (
+        f"`{call.use.name}()` is passed `{text}` for {name}, whose type `{misfit.parameter.type}` does not accept it"
+    )
     yield _found(call, misfit, message + _any_overload(call))
 
 
@@ -307,16 +312,16 @@ def result_count(call: BoundCall) -> Iterator[Diagnostic]:
     ```
     """
     counts = [returned(item) for item in call.bindings]
-    if not call.unpacked or None in counts or any(_fits(call, item) for item in counts) or call.may_fail:
+    if not call.use.unpacked or None in counts or any(_fits(call, item) for item in counts) or call.use.may_fail:
         return
     most = counts[0]
     values = "`None`" if most == 0 else count(most or 0, "value")
-    message = f"`{call.name}()` returns {values}, but the assignment unpacks {call.unpacked}"
-    yield Diagnostic(message, call.place, (_returns(call.bindings),), ops=(call.bindings[0].qualified,))
+    message = f"`{call.use.name}()` returns {values}, but the assignment unpacks {call.use.unpacked}"
+    yield Diagnostic(message, call.use.place, (_returns(call.bindings),), ops=(call.bindings[0].qualified,))
 
 
 def _fits(call: BoundCall, values: int | None) -> bool:
-    return values is not None and (values >= call.unpacked - 1 if call.starred else values == call.unpacked)
+    return values is not None and (values >= call.use.unpacked - 1 if call.use.starred else values == call.use.unpacked)
 
 
 def _returns(bindings: Sequence[Binding]) -> Related:

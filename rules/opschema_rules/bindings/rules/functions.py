@@ -223,12 +223,13 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
         Related(Place(item.path, item.function.name_span), "defined here with other parameter types")
         for item in lost.function.defined
     )
-    if not lost.function.defined:
-        message = f"`{lost.function.use.name}` is declared but not defined; importing the extension fails"
+    name, defined = lost.function.use.name, lost.function.defined
+    if not defined:
+        message = f"`{name}` is declared but not defined; importing the extension fails"
     else:
         want = ", ".join(item.type for item in declared.function.parameters)
-        have = ", ".join(item.type for item in lost.function.defined[0].function.parameters)
-        message = f"`{lost.function.use.name}` is declared with `({want})` but defined with `({have})`; importing the extension fails"
+        have = ", ".join(item.type for item in defined[0].function.parameters)
+        message = f"`{name}` is declared with `({want})` but defined with `({have})`; importing the extension fails"
     yield Diagnostic(message, binding.function_place, (here, *others), ops=(binding.qualified,))
 
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Generic
 
 import msgspec
 
+from opschema_cli.extension_modules.extensions import Extensions
+from opschema_cli.extension_modules.model import M, Target
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import asked_attributes, is_conditional, is_guarded, is_tried
-from opschema_rules.bindings.imports import Extensions, Target
 
 _SETS_MODULES = re.compile(
     r"\bsys\.modules(?:\[[^\]\n]*\]\s*=(?!=)|\.(?:setdefault|update)\()|\bpatch\.dict\(\s*[\"']?sys\.modules[\"']?\s*,"
 )
 
 
-class Guards(msgspec.Struct, frozen=True, eq=False, dict=True):
+class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
     """What the Python of a tree asks of its modules, or sets in them."""
 
-    extensions: Extensions
+    extensions: Extensions[M]
 
-    def allows_absence(self, body: Body, at: int, target: Target) -> bool:
+    def allows_absence(self, body: Body, at: int, target: Target[M]) -> bool:
         """Whether a use of a name that a module lacks is meant: it is asked for, set, tried or expected to fail."""
         if any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=False)):
             return True
@@ -35,15 +37,15 @@ class Guards(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Whether a call that raises is meant: a handler catches it, a test expects it, or it is for another release."""
         return is_conditional(body, at) or is_tried(body, at) or expects_failure(self.extensions.bodies, body, at)
 
-    def is_asked(self, target: Target) -> bool:
+    def is_asked(self, target: Target[M]) -> bool:
         """Whether Python asks a module for a name by a string, as ``hasattr`` does."""
         return any(target.name in self._asked.get((id(module), False), ()) for module in target.modules)
 
-    def is_replaced(self, target: Target) -> bool:
+    def is_replaced(self, target: Target[M]) -> bool:
         """Whether Python may set a name of a module, so that its binding is not what is called."""
         return any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=True))
 
-    def _names(self, target: Target, *, is_set: bool) -> Iterator[set[str]]:
+    def _names(self, target: Target[M], *, is_set: bool) -> Iterator[set[str]]:
         for module in target.modules:
             yield self._asked.get((id(module), True), set())
             if not is_set:

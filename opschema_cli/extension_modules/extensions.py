@@ -1,0 +1,77 @@
+"""The extension modules of a tree among its Python modules: each whose dotted name is known has a stand-in of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Generic
+
+from opschema_cli.extension_modules.model import M, Target
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.importing_files import importing_files
+from opschema_cli.project import Project
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.made_modules import extension_module, place_of
+from opschema_cli.source.module_names import ModuleNames
+from opschema_cli.source.program import Program
+from opschema_cli.source.python import Expr, PythonFile
+
+
+class Extensions(Generic[M]):
+    """The modules, and the Python files that use them. ``by_path`` are the modules by the Python files that they stand for.
+
+    ``made`` gives the module that a call compiles or loads; ``callers`` are files with such calls.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        modules: Iterable[M],
+        made: Callable[[Body, Expr], Target[M] | None],
+        callers: Iterable[str] = (),
+    ) -> None:
+        self.project = project
+        self.modules = list(modules)
+        self.callers = callers
+        files, is_file = project.workspace.files, project.workspace.is_file
+        plain = Program(files, project.python)
+        self.by_path: dict[str, list[M]] = {}
+        for module in self.modules:
+            path = place_of(module.name, plain, is_file, module.path) if module.name else ""
+            for one, item in _paths(path, module) if path else ():
+                self.by_path.setdefault(one, []).append(item)
+        self._stand_ins = {path: _stand_in(path, items) for path, items in self.by_path.items()}
+        self.program = Program([*files, *self._stand_ins], self._load)
+        self.bodies = Bodies(self.program, self.paths)
+        self.unnamed = tuple(item for item in self.modules if not item.name and is_cpp(item.path))
+        at = {path: Target(tuple(items), "", self.unnamed) for path, items in self.by_path.items()}
+        self.names = ModuleNames(self.bodies, at, made)
+
+    def _load(self, path: str) -> PythonFile | None:
+        return self._stand_ins.get(path) or self.project.python(path)
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The Python files that may use one of the modules."""
+        words = {item.name.rpartition(".")[2] for item in self.modules if item.name}
+        names = {name for module in self.modules for one in module.all() for name in one.known}
+        importing = importing_files(self.project, self.program, self.by_path, words, names)
+        return [path for path in dict.fromkeys((*importing, *self.callers)) if not path.endswith("setup.py")]
+
+    def meaning(self, body: Body, dotted: str) -> Target[M] | None:
+        """What a dotted name means inside a body; None if that is no part of an extension module, or not known."""
+        return self.names.meaning(body, dotted)
+
+
+def _paths(path: str, module: M) -> Iterator[tuple[str, M]]:
+    """The Python files that stand for a module and its submodules."""
+    yield f"{path}/__init__.py" if module.submodules else f"{path}.py", module
+    for name, item in module.submodules.items():
+        if name.isidentifier():
+            yield from _paths(f"{path}/{name}", item)
+
+
+def _stand_in(path: str, modules: list[M]) -> PythonFile:
+    functions = dict.fromkeys(name for module in modules for name in module.by_name)
+    others = dict.fromkeys(name for module in modules for name in module.known - set(module.submodules))
+    return extension_module(path, functions, others, is_closed=all(module.closed for module in modules))
