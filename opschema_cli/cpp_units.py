@@ -15,7 +15,7 @@ import msgspec
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp_functions import CppDeclarations, CppFunction, includes, read_functions
-from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.source.preprocessor import Macro, is_dead, unambiguous
 
 DECLARATIONS = Reading("cpp-declarations", read_functions, CppDeclarations)
 """Declarations of one C++ file."""
@@ -101,6 +101,17 @@ class CppUnits(msgspec.Struct, dict=True):
             for name, kind in read.aliases.items():
                 found[name] = kind if found.setdefault(name, kind) == kind else ""
         return found
+
+    def macros(self, path: str) -> dict[str, Macro]:
+        """Macros that a file sees, but those that have several different definitions."""
+        if path not in self._known_macros:
+            read = self.project.cpp_readings(DECLARATIONS, self.files(path))
+            self._known_macros[path] = unambiguous(macro for item in read.values() for macro in item.macros)
+        return self._known_macros[path]
+
+    @cached_property
+    def _known_macros(self) -> dict[str, dict[str, Macro]]:
+        return {}
 
     def _reading(self, path: str, names: Iterable[str]) -> Iterator[tuple[str, CppDeclarations]]:
         words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(name.encode()) for name in sorted(set(names))))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.cpp_units import DECLARATIONS, CppUnits
+from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.project import Project
 from opschema_cli.source.expansion import ExpansionError, expand
-from opschema_cli.source.preprocessor import Macro, exclusive, is_dead, unambiguous
+from opschema_cli.source.preprocessor import exclusive, is_dead
 from opschema_rules.bindings.detection import ROLES, BindingsOptions
 from opschema_rules.bindings.facts import BindingFacts, Block, Step
 from opschema_rules.bindings.model import Alias, Binding, Module
@@ -139,7 +138,7 @@ class _Join:
     def _expand(self, frame: _Frame, step: Step) -> None:
         """The steps of a call of a macro."""
         module, receivers = frame.module, frame.receivers
-        macros = {name: item for name, item in self._macros(frame.path).items() if name not in receivers}
+        macros = {name: item for name, item in self.units.macros(frame.path).items() if name not in receivers}
         try:
             text = expand(step.value, macros)
         except ExpansionError:
@@ -166,21 +165,11 @@ class _Join:
             return None
         return facts.blocks[0].steps if len(facts.blocks) == 1 and not facts.blocks[0].broken else None
 
-    def _macros(self, path: str) -> dict[str, Macro]:
-        if path not in self._known_macros:
-            read = self.project.cpp_readings(DECLARATIONS, self.units.files(path))
-            self._known_macros[path] = unambiguous(macro for item in read.values() for macro in item.macros)
-        return self._known_macros[path]
-
-    @cached_property
-    def _known_macros(self) -> dict[str, dict[str, Macro]]:
-        return {}
-
     def _written(self, path: str, block: Block) -> str:
         """The name that the macro of a module is given, which may be a macro as well; one that is not known is the build's."""
         if block.name == EXTENSION_NAME:
             return EXTENSION_NAME
-        macro = self._macros(path).get(block.name) or self.extensions.build.macros(path).get(block.name)
+        macro = self.units.macros(path).get(block.name) or self.extensions.build.macros(path).get(block.name)
         if macro is not None:
             return macro.body.strip()
         return EXTENSION_NAME if _CAPITALS.fullmatch(block.name) else block.name

@@ -9,23 +9,24 @@ from msgspec.structs import replace
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree, literal
-from opschema_cli.source.preprocessor import is_dead
-from opschema_cli.source.text import Span
-from opschema_rules.bindings.detection import MODULES, OF_TENSORS
-from opschema_rules.bindings.facts import Annotation, BindingFacts, Block, Library, Step
-from opschema_rules.torchlib.cpp_syntax import (
+from opschema_cli.source.cpp_blocks import (
     BRANCHES,
-    HEAD,
+    arguments_of,
     around,
     callee,
-    head_and_body,
+    errors_in,
     inside,
-    is_function,
     is_mentioned,
     is_plain_call,
     links_of,
-    split,
+    macro_block,
+    owner_of,
+    receivers,
 )
+from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.source.text import Span
+from opschema_rules.bindings.detection import MODULES, OF_TENSORS
+from opschema_rules.bindings.facts import Annotation, BindingFacts, Block, Step
 
 _MODULE_TYPE = re.compile(r"(?:::)?(?:py|pybind11|nb|nanobind)::module_?")
 _ARG = re.compile(r"(?:(?:::)?(?:py|pybind11|nb|nanobind)::)?arg(?:_v)?")
@@ -50,61 +51,54 @@ class _Reader:
                 yield from self._module(node)
 
     def _module(self, name: CppNode) -> Iterator[Block]:
-        head, body = head_and_body(name)
-        written = HEAD.match(self.tree.text, name.span.end)
-        arguments = split(written[1]) if written is not None else []
+        block = macro_block(name)
         conditions = self.tree.conditions(name)
-        if head is None or written is None or len(arguments) < 2 or is_dead(conditions):
+        if block is None or block.head is None or len(block.arguments) < 2 or is_dead(conditions):
             return
-        library: Library = "nanobind" if name.text.startswith("NB_") else "pybind11"
-        steps = self._steps(body, arguments[1]) if body is not None else []
-        broken = body is None or self._is_broken(body, steps)
+        written, variable = block.arguments[:2]
+        steps, broken = self._steps(block.body, variable) if block.body is not None else ((), True)
         yield Block(
-            arguments[0],
-            arguments[1],
+            written,
+            variable,
             name.span,
-            tuple(steps),
-            library,
-            True,
-            around(name),
-            conditions,
-            broken,
-            _argument_span(written, arguments[0]),
-            body.span.end if body is not None else 0,
+            steps,
+            "nanobind" if name.text.startswith("NB_") else "pybind11",
+            namespace=around(name),
+            conditions=conditions,
+            broken=broken,
+            name_span=block.places[0],
+            end=block.body.span.end if block.body is not None else 0,
         )
 
     def _helper(self, declarator: CppNode) -> Iterator[Block]:
-        definition = declarator.parent
-        parameters, name = declarator.field("parameters"), declarator.field("declarator")
-        body = definition.field("body") if definition is not None else None
-        if parameters is None or name is None or body is None or name.text in MODULES:
-            return
-        for parameter in parameters.children:
-            kind, variable = parameter.field("type"), parameter.field("declarator")
-            if kind is not None and variable is not None and _MODULE_TYPE.fullmatch(kind.text):
-                own = variable.text.lstrip("*& ")
-                library: Library = "nanobind" if kind.text.lstrip(":").startswith("n") else "pybind11"
-                steps = self._steps(body, own)
-                broken, conditions = self._is_broken(body, steps), self.tree.conditions(name)
-                space, _, last = name.text.rpartition("::")
-                namespace = "::".join(filter(None, (around(name), space)))
+        for item in receivers(declarator, _MODULE_TYPE):
+            space, _, own = item.name.text.rpartition("::")
+            if own not in MODULES:
+                steps, broken = self._steps(item.body, item.variable)
                 yield Block(
-                    *(last, own, name.span, tuple(steps), library, False, namespace, conditions, broken),
-                    end=body.span.end,
+                    own,
+                    item.variable,
+                    item.name.span,
+                    steps,
+                    "nanobind" if item.type.lstrip(":").startswith("n") else "pybind11",
+                    is_module=False,
+                    namespace="::".join(filter(None, (around(item.name), space))),
+                    conditions=self.tree.conditions(item.name),
+                    broken=broken,
+                    end=item.body.span.end,
                 )
 
-    def _is_broken(self, body: CppNode, steps: list[Step]) -> bool:
-        if not body.has_error:
-            return False
-        start, end = body.span
-        known = [item.span for item in steps] + [item.span for item in body.walk(is_function) if is_function(item)]
-        errors = (item.span for item in self.tree.errors if start <= item.span.start <= end)
-        return any(not inside(span, known) and not self._is_directive(span.start) for span in errors)
+    def _steps(self, body: CppNode, variable: str) -> tuple[tuple[Step, ...], bool]:
+        """The steps of a block, and whether something else in it is not understood."""
+        steps = self._found(body, variable)
+        known = [item.span for item in steps]
+        errors = (span for span in errors_in(body) if not inside(span, known))
+        return tuple(steps), not all(self._is_directive(span.start) for span in errors)
 
     def _is_directive(self, at: int) -> bool:
         return self.tree.text[self.tree.text.rfind("\n", 0, at) + 1 : at].lstrip().startswith("#")
 
-    def _steps(self, body: CppNode, variable: str) -> list[Step]:
+    def _found(self, body: CppNode, variable: str) -> list[Step]:
         receivers = {variable}
         found: list[Step] = []
         waiting = [(node, False) for node in reversed(body.children)]
@@ -177,10 +171,8 @@ class _Reader:
             yield Step("macro", variable, span, value=node.text, conditions=conditions, branch=branch)
 
     def _method(self, method: str, call: CppNode, receiver: str, branch: bool) -> Iterator[Step]:
-        arguments = call.field("arguments")
-        items = arguments.children if arguments is not None else []
+        items, conditions = arguments_of(call), self.tree.conditions(call)
         name = literal(items[0]) if items else None
-        conditions = self.tree.conditions(call)
         if method == "def" and len(items) >= 2:
             span = items[0].span
             if name is None:
@@ -216,8 +208,7 @@ class _Reader:
         if marker is not None:
             return Annotation("*" if marker[1] == "kw_only" else "/", node.span)
         while target.kind == "call_expression":
-            function = target.field("function")
-            inner = function.field("argument") if function is not None and function.kind == "field_expression" else None
+            inner = owner_of(target)
             if inner is None:
                 break
             target = inner  # `py::arg("x").noconvert()`
@@ -226,8 +217,7 @@ class _Reader:
             return Annotation(first.text[1:-1] if first is not None else None, target.span, default)
         if target.kind != "call_expression" or not _ARG.fullmatch(callee(target)):
             return None
-        arguments = target.field("arguments")
-        items = arguments.children if arguments is not None else []
+        items = arguments_of(target)
         name = literal(items[0]) if items else None
         if len(items) > 1 and default is None:  # `py::arg_v("x", 1)`
             default = items[1].text
@@ -254,25 +244,18 @@ class _Reader:
         for receiver in receivers if node is not None and node.kind == "call_expression" else ():
             links = links_of(node, receiver) if node is not None else None
             if links and len(links) == 1 and links[0][0] == "attr":
-                arguments = links[0][1].field("arguments")
-                name = literal(arguments.children[0]) if arguments is not None and arguments.children else None
-                if name is not None and arguments is not None:
-                    return receiver, name.value, arguments.children[0].span
+                items = arguments_of(links[0][1])
+                name = literal(items[0]) if items else None
+                if name is not None:
+                    return receiver, name.value, items[0].span
         return None
 
     def _other_call(self, node: CppNode, receivers: set[str], branch: bool) -> Iterator[Step]:
         """A call that is given the module, or the chain of methods on what it makes."""
         inner = node
-        while True:
-            function = inner.field("function")
-            argument = (
-                function.field("argument") if function is not None and function.kind == "field_expression" else None
-            )
-            if argument is None or argument.kind != "call_expression":
-                break
-            inner = argument
-        arguments = inner.field("arguments")
-        items = arguments.children if arguments is not None else []
+        while (owner := owner_of(inner)) is not None and owner.kind == "call_expression":
+            inner = owner
+        items = arguments_of(inner)
         names = (item.text.lstrip("& ") for item in items if item.kind in ("identifier", "pointer_expression"))
         given = next((name for name in names if name in receivers), None)
         conditions = self.tree.conditions(node)
@@ -305,14 +288,8 @@ def _is_harmless(name: CppNode) -> bool:
 
 
 def _is_chained(call: CppNode) -> bool:
-    function = call.field("function")
-    owner = function.field("argument") if function is not None else None
+    owner = owner_of(call)
     return owner is None or owner.kind != "identifier"
-
-
-def _argument_span(written: re.Match[str], first: str) -> Span:
-    start = written.start(1) + len(written[1]) - len(written[1].lstrip())
-    return Span(start, start + len(first))
 
 
 def read_bindings(tree: CppTree) -> BindingFacts:

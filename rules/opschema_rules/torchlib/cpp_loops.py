@@ -8,10 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.source.cpp import CppNode, literal
+from opschema_cli.source.cpp_blocks import STRINGS
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.cpp_facts import CppArgument, CppCall
-from opschema_rules.torchlib.cpp_syntax import STRINGS
 
 MAX_NAMES = 500
 """Most names of a loop that are followed."""

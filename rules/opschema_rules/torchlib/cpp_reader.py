@@ -9,32 +9,32 @@ from functools import cached_property
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree, literal
-from opschema_cli.source.cpp_strings import Literal
-from opschema_cli.source.text import Span
-from opschema_rules.torchlib.cpp_facts import MAX_MACRO, METHODS, CppArgument, CppCall, CppFacts, CppLibrary
-from opschema_rules.torchlib.cpp_loops import Loop, declared_values, text_loop, unrolled
-from opschema_rules.torchlib.cpp_openings import BLOCK, other_openings
-from opschema_rules.torchlib.cpp_syntax import (
+from opschema_cli.source.cpp_blocks import (
     BRANCHES,
-    HEAD,
     SHALLOW,
     STRINGS,
-    WRAPPER,
+    arguments_of,
     around,
-    as_raw,
     callee,
-    head_and_body,
-    initial,
+    errors_in,
     inside,
     is_function,
     is_mentioned,
     is_plain_call,
     links_of,
+    macro_block,
     names_of,
-    split,
+    owner_of,
+    receivers,
 )
+from opschema_cli.source.cpp_strings import Literal
+from opschema_cli.source.text import Span
+from opschema_rules.torchlib.cpp_facts import MAX_MACRO, METHODS, CppArgument, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_loops import Loop, declared_values, text_loop, unrolled
+from opschema_rules.torchlib.cpp_openings import BLOCK, other_openings
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|Library\b")
+_WRAPPER = re.compile(r"TORCH_SELECTIVE_(?:SCHEMA|NAME)|(?:(?:torch|c10)::)?schema")
 _LIBRARY_TYPE = re.compile(r"(?:(?:::)?(?:torch|c10|at)::)?(?:stable::)?Library")
 
 
@@ -72,29 +72,20 @@ class _Reader:
     def _block(self, name: CppNode) -> None:
         if is_mentioned(name):
             return
-        head, body = head_and_body(name)
-        written = HEAD.match(self.tree.text, name.span.end)
-        if written is None:
+        block = macro_block(name)
+        if block is None:
             self.lost.append(name.span)
             return
-        arguments = split(written[1])
-        calls, broken = self._calls(body, arguments[-1]) if body is not None and head is not None else ([], True)
-        self._add(name, name.text, tuple(arguments), Span(name.span.start, written.end()), calls, broken)
+        known = block.body is not None and block.head is not None
+        calls, broken = self._calls(block.body, block.arguments[-1]) if block.body is not None and known else ([], True)
+        self._add(name, name.text, block.arguments, block.span, calls, broken)
 
     def _helper(self, declarator: CppNode) -> None:
-        definition = declarator.parent
-        parameters = declarator.field("parameters")
-        name = declarator.field("declarator")
-        body = definition.field("body") if definition is not None else None
-        if parameters is None or name is None or body is None or BLOCK.fullmatch(name.text):
-            return
-        for parameter in parameters.children:
-            kind, variable = parameter.field("type"), parameter.field("declarator")
-            if kind is not None and variable is not None and _LIBRARY_TYPE.fullmatch(kind.text):
-                calls, broken = self._calls(body, variable.text.lstrip("*& "))
-                if calls:
-                    own, receiver = name.text.rpartition("::")[2], variable.text.lstrip("*& ")
-                    self._add(name, "", (own, receiver, *names_of(parameters)), name.span, calls, broken)
+        for item in receivers(declarator, _LIBRARY_TYPE):
+            calls, broken = self._calls(item.body, item.variable)
+            if calls and not BLOCK.fullmatch(item.name.text):
+                arguments = (item.name.text.rpartition("::")[2], item.variable, *names_of(item.parameters))
+                self._add(item.name, "", arguments, item.name.span, calls, broken)
 
     def _registrar(self, name: CppNode) -> None:
         """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``."""
@@ -107,7 +98,7 @@ class _Reader:
                 if (method is None and node == name) or (method is not None and method.text == "op"):
                     calls.append(self._call("op", above, branch=False))
             node = above
-        declared = initial(name)
+        declared = _initial(name)
         if declared is not None:
             calls.append(CppCall("op", declared.span, tuple(map(self._argument, declared.children))))
         calls = [call for call in calls if call.arguments]
@@ -155,38 +146,28 @@ class _Reader:
     def _torn(self, body: CppNode, calls: list[CppCall]) -> tuple[list[CppCall], bool]:
         """The calls, those raw behind which an error stands; and whether there are other errors."""
         spans = [call.span for call in calls]
-        stray = [error for error in self._errors(body) if not inside(error, spans)]
+        stray = [error for error in errors_in(body) if not inside(error, spans)]
         before = {bisect.bisect_right(spans, Span(error.start, error.end)) - 1 for error in stray}
         ends = [*(span.start for span in spans[1:]), body.span.end - 1]
         found = [
-            as_raw(call, self.tree.text[call.span.start : end]) if index in before else call
+            _as_raw(call, self.tree.text[call.span.start : end]) if index in before else call
             for index, (call, end) in enumerate(zip(calls, ends, strict=False))
         ]
         return found, -1 in before
 
-    def _errors(self, node: CppNode) -> list[Span]:
-        """Places in a node that are not understood, other than in functions inside it."""
-        if not node.has_error:
-            return []
-        start, end = node.span
-        functions = [item.span for item in node.walk(is_function) if is_function(item)]
-        errors = [item.span for item in self.tree.errors]
-        return [item for item in errors if start <= item.start <= end and not inside(item, functions)]
-
     def _call(self, method: str, node: CppNode, branch: bool, raw: bool = False) -> CppCall:
         arguments = node.field("arguments")
-        found = tuple(self._argument(item) for item in arguments.children) if arguments is not None else ()
+        found = tuple(map(self._argument, arguments_of(node)))
         # The span of a link of a chain begins at its method, so that each link has its own.
-        function = node.field("function")
-        member = function.field("field") if function is not None and function.kind == "field_expression" else None
-        receiver = function.field("argument") if function is not None and member is not None else None
-        chained = receiver is not None and receiver.kind == "call_expression"
+        function, owner = node.field("function"), owner_of(node)
+        member = function.field("field") if function is not None and owner is not None else None
+        chained = owner is not None and owner.kind == "call_expression"
         start = member.span.start if member is not None and chained else node.span.start
         span = Span(start, node.span.end)
         named = (
             method not in ("def", "impl", "op") or not found or (found[0].literal is not None and not found[0].partial)
         )
-        raw = raw or not named or (arguments is not None and bool(self._errors(arguments)))
+        raw = raw or not named or (arguments is not None and bool(errors_in(arguments)))
         text = self.tree.text[span.start : span.end] if raw else ""
         return CppCall(method, span, found, self.tree.directives.conditions(start), branch, text)
 
@@ -202,7 +183,7 @@ class _Reader:
         """The value of a string, be it wrapped as ``TORCH_SELECTIVE_SCHEMA("...")`` is."""
         while node.kind in ("call_expression", "parenthesized_expression"):
             arguments = node.field("arguments") if node.kind == "call_expression" else node
-            wraps = node.kind != "call_expression" or WRAPPER.fullmatch(callee(node))
+            wraps = node.kind != "call_expression" or _WRAPPER.fullmatch(callee(node))
             if arguments is None or not arguments.children or not wraps:
                 return None
             node = arguments.children[0]
@@ -216,6 +197,21 @@ class _Reader:
                 opens = call is not None and (BLOCK.fullmatch(callee(call)) or call.span.start in self.openings)
                 if call is not None and call.kind == "call_expression" and not opens:
                     yield self._call(callee(call), call, branch=False, raw=True)
+
+
+def _as_raw(call: CppCall, text: str) -> CppCall:
+    """A call that goes on where its tree does not."""
+    arguments = tuple(CppArgument(item.text, item.span, item.literal, True) for item in call.arguments)
+    return CppCall(call.method, call.span, arguments, call.conditions, call.branch, text.strip().rstrip(";"))
+
+
+def _initial(kind: CppNode) -> CppNode | None:
+    """The arguments in ``T r("ns::name", &f);``, whose type is ``kind``."""
+    declaration = kind.parent
+    declarator = declaration.field("declarator") if declaration is not None else None
+    value = declarator.field("value") if declarator is not None and declarator.kind == "init_declarator" else None
+    of_type = declaration is not None and declaration.kind == "declaration" and declaration.field("type") == kind
+    return value if of_type and value is not None and value.kind == "argument_list" else None
 
 
 def read_facts(tree: CppTree) -> CppFacts:
