@@ -83,16 +83,8 @@ class FunctionSearch(msgspec.Struct, dict=True):
         if not defined:
             made = name in self._mentioned or self._tree.may_be_made(name)
             return MissingFunction(use, declared) if not made else None
-        return self._defined_otherwise(use, declared, defined) if name not in self._mentioned else None
-
-    def _defined_otherwise(
-        self, use: FunctionUse, declared: Declared, defined: Sequence[Declared]
-    ) -> MissingFunction | None:
-        """A function that is only defined with other parameters than those of its declaration, if all of their types are known."""
-        wanted, others = _types(declared), [_types(item) for item in defined]
-        same_owner = all(item.function.owner == declared.function.owner for item in defined)
-        known = all(None not in types for types in (wanted, *others))
-        return MissingFunction(use, declared, tuple(defined)) if same_owner and known and wanted not in others else None
+        found = MissingFunction(use, declared, tuple(defined))
+        return found if _is_defined_otherwise(declared, defined) and name not in self._mentioned else None
 
     def _undeclared(self, use: FunctionUse, name: str, qualifier: str) -> MissingFunction | None:
         if qualifier or self._tree.functions.get(name) or name in self._mentioned:
@@ -134,6 +126,13 @@ def _is_in(item: Declared, qualifier: str) -> bool:
 
 def _place(item: Declared) -> Place:
     return Place(item.path, item.function.name_span)
+
+
+def _is_defined_otherwise(declared: Declared, defined: Sequence[Declared]) -> bool:
+    """Whether a function is only defined with other parameters than those of its declaration; all of their types are known."""
+    wanted, others = _types(declared), [_types(item) for item in defined]
+    same_owner = all(item.function.owner == declared.function.owner for item in defined)
+    return same_owner and all(None not in types for types in (wanted, *others)) and wanted not in others
 
 
 def _types(item: Declared) -> tuple[str | None, ...]:
