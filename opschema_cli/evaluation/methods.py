@@ -62,7 +62,7 @@ def _of_text(evaluator: Evaluator, text: Text, name: str, arguments: Arguments) 
 
 
 def _constants(evaluator: Evaluator, arguments: Arguments) -> list[Constant] | None:
-    """The arguments of a call that passes constants by place; None for any other."""
+    """The arguments of a call that passes constants by position; None for any other."""
     values = [evaluator.values(item) for item in arguments.positional]
     found = [constant(item[0]) if len(item) == 1 else None for item in values]
     plain = [item[0] for item in found if item is not None]

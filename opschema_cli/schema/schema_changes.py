@@ -59,7 +59,7 @@ def schema_changes(old: OperatorSchema, new: OperatorSchema) -> Iterator[SchemaC
 
 
 def _paired(old: OperatorSchema, new: OperatorSchema) -> tuple[list[Pair], list[Argument], list[Argument]]:
-    """Arguments that correspond, by name or else by place; then those of the old schema alone, and of the new one alone."""
+    """Arguments that correspond, by name or else by position; then those of the old schema alone, and of the new one alone."""
     after = {item.name: item for item in new.arguments}
     pairs = [(item, after[item.name]) for item in old.arguments if item.name in after]
     removed = [item for item in old.arguments if item.name not in after]

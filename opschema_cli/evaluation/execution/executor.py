@@ -60,7 +60,7 @@ class Executor:
         arguments: Mapping[str, object] | None = None,
         positional: Sequence[object] = (),
     ) -> Outcome:
-        """The outcome of calling a function with arguments by name, and others before them by place.
+        """The outcome of calling a function with arguments by name, and others before them by position.
 
         The arguments are not changed: the function works on copies of containers and objects.
         """

@@ -95,7 +95,7 @@ class ErrorValue(msgspec.Struct, eq=False):
 
 
 class ParameterNames(msgspec.Struct, frozen=True):
-    """The names of parameters: those that take arguments by place, those that take them by name, and those for all the others."""
+    """The names of parameters: those that take arguments by position, those that take them by name, and those for all others."""
 
     placed: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()

@@ -82,7 +82,7 @@ class Runner(ABC):
         return UNKNOWN
 
     def arguments(self, call: Expr, scope: Scope) -> tuple[list[Value], dict[str, Value]]:
-        """The values of a call's arguments, by place and by name."""
+        """The values of a call's arguments, by position and by name."""
         positional: list[Value] = []
         named: dict[str, Value] = {}
         for keyword, item in call.args:

@@ -80,7 +80,7 @@ def _declared(kernel: Kernel) -> Sequence[Declared]:
 
 
 def _entries(kernel: Kernel, claims: Sequence[Claim]) -> dict[int, Declared]:
-    """The entries of a kernel's signature by the slot that the runtime reads each for; by place where no task tells."""
+    """The entries of a kernel's signature by the slot that the runtime reads each for; by position where no task tells."""
     found = {item.slot: item.entry for item in claims if item.kernel is kernel}
     tensors = [item for item in _declared(kernel) if item.direction is not Direction.SCALAR]
     return found or dict(enumerate(tensors))

@@ -22,8 +22,8 @@ def bound_method(value: Value | None) -> Body | None:
 def partial_function(value: Value | None) -> Body | None:
     """The function that a `partial` makes, as `inspect.signature` shows it; None if some of that is not known.
 
-    Parameters that are bound by place are left out. One that is bound by name, and those behind it, can be passed by name
-    only: an argument that is passed by place would reach the bound one again.
+    Parameters that are bound by position are left out. One that is bound by name, and those behind it, can be passed by name
+    only: an argument that is passed by position would reach the bound one again.
     """
     if not isinstance(value, Partial) or bound_method(value) is not None:
         return None

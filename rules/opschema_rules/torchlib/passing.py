@@ -1,6 +1,6 @@
 """Passing of the dispatcher's arguments to a Python function: what a fake, a kernel or a vmap rule must take.
 
-The dispatcher matches a call against the schema alone. Arguments before ``*`` are passed by place, and those at the end that
+The dispatcher matches a call against the schema alone. Arguments before ``*`` are passed by position, and those at the end that
 equal the schema's defaults are left off, also when the caller wrote them; those after ``*`` are passed by name, each that equals
 its default is left off by itself (``parseIValuesToPyArgsKwargs`` of torch; probed on 2.13). So names of arguments before ``*``
 never matter, their order and defaults do.
@@ -30,9 +30,9 @@ MismatchKind: TypeAlias = Literal[
     "by-name",
 ]
 """``reordered``: other order. ``shifted``: its ``*args`` takes what is passed, but parameters before it leave out arguments.
-``missing``, ``missing-keyword``: the function does not take what is passed by place, by name. ``extra``, ``extra-keyword``: it
-requires what is never passed. ``keyword-only``: it takes by name alone what is passed by place. ``no-default``: it requires what
-is left off when it equals the schema's default. ``by-name``: it takes by place what is passed by name.
+``missing``, ``missing-keyword``: the function does not take what is passed by position, by name. ``extra``, ``extra-keyword``: it
+requires what is never passed. ``keyword-only``: it takes by name alone what is passed by position. ``no-default``: it requires what
+is left off when it equals the schema's default. ``by-name``: it takes by position what is passed by name.
 """
 
 
@@ -66,9 +66,9 @@ def pairs(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> lis
     """The arguments and the parameters that take them, for a function without mismatches."""
     named = {item.name: item for item in schema.kwarg_only}
     takers = [item for item in params if item.kind in ("posonly", "normal")][skip:]
-    by_place = [item for item in takers if item.name not in named]
+    by_position = [item for item in takers if item.name not in named]
     by_name = [(named[item.name], item) for item in params if item.by_name and item.name in named]
-    return [*zip(schema.positional, by_place, strict=False), *by_name]
+    return [*zip(schema.positional, by_position, strict=False), *by_name]
 
 
 def mismatches(schema: OperatorSchema, params: Sequence[Param], skip: int = 0) -> list[Mismatch]:
@@ -99,7 +99,7 @@ class _Comparison:
         self.by_name = {item.name: item for item in plain[skip:] if item.kind == "normal"} | self.keywords
 
     def all(self) -> Iterator[Mismatch]:
-        # Parameters that take what is passed by name are none that take by place, if they stand behind those that do.
+        # Parameters that take what is passed by name are none that take by position, if they stand behind those that do.
         while self.takers and self._waits(self.takers[-1]):
             self.takers.pop()
         yield from self._named_between()
@@ -113,7 +113,7 @@ class _Comparison:
         return param.kind == "normal" and param.name in self.named
 
     def _named_between(self) -> Iterator[Mismatch]:
-        # Behind as many parameters as there are arguments by place, none of these fills it.
+        # Behind as many parameters as there are arguments by position, none of these fills it.
         found = [item for item in self.takers[: len(self.arguments)] if self._waits(item)]
         if found:
             arguments = tuple(self.named[item.name] for item in found)

@@ -123,5 +123,5 @@ def _order(function: Body, item: Mismatch) -> Fix | None:
         FileEdit(function.file.path, Edit(old.full_span, function.file.text(new.full_span)))
         for old, new in zip(item.params, wanted, strict=True)
     ]
-    why = "code that calls the function itself, by place, passes its arguments in the old order"
+    why = "code that calls the function itself, by position, passes its arguments in the old order"
     return Fix(f"take {quoted(param.name for param in wanted)} in the schema's order", tuple(edits), "unsafe", why)

@@ -803,7 +803,7 @@ call_case("default dataclass", op("x: Tensor, c: Config = Config(2.0)", "return 
 call_case("by name only", op("x: Tensor, *, c: Config", "return x * c.k"), "f(x, Config(1.0))", "MAG360")
 call_case("unpacked", SCALES, "f(*(x, Config(1.0)), **{'b': 1.0})")
 call_case("lowered", SCALES, "torch.ops.NS.f(x, c__k=1.0)")
-call_case("lowered, by place", SCALES, "torch.ops.NS.f(x, 1.0, 2.0)")
+call_case("lowered, by position", SCALES, "torch.ops.NS.f(x, 1.0, 2.0)")
 call_case("lowered, missing", SCALES, "torch.ops.NS.f(x)", "MAG360")
 call_case("lowered, by the original name", SCALES, "torch.ops.NS.f(x, c=1.0)", "MAG360")
 call_case("float for int", TAKES_INT, "f(x, 1.5)", "MAG360", "", "MAG360")
@@ -824,7 +824,7 @@ call_case("a field too many before the call", SCALES + MADE_BEFORE, "h(x)", "MAG
 call_case("fields of a mapping", SCALES, "f(x, Config(**{'k': 1.0}))")
 call_case("fields by name only", SCALES, "f(x, Config(k=1.0))", "", frozen("_: KW_ONLY\nk: float"))
 call_case(
-    "a field by place that is by name only", SCALES, "f(x, Config(1.0))", "MAG360", frozen("_: KW_ONLY\nk: float")
+    "a field by position that is by name only", SCALES, "f(x, Config(1.0))", "MAG360", frozen("_: KW_ONLY\nk: float")
 )
 INHERITED = frozen("k: float", "Base") + "@dataclass(frozen=True)\nclass Config(Base):\n    w: float = 1.0\n\n\n"
 call_case("fields that are inherited", SCALES, "f(x, Config(1.0, 2.0))", "", INHERITED)

@@ -66,7 +66,7 @@ assert gets(f, fake, 3) == gets(f, fake, 3, 0.5) == gets(f, fake, a=3) == ((3,),
 assert gets(f, fake, b=2.0) == gets(f, x, b=2.0) == ((1, 2.0), {})""",
     ),
     (
-        "arguments before `*` are passed by place however they are written, those after it by name, each left out at its default",
+        "arguments before `*` are passed by position however they are written, those after it by name, left out at their defaults",
         """f = spied("(Tensor x, int a=1, *, int k=4, bool m=False) -> Tensor")
 assert gets(f, x=fake, a=2) == ((2,), {})
 assert gets(f, fake, k=4, m=True) == ((), {"m": True})

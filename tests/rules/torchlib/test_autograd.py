@@ -94,9 +94,9 @@ def test_a_none_behind_the_last_gradient_counts_from_torch_2_15_on(requires: str
 @pytest.mark.parametrize(
     ("params", "place", "message"),
     [
-        ("ctx", "backward", "`backward` takes no gradients, and is passed the context and one gradient, by place"),
-        ("ctx, a, b", "b", "`backward` requires `b`, and is passed the context and one gradient, by place"),
-        ("ctx, a, *, b", "b", "`backward` requires `b`, and is passed the context and one gradient, by place"),
+        ("ctx", "backward", "`backward` takes no gradients, and is passed the context and one gradient, by position"),
+        ("ctx, a, b", "b", "`backward` requires `b`, and is passed the context and one gradient, by position"),
+        ("ctx, a, *, b", "b", "`backward` requires `b`, and is passed the context and one gradient, by position"),
     ],
 )
 def test_what_backward_takes(params: str, place: str, message: str) -> None:

@@ -63,7 +63,7 @@ BROKEN = [
     (
         "x: Tensor, a: int, b: int",
         "x, b, a",
-        ("b", "the fake takes `b`, `a` where the schema passes `a`, `b`, by place: the arguments are shifted"),
+        ("b", "the fake takes `b`, `a` where the schema passes `a`, `b`, by position: the arguments are shifted"),
     ),
     (
         "x: Tensor, a: int, b: int",
@@ -116,12 +116,12 @@ BROKEN = [
     (
         "x: Tensor, a: int",
         "x, *, a",
-        ("a", "the fake takes `a` by name only, but the schema passes by place: every call fails"),
+        ("a", "the fake takes `a` by name only, but the schema passes by position: every call fails"),
     ),
     (
         "x: Tensor, a: int, *, b: int",
         "x, b, a",
-        ("b", "the fake takes `b` by place before others, but the schema passes by name: move `b` to the end"),
+        ("b", "the fake takes `b` by position before others, but the schema passes by name: move `b` to the end"),
     ),
 ]  # fmt: skip
 

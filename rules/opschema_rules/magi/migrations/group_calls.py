@@ -147,7 +147,7 @@ class GroupedCalls(msgspec.Struct):
         before = list(self.group.op.lowering.leaves)
         for index, arg in enumerate(node.args):
             if arg.keyword is None and (index >= len(before) or self.group.lowered[index][0] is not before[index]):
-                reason = "this call passes by place what has another place now"
+                reason = "this call passes by position what has another position now"
                 raise Refused([Problem(rewrite.tree.span(arg).start, reason)])
         for leaf, name in self.group.lowered:
             if leaf.lowered != name and any(arg.keyword and arg.keyword.value == leaf.lowered for arg in node.args):

@@ -220,9 +220,9 @@ def _lowered_kind(op: MagiOp, item: Param) -> tuple[str, Severity] | None:
     if item.kind != "kwonly" or lowering.flattens or not lowering.complete or leaf is None:
         return None
     if leaf.default.kind == "absent":
-        return f"`{item.name}` is keyword-only, and the op passes it by place: every call raises", Severity.ERROR
+        return f"`{item.name}` is keyword-only, and the op passes it by position: every call raises", Severity.ERROR
     told = f"every call that passes another value than `{leaf.default}` raises"
-    return f"`{item.name}` is keyword-only, and the op passes it by place: {told}", Severity.WARNING
+    return f"`{item.name}` is keyword-only, and the op passes it by position: {told}", Severity.WARNING
 
 
 @rule("MAG316", "dropped-default")

@@ -147,7 +147,7 @@ def _lambda(op: MagiOp, function: Lambda) -> Iterator[Diagnostic]:
     by_name = by_keyword(op)
     wrong = set(function.params) != set(names) if by_name else len(function.params) != len(names)
     if wrong and (by_name or not any(item.default is not None for item in op.params)):
-        how = "by name" if by_name else "by place"
+        how = "by name" if by_name else "by position"
         place: Place = function.written.place
         taken = quoted(function.params) or "nothing"
         message = f"the meta function of `{op.title}` takes {taken}, and is called {how} with {quoted(names)}"

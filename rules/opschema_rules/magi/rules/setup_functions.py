@@ -134,7 +134,7 @@ def reworded(message: str) -> str:
 
 
 def plain_names(function: Body) -> list[str]:
-    """The parameters of a function that a call may pass by place."""
+    """The parameters of a function that a call may pass by position."""
     return [item.name for item in function.params if item.kind in ("posonly", "normal")]
 
 
@@ -147,7 +147,7 @@ def _by_place(op: MagiOp, setup: Body) -> Iterator[Diagnostic]:
         more = needed[3:] or forced
         told = f"requires {quoted(item.name for item in more)}" if more else f"takes {times(len(plain), 'argument')}"
         yield Diagnostic(
-            f"`setup_context_fn` of `{op.title}` {told}, and is called by place with the context, the inputs and the output",
+            f"`setup_context_fn` of `{op.title}` {told}, and is called by position with the context, the inputs and the output",
             setup.at((more[0] if more else setup.function).span),
             registered(op),
             ops=(op.title,),

@@ -236,7 +236,7 @@ def _taken(gradient: Gradient, backward: Body) -> Iterator[Diagnostic]:
     )
     given = times(passed - 1, "gradient")
     yield Diagnostic(
-        f"`backward` of `{gradient.operator.title}` {told}, and is passed the context and {given}, by place",
+        f"`backward` of `{gradient.operator.title}` {told}, and is passed the context and {given}, by position",
         backward.at((more[0] if more else backward.function).span),
         related=(Related(gradient.operator.definition.written, f"it returns {times(passed - 1, 'value')}"),),
         ops=(gradient.operator.title,),

@@ -92,14 +92,14 @@ class _Call:
         words = call.call.keywords
         self.open_places = "*" in words
         self.open_names = "**" in words
-        self.by_place = call.call.positional()
+        self.by_position = call.call.positional()
         self.by_name = [(word, item) for word, item in call.call.args if word not in ("", "*", "**")]
 
     def faults(self) -> Iterator[Diagnostic]:
         """All that torch would refuse."""
         arguments = self.schema.positional
-        yield from self._too_many(self.by_place[len(arguments) :])
-        given = dict(zip((item.name for item in arguments), self.by_place, strict=False))
+        yield from self._too_many(self.by_position[len(arguments) :])
+        given = dict(zip((item.name for item in arguments), self.by_position, strict=False))
         unknown = [item for item in self.by_name if self.schema.argument(item[0]) is None]
         lacking = self._lacking({*given, *(word for word, _ in self.by_name)})
         # One name too many and one too few are one argument under another name.
@@ -109,7 +109,7 @@ class _Call:
                 meant = f": it is called `{lacking[0].name}`" if renamed else ""
                 yield self._fault(f"takes no argument `{word}`{meant}", item, lacking if renamed else ())
             elif word in given:
-                yield self._fault(f"is passed `{word}` twice, by place and by name", item, self._named(word))
+                yield self._fault(f"is passed `{word}` twice, by position and by name", item, self._named(word))
         given.update((word, item) for word, item in self.by_name if word not in given)
         if lacking and not renamed:
             names = quoted(item.name for item in lacking)
@@ -127,7 +127,7 @@ class _Call:
         if not spare:
             return
         named, count = self.schema.kwarg_only, len(self.schema.positional)
-        takes = f"takes {count} argument{'s' * (count != 1)} by place and is passed {len(self.by_place)}"
+        takes = f"takes {count} argument{'s' * (count != 1)} by position and is passed {len(self.by_position)}"
         do = f"; pass {quoted(item.name for item in named)} by name" if named and len(spare) <= len(named) else ""
         yield self._fault(takes + do, spare[0], named)
 

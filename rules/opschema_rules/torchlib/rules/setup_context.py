@@ -83,7 +83,7 @@ def setup_context_signature(operator: Operator) -> Iterator[Diagnostic]:
     for gradient in gradients(operator):
         if passes_setup_by_place(gradient):
             yield Diagnostic(
-                f"`setup_context` of `{operator.title}` is passed by place, and `register_autograd` takes it by name only:"
+                f"`setup_context` of `{operator.title}` is passed by position, and `register_autograd` takes it by name only:"
                 " write `setup_context=`",
                 gradient.registration.place,
                 related=(Related(operator.definition.written, "its schema"),),

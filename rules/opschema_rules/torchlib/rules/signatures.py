@@ -277,15 +277,15 @@ def mismatch_words(item: Mismatch) -> str:
     names = quoted(param.name for param in item.params)
     when = "every call fails" if item.always else "a call that passes more than the defaults fails"
     words = {
-        "reordered": f"takes {names} where the schema passes {declared_names}, by place: the arguments are shifted",
+        "reordered": f"takes {names} where the schema passes {declared_names}, by position: the arguments are shifted",
         "shifted": f"does not take {declared_names}, which the schema passes before {names}: the arguments are shifted",
         "missing": f"does not take {declared_names}, which the schema passes: {when}",
         "missing-keyword": f"does not take {declared_names}, which the schema passes by name: {when}",
         "extra": f"requires {names}, which the schema does not pass: every call fails",
         "extra-keyword": f"requires {names}, which the schema does not pass: every call fails",
         "renamed-keyword": f"takes {names} where the schema passes {declared_names}, by name: every call fails",
-        "keyword-only": f"takes {names} by name only, but the schema passes by place: {when}",
+        "keyword-only": f"takes {names} by name only, but the schema passes by position: {when}",
         "no-default": f"has no default for {names}, but torch omits values that equal the schema's default: add that default",
-        "by-name": f"takes {names} by place before others, but the schema passes by name: move {names} to the end",
+        "by-name": f"takes {names} by position before others, but the schema passes by name: move {names} to the end",
     }
     return words[item.kind]

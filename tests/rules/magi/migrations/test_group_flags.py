@@ -386,7 +386,7 @@ def test_signatures_and_bodies_that_stand_against_it(text: str, said: str) -> No
 def test_lowered_calls_by_place_in_another_order() -> None:
     text = OP.replace("n: int, scale: float = 1.0", "n: int, w: Tensor, scale: float")
     calls = "\n\ny = torch.ops.kit.f(x, 1, w, 2.0)\n"
-    refused(migrate(text + calls), text + calls, "this call passes by place what has another place now")
+    refused(migrate(text + calls), text + calls, "this call passes by position what has another position now")
     named = "\n\ny = torch.ops.kit.f(x, n=1, w=w, scale=2.0)\n"
     assert code(migrate(text + named)).endswith("torch.ops.kit.f(x, cfg__n=1, w=w, cfg__scale=2.0)\n")
 
