@@ -71,6 +71,11 @@ KNOWN = {
     "a return in a loop": 'def f():\n    for p in ["csrc/a.cpp", "csrc/b.cpp"]:\n        return [p]\nCppExtension("kit._C", f())',
     "a return in with": 'def f():\n    with open("version.txt"):\n        return ["csrc/a.cpp"]\n    return ["csrc/b.cpp"]\n'
     'CppExtension("kit._C", f())',
+    "a set": 'CppExtension("".join(set(["kit._C", "kit._C"])), list(set(["csrc/a.cpp", "csrc/a.cpp"])))',
+    "extensions of a set": 'for name in {"kit._C", *["kit._C"]}:\n    CppExtension(name, ["csrc/a.cpp"])',
+    "extensions of a dictionary": 'for n in dict.fromkeys(["kit._C", "kit._C"]):\n    CppExtension(n, {p for p in ["csrc/a.cpp"]})',
+    "a set with a condition": 's = ["csrc/a.cpp"]\nif torch.cuda.is_available():\n    s.append("csrc/a.cpp")\n'
+    'CppExtension("kit._C", list(set(s)))',
     "over lines": 'CppExtension(\n    name="kit._C",\n    sources=[\n        "csrc/a.cpp",\n    ],\n)',
 }
 

@@ -103,6 +103,11 @@ def _listed(expr: Expr, scope: Scope, host: Host) -> Value:
     return found
 
 
+def _set(expr: Expr, scope: Scope, host: Host) -> Value:
+    found = _listed(expr, scope, host) if expr.kind == "set" else _comprehension(expr, scope, host)
+    return found.distinct() if isinstance(found, ListValue) else found
+
+
 def _item(expr: Expr, scope: Scope, host: Host) -> Value:
     owner, *keys = (evaluate(item, scope, host) for item in expr.items)
     known = isinstance(owner, dict) and len(keys) == 1 and isinstance(keys[0], str)
@@ -211,6 +216,8 @@ def _comprehension(expr: Expr, scope: Scope, host: Host) -> Value:
 _COMPUTED: dict[str, Callable[[Expr, Scope, Host], Value]] = {
     "list": _listed,
     "tuple": _listed,
+    "set": _set,
+    "setcomp": _set,
     "dict": _dictionary,
     "binary": _operation,
     "ifexp": _either,

@@ -35,7 +35,8 @@ MAX_WORK = 200_000
 """Most expressions, statements and items of lists of one script that are evaluated: a second."""
 
 _HEADER = "def setup_script():\n"
-_COPIES = frozenset({"list", "tuple", "sorted", "set", "reversed", "copy", "deepcopy"})
+_COPIES = frozenset({"list", "tuple", "sorted", "reversed", "copy", "deepcopy"})
+_DISTINCT = frozenset({"set", "frozenset", "fromkeys"})
 _CHANGING = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
 _SAME = frozenset({"str", "abspath", "realpath", "normpath", "fspath", "expanduser"})
 _SAME_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip"})
@@ -276,6 +277,8 @@ class SetupScript(Runner):
             return self._extension(positional, named, call)
         if name in _COPIES and positional and isinstance(positional[0], ListValue):
             return ListValue(list(positional[0].items), positional[0].open)
+        if name in _DISTINCT and positional and isinstance(positional[0], ListValue):
+            return positional[0].distinct()
         texts = [item for item in positional if isinstance(item, str)]
         if len(texts) == len(positional):
             found = self._of_path(name, texts, dotted, named)

@@ -42,6 +42,19 @@ class ListValue(msgspec.Struct):
             return ListValue([*self.items, *other.items], self.open or other.open)
         return ListValue(list(self.items), open=True)
 
+    def distinct(self) -> ListValue:
+        """The items of a set: those that are equal once, unless each of them is there under other conditions."""
+        always = {value for value, origin in self.items if isinstance(value, str) and origin == ALWAYS}
+        seen: set[tuple[str, Origin]] = set()
+        found = ListValue([], self.open)
+        for value, origin in self.items:
+            key = (value, ALWAYS if value in always else origin) if isinstance(value, str) else None
+            if key is None or key not in seen:
+                found.items.append((value, key[1] if key is not None else origin))
+            if key is not None:
+                seen.add(key)
+        return found
+
 
 class FunctionValue(msgspec.Struct, frozen=True):
     """A function of a file."""
