@@ -16,6 +16,7 @@ from opschema_cli.cpp_units import CppUnits, Declared
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_functions import includes
+from opschema_cli.source.cpp_namespaces import may_mean
 from opschema_cli.source.text import Place, Span
 from opschema_cli.suggestions import nearest
 
@@ -73,7 +74,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
         known = self._tree.functions.get(name, ())
         if not name or not use.certain or any(item.function.unsure for item in known):
             return None
-        there = [item for item in known if _is_in(item, qualifier)]
+        there = [item for item in known if may_mean(qualifier, item.function.owner)]
         if not there:
             return self._undeclared(use, name, qualifier)
         declared = next((item for item in there if _place(item) == use.declared), None)
@@ -117,11 +118,6 @@ class FunctionSearch(msgspec.Struct, dict=True):
         for item in self.uses:
             used.setdefault((item.path, item.own_name), []).append(item.span)
         return self._tree.mentioned(used)
-
-
-def _is_in(item: Declared, qualifier: str) -> bool:
-    owner = f"::{item.function.owner}::"
-    return not qualifier or owner.endswith(f"::{qualifier}::")
 
 
 def _place(item: Declared) -> Place:

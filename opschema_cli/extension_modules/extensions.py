@@ -58,6 +58,15 @@ class Extensions(Generic[M]):
         importing = importing_files(self.project, self.program, self.by_path, words, names)
         return [path for path in dict.fromkeys((*importing, *self.callers)) if not path.endswith("setup.py")]
 
+    def stubs(self) -> Iterator[tuple[PythonFile, M]]:
+        """The stub (``.pyi``) beside each module, where there is exactly one of both."""
+        for path, modules in self.by_path.items():
+            plain = f"{path.removesuffix('.py').removesuffix('/__init__')}.pyi"
+            found = [item for item in {f"{path}i": None, plain: None} if self.project.workspace.is_file(item)]
+            file = self.project.python(found[0]) if len(modules) == len(found) == 1 else None
+            if file is not None:
+                yield file, modules[0]
+
     def meaning(self, body: Body, dotted: str) -> Target[M] | None:
         """What a dotted name means inside a body; None if that is no part of an extension module, or not known."""
         return self.names.meaning(body, dotted)

@@ -140,6 +140,14 @@ class CppMismatch(msgspec.Struct, frozen=True):
     found: str
 
 
+def unpacked_count(written: str) -> int | None:
+    """The number of values in the tuple or pair that a function returns by its C++ type, 0 for none; None for other types."""
+    found = plain_type(written)
+    generic = _GENERIC.fullmatch(found or "")
+    is_tuple = generic is not None and generic[1] in ("tuple", "pair")
+    return 0 if found == "void" else len(split_arguments(generic[2])) if generic is not None and is_tuple else None
+
+
 def mismatches(
     schema: OperatorSchema, parameters: Sequence[str], returns: str, *, stable: bool = False
 ) -> list[CppMismatch]:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.source.cpp import CppNode, CppTree
-from opschema_cli.source.cpp_namespaces import Namespaces
+from opschema_cli.source.cpp_namespaces import Namespaces, is_within
 from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
@@ -264,9 +264,7 @@ def includes(text: str, *, only_quoted: bool = False) -> Iterator[str]:
 
 def _in_namespace(function: CppFunction, namespace: str) -> CppFunction:
     """A function with the namespaces that an error before it has hidden."""
-    hidden = namespace != function.owner and f"{namespace}::".startswith(
-        f"{function.owner}::" if function.owner else ""
-    )
+    hidden = namespace != function.owner and is_within(namespace, function.owner)
     return replace(function, owner=namespace) if hidden and namespace else function
 
 

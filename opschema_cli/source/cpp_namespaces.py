@@ -10,6 +10,16 @@ from opschema_cli.source.cpp_text import only_code
 _BRACE = re.compile(r"\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|[{}]")
 
 
+def may_mean(qualifier: str, owner: str) -> bool:
+    """Whether ``qualifier::f`` may be a function ``f`` of a namespace or class: it is empty, or the last parts of its name."""
+    return not qualifier or f"::{owner}".endswith(f"::{qualifier}")
+
+
+def is_within(namespace: str, outer: str) -> bool:
+    """Whether a namespace is another one, or inside of it."""
+    return not outer or f"{namespace}::".startswith(f"{outer}::")
+
+
 MAX_DEPTH = 200
 """Deepest nesting of braces; of a deeper text the namespaces are not known."""
 

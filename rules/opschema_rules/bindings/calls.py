@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
 
 from opschema_cli.extension_modules.uses import MissingName, missing_names, module_calls
-from opschema_cli.schema.cpp_inference import plain_type, split_arguments
 from opschema_cli.schema.cpp_literals import of_python, refuses
 from opschema_cli.source.bodies import params_for
 from opschema_cli.source.call_misfits import misfits
@@ -95,19 +93,6 @@ def _is_refused(use: ModuleCall, parameter: Parameter, value: Expr) -> bool:
 
 
 def _shown(parameters: Sequence[Parameter], at: int) -> str:
-    """A parameter for a message: one without a name by its place, and by its name in C++."""
+    """A parameter for a message: one without a name by its position, and by its name in C++."""
     item = parameters[at]
     return item.name or f"argument {at + 1}" + (f" (`{item.cpp_name}`)" if item.cpp_name else "")
-
-
-_GENERIC = re.compile(r"(\w+)<(.*)>")
-
-
-def returned(binding: Binding) -> int | None:
-    """The number of values that a binding surely returns as one tuple; 0 for none, None where it is not known."""
-    signature = binding.signature
-    found = plain_type(signature.returns) if signature is not None else None
-    if found == "void":
-        return 0
-    generic = _GENERIC.fullmatch(found or "")
-    return len(split_arguments(generic[2])) if generic is not None and generic[1] in ("tuple", "pair") else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from opschema_cli.cpp_missing import MissingFunction
 from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.project import Project
+from opschema_cli.source.cpp_blocks import inside
 from opschema_cli.source.cpp_functions import CppDeclarations
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.resolution import Unresolved
@@ -41,9 +42,9 @@ class Inline:
                     self.lost += _lost(module, read[path]) if path in read else ()
                 elif file is not None and call.keyword("functions") is None:
                     spans = [call.span, *_strings(file, call)]
-                    inside = [item for item in self.written if item.path == path and _is_in(item.span, spans)]
-                    if len(inside) == 1:
-                        self.modules[path, call.start] = inside[0]
+                    opened = [item for item in self.written if item.path == path and inside(item.span, spans)]
+                    if len(opened) == 1:
+                        self.modules[path, call.start] = opened[0]
 
 
 def _strings(file: PythonFile, call: Expr) -> Iterator[Span]:
@@ -53,10 +54,6 @@ def _strings(file: PythonFile, call: Expr) -> Iterator[Span]:
     for name in (item.text for item in values if item.kind == "name"):
         own = [item.value for item in assigns if item.target == name]
         yield from (item.span for item in own if len(own) == 1 and item is not None and item.kind == "const")
-
-
-def _is_in(span: Span, around: Iterable[Span]) -> bool:
-    return any(item.start <= span.start < item.end for item in around)
 
 
 def _calls(file: PythonFile) -> Iterator[Expr]:

@@ -12,6 +12,7 @@ from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.project import Project
+from opschema_cli.source.cpp_namespaces import is_within, may_mean
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import exclusive, is_dead
 from opschema_rules.bindings.detection import ROLES, BindingsOptions
@@ -199,6 +200,4 @@ def _moved(step: Step, at: Step) -> Step:
 
 def _may_be(namespace: str, qualifier: str, around: str) -> bool:
     """Whether a function of a namespace may be called by a qualified name in another namespace."""
-    if not qualifier:
-        return not namespace or f"{around}::".startswith(f"{namespace}::")
-    return namespace == qualifier or namespace.endswith(f"::{qualifier}")
+    return may_mean(qualifier, namespace) if qualifier else is_within(around, namespace)

@@ -40,14 +40,9 @@ class StubFunction(msgspec.Struct, frozen=True, eq=False):
 
 def read_stubs(extensions: Extensions) -> Iterator[Stub | StubFunction]:
     """The stubs beside the modules."""
-    for path, modules in extensions.by_path.items():
-        plain = f"{path.removesuffix('.py').removesuffix('/__init__')}.pyi"
-        stubs = [item for item in dict.fromkeys((f"{path}i", plain)) if extensions.project.workspace.is_file(item)]
-        file = extensions.project.python(stubs[0]) if len(modules) == 1 and len(stubs) == 1 else None
-        if file is None:
-            continue
-        yield Stub(file, modules[0])
+    for file, module in extensions.stubs():
+        yield Stub(file, module)
         for name, functions in file.functions.items():
-            bindings = modules[0].by_name.get(name, [])
-            if len(functions) == 1 and len(bindings) == 1:
+            bindings = module.by_name.get(name, [])
+            if len(functions) == len(bindings) == 1:
                 yield StubFunction(file, functions[0], bindings[0])

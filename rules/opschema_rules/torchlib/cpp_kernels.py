@@ -16,6 +16,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.readings import Reading
 from opschema_cli.schema.cpp_inference import split_arguments
 from opschema_cli.source.cpp_functions import CppFunction, CppParameterText
+from opschema_cli.source.cpp_namespaces import may_mean
 from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.preprocessor import Condition, exclusive
 from opschema_cli.source.resolution import Unresolved
@@ -147,7 +148,7 @@ class CppKernels:
 
     def _named(self, asked: Asked, name: str) -> tuple[CppSignature, ...] | Unresolved:
         qualifier, _, own = name.rpartition("::")
-        known = [item for item in self._functions(asked.path).get(own, ()) if _may_be(item, qualifier)]
+        known = [item for item in self._functions(asked.path).get(own, ()) if may_mean(qualifier, item.function.owner)]
         known = [item for item in known if not exclusive(item.function.conditions, asked.conditions)]
         found = _nearest(known, qualifier, asked.namespace) or [
             item for item in known if self._is_used(asked.path, item)
@@ -172,7 +173,7 @@ class CppKernels:
         qualifier, _, own = cast_name(text).rpartition("::")
         for item in self._functions(asked.path).get(own, ()) if found is not None else ():
             same = found is not None and signature_of(item).types[:-1] == found.types[:-1]
-            if same and not item.function.unsure and (item.function.owner == qualifier or _may_be(item, qualifier)):
+            if same and not item.function.unsure and may_mean(qualifier, item.function.owner):
                 return signature_of(item, stable=asked.stable)
         return None if qualifier and match[1].strip() == "auto" else found
 
@@ -188,7 +189,7 @@ class CppKernels:
         if not any(name in found for _, found in heads):
             return False
         for item in self.units.functions(asked.path, {own}):
-            same = item.function.name == own and f"::{item.function.owner}".endswith(f"::{qualifier}")
+            same = item.function.name == own and may_mean(qualifier, item.function.owner)
             source = project.source(item.path) if same else None
             before = source.text[item.function.span.start : item.function.name_span.start] if source is not None else ""
             if re.search(r"\bstatic\b", before):
@@ -233,11 +234,6 @@ class CppKernels:
         if path not in self._aliases:
             self._aliases[path] = self.units.aliases(path, self.names.get(path, {"."}))
         return signature.with_aliases(self._aliases[path])
-
-
-def _may_be(item: Declared, qualifier: str) -> bool:
-    owner = item.function.owner
-    return not qualifier or owner == qualifier or owner.endswith(f"::{qualifier}")
 
 
 def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[Declared]:

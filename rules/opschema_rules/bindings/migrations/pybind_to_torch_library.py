@@ -344,15 +344,13 @@ _CUDA = re.compile(r"""\bCUDAExtension\(\s*(?:name\s*=\s*)?["']([\w.]+)["']""")
 
 
 def _drop_from_stub(draft: Draft, extensions: Extensions, module: Module, names: set[str]) -> None:
-    for path, modules in extensions.by_path.items():
-        plain = f"{path.removesuffix('.py').removesuffix('/__init__')}.pyi"
-        file = draft.project.python(plain) if module in modules and draft.project.workspace.is_file(plain) else None
-        for function in file.body.functions if file is not None else ():
-            if function.name in names and file is not None:
+    for file in (file for file, known in extensions.stubs() if known is module):
+        for function in file.body.functions:
+            if function.name in names:
                 text, outer = file.source.text, function.outer
                 start = text.rfind("\n", 0, outer.start) + 1
                 end = text.find("\n", outer.end)
-                draft.edit(plain, [Edit(Span(start, end + 1 if end >= 0 else len(text)), "")])
+                draft.edit(file.path, [Edit(Span(start, end + 1 if end >= 0 else len(text)), "")])
 
 
 def _add_fakes(

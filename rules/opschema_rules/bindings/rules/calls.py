@@ -8,8 +8,9 @@ from opschema_cli.extension_modules.uses import MissingName
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, excerpt, joined
+from opschema_cli.schema.cpp_inference import unpacked_count
 from opschema_cli.suggestions import did_you_mean, nearest
-from opschema_rules.bindings.calls import BoundCall, Misfit, returned
+from opschema_rules.bindings.calls import BoundCall, Misfit
 from opschema_rules.bindings.model import Binding, Parameter
 
 
@@ -311,7 +312,8 @@ def result_count(call: BoundCall) -> Iterator[Diagnostic]:
         return y, a, b
     ```
     """
-    counts = [returned(item) for item in call.bindings]
+    signatures = (item.signature for item in call.bindings)
+    counts = [unpacked_count(item.returns) if item is not None else None for item in signatures]
     if not call.use.unpacked or None in counts or any(_fits(call, item) for item in counts) or call.use.may_fail:
         return
     most = counts[0]
