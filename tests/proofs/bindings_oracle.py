@@ -1,4 +1,4 @@
-"""Compiles the extensions of a workspace with pybind11 and stand-ins for torch's types, imports them, and calls what they bind.
+"""Compiles the extensions of a workspace with pybind11 or nanobind, imports them, and calls what they bind.
 
 Each bound function reports which value each of its parameters gets; all arguments are passed by keyword. A call is right if every
 parameter gets the value of the keyword of its name.
@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,29 +19,11 @@ from opschema_cli.project import Project
 from opschema_cli.proof import Files, Observation, Seen
 from opschema_cli.workspace import Workspace
 from opschema_rules.bindings.detection import BindingsOptions
-from opschema_rules.bindings.load import Tree, read_tree
+from opschema_rules.bindings.load import read_tree
 from opschema_rules.bindings.model import Binding
 from tests.proofs import records
+from tests.proofs.bindings_libraries import Library, library
 from tests.proofs.processes import in_folder, serve
-
-HEADER = """\
-#pragma once
-#include <cstdio>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-namespace py = pybind11;
-namespace at { struct Tensor { double value = 0; }; }
-namespace pybind11::detail {
-template <> struct type_caster<at::Tensor> {
-  PYBIND11_TYPE_CASTER(at::Tensor, const_name("Tensor"));
-  bool load(handle from, bool) { value.value = from.cast<double>(); return true; }
-  static handle cast(const at::Tensor& from, return_value_policy, handle) { return float_(from.value).release(); }
-};
-}
-inline double shown(const at::Tensor& x) { return x.value; }
-template <typename T> double shown(const T& x) { return static_cast<double>(x); }
-#define REPORT(name) std::printf("%s %g\\n", #name, shown(name)), std::fflush(stdout)
-"""
 
 PROGRAM = """\
 import importlib, json, sys
@@ -69,12 +50,13 @@ def can_compile() -> bool:
 def _examine(folder: Path, files: Files) -> dict[str, Seen]:
     tree = read_tree(Project(Workspace(folder)), BindingsOptions())
     (folder / "torch").mkdir()
-    (folder / "torch/extension.h").write_text(HEADER)
     found: dict[str, Seen] = {}
     for module in tree.modules:
+        used = library(module.library)
+        (folder / "torch/extension.h").write_text(used.header)
         name = module.built_as or module.name
         bindings = [item for item in module.bindings if item.annotations and item.signature is not None]
-        built = _built(folder, tree, module.path, name, bindings)
+        built = _built(folder, used, module.path, name, bindings)
         run = _run(folder, name, [item.name for item in bindings]) if not built else None
         failed = built or (run.stderr.strip().rpartition("\n")[2] if run is not None and run.returncode else "")
         found[f"import {name}"] = Seen("refused", failed[:300]) if failed else Seen("right")
@@ -83,7 +65,7 @@ def _examine(folder: Path, files: Files) -> dict[str, Seen]:
     return found
 
 
-def _built(folder: Path, tree: Tree, path: str, name: str, bindings: Sequence[Binding]) -> str:
+def _built(folder: Path, used: Library, path: str, name: str, bindings: Sequence[Binding]) -> str:
     """Compile a module; the errors of the compiler, empty if it accepts the module."""
     text = (folder / path).read_bytes().decode()
     for item in sorted(
@@ -95,12 +77,9 @@ def _built(folder: Path, tree: Tree, path: str, name: str, bindings: Sequence[Bi
             reports = "".join(f"REPORT({one.name});" for one in signature.parameters)
             text = text[:opening] + reports + text[opening:]
     (folder / "reporting.cpp").write_text(text)
-    torch = importlib.util.find_spec("torch")
-    roots = torch.submodule_search_locations if torch is not None else None
-    includes = [".", sysconfig.get_path("include"), f"{roots[0]}/include" if roots else "."]
     own = name.rpartition(".")[2]
     command = ["g++", "-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-DTORCH_EXTENSION_NAME={own}"]
-    command += [*(f"-I{item}" for item in includes), "reporting.cpp", "-o", f"{own}.so"]
+    command += ["-I.", "reporting.cpp", *used.arguments, "-o", f"{own}.so"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return next(iter(re.findall(r"error: .*", done.stderr)), "it does not compile") if done.returncode else ""
 

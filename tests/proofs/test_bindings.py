@@ -1,13 +1,14 @@
-"""The fixes of the pack `bindings`, proved by modules that g++ compiles and Python imports and calls."""
+"""The fixes of the pack `bindings`, proved by modules that g++ compiles with pybind11 or nanobind and Python imports and calls."""
 
 from __future__ import annotations
 
 import pytest
 
-from opschema_cli.lint.rule import Rule
-from opschema_cli.proof import check_fixes, fix_cases, judge, windows_lines
+from opschema_cli.lint.rule import Rule, examples
+from opschema_cli.proof import Files, cases_of, check_fixes, fix_cases, judge, prove, windows_lines
 from opschema_rules.bindings import proofs
 from opschema_rules.bindings.pack import PACK
+from tests.proofs.bindings_libraries import has_nanobind
 from tests.proofs.bindings_oracle import can_compile, observe
 
 FIXABLE = [pytest.param(rule, id=rule.code) for rule in PACK.rules if rule.fixable]
@@ -22,6 +23,20 @@ def test_every_fix_names_its_proof() -> None:
 @pytest.mark.parametrize("rule", FIXABLE)
 def test_fixes_are_proved_by_calls(rule: Rule) -> None:
     check_fixes(PACK, rule, observe, windows_lines)
+
+
+@pytest.mark.skipif(not has_nanobind(), reason="nanobind is not installed")
+@pytest.mark.parametrize("rule", FIXABLE)
+def test_fixes_are_proved_by_calls_with_nanobind(rule: Rule) -> None:
+    bad = [PACK.example(example.fences) for example in examples(rule.doc) if example.kind == "bad"]
+    cases = [case for files in bad for case in cases_of(PACK, rule, _in_nanobind(files), rule.code, cures=True)]
+    assert cases
+    assert prove(cases, observe) == []
+
+
+def _in_nanobind(files: Files) -> Files:
+    """The same bindings with nanobind in the place of pybind11."""
+    return {path: text.replace("PYBIND11_MODULE", "NB_MODULE").replace("py::", "nb::") for path, text in files.items()}
 
 
 def test_a_spoiled_fix_is_found() -> None:
