@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from opschema_cli.source.cpp_text import parts
 from opschema_cli.source.preprocessor import CONTINUED, Macro
 
 MAX_TOKENS = 50_000
@@ -13,9 +14,8 @@ MAX_TOKENS = 50_000
 MAX_NESTING = 40
 """Deepest nesting of macros in each other."""
 
-_PIECE = re.compile(
-    r"""[A-Za-z_]\w*|(?:u8|[uUL])?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|//[^\r\n]*|/\*[\s\S]*?\*/|\.?\d[\w.]*|\#\#|\s+|[\s\S]"""
-)
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d(?:'?[\w.])*|\#\#|\s+|[\s\S]")
+"""A token of code without comments and literals."""
 
 
 class ExpansionError(ValueError):
@@ -32,8 +32,17 @@ def expand(text: str, macros: Mapping[str, Macro]) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    found = _PIECE.findall(CONTINUED.sub("", text))
-    return [" " if item.isspace() or item.startswith(("//", "/*")) else item for item in found]
+    """The tokens of a text, with one space for spaces and comments."""
+    text = CONTINUED.sub("", text)
+    found: list[str] = []
+    at = 0
+    for kind, start, end in parts(text):
+        if kind != "directive":  # the `#` that makes a string of an argument may stand first
+            found += _TOKEN.findall(text, at, start)
+            found.append(" " if kind == "comment" else text[start:end])
+            at = end
+    found += _TOKEN.findall(text, at)
+    return [" " if item.isspace() else item for item in found]
 
 
 class _Expander:

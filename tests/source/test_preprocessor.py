@@ -156,6 +156,10 @@ DEFINED = """
         ("STRING(f(a, b))", None),
         ("CONCAT(1)", None),
         ("STRING(", "STRING("),
+        ("N + 1'000 + N + 2'000", "64 + 1'000 + 64 + 2'000"),
+        ("'N' + u8'N' + N", "'N' + u8'N' + 64"),
+        ('R"(N ")" + N', 'R"(N ")" + 64'),
+        ("N /* N */ // N", "64    "),
     ],
 )
 def test_expansion(text: str, expected: str | None) -> None:
