@@ -274,7 +274,7 @@ class SetupScript(Runner):
         """A call of a function from outside the script."""
         name = dotted.rpartition(".")[2]
         if is_extension(NamedRule(dotted)):
-            return self._extension(positional, named, call)
+            return self.extension(positional, named, call)
         if name in _COPIES and positional and isinstance(positional[0], ListValue):
             return ListValue(list(positional[0].items), positional[0].open)
         if name in _DISTINCT and positional and isinstance(positional[0], ListValue):
@@ -316,7 +316,8 @@ class SetupScript(Runner):
 
     # Extensions
 
-    def _extension(self, positional: Sequence[Value], named: Mapping[str, Value], call: Expr) -> ExtensionValue:
+    def extension(self, positional: Sequence[Value], named: Mapping[str, Value], call: Expr) -> ExtensionValue:
+        """Make an extension of its name and sources."""
         given = {**dict(zip(("name", "sources"), positional, strict=False)), **named}
         name, sources = given.get("name"), given.get("sources")
         pairs = given.get("define_macros")

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
-from opschema_cli.gitignore import glob_spec
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_namespaces import is_within, may_mean
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import exclusive, is_dead
-from opschema_rules.bindings.detection import ROLES, BindingsOptions
+from opschema_rules.bindings.detection import ROLES, BindingsOptions, python_marks
 from opschema_rules.bindings.facts import BindingFacts, Block, Step
 from opschema_rules.bindings.model import Alias, Binding, Module
 from opschema_rules.bindings.reader import FACTS, read_bindings
@@ -54,8 +53,8 @@ class _Join:
         self.project = project
         self.facts = facts
         self.units = CppUnits(project)
-        self.named = [(glob_spec([pattern]), name) for pattern, name in options.modules.items()]
-        self.extensions = ExtensionNames(project)
+        loaders = [path for path, marks in python_marks(project) if marks.extension and marks.loads]
+        self.extensions = ExtensionNames(project, options.modules, loaders)
         self.filled: set[tuple[int, int]] = set()
         self.helpers: dict[str, list[tuple[str, Block]]] = {}
         for path, item in facts.items():
@@ -69,7 +68,7 @@ class _Join:
             for block in item.blocks:
                 if block.is_module:
                     written = self._written(path, block)
-                    module = Module(path, block.span, written, block.library, self._name(path, written))
+                    module = Module(path, block.span, written, block.library, self.extensions.of(path, written))
                     module.of_tensors, module.name_span = item.torch, block.name_span
                     module.built_as = self.extensions.built_as(path, written)
                     self._fill(module, path, block, 0)
@@ -174,10 +173,6 @@ class _Join:
         if macro is not None:
             return macro.body.strip()
         return EXTENSION_NAME if _CAPITALS.fullmatch(block.name) else block.name
-
-    def _name(self, path: str, written: str) -> str:
-        given = next((name for spec, name in self.named if spec.ignores(path)), None)
-        return given if given is not None else self.extensions.of(path, written) if is_cpp(path) else ""
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

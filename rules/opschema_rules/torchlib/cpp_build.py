@@ -22,7 +22,8 @@ from opschema_cli.source.cmake.conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.cmake.run import CMakeFile, CMakeTree, Variables
 from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.preprocessor import Macro
-from opschema_cli.source.starlark.setup_script import SetupScript, as_function
+from opschema_cli.source.starlark.load_script import LoadScript, with_calls
+from opschema_cli.source.starlark.setup_script import Made, SetupScript, as_function
 from opschema_cli.source.starlark.targets import BUILD_FILES, StarlarkTree
 from opschema_cli.source.text import Span
 from opschema_rules.torchlib.hub_kernels import hub_kernels
@@ -260,13 +261,42 @@ def _setup_targets(project: Project, path: str, sources: _Sources) -> Iterator[T
     text = text_of(project, path)
     if not _EXTENSION.search(text):
         return
-    name = f"<statements of {path} {project.workspace.digest(path)}>.py"
-    project.workspace.provide(name, as_function(text))
-    file = project.starlark([name]).get(name)
-    made = SetupScript(file, posixpath.dirname(path), sources.matching).extensions() if file is not None else []
+    made = _made_by(SetupScript, project, path, text, sources)
     yield from (item.target for item in made if item.target.name or item.target.sources)
     known = {item.at for item in made if item.complete and item.target.name}
     yield from (target for at, target in _written_targets(text) if at not in known)
+
+
+def _made_by(kind: type[SetupScript], project: Project, path: str, text: str, sources: _Sources) -> list[Made]:
+    """The extensions that a script makes, whose text may be that of its file with calls."""
+    name = f"<statements of {path} {project.workspace.digest(path)} {kind.__name__}>.py"
+    project.workspace.provide(name, as_function(text))
+    file = project.starlark([name]).get(name)
+    return kind(file, posixpath.dirname(path), sources.matching).extensions() if file is not None else []
+
+
+def loaded_extensions(project: Project, paths: Iterable[str]) -> dict[str, str]:
+    """The names under which some Python files compile and load extensions and others import them, by the C++ files; none for a
+    file with several.
+    """
+    sources = _Sources(project)
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        for made in _made_by(LoadScript, project, path, with_calls(text_of(project, path)), sources):
+            target = made.target
+            for source, _ in target.sources if _is_imported(project, target.name, path) else ():
+                for one in sources.of(posixpath.dirname(path), source):
+                    found.setdefault(one, set()).add(target.name)
+    return {path: next(iter(names)) for path, names in found.items() if len(names) == 1}
+
+
+def _is_imported(project: Project, name: str, loader: str) -> bool:
+    """Whether a Python file other than the loader imports a module, or names it in a string."""
+    word = name.encode()
+    use = re.compile(rb"\b(?:import|from)\s+%s\b|[\"']%s[\"']" % (re.escape(word), re.escape(word)))
+    paths = (path for path in project.workspace.files if path.endswith(".py") and path != loader)
+    texts = map(project.workspace.peek, paths) if name.isidentifier() else ()
+    return any(word in text and use.search(text) is not None for text in texts)
 
 
 def _written_targets(text: str) -> Iterator[tuple[int, Target]]:

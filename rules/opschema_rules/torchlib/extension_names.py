@@ -1,20 +1,29 @@
-"""The names by which Python imports extensions: those of build files, and of the macro that opens a module."""
+"""The names by which Python imports extensions: those of the configuration, of build files and loaders, and of the macro that opens
+a module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
+from opschema_cli.file_kinds import is_cpp
+from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.project import Project
-from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build, extensions_of
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build, extensions_of, loaded_extensions
 
 
 class ExtensionNames(msgspec.Struct, dict=True):
-    """The names of the extensions of a workspace, by the C++ file and the name that its macro is given."""
+    """The names of the extensions of a workspace, by the C++ file and the name that its macro is given.
+
+    ``configured`` gives names by patterns of paths; ``loaders`` are Python files that may compile and load extensions.
+    """
 
     project: Project
+    configured: Mapping[str, str]
+    loaders: Sequence[str]
 
     @cached_property
     def build(self) -> Build:
@@ -25,8 +34,22 @@ class ExtensionNames(msgspec.Struct, dict=True):
     def _listed(self) -> frozenset[str]:
         return frozenset(name for names in extensions_of(self.project).values() for name in names)
 
+    @cached_property
+    def _patterns(self) -> list[tuple[IgnoreSpec, str]]:
+        return [(glob_spec([pattern]), name) for pattern, name in self.configured.items()]
+
+    @cached_property
+    def _loaded(self) -> dict[str, str]:
+        return loaded_extensions(self.project, self.loaders)
+
     def of(self, path: str, written: str) -> str:
         """The dotted name of the module in a file; empty if it is not known."""
+        given = next((name for spec, name in self._patterns if spec.ignores(path)), None)
+        if given is not None or not is_cpp(path):
+            return given or ""
+        return self._of_build(path, written) or self._loaded.get(path, "")
+
+    def _of_build(self, path: str, written: str) -> str:
         targets = self.build.targets(path)
         if written != EXTENSION_NAME and written.isidentifier():
             targets = frozenset({self.built_as(path, written) or written})

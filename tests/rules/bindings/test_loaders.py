@@ -149,3 +149,57 @@ def test_unused_bindings(files: dict[str, str], unused: list[str]) -> None:
     found = lint_files(PACK, texts, ["BND306"]).outcome.diagnostics
     assert [item.message.partition("`")[2].partition("`")[0] for item in found] == unused
     assert "BND306" not in lint_files(PACK, texts).codes()
+
+
+BUILD = """import glob
+import os
+from types import SimpleNamespace
+
+import torch.utils.cpp_extension as jit
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def parameters():
+    name = "kit_ops"
+    sources = [os.path.join(HERE, "ops.cpp")] + glob.glob(os.path.join(HERE, "more", "*.cpp"))
+    return SimpleNamespace(name=name, sources=sources)
+
+
+def build():
+    found = parameters()
+    try:
+        return jit.load(name=found.name, sources=found.sources, verbose=True)
+    finally:
+        print("built")
+"""
+USE = "import kit_ops\nkit_ops.f(x)\nkit_ops.g(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("build", "use", "expected"),
+    [
+        (BUILD, USE, ["BND301", "BND303"]),
+        (BUILD, 'import importlib\nops = importlib.import_module("kit_ops")\nops.f(x)\nops.f(x, n=1)\n', ["BND301"]),
+        (BUILD.replace("return jit", "module = jit"), USE, ["BND301", "BND303"]),
+        (BUILD.replace('name = "kit_ops"', "name = chosen()"), USE, []),
+        (BUILD.replace('name = "kit_ops"', 'name = "other"'), USE, []),
+        (BUILD.replace('name = "kit_ops"', 'name = "kit_ops" if on() else "kit_other"'), USE, []),
+        (BUILD.replace('"ops.cpp"', '"other.cpp"'), USE, []),
+        (BUILD.replace("import torch.utils.cpp_extension as jit", "from kit import jit  # cpp_extension"), USE, []),
+        (
+            BUILD + '\n\ndef again():\n    jit.load("kit_again", [os.path.join(HERE, "ops.cpp")])\n',
+            USE + "import kit_again\n",
+            [],
+        ),
+        (
+            BUILD + '\n\ndef again():\n    jit.load("kit_again", [os.path.join(HERE, "ops.cpp")])\n',
+            USE,
+            ["BND301", "BND303"],
+        ),
+        (BUILD, "def f(kit_ops):\n    kit_ops.f(x)\n", []),
+    ],
+)
+def test_a_module_that_is_imported_as_it_is_loaded(build: str, use: str, expected: list[str]) -> None:
+    files = {"csrc/ops.cpp": CPP, "csrc/build.py": build, "kit/__init__.py": "", "kit/use.py": use}
+    assert lint_files(PACK, files).codes() == expected

@@ -1,0 +1,31 @@
+"""Extensions that a Python file compiles and loads while it runs, with ``torch.utils.cpp_extension.load``."""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.source.python import Expr
+from opschema_cli.source.starlark.setup_script import SetupScript
+from opschema_cli.source.starlark.values import Value
+
+LOAD = "torch.utils.cpp_extension.load"
+
+_FUNCTION = re.compile(r"(?m)^def (\w+)\(\s*\)[^:\n]*:")
+_NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "dict"})
+
+
+def with_calls(text: str) -> str:
+    """The text of a file with a call of each of its functions that takes no arguments: any of them may load an extension."""
+    return text + "".join(f"\n{name}()" for name in dict.fromkeys(_FUNCTION.findall(text)))
+
+
+class LoadScript(SetupScript):
+    """A file whose calls of ``load`` make extensions."""
+
+    def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
+        """A call of a function from outside the file."""
+        if dotted == LOAD:
+            return self.extension(positional, named, call)
+        if dotted in _NAMESPACES and not positional:
+            return dict(named)
+        return super().outside(dotted, positional, named, call)
