@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
+from opschema_cli.source.text import blanked
+
 PartKind: TypeAlias = Literal["comment", "literal", "directive"]
 
 
@@ -116,15 +118,7 @@ def without_comments(text: str) -> str:
     return "".join((*pieces, text[at:]))
 
 
-_NOT_LINE_END = re.compile(r"[^\r\n]")
-
-
 def only_code(text: str, *, directives: bool = True) -> str:
     """A text with its comments and literals blanked so that places and lines stay; without ``directives``, these too."""
-    pieces: list[str] = []
-    at = 0
-    for kind, start, end in parts(text):
-        if start >= at and (kind != "directive" or not directives):
-            pieces += (text[at:start], _NOT_LINE_END.sub(" ", text[start:end]))
-            at = end
-    return "".join((*pieces, text[at:]))
+    found = parts(text)
+    return blanked(text, ((start, end) for kind, start, end in found if kind != "directive" or not directives))

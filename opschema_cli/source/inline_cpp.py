@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import msgspec
 
 from opschema_cli.source.enclosing_functions import EnclosingFunction, enclosing_functions
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, blanked
 
 _PIECE = re.compile(r"#[^\n]*|(?<![A-Za-z0-9_])([A-Za-z]{0,2})(\"\"\"|'''|\"|')")
 _ENDS = {
@@ -100,7 +100,7 @@ def compilation(text: str) -> Compilation:
 def _literals(text: str) -> tuple[list[_Literal], str] | None:
     """The string literals, and the text with them and comments blanked; None if one does not end."""
     found: list[_Literal] = []
-    code: list[str] = []
+    covered: list[Span] = []
     at = 0
     while match := _PIECE.search(text, at):
         end = match.end()
@@ -111,9 +111,9 @@ def _literals(text: str) -> tuple[list[_Literal], str] | None:
             body, prefix, end = Span(end, closing.end() - len(match[2])), match[1].lower(), closing.end()
             escaped = "\\" in text[body.start : body.end] and "r" not in prefix
             found.append(_Literal(body, Span(match.start(), end), prefix in ("", "r", "u") and not escaped))
-        code += (text[at : match.start()], _blank(text[match.start() : end]))
+        covered.append(Span(match.start(), end))
         at = end
-    return found, "".join((*code, text[at:]))
+    return found, blanked(text, covered)
 
 
 def _calls(code: str) -> Iterator[Span]:
@@ -184,13 +184,6 @@ def _code_of(text: str, code: str, group: _Group) -> Iterator[Span]:
 
 
 def _masked(text: str, pieces: list[Span]) -> str:
-    found: list[str] = []
-    at = 0
-    for span in pieces:
-        found += (_blank(text[at : span.start]), text[span.start : span.end])
-        at = max(at, span.end)
-    return "".join((*found, _blank(text[at:])))
-
-
-def _blank(text: str) -> str:
-    return re.sub(r"[^\r\n]", " ", text)
+    """A text with all but some sorted pieces blanked."""
+    ends = [0, *(span.end for span in pieces)]
+    return blanked(text, zip(ends, [*(span.start for span in pieces), len(text)], strict=True))

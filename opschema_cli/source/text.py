@@ -160,6 +160,20 @@ def _line(data: bytes, offset: int) -> int:
     return head.count(b"\n") + head.replace(b"\r\n", b"").count(b"\r") + 1
 
 
+_NOT_LINE_END = re.compile(r"[^\r\n]")
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with spaces in place of some sorted spans, so that places and lines stay. Spans inside of others are ignored."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        if start >= at:
+            pieces += (text[at:start], _NOT_LINE_END.sub(" ", text[start:end]))
+            at = end
+    return "".join((*pieces, text[at:]))
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """``text`` with all edits applied; identical edits count once.
 

@@ -9,7 +9,7 @@ from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.source.preprocessor import Condition
-from opschema_cli.source.text import Edit, Span
+from opschema_cli.source.text import Edit, Span, blanked
 from opschema_rules.bindings.migrations.derived import DerivedOperator
 from opschema_rules.bindings.model import Alias
 
@@ -58,13 +58,10 @@ def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
             spans[-1] = Span(spans[-1].start, end)
         else:
             spans.append(Span(call.start, end))
-    pieces, at = [], 0
-    for start, end in spans:
-        pieces += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
-        at = end
-    blank = "".join((*pieces, text[at:]))
     empty = [
-        Span(*item.span()) for item in _EMPTY.finditer(blank) if any(item.start() < at < item.end() for at, _ in spans)
+        Span(*item.span())
+        for item in _EMPTY.finditer(blanked(text, spans))
+        if any(item.start() < at < item.end() for at, _ in spans)
     ]
     yield from (Edit(item, "") for item in empty)
     for start, end in spans:

@@ -1,0 +1,79 @@
+"""C++ functions that are named but missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opschema_cli.cpp_missing import FunctionSearch, FunctionUse
+from opschema_cli.project import Project
+from opschema_cli.source.text import Place, Span
+from opschema_cli.workspace import Workspace
+
+FOUND = "int scale() { return 1; }\nint shift() { return 2; }\n"
+USES = "USE(scale);\nUSE(shift);\nUSE(kit::three);\n"
+
+
+def missing(tmp_path: Path, files: dict[str, str], *, certain: bool = True) -> list[tuple[str, str, int, str | None]]:
+    """The names of missing functions, of their declarations, the number of other definitions, and a similar name."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    text = files["uses.cpp"]
+    uses = []
+    for name in ("scale", "shift", "kit::three", "scal"):
+        if f"USE({name})" in text:
+            at = text.index(f"USE({name})") + 4
+            own = name.rpartition("::")[2]
+            declared = text.find(f"int {own}(") + 4
+            place = Place("uses.cpp", Span(declared, declared + len(own))) if declared >= 4 else None
+            uses.append(FunctionUse(name, "uses.cpp", Span(at, at + len(name)), place, certain))
+    search = FunctionSearch(Project(Workspace(tmp_path)), uses)
+    return [
+        (item.use.name, item.declared.function.name if item.declared is not None else "", len(item.defined), item.near)
+        for item in search.missing()
+    ]
+
+
+DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"uses.cpp": FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n"}, [("scal", "", 0, "scale")]),
+        ({"uses.cpp": '#include "gone.h"\n' + FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n"}, []),
+        ({"uses.cpp": FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\nMAKE(scal)\n"}, []),
+        ({"uses.cpp": FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n// MAKE(scal)\n"}, [("scal", "", 0, "scale")]),
+        ({"uses.cpp": "USE(scale);\nUSE(shift);\nUSE(scal);\n"}, []),
+        ({"uses.cpp": DECLARED}, [("kit::three", "three", 0, None)]),
+        ({"uses.cpp": DECLARED, "three.cpp": "namespace kit { int three(int x) { return x; } }\n"}, []),
+        ({"uses.cpp": DECLARED, "three.cpp": "int kit::three(int x) { return x; }\n"}, []),
+        (
+            {"uses.cpp": DECLARED, "three.cpp": "namespace kit { int three(int64_t x) { return 1; } }\n"},
+            [("kit::three", "three", 1, None)],
+        ),
+        ({"uses.cpp": DECLARED, "three.cpp": "namespace kit { int three(Mine x) { return 1; } }\n"}, []),
+        (
+            {"uses.cpp": DECLARED, "three.cpp": "namespace other { int three(int64_t x) { return 1; } }\n"},
+            [("kit::three", "three", 0, None)],
+        ),
+        (
+            {
+                "uses.cpp": DECLARED,
+                "three.cpp": "namespace kit {\n#define D(name) int name(int x) { return x; }\nD(three)\n}\n",
+            },
+            [],
+        ),
+        (
+            {"uses.cpp": DECLARED, "three.cpp": 'const char* text = R"(D(three))";\n'},
+            [("kit::three", "three", 0, None)],
+        ),
+        ({"uses.cpp": DECLARED, "three.cpp.in": "int kit::three(int x) { return x; }\n"}, []),
+    ],
+)
+def test_missing_functions(
+    tmp_path: Path, files: dict[str, str], found: list[tuple[str, str, int, str | None]]
+) -> None:
+    assert missing(tmp_path, files) == found
+    assert missing(tmp_path, files, certain=False) == []
