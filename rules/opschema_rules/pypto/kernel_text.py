@@ -14,13 +14,13 @@ from itertools import islice
 
 import msgspec
 
+from opschema_cli.source.cpp_text import parts
 from opschema_cli.source.preprocessor import Condition, is_dead, read_directives
+from opschema_cli.source.text import blanked
 from opschema_rules.pypto.kernel_facts import Core
 from opschema_rules.pypto.kernel_operations import ATOMIC, ATOMIC_MODE
 
-_BLANK = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|(?<!\w)'(?:[^'\\\n]|\\.)*'"
-_NOISE = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|/\*[\s\S]*?\*/|[^\n])*", re.MULTILINE)
-_SIGN = re.compile(rf"{_BLANK}|^[ \t]*\#(?:\\\r?\n|[^\n])*|[(){{}};]", re.MULTILINE)
+_BRACKET = re.compile(r"[(){};]")
 _DIRECTIVE = re.compile(r"\n[ \t]*\#[ \t]*(?:if|el|endif)(?:\\\r?\n|[^\n])*")
 _CONSTANT = re.compile(r"\n[ \t]*\#[ \t]*(?:el)?if[ \t]+(?:[01]|true|false)\b")
 _CORE_CONSTANT = re.compile(r"constexpr\s+bool\s+(\w+)\s*=\s*(true|false)\b")
@@ -136,15 +136,19 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         end = self._closing(body) if body >= 0 and self._leads_to_body(close + 1, body) else -1
         if end < 0:
             return None
-        parameters, inner = blank(self.text[first + 1 : close]), blank(self.text[body + 1 : end])
+        parameters, inner = self._code[first + 1 : close], self._code[body + 1 : end]
         return Function(self, name, parameters, first + 1, inner, body + 1)
+
+    @cached_property
+    def _code(self) -> str:
+        return blank(self.text)
 
     def _closing(self, opened: int) -> int:
         """The bracket that closes another, comments and directives left out; -1 when there is none."""
         depth, end = 0, len(self.text)
         if self._scanned[0] > 20 * end + 1_000_000:
             return -1
-        for match in _SIGN.finditer(self.text, opened):
+        for match in _BRACKET.finditer(self._code, opened):
             if match[0] in ("(", "{"):
                 depth += 1
             elif match[0] in (")", "}"):
@@ -158,7 +162,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     def _next(self, start: int, wanted: str) -> int:
         """The next bracket outside of any other, if it is a certain one; -1 where a statement ends before it."""
         depth = 0
-        for match in _SIGN.finditer(self.text, start + 1):
+        for match in _BRACKET.finditer(self._code, start + 1):
             if match[0] == wanted and depth == 0:
                 return match.start()
             if match[0] in (";", "{", "}") and depth == 0:
@@ -169,7 +173,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return -1
 
     def _leads_to_body(self, start: int, end: int) -> bool:
-        text = re.sub(r"\(\(.*?\)\)|\([^()]*\)", " ", blank(self.text[start:end]))
+        text = re.sub(r"\(\(.*?\)\)|\([^()]*\)", " ", self._code[start:end])
         return _QUALIFIERS.match(text) is not None
 
     def mentions(self, name: str) -> Iterator[int]:
@@ -238,15 +242,15 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
 
 def blank(text: str) -> str:
-    """A text with spaces in place of comments and directives, and 0 for strings."""
-    return _NOISE.sub(_blanked, text)
-
-
-def _blanked(match: re.Match[str]) -> str:
-    found = match[0]
-    if found[0] in "\"'":
-        return "0".ljust(len(found))
-    return " " * len(found) if "\n" not in found else re.sub(r"[^\n]", " ", found)
+    """A text with spaces in place of comments and directives, and 0 for literals."""
+    pieces: list[str] = []
+    at = 0
+    for kind, start, end in parts(text):
+        if start >= at:
+            spaces = blanked(text[start:end], [(0, end - start)])
+            pieces += (text[at:start], f"0{spaces[1:]}" if kind == "literal" else spaces)
+            at = end
+    return "".join((*pieces, text[at:]))
 
 
 def matching(text: str, start: int) -> int:
