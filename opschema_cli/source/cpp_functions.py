@@ -18,9 +18,6 @@ from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import Condition, Macro, is_dead
 from opschema_cli.source.text import Span
 
-MAX_MACRO = 20_000
-"""Longest body of a macro that is kept, in characters."""
-
 MAX_ARGUMENTS, MAX_SCANNED = 10_000, 2_000_000
 """Longest arguments that are read, and those of all calls of a text together, in characters."""
 
@@ -272,7 +269,7 @@ def read_functions(tree: CppTree) -> CppDeclarations:
     """The functions of a file."""
     reader = _Reader(tree)
     reader.read(tree.root, "")
-    macros = tuple(item for item in tree.directives.macros if len(item.body) <= MAX_MACRO)
+    macros = tree.directives.kept
     reader.functions.sort(key=lambda item: item.span)
     if tree.root.has_error:
         namespaces = Namespaces(tree.text)

@@ -57,6 +57,10 @@ MAX_LAYERS = 1_000
 """Most conditions around a place that are told, the innermost ones."""
 
 
+MAX_MACRO = 20_000
+"""Longest body of a macro that is kept, in characters."""
+
+
 class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The conditions and macros of one text. From each of ``starts`` on, the layer at the same index holds."""
 
@@ -72,6 +76,11 @@ class Directives(msgspec.Struct, frozen=True, eq=False, dict=True):
             found.append(layer.own)
             layer = layer.around
         return tuple(dict.fromkeys(item for own in reversed(found) for item in own))
+
+    @property
+    def kept(self) -> tuple[Macro, ...]:
+        """The macros whose bodies are short enough to be kept among the facts of a file."""
+        return tuple(item for item in self.macros if len(item.body) <= MAX_MACRO)
 
     @cached_property
     def defined(self) -> Mapping[str, Macro]:

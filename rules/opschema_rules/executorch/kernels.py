@@ -19,7 +19,7 @@ from opschema_cli.cpp_units import DECLARATIONS, Declared
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
-from opschema_cli.source.cpp_namespaces import Namespaces
+from opschema_cli.source.cpp_namespaces import Namespaces, is_within
 from opschema_cli.source.cpp_text import only_code
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
 from opschema_rules.executorch.model import Kernel, OpEntry, Tree
@@ -173,7 +173,7 @@ class _Search(msgspec.Struct, dict=True):
         around = self._namespaces(item.path)
         exact = around.known and around.at(item.function.name_span.start) == owner
         included = not owner and not item.path.endswith(_COMPILED)
-        return included or (not exact and _is_around(owner, namespace))
+        return included or (not exact and is_within(namespace, owner))
 
     def _namespaces(self, path: str) -> Namespaces:
         if path not in self._read:
@@ -199,13 +199,9 @@ class _Search(msgspec.Struct, dict=True):
                 return True
             if end in declared or not around.declares(start) or _USING.fullmatch(line):
                 continue
-            if not around.known or _is_around(around.at(start), namespace):
+            if not around.known or is_within(namespace, around.at(start)):
                 return True
         return False
-
-
-def _is_around(outer: str, namespace: str) -> bool:
-    return not outer or f"{namespace}::".startswith(f"{outer}::")
 
 
 MAX_LINE = 1000

@@ -16,7 +16,7 @@ from opschema_cli.source.preprocessor import Macro, read_directives
 from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import Build
 from opschema_rules.torchlib.cpp_executorch import LIBRARY
-from opschema_rules.torchlib.cpp_facts import MAX_MACRO, CppFacts
+from opschema_rules.torchlib.cpp_facts import CppFacts
 from opschema_rules.torchlib.cpp_join import Join
 from opschema_rules.torchlib.cpp_macros import CAPITALS, EXPANDING, USES, FileMacros
 from opschema_rules.torchlib.cpp_model import CppOperators
@@ -55,7 +55,7 @@ def _uncertain(facts: CppFacts) -> CppFacts:
 
 
 def _macros_of(text: str) -> tuple[Macro, ...]:
-    return tuple(macro for macro in read_directives(text).macros if len(macro.body) <= MAX_MACRO)
+    return read_directives(text).kept
 
 
 MACROS = Reading("torchlib-macros", _macros_of, tuple[Macro, ...])

@@ -12,9 +12,6 @@ from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.preprocessor import Condition, Macro
 from opschema_cli.source.text import Span
 
-MAX_MACRO = 20_000
-"""Longest body of a macro that is kept, in characters."""
-
 METHODS = ("def", "impl", "fallback", "op")
 """Methods of a library that define or register; ``op`` is that of ``torch::RegisterOperators``."""
 

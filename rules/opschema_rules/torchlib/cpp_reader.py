@@ -29,7 +29,7 @@ from opschema_cli.source.cpp_blocks import (
 )
 from opschema_cli.source.cpp_strings import Literal
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.cpp_facts import MAX_MACRO, METHODS, CppArgument, CppCall, CppFacts, CppLibrary
+from opschema_rules.torchlib.cpp_facts import METHODS, CppArgument, CppCall, CppFacts, CppLibrary
 from opschema_rules.torchlib.cpp_loops import Loop, declared_values, text_loop, unrolled
 from opschema_rules.torchlib.cpp_openings import BLOCK, other_openings
 
@@ -58,8 +58,7 @@ class _Reader:
                 r"(?:(?:torch|c10)::)+RegisterOperators", node.text
             ):
                 self._registrar(node)
-        macros = tuple(item for item in self.tree.directives.macros if len(item.body) <= MAX_MACRO)
-        return CppFacts(tuple(self.libraries), macros, tuple(self._outside()), tuple(self.lost))
+        return CppFacts(tuple(self.libraries), self.tree.directives.kept, tuple(self._outside()), tuple(self.lost))
 
     def _is_plain(self, node: CppNode) -> bool:
         """Whether nothing in a node is of interest."""
