@@ -58,7 +58,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
     uses: Sequence[FunctionUse]
 
     def missing(self) -> Iterator[MissingFunction]:
-        """Those that are missing. Where a file finds less than half of its functions, the rest is expected outside of the tree."""
+        """Those that are missing. If a file finds less than half of its functions, the rest is assumed to be elsewhere."""
         found = [(use, self._missing(use)) for use in self.uses]
         counts = Counter((use.path, item is None) for use, item in found)
         for use, item in found:
@@ -77,7 +77,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
         there = [item for item in known if may_mean(qualifier, item.function.owner)]
         if not there:
             return self._undeclared(use, name, qualifier)
-        declared = next((item for item in there if _place(item) == use.declared), None)
+        declared = next((item for item in there if item.place == use.declared), None)
         if declared is None or declared.function.defined:
             return None
         defined = [item for item in there if item.function.defined]
@@ -118,10 +118,6 @@ class FunctionSearch(msgspec.Struct, dict=True):
         for item in self.uses:
             used.setdefault((item.path, item.own_name), []).append(item.span)
         return self._tree.mentioned(used)
-
-
-def _place(item: Declared) -> Place:
-    return Place(item.path, item.function.name_span)
 
 
 def _is_defined_otherwise(declared: Declared, defined: Sequence[Declared]) -> bool:

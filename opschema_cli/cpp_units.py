@@ -16,6 +16,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp_functions import CppDeclarations, CppFunction, includes, read_functions
 from opschema_cli.source.preprocessor import Macro, is_dead, unambiguous
+from opschema_cli.source.text import Place
 
 DECLARATIONS = Reading("cpp-declarations", read_functions, CppDeclarations)
 """Declarations of one C++ file."""
@@ -37,6 +38,11 @@ class Declared(msgspec.Struct, frozen=True):
 
     path: str
     function: CppFunction
+
+    @property
+    def place(self) -> Place:
+        """Its name in the declaration or definition."""
+        return Place(self.path, self.function.name_span)
 
 
 class CppUnits(msgspec.Struct, dict=True):

@@ -68,7 +68,7 @@ class Extensions(Generic[M]):
                 yield file, modules[0]
 
     def meaning(self, body: Body, dotted: str) -> Target[M] | None:
-        """What a dotted name means inside a body; None if that is no part of an extension module, or not known."""
+        """The meaning of a dotted name inside a body; None if it is not part of an extension module, or not known."""
         return self.names.meaning(body, dotted)
 
 

@@ -1,4 +1,4 @@
-"""Uses of a module that allow for its absence of a name, or for a call that fails."""
+"""Uses of a module in code that allows for a missing name or a failing call."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ _SETS_MODULES = re.compile(
     r"\bsys\.modules(?:\[[^\]\n]*\]\s*=(?!=)|\.(?:setdefault|update)\()|\bpatch\.dict\(\s*[\"']?sys\.modules[\"']?\s*,"
 )
 
+_QUOTED = re.compile(r"[\"']([\w.]+)(?=[\"'])")
+
 
 class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
-    """What the Python of a tree asks of its modules, or sets in them."""
+    """The names that the Python code of a tree asks for, or sets, in its modules."""
 
     extensions: Extensions[M]
 
     def allows_absence(self, body: Body, at: int, target: Target[M]) -> bool:
-        """Whether a use of a name that a module lacks is meant: it is asked for, set, tried or expected to fail."""
+        """Whether the code allows for a missing name: it asks for it, sets it, tries it or expects it to fail."""
         if any(not names.isdisjoint((target.name, "")) for names in self._names(target, is_set=False)):
             return True
         if any(body.file.path.startswith(self._mocked.get(id(module), ())) for module in target.modules):
@@ -34,7 +36,7 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         return is_guarded(body, at) or expects_failure(self.extensions.bodies, body, at)
 
     def allows_failure(self, body: Body, at: int) -> bool:
-        """Whether a call that raises is meant: a handler catches it, a test expects it, or it is for another release."""
+        """Whether the code allows for a call that raises: a handler catches it, a test expects it, or it is for another release."""
         return is_conditional(body, at) or is_tried(body, at) or expects_failure(self.extensions.bodies, body, at)
 
     def is_asked(self, target: Target[M]) -> bool:
@@ -57,8 +59,10 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
         found: dict[int, tuple[str, ...]] = {}
         for file in self.extensions.bodies.files:
             text = file.source.text
-            for module in self.extensions.modules if "sys.modules" in text and _SETS_MODULES.search(text) else ():
-                if module.name and re.search(rf"[\"']{re.escape(module.name)}[\"']", text):
+            sets = "sys.modules" in text and _SETS_MODULES.search(text) is not None
+            names = set(_QUOTED.findall(text)) if sets else set[str]()
+            for module in self.extensions.modules if names else ():
+                if module.name in names:
                     found[id(module)] = (*found.get(id(module), ()), file.path.rpartition("/")[0])
         return found
 

@@ -1,4 +1,4 @@
-"""What is asked of an extension module, and the meaning of a name that Python code gets from one."""
+"""The interface of extension modules, and the meaning of a name that Python code takes from one."""
 
 from __future__ import annotations
 

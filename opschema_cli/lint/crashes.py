@@ -9,11 +9,11 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.source.text import Span
 
 NOWHERE = Place("", Span(0, 0))
-"""The place of what has none."""
+"""The place of a finding without a file."""
 
 
 class Crash(msgspec.Struct):
-    """A rule that raised: the first subject that it did so on with its place, why, and the number of all such subjects."""
+    """A rule that raised: the first subject on which it did, its place, the reason, and the number of all such subjects."""
 
     rule: str
     subject: str
@@ -22,7 +22,7 @@ class Crash(msgspec.Struct):
     subjects: int = 0
 
     def diagnostic(self, pack: str) -> Diagnostic:
-        """The same as a finding."""
+        """The finding that reports it."""
         others = self.subjects - 1
         more = f" and {others} more {'subject' if others == 1 else 'subjects'}" if others else ""
         message = f"the rule {self.rule} of the pack `{pack}` failed on `{self.subject}`{more}: {self.reason}"

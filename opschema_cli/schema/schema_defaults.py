@@ -111,7 +111,7 @@ _SORTS = {"True": "bool", "False": "bool", "None": "None"}
 _WORD_TYPES = {"strided": "Layout", "contiguous_format": "MemoryFormat", "Mean": "int"}
 _NUMBER_START = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _HEXADECIMAL = re.compile(r"-?0[xX][\da-dfA-F]{1,16}")
-"""With an ``e`` it is read as a floating-point number, and then entirely."""
+"""Without an ``e``: with one, torch reads it as a floating-point number, and entirely."""
 _ZERO = re.compile(r"-?0[xX]0+")
 _INTEGER = re.compile(r"-?\d+")
 _DEVICE = re.compile(r"[A-Za-z_]+(?::(?:0|[1-9]\d*))?")
@@ -135,7 +135,7 @@ def misfits(of: SchemaType, default: Default) -> list[Mismatch]:
 
 
 def _read_as_zero(of: SchemaType, default: Default) -> Iterator[Mismatch]:
-    """Hexadecimal integers, of which torch's ``strtoll`` with base 10 reads the zero before the ``x``."""
+    """Hexadecimal integers: torch calls ``strtoll`` with base 10, which reads only the zero before the ``x``."""
     while of.inner is not None:
         of = of.inner
     for item in default.items if of.name in ("int", "SymInt") else ():

@@ -12,8 +12,8 @@ from opschema_cli.source.text import Span
 _MUTE = re.compile(
     r"#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL
 )
-_MARK = re.compile(r"[()\[\]{},=]|\blambda\b")
-_KEYWORD = re.compile(r"\s*(?:\*|\w+\s*=(?!=))")
+_MARK = re.compile(r"[()\[\]{},]|\blambda\b")
+_ARGUMENT = re.compile(r"\s*(?:(?P<named>\*|\w+\s*=(?!=))|\S)")
 MAX_CALL = 10_000
 """Most characters of a call that is read."""
 
@@ -29,28 +29,44 @@ class CallText(msgspec.Struct, frozen=True, array_like=True):
 def counted_calls(text: str, pattern: re.Pattern[str]) -> Iterator[CallText]:
     """The calls that pass all arguments by position. ``pattern`` ends with the parenthesis; its first group is the name."""
     code = _MUTE.sub(lambda found: "'" + "_" * (len(found[0]) - 1) if found[0][0] != "#" else " " * len(found[0]), text)
+    counts: dict[int, int | None] = {}
+    done = 0
     for found in pattern.finditer(code):
-        count = _count(code, found.end())
+        start = found.end()
+        if start > done:
+            done = start + MAX_CALL
+            for end, opened in _brackets(code, start):
+                counts[opened.start] = opened.count if opened.known else None
+                done = end if opened.start == start else done
+        count = counts.get(start)
         if count is not None:
             yield CallText(found[1], Span(*found.span(1)), count)
 
 
-def _count(code: str, start: int) -> int | None:
-    """The number of arguments of a call whose parenthesis opens before ``start``; None if it is not known, or some have names."""
-    depth, begin, count = 0, start, 0
+class _Bracket(msgspec.Struct):
+    """A bracket: the places behind it and behind its last comma, the items before that, and whether all are plain."""
+
+    start: int
+    begin: int
+    count: int = 0
+    known: bool = True
+
+
+def _brackets(code: str, start: int) -> Iterator[tuple[int, _Bracket]]:
+    """The bracket before ``start`` and those in it with the places of their ends, as far as they are closed, in one pass."""
+    waiting = [_Bracket(start, start)]
     for mark in _MARK.finditer(code, start, start + MAX_CALL):
+        last = waiting[-1]
         if mark[0] == "lambda":
-            return None
-        if mark[0] in "([{":
-            depth += 1
-        elif depth and mark[0] in ")]}":
-            depth -= 1
-        elif not depth and mark[0] in ",)":
-            argument = code[begin : mark.start()]
-            if _KEYWORD.match(argument) is not None:
-                return None
-            count += bool(argument.strip())
-            if mark[0] == ")":
-                return count
-            begin = mark.end()
-    return None
+            last.known = False
+        elif mark[0] in "([{":
+            waiting.append(_Bracket(mark.end(), mark.end()))
+        else:
+            argument = _ARGUMENT.match(code, last.begin, mark.start())
+            last.known = last.known and (argument is None or argument["named"] is None)
+            last.count += argument is not None
+            last.begin = mark.end()
+            if mark[0] != ",":
+                yield mark.start(), waiting.pop()
+            if not waiting:
+                return

@@ -527,7 +527,7 @@ _STATEMENTS = msgspec.msgpack.Decoder(tuple[Statement, ...])
 
 
 _DELETING = re.compile(r"del(?<!\wdel)\b")
-"""The word ``del``: regular expressions that begin with a word are searched the fastest."""
+"""The word ``del``. A pattern with a constant prefix is searched for the fastest."""
 
 
 class PythonFile:

@@ -25,7 +25,7 @@ _PATIENCE = 0.1
 """Seconds that a report may take to be written after the kernel has ended."""
 
 UNSUPPORTED = "Device not supported"
-"""What it reports of a GPU, or of a virtual machine, on which it checks nothing."""
+"""Its report on a GPU or a virtual machine that it does not support, where it checks nothing."""
 
 _UNCACHED = ("memcheck", "initcheck")
 """Tools that see allocations: torch's caching allocator would hide what is beyond a tensor or was not written since."""

@@ -214,7 +214,7 @@ class ForkedWorker:
 
 
 def main() -> None:
-    """Import, then serve."""
+    """Import torch, and the package if there is one; then serve."""
     from opschema_cli.verify import reference, runner, worker  # noqa: F401 - every worker needs them, and torch
 
     for name in (*ALWAYS, *sys.argv[1:]):
@@ -300,7 +300,7 @@ def _kill_all(children: dict[int, int]) -> None:
 
 
 def _become_worker(environ: dict[str, str], descriptors: list[int]) -> None:
-    """Serve as a worker and end; without an ``environ`` in that of this process, to which a package may have added."""
+    """Serve as a worker and exit. If ``environ`` is empty, keep this process's environment, which a package may have changed."""
     from opschema_cli.verify import worker
 
     status = 1

@@ -15,8 +15,8 @@ from opschema_cli.verify.results import FAILED, Header, Results, Writer, differe
 from opschema_cli.verify.run import Run
 
 Progress: TypeAlias = "Callable[[int, int, str], None]"
-"""Receives the number of cells that have a result, the number of all cells, and the op of the last with the numbers of those so
-far that failed or were not checked.
+"""Receives the number of cells that have a result, the number of all cells, and a title: the op of the last cell, and how many
+cells so far failed or were not checked.
 """
 
 

@@ -41,7 +41,7 @@ _LARGE = _Steps((1e-2, 5e-3, 2.5e-3), 2e-3, 2e-2)
 """For those that compute in float32. The error of a central difference falls to a quarter with half of the step."""
 
 _KINK = 0.75
-"""The part of the curvature that half of the step may leave: half of it where the function is smooth, all at a kink."""
+"""The part of the curvature term that may remain at half the step: half remains if the function is smooth, all at a kink."""
 
 
 class _Pair(NamedTuple):

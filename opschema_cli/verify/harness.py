@@ -189,7 +189,7 @@ class Harness:
             self._workers.start(plan, "reference")
         if not self._imported(sides):
             sides.pop("reference", None)
-        # Where no side returned anything in the last cell, the reference waits until one does in this.
+        # If no side returned a result in the last cell, the reference runs only after one does in this cell.
         first = {side: mine for side, mine in sides.items() if side != "reference" or not self._last_broke}
         found = self._answers(first, cell)
         killed = {side: mine for side, mine in first.items() if killed_from_outside(found[side])}

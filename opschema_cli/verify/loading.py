@@ -14,7 +14,7 @@ from pathlib import Path
 from opschema_cli.verify.model import Target
 
 package_seconds: dict[str, float] = {}
-"""Seconds until a package was there, with those around it, by name; of the first import in this process."""
+"""Seconds that the first import of each package in this process took, with the packages around it, by name."""
 
 ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """Errors of an op that refuses the device or layout of tensors."""

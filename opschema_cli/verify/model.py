@@ -64,8 +64,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A concrete call of an op by the declaration: what it is made with, what it is given, what it must return.
 
     ``params`` are plain data, and go by name to the constructor or to the call, whichever takes them; ``defaults`` are
-    declared values of params that the op is left to set itself, which a reference is given; ``tuples`` are params of both that are
-    declared as tuples, which plain data has as lists; ``static_dims`` are the params
+    declared values of params that the op is left to set itself, which a reference is given; ``tuples`` names the params whose
+    declared type is a tuple, since plain data has lists in their place; ``static_dims`` are the params
     that repeat a size of an input, which a reference is not given unless it takes them; ``omitted`` are optional inputs
     left out; ``aliases`` are outputs that may share storage with an input, by name. ``lists`` are arguments that take a list of
     inputs: the names of these by the argument's.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def typed(params: Mapping[str, object], tuples: Collection[str] = ()) -> dict[str, object]:
-    """Params with dtypes for ``torch.float16`` and, where the name ends in ``dtype``, ``float16``, and ``tuples`` for lists."""
+    """Params with dtypes for ``torch.float16`` and, where the name ends in ``dtype``, ``float16``; tuples for ``tuples``."""
     return {name: _as_tuple(value) if name in tuples else _typed(name, value) for name, value in params.items()}
 
 

@@ -19,10 +19,10 @@ from opschema_cli.verify.model import Target
 from opschema_cli.verify.recipes import execute_once
 
 _SLOW = 1.0
-"""Seconds that the import of a package takes at least where it is worth while."""
+"""The shortest import of a package, in seconds, that is worth preloading."""
 
 _MOST = 0.75
-"""Its part of the import of the op."""
+"""The smallest part of an op's import time that its package must take."""
 
 
 class Package(NamedTuple):
@@ -35,7 +35,7 @@ class Package(NamedTuple):
 
 
 def slow_package(seconds: float) -> str:
-    """The outermost package that took most of an op's import, of so many seconds; empty if none did, or it was fast."""
+    """The outermost package that took most of the ``seconds`` of an op's import; empty if none did, or if it was fast."""
     return next((name for name, spent in package_seconds.items() if spent >= max(_SLOW, _MOST * seconds)), "")
 
 
@@ -47,7 +47,7 @@ def package_of(target: Target, name: str) -> Package | None:
 
 
 def preload(package: Package) -> bool:
-    """Import a package into this process. False if workers cannot be forked from it as if it was new."""
+    """Import a package into this process, and return whether its forks are as good as new processes."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout = sys.stderr
     if sys.path and os.path.realpath(sys.path[0]) == os.getcwd():
@@ -65,7 +65,7 @@ def preload(package: Package) -> bool:
 
 
 def _traces() -> tuple[object, ...]:
-    """What a process has that its forks lack or share: threads, children, files, handlers of signals."""
+    """Threads, children, open files and signal handlers of this process, which its forks would lack or share."""
     tasks = sorted(os.listdir("/proc/self/task"))
     children = Path(f"/proc/self/task/{os.getpid()}/children")
     handlers = [signal.getsignal(number) for number in sorted(signal.valid_signals())]

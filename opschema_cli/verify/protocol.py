@@ -56,7 +56,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The answer to :class:`Load`; unless ``ok``, every cell ends with this status and detail. ``schema`` is that of the op, if it
     is an operator and its calls are searched for; ``calls`` are those of its recipe, by their labels, and ``reference`` describes
     the one that torch has for it. With ``absent`` the tree does not have the op, with ``missing`` a package that it needs is not
-    installed. ``package`` is the one around the op's module whose import took long, and most of the time.
+    installed. ``package`` is a package around the op's module whose import was slow and took most of the time.
     """
 
     status: Literal["ok", "raised", "refused", "died", "stalled", "failed"] = "ok"

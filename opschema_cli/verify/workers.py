@@ -35,7 +35,7 @@ IMPORT_SECONDS = 300.0
 _GRACE = 3.0
 
 _SLOW_IMPORTS = 2
-"""Ops of a package whose import took long, after which the package is imported once for all others."""
+"""Slow imports of a package after which it is imported once for all other ops."""
 
 
 class Workers:
@@ -213,7 +213,7 @@ class Workers:
         )
 
     def _count_import(self, side: Side, plan: Plan, loaded: Loaded) -> None:
-        """Count imports of packages that take long. Only on the CPU: nobody knows whether an import prepares a GPU."""
+        """Count slow imports of packages. Only on the CPU: an import may initialize CUDA, which forks cannot use."""
         package = package_of(plan.target, loaded.package)
         if package is not None and loaded.status == "ok" and self._device == "cpu":
             self._imports[side, package] += 1

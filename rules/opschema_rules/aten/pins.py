@@ -109,8 +109,9 @@ def pins_of(workspace: Workspace) -> Pins:
     versions = _first(_versions(workspace))
     commits = _first([*_commits(workspace), *_submodules(workspace)])
     if not versions and not commits:
-        versions = _first((version, path) for path, text in _ci_texts(workspace) for version in versions_in(text))
-        commits = _first((commit, path) for path, text in _ci_texts(workspace) for commit in commits_in(text))
+        texts = list(_ci_texts(workspace))
+        versions = _first((version, path) for path, text in texts for version in versions_in(text))
+        commits = _first((commit, path) for path, text in texts for commit in commits_in(text))
     nightly = any(_NIGHTLY.search(_COMMENT.sub("", _text(workspace, path))) for path in set(versions.values()))
     return Pins(versions, {name: path for name, path in commits.items() if name}, nightly)
 
@@ -151,7 +152,7 @@ def _submodules(workspace: Workspace) -> Iterator[tuple[str, str]]:
 
 
 def _ci_texts(workspace: Workspace) -> Iterator[tuple[str, str]]:
-    """The files of CI, without comments."""
+    """The CI files with their texts, without comments."""
     paths = filter(CI_FILES.fullmatch, workspace.files)
     return ((path, _COMMENT.sub("", _text(workspace, path))) for path in paths)
 

@@ -54,7 +54,7 @@ def refusal(call: Expr, before: Sequence[OperatorSchema], now: Mapping[str, Oper
 
 
 def _new_names(before: OperatorSchema, now: OperatorSchema, names: Sequence[str]) -> str:
-    """What to write for arguments of these names, as far as they have others now."""
+    """The end of a message: the new names of those arguments that are renamed."""
     changes = [item for item in schema_changes(before, now) if item.kind == "argument-renamed"]
     renamed = {item.old.name: item.new.name for item in changes if item.old is not None and item.new is not None}
     return "".join(f"; write `{renamed[name]}` for `{name}`" for name in names if name in renamed)

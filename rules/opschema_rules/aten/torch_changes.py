@@ -31,7 +31,7 @@ from opschema_rules.aten.torchgen_table import known_release, operators_of, torc
 from opschema_rules.aten.traits import IMPLICIT, tags_of
 
 _MODULES = ("linalg", "special", "fft")
-"""Modules of torch with whose names those of their operators begin. ``linalg_qr`` replaces the older ``qr``."""
+"""Modules of torch whose operators have its name as a prefix: ``linalg_qr`` replaces the older ``qr``."""
 
 
 def torch_changes(project: Project, uses: Sequence[TorchUse], old: str, new: str) -> Iterator[Diagnostic]:

@@ -51,11 +51,6 @@ class Candidate(msgspec.Struct, frozen=True):
         return reached and self.context and self.count is None and not self.wrong and not self.returns
 
 
-def place_of(item: Declared) -> Place:
-    """The name of a function."""
-    return Place(item.path, item.function.name_span)
-
-
 class KernelCheck(msgspec.Struct, frozen=True, eq=False):
     """A kernel of an entry, and the functions of its name.
 
@@ -92,7 +87,7 @@ class _Search(msgspec.Struct, dict=True):
         for entry, kernel in named:
             here = found[kernel.full]
             if here:
-                hidden = frozenset(place_of(item) for item in here if self._is_hidden(item))
+                hidden = frozenset(item.place for item in here if self._is_hidden(item))
                 made = any(item.function.template for item in here) and self._may_be_made(kernel)
                 yield KernelCheck(entry, kernel, here, (), False, self._is_certain(kernel), hidden, made)
                 continue
@@ -185,13 +180,21 @@ class _Search(msgspec.Struct, dict=True):
     def _read(self) -> dict[str, Namespaces]:
         return {}
 
+    def _code(self, path: str) -> str:
+        if path not in self._codes:
+            source = self.project.source(path)
+            self._codes[path] = only_code(source.text) if source is not None else ""
+        return self._codes[path]
+
+    @cached_property
+    def _codes(self) -> dict[str, str]:
+        return {}
+
     def _mentions(self, path: str, words: re.Pattern[str], declared: set[int], namespace: str) -> bool:
         """Whether a file has a name, where a macro may define the function in the namespace: in a directive, or in the namespace
         itself outside of functions.
         """
-        source = self.project.source(path)
-        text = only_code(source.text) if source is not None else ""
-        around = self._namespaces(path)
+        text, around = self._code(path), self._namespaces(path)
         for found in words.finditer(text):
             start, end = found.span()
             line = text[max(text.rfind("\n", 0, start) + 1, start - MAX_LINE) : start].lstrip()
@@ -229,7 +232,7 @@ def candidates(check: KernelCheck) -> list[Candidate]:
     found = [
         replace(
             _compared(with_aten_types(_signature(check, item)), wanted, returns),
-            hidden=place_of(item) in check.hidden,
+            hidden=item.place in check.hidden,
             template=bool(item.function.template),
         )
         for item in check.here

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from opschema_cli.operators.model import Declaration, Implementation, Operator
 from opschema_cli.operators.schemas import arguments_of, returns_of, schema_text
 from opschema_cli.project import Project
-from opschema_cli.source.text import Place
 from opschema_rules.executorch.kernels import KernelCheck, read_kernels
 from opschema_rules.executorch.load import read_tree
 from opschema_rules.executorch.model import OpEntry
@@ -50,5 +49,5 @@ def _operator(name: str, entries: list[OpEntry], checks: Mapping[str, list[Kerne
 
 def _kernels(checks: Sequence[KernelCheck]) -> Iterator[Implementation]:
     for check in checks:
-        place = next((Place(item.path, item.function.name_span) for item in check.here), None)
+        place = next((item.place for item in check.here), None)
         yield Implementation("kernel", check.kernel.full, place, registered=check.entry.at(check.kernel.name_node))

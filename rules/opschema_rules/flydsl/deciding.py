@@ -42,8 +42,8 @@ class Decisions:
 
 
 def _first_of_lines(text: str) -> Iterator[int]:
-    """The places of the first such word of each line. One search a word is several times faster than one for all, since the
-    search for a constant beginning is that of strings.
+    """The places of the first such word of each line. Searching for each word alone is several times faster than for all at
+    once: a pattern with a constant prefix is searched for like a string.
     """
     matches = (match.start() for pattern in _EACH for match in pattern.finditer(text))
     end = -1

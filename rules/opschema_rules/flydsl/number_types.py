@@ -28,7 +28,7 @@ class NumberTypes:
     def __init__(
         self, values: DeviceValues, known: Callable[[Body, Expr], int | None] = lambda body, expr: None
     ) -> None:
-        """``known`` gives values of expressions that the tree alone does not tell, those of one call."""
+        """``known`` gives the values that expressions have in one call, where the tree alone does not give any."""
         self.values = values
         self._known = known
         self.tree = values.tree

@@ -24,14 +24,14 @@ _REGISTERED = re.compile(
 )
 _MENTIONED = re.compile(rb"\b[A-Z][A-Z0-9_]{4,}\s*\(\s*(\w+)")
 _DECLARED = [
-    *((mark, re.compile(rb"void\s+(\w*%s\w*)\s*\(" % mark)) for mark in (b"Kernel", b"Meta")),
+    *((mark, re.compile(rb"void\s+(\w+)\s*\(")) for mark in (b"Kernel", b"Meta")),
     *((mark, re.compile(rb"class\s+(?:[A-Z_]+\s+)?(\w+%s)\b" % mark)) for mark in (b"Trait", b"Interface")),
     *(
         (mark, re.compile(rb"\b(\w+%s)\s*\(" % mark))
         for mark in (b"_impl", b"OpInferSymbolicShape", b"OpParseKernelKey")
     ),
 ]
-"""Functions and classes, each with what its name contains: to look for that first is many times faster."""
+"""Patterns of functions and classes, each with a part of their names: searching for that first is many times faster."""
 
 _SHAPE = b"OP_DECLARE_INFER_SYMBOLIC_SHAPE"
 _SHAPES = re.compile(rb"(?m)^[ \t]*%s\s*\(\s*(\w+)" % _SHAPE)
@@ -50,7 +50,8 @@ class Names(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _names(data: bytes) -> Names:
-    declared = {name.decode() for mark, pattern in _DECLARED if mark in data for name in pattern.findall(data)}
+    found = ((mark, pattern.findall(data)) for mark, pattern in _DECLARED if mark in data)
+    declared = {name.decode() for mark, names in found for name in names if mark in name}
     if _SHAPE in data:
         declared.update(f"{name.decode()}OpInferSymbolicShape" for name in _SHAPES.findall(data))
     registered = _REGISTERED.findall(data) if b"PD_REGISTER_KERNEL" in data else ()
@@ -133,11 +134,22 @@ class CppNames(msgspec.Struct, dict=True):
         found = frozenset(wanted - self.paths.keys())
         return found if 2 * len(found) < len(wanted) else frozenset()
 
-    def is_mentioned_in_headers(self, name: str) -> bool:
-        """Whether a header has a name that is called or declared."""
-        pattern = re.compile(rb"\b%s\s*\(" % re.escape(name.encode()))
-        workspace = self.tree.project.workspace
-        return any(pattern.search(workspace.peek(path)) for path in self.files if path.endswith(_HEADERS))
+    @cached_property
+    def has_impl(self) -> bool:
+        """Whether the tree has a function whose name ends with ``_impl``."""
+        return any(name.endswith("_impl") for name in self.paths)
+
+    def mentioned_in_headers(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of some names that headers call or declare."""
+        wanted = {name.encode() for name in names}
+        if not wanted:
+            return frozenset()
+        pattern, peek = (
+            re.compile(rb"\b(%s)\s*\(" % b"|".join(map(re.escape, sorted(wanted)))),
+            self.tree.project.workspace.peek,
+        )
+        texts = (peek(path) for path in self.files if path.endswith(_HEADERS))
+        return frozenset(name.decode() for text in texts for name in pattern.findall(text))
 
     def declared(self, wanted: Iterable[str]) -> dict[str, list[Declared]]:
         """The functions of these names, without namespaces."""

@@ -81,7 +81,7 @@ def _argument(entry: OpEntry, arg: Arg) -> Argument:
 
 def _implementations(checks: list[FunctionCheck]) -> Iterator[Implementation]:
     for check in checks:
-        place = next((Place(item.path, item.function.name_span) for item in check.functions), None)
+        place = next((item.place for item in check.functions), None)
         yield Implementation(
             "fake" if check.kernel is None else "kernel",
             check.name,
@@ -96,7 +96,7 @@ def _signatures(check: FunctionCheck) -> Iterator[Signature]:
     passed = passed_to(check.entry, "infer_meta" if check.kernel is None else "kernel", check.kernel)
     for item in check.functions[:1]:
         parameters = item.function.parameters[0 if check.kernel is None else 1 :]
-        place = Place(item.path, item.function.name_span)
+        place = item.place
         if passed is None or len(parameters) < len(passed):
             yield Signature(check.name, place, None, unresolved="its parameters differ from what is passed")
         elif check.kernel is not None:

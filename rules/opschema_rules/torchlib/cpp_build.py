@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -280,23 +280,33 @@ def loaded_extensions(project: Project, paths: Iterable[str]) -> dict[str, str]:
     file with several.
     """
     sources = _Sources(project)
+    made = [
+        (path, item.target)
+        for path in paths
+        for item in _made_by(LoadScript, project, path, with_calls(text_of(project, path)), sources)
+        if item.target.name.isidentifier()
+    ]
+    users = _users(project, {target.name for _, target in made})
     found: dict[str, set[str]] = {}
-    for path in paths:
-        for made in _made_by(LoadScript, project, path, with_calls(text_of(project, path)), sources):
-            target = made.target
-            for source, _ in target.sources if _is_imported(project, target.name, path) else ():
-                for one in sources.of(posixpath.dirname(path), source):
-                    found.setdefault(one, set()).add(target.name)
+    for path, target in made:
+        for source, _ in target.sources if users[target.name] - {path} else ():
+            for one in sources.of(posixpath.dirname(path), source):
+                found.setdefault(one, set()).add(target.name)
     return {path: next(iter(names)) for path, names in found.items() if len(names) == 1}
 
 
-def _is_imported(project: Project, name: str, loader: str) -> bool:
-    """Whether a Python file other than the loader imports a module, or names it in a string."""
-    word = name.encode()
-    use = re.compile(rb"\b(?:import|from)\s+%s\b|[\"']%s[\"']" % (re.escape(word), re.escape(word)))
-    paths = (path for path in project.workspace.files if path.endswith(".py") and path != loader)
-    texts = map(project.workspace.peek, paths) if name.isidentifier() else ()
-    return any(word in text and use.search(text) is not None for text in texts)
+def _users(project: Project, names: Set[str]) -> Mapping[str, set[str]]:
+    """The Python files that import a module, or name it in a string, by its name."""
+    words = {name.encode(): name for name in names}
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for path in (path for path in project.workspace.files if path.endswith(".py") and names):
+        data = project.workspace.peek(path)
+        for word in words.keys() & set(_USED.findall(data)) if any(word in data for word in words) else ():
+            found[words[word]].add(path)
+    return found
+
+
+_USED = re.compile(rb"(?:\b(?:import|from)\s+|[\"'](?=\w+[\"']))(\w+)")
 
 
 def _written_targets(text: str) -> Iterator[tuple[int, Target]]:

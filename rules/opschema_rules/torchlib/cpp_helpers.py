@@ -1,4 +1,4 @@
-"""Functions of a tree that are given a library, as ``reg(m, "relu", &relu)`` is: what they register with their arguments."""
+"""Functions of a tree that take a library (``reg(m, "relu", &relu)``): the calls in them with the arguments that are passed."""
 
 from __future__ import annotations
 

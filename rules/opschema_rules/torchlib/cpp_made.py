@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -15,12 +16,14 @@ from opschema_cli.source.cpp_namespaces import Namespaces
 from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.text import Span
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
 MAX_TEXT = 200_000
 """Most characters of a file's macros that are parsed once they are expanded."""
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What a macro stands for outside of functions, its place, and the conditions there."""
+    """The expansion of a macro outside of functions, its place, and the conditions there."""
 
     text: str
     span: Span
@@ -35,8 +38,18 @@ class MadeFunctions(msgspec.Struct, dict=True):
 
     def functions(self, path: str, names: set[str]) -> Iterator[Declared]:
         """Those of some names."""
-        if self.made.get(path) and any(name in item.text for item in self.made[path] for name in names):
+        if path in self.made and not names.isdisjoint(self._words(path)):
             yield from (Declared(path, item) for item in self._all(path) if item.name in names)
+
+    def _words(self, path: str) -> frozenset[str]:
+        """The words in the macros of a file, so that they are parsed only if one is asked for."""
+        if path not in self._known_words:
+            self._known_words[path] = frozenset(word for item in self.made[path] for word in _WORD.findall(item.text))
+        return self._known_words[path]
+
+    @cached_property
+    def _known_words(self) -> dict[str, frozenset[str]]:
+        return {}
 
     def _all(self, path: str) -> list[CppFunction]:
         if path not in self._known:

@@ -29,7 +29,7 @@ class CppOperators(msgspec.Struct, frozen=True):
     """All that the C++ of a tree defines and registers; ``unread`` are files that may and could not be read.
 
     ``targets`` gives the libraries that a source file is part of, ``target_of_both`` one that two files are surely part of.
-    ``runtime_kernels`` are those of ExecuTorch's runtime. ``made`` is what the macros of a file stand for outside of functions.
+    ``runtime_kernels`` are those of ExecuTorch's runtime. ``made`` are the expansions of macros of a file outside of functions.
     """
 
     definitions: list[CppDefinition] = msgspec.field(default_factory=list)

@@ -9,9 +9,11 @@ OPENS = re.compile(
 )
 
 BLOCK = re.compile(r"(?:\w*_)?TORCH_LIBRARY\w*")
-"""The macros that open a block by their names."""
+"""Macros whose names show that they open a block."""
 
 _OTHER = re.compile(r"(?m)^[ \t]*([A-Z][A-Z0-9_]*)[ \t]*\((?:[^(){};\n]*,)?[ \t]*(\w+)[ \t]*\)\s{0,99}\{")
+
+_CALL = re.compile(r"\b(\w+)\s*\.\s*(?:impl|def|fallback)\s*\(")
 
 _INITIALIZED = re.compile(
     r"TorchLibraryInit\b[^;]*?\bLibrary::(DEF|IMPL|FRAGMENT)\s*,[^;\"]*\"(\w+)\"\s*,(?:[^;\"]*?DispatchKey::(\w+))?"
@@ -35,6 +37,3 @@ def other_openings(text: str) -> frozenset[int]:
     return frozenset(
         found.start(1) for found in _OTHER.finditer(text) if found[2] in receivers and not BLOCK.fullmatch(found[1])
     )
-
-
-_CALL = re.compile(r"\b(\w+)\s*\.\s*(?:impl|def|fallback)\s*\(")

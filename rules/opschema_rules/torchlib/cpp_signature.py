@@ -98,9 +98,7 @@ def signature_of(item: Declared, *, stable: bool = False) -> CppSignature:
     parameters = () if [one.type for one in function.parameters] == ["void"] else function.parameters
     places = tuple(Place(item.path, one.span) for one in parameters)
     name = f"{function.owner}::{function.name}" if function.owner else function.name
-    return CppSignature(
-        name, function.returns, parameters, Place(item.path, function.name_span), places, stable, function.conditions
-    )
+    return CppSignature(name, function.returns, parameters, item.place, places, stable, function.conditions)
 
 
 def table_signature(written: CppSignature) -> Signature:

@@ -22,15 +22,15 @@ def called(
     named = {param.name: arguments[argument.name] for argument, param in taken if argument.kwarg_only}
     if any(param.kind == "vararg" for param in body.params):
         arguments = {argument.name: item.argument(argument) for argument in schema.arguments}
-    by_place = [argument.name for argument in schema.arguments if not argument.kwarg_only]
-    placed = [arguments[name] for name in by_place if name in arguments]
+    by_position = [argument.name for argument in schema.arguments if not argument.kwarg_only]
+    positional = [arguments[name] for name in by_position if name in arguments]
     if made is not None:
         made.update(arguments)
-    return executor.call(body, named, placed)
+    return executor.call(body, named, positional)
 
 
 class _Run(msgspec.Struct, frozen=True):
-    """The outcome for an input that was fitted; ``strict`` if a kernel of TileLang would refuse no shapes in this run."""
+    """The outcome for a fitted input; ``strict`` if no kernel of TileLang would have refused its shapes."""
 
     outcome: Outcome
     strict: bool
@@ -64,7 +64,7 @@ class FittedKernel:
             for given, param in tilelang.passed
             if given is value and all(isinstance(size, int) for size in param.shape)
         }
-        # Of a run that raises before it calls a kernel, nothing is known of what that requires.
+        # A run that raises before it calls a kernel shows nothing about what the kernel requires.
         if tilelang.passed or not isinstance(outcome, Raised):
             self.tilelang = tilelang if tilelang.passed else None
             self.fitted = frozenset(declared)
@@ -78,7 +78,7 @@ class FittedKernel:
         return made
 
     def first_outcome(self, item: Input) -> Outcome:
-        """The outcome for an input, which may be the one when it was fitted: whether that is refused is not known then."""
+        """The outcome for an input; of a fitted one that of the lenient run, in which kernels refuse no shapes."""
         known = self._runs.get(item.key)
         return known.outcome if known is not None else called(self.executor, self.schema, self.body, item)
 

@@ -55,7 +55,7 @@ def dtypes_of(bodies: Iterable[Body], name: str) -> frozenset[str]:
 
 
 def _conjuncts(test: Expr) -> Iterator[Expr]:
-    """What all holds if a condition does."""
+    """The conditions that all hold if this one does."""
     if test.kind == "boolop" and test.text == "and":
         for item in test.items:
             yield from _conjuncts(item)

@@ -37,7 +37,7 @@ class Input(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> object:
-        """Equal for equal inputs."""
+        """A key that is equal for equal inputs."""
         return tuple(self.shapes.items()), tuple(self.dtypes.items()), tuple(self.values.items())
 
     @property

@@ -139,7 +139,7 @@ HALF = """
         ("_C_ops.half(*args)", None),
         ("_C_ops.half(x, *rest)", None),
         ("_C_ops.half(x, axis=1)", None),
-        ("_C_ops.half(x, (lambda a, b: a)(1, 2), 'a', 3)", None),
+        ("_C_ops.half(x, lambda a, b: a, 'a', 3)", None),
         ("legacy._C_ops.half(x)", None),
         ("'_C_ops.half(x)'", None),
         ("_C_ops.other(x)", None),
@@ -147,6 +147,8 @@ HALF = """
         ("_C_ops.half(x", None),
         ("_C_ops.half(x, a == b)", 2),
         ("_C_ops.half(x, 1, 'a', {'b': [1, 2]})", 4),
+        ("_C_ops.half(x, (lambda a, b: a)(1, 2), 'a', 3)", 4),
+        ("_C_ops.half(_C_ops.half(x, 1, 'a'), f(_C_ops.half(x, axis=1)))", 2),
         ("_C_ops.half()", 0),
     ],
 )

@@ -218,11 +218,8 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
     binding, declared = lost.binding, lost.function.declared
     if declared is None:
         return
-    here = Related(Place(declared.path, declared.function.name_span), "declared here")
-    others = tuple(
-        Related(Place(item.path, item.function.name_span), "defined here with other parameter types")
-        for item in lost.function.defined
-    )
+    here = Related(declared.place, "declared here")
+    others = tuple(Related(item.place, "defined here with other parameter types") for item in lost.function.defined)
     name, defined = lost.function.use.name, lost.function.defined
     if not defined:
         message = f"`{name}` is declared but not defined; importing the extension fails"

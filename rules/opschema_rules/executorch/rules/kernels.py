@@ -12,7 +12,7 @@ from opschema_cli.source.text import Edit
 from opschema_cli.suggestions import nearest
 from opschema_rules.aten.findings import found
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
-from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates, place_of
+from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates
 from opschema_rules.executorch.proofs import LINKED
 from opschema_rules.torchlib.cpp_executorch import takes_context
 from opschema_rules.torchlib.cpp_signature import signature_of
@@ -85,7 +85,10 @@ def missing_runtime_kernel(check: KernelCheck) -> Iterator[Diagnostic]:
     """
     if check.missing and _other_owner(check) is None:
         message = f"no C++ file defines `{check.kernel.full}()`, the kernel of `{check.entry.name}`: linking fails"
-        others = [Related(place_of(item), f"`{item.function.owner}` defines this one") for item in check.elsewhere[:1]]
+        others = [
+            Related(item.place, f"`{item.function.owner}::{check.kernel.symbol}()` is defined here")
+            for item in check.elsewhere[:1]
+        ]
         yield found(check.entry, check.kernel.name_node, message, check.entry.declared(), *others)
 
 
@@ -145,13 +148,13 @@ def runtime_kernel_namespace(check: KernelCheck) -> Iterator[Diagnostic]:
         kernel.name_node,
         f"`kernel_name: {kernel.written}` refers to `{kernel.full}()` (the code generator appends `::native`), but"
         f" `{kernel.symbol}()` is defined in {where}: linking fails",
-        Related(place_of(item), "it is defined here"),
+        Related(item.place, "it is defined here"),
         fix=fix,
     )
 
 
 def _other_owner(check: KernelCheck) -> Declared | None:
-    """The function that is the kernel but for its namespace; None if there is none, or not surely."""
+    """The function that would be the kernel if its namespace were right; None if that is not certain."""
     if check.here or not check.certain:
         return None
     owners = {item.function.owner: item for item in check.elsewhere}
@@ -245,9 +248,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     alike = candidates(check)
     if not alike:
         return
-    nearest_one = min(
-        alike, key=lambda item: (not item.context, item.count is not None, len(item.wrong), item.hidden, item.template)
-    )
+    nearest_one = min(alike, key=_distance)
     message, at = _words(check, nearest_one)
     signature = nearest_one.signature
     place = signature.places[at] if at is not None else signature.place
@@ -256,6 +257,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
 
 
 def _distance(item: Candidate) -> tuple[object, ...]:
+    """Sorts the candidate first whose differences from the call are the fewest."""
     return not item.context, item.count is not None, len(item.wrong), item.hidden, item.template
 
 

@@ -61,7 +61,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
 
 
 def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[tuple[Span, Span]]:
-    """The statements by which a function raises for constant layouts, each with what it asks."""
+    """The `if` statements by which a function raises for constant layouts, each with its condition."""
     tree = draft.tree(file.path)
     for node in tree.walk(tree.function(function.name)):
         if isinstance(node, cst.If) and (asked := _question(node.test)) is not None and _raises(node):
@@ -175,7 +175,7 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
     layout is decided, with imports that only it used. A test is removed if all that it checks is that a call raises with
     `num_records_bytes` in the message. Other tests of the same file remain, since they still hold.
 
-    Tests remain if a string elsewhere in FlyDSL names the byte count, which may be the message of another guard. A note says
+    Tests are kept if a string elsewhere in FlyDSL names the byte count, which may be the message of another guard. A note says
     where the docstring and comments of the function, or the rest of a changed test file, may still mention the guard.
     """
     bench = Workbench(draft)
@@ -210,4 +210,6 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
     for path in tested:
         mention = _GUARD.search(draft.text(path))
         if mention is not None:
-            yield Note(Place(path, Span(*mention.span())), "this may still speak of the guard: read the file again")
+            yield Note(
+                Place(path, Span(*mention.span())), "this may still mention the guard: check the rest of the file"
+            )

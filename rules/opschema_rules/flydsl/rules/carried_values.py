@@ -38,8 +38,8 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
 
     Begin with a value of the right type (`fx.Float32(0.0)`), or use `range_constexpr`, which leaves the loop to Python, if the
     bounds are known while tracing. Only variables are checked that the function assigns once before the loop. The type of the
-    elements of a tensor argument depends on the caller's tensor. It is known if all callers in the tree pass tensors whose
-    one type is written (`dtype=torch.float16`, `.half()`); below an `if`, which may be for other types, it is not used.
+    elements of a tensor argument depends on the caller's tensor. It is known if all callers in the tree pass tensors of the
+    same dtype and write it (`dtype=torch.float16`, `.half()`). It is not used inside an `if`, which may be for other dtypes.
 
     Bad:
 
@@ -105,7 +105,7 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
     launch(torch.zeros(64, dtype=torch.float16), 64)
     ```
 
-    Good, as a sum with an element of 16 bits has 32:
+    Good, as the sum with a 16-bit element has 32 bits:
 
     ```python
     @flyc.kernel

@@ -31,7 +31,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     products of sizes of tensors, block and thread indices, and variables of loops, whose greatest values follow from the grid
     and the bounds. Only results beyond 32 bits are reported, as offsets between 2^31 and 2^32 may be meant as unsigned ones,
     unless the result is made an `fx.Int64`. Statements in an `if` or a loop are checked if the last thread of the last block
-    surely runs them. Products in helpers and in inner functions are not checked, nor those with a captured size of a factory.
+    surely runs them. Products in helpers and inner functions are not checked, nor those with a size that a factory captures.
 
     Bad:
 
@@ -68,7 +68,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
         launch(a, a.shape[0], a.shape[1])
     ```
 
-    Bad, the last run of the loop:
+    Bad, in the last iteration of the loop:
 
     ```python
     @flyc.kernel

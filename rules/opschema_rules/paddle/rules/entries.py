@@ -118,7 +118,7 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
 
     In `args`, tensors must come before attributes, and attributes without a default before those with one. Their types must be
     those of `type_mapping.py`. A tensor cannot have a default; `optional` lists the tensors that may be absent. The types in
-    `forward` must not contain parentheses: write `Scalar` for `Scalar(int)`. `invoke` and `composite` are calls.
+    `forward` must not contain parentheses: write `Scalar` for `Scalar(int)`. `invoke` and `composite` must be calls.
 
     Bad:
 

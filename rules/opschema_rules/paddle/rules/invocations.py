@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
@@ -16,7 +17,7 @@ from opschema_rules.paddle.cpp_types import CALLED, fits
 from opschema_rules.paddle.defaults import fault_of
 from opschema_rules.paddle.grammar import Arg, is_constant, parse_call
 from opschema_rules.paddle.interfaces import missing, required
-from opschema_rules.paddle.model import OpEntry
+from opschema_rules.paddle.model import OpEntry, Tree
 
 _OWN = re.compile(r"([A-Za-z_]\w*)(?:\.\w+\(\))?")
 _LITERAL = re.compile(r"[-+.\d{]|(?:True|False|None)\Z")
@@ -29,9 +30,8 @@ def invoke_call(entry: OpEntry) -> Iterator[Diagnostic]:
     """An `invoke` that cannot call the other operator.
 
     The generators copy `invoke` into C++, so it must be a call that compiles: of an operator in the same group of files, or of a
-    function that is written by hand (`copy_to_impl`). It passes all arguments without a default, in order, by their names in
-    the entry. The old static graph has inputs and attributes only, and ignores extra ones; there, only missing inputs are
-    reported.
+    function that is written by hand (`copy_to_impl`). It must pass all arguments that have no default, in order, by their names
+    in the entry. In the old static graph, which ignores extra arguments, only missing inputs are reported.
 
     Bad:
 
@@ -102,12 +102,19 @@ def _may_be_in_cpp(entry: OpEntry, name: str) -> bool:
     if "::" in name or name.rstrip("_") in tree.by_name:
         return True
     cpp = cpp_names(tree)
-    own = name.endswith("_impl") and not any(one.endswith("_impl") for one in cpp.paths)
-    return own or cpp.may_be_registered(name) or cpp.is_mentioned_in_headers(name)
+    return cpp.may_be_registered(name) or name in _in_headers(tree) or (name.endswith("_impl") and not cpp.has_impl)
+
+
+@cached_on_argument
+def _in_headers(tree: Tree) -> frozenset[str]:
+    """The functions in headers whose names entries invoke and no entry has."""
+    calls = (parse_call(entry.text("invoke") or "") for entry in tree.entries)
+    names = {call[0].text for call in calls if call is not None}
+    return cpp_names(tree).mentioned_in_headers(name for name in names if name.rstrip("_") not in tree.by_name)
 
 
 def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
-    """The first difference of a call from an operator, in words; empty if it may be called so, or is not known."""
+    """The first difference of a call from an operator, in words; empty if there is none, or it is not known."""
     inputs, parameters = operator.signature.inputs, operator.signature.args
     pointers = len(operator.signature.outputs) if operator.is_backward and entry.eager else 0
     needed = (
@@ -117,7 +124,8 @@ def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
         return ""
     if len(given) < needed or (len(given) > len(parameters) + pointers and not entry.is_legacy):
         takes = count(needed, "input" if entry.is_legacy else "argument")
-        takes += f" to {len(parameters)}" if needed < len(parameters) and not entry.is_legacy else ""
+        if needed < len(parameters) and not entry.is_legacy:
+            takes = f"{needed} to {count(len(parameters), 'argument')}"
         return f"passes {count(len(given), 'argument')} to `{operator.name}`, which takes {takes}"
     for one, wanted in zip(given, parameters if not entry.is_legacy else (), strict=False):
         source = entry.arguments.get(one.text)
@@ -125,11 +133,15 @@ def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
             return f"passes `{source.type} {source.name}` as `{wanted.type} {wanted.name}` of `{operator.name}`"
         literal = _LITERAL.match(one.text) is not None and not wanted.is_tensor and wanted.type != "IntArray"
         if fault := fault_of(wanted.type, one.text) if literal else "":
-            return f"passes `{one.text}` as `{wanted.type} {wanted.name}` of `{operator.name}`, which {fault}"
+            return f"passes `{one.text}` as `{wanted.type} {wanted.name}` of `{operator.name}`, but it {fault}"
     own, others = entry.returned, operator.returned
     if entry.eager and not pointers and own != others:
-        return f"returns {', '.join(own)}, but `{operator.name}` returns {', '.join(others)}"
+        return f"must return {_types(own)}, but `{operator.name}` returns {_types(others)}"
     return ""
+
+
+def _types(types: Sequence[str]) -> str:
+    return f"`{', '.join(types)}`" if types else "nothing"
 
 
 def _becomes(given: Arg, wanted: Arg) -> bool:
@@ -145,8 +157,8 @@ def missing_interface(entry: OpEntry) -> Iterator[Diagnostic]:
 
     The generator of the new static graph writes `traits` and `interfaces` into the class of the operator, and calls functions
     that are written by hand: `HalfOpInferSymbolicShape()` for `InferSymbolicShapeInterface`, and `HalfOpParseKernelKey()` for
-    `ParseKernelKeyInterface`. The in-place variant of an operator needs its own (`Half_`), and of several kernels each does. A
-    name is reported only if the repository has most others.
+    `ParseKernelKeyInterface`. The in-place variant of an operator needs its own function (`Half_OpInferSymbolicShape()`), and
+    so does each kernel of an operator with several. A name is reported only if the repository declares most of the others.
 
     Bad:
 

@@ -40,11 +40,11 @@ class _Added(msgspec.Struct, frozen=True):
 
 
 class _Elsewhere(msgspec.Struct, frozen=True):
-    """A place that gives the field otherwise."""
+    """A place that sets the field outside of the dict of a kernel."""
 
 
 def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
-    """The kernels that have the field, or have a signature without it. One that is dropped is found where else it is given, too."""
+    """The kernels that have the field, or have a signature without it; with ``drop``, also other places that set it."""
     if options.action == "drop":
         yield from _given_elsewhere(draft)
     for program in draft.loaded.subjects:
@@ -61,7 +61,7 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
 
 
 def _given_elsewhere(draft: Draft) -> Iterator[Site]:
-    """The places in descriptions that give the field otherwise than in the dict of a kernel: ``kernel["arg_index"] = slots``."""
+    """The places in descriptions that set the field outside of the dict of a kernel: ``kernel["arg_index"] = slots``."""
     programs = [item for item in draft.loaded.subjects if isinstance(item, Program)]
     known = {
         kernel.at(kernel.fields[_FIELD][0]) for item in programs for kernel in item.kernels if _FIELD in kernel.fields
@@ -111,8 +111,8 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
 
     With `action=drop` the field is removed from every kernel, with its comments. Entry *i* then stands for tensor *i*: a note
     names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` writes such signatures
-    anew. Where the field is given otherwise (`kernel["arg_index"] = slots`), it is left for you. Other mentions of the field
-    in these files are reported as notes, too.
+    anew. If code sets the field in another way (`kernel["arg_index"] = slots`), a note asks you to drop it. Other mentions of the
+    field in these files are reported as notes, too.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply
@@ -130,13 +130,13 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
         elsewhere = {site.place for site in sites if isinstance(site.subject, _Elsewhere)}
         since = draft.revision
         left = mentions(draft.settle(), [_FIELD], sorted({site.place.path for site in sites}))
-        told = {draft.forward(place, since) for place in elsewhere}
+        reported = {draft.forward(place, since) for place in elsewhere}
         yield from (
             Note(item.place, f"`{_FIELD}` is still mentioned here")
             for item in left
             if not any(
                 place.path == item.place.path and _on_one_line(draft.text(place.path), place.span, item.place.span)
-                for place in told
+                for place in reported
             )
         )
         return
@@ -166,7 +166,7 @@ def _lost(kernel: Kernel) -> str:
         entries = width(kernel)
         more = entries is not None and entries != len(numbers)
         return (
-            f"named {len(numbers)} tensors for {entries} entries: each entry stands for its tensor now" if more else ""
+            f"listed {len(numbers)} tensors for {entries} entries; now each entry stands for one tensor" if more else ""
         )
     last = len(numbers) - 1
     return (

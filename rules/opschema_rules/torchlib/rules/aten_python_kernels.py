@@ -120,8 +120,8 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     The dispatcher converts the returned value to the types of the schema: a kernel that returns nothing, or the wrong number of
     values, raises when it is called (`Unable to cast Python instance`). In-place operators and out variants return the tensor
-    they write. Only literal tuples, `None`, functions without `return`, and in-place operators are checked: whether the kernel
-    only computes new tensors with functions of torch, or is also the kernel of the operator that is not in-place.
+    they write. Checked are literal tuples, `None`, functions without `return`, and kernels of in-place operators that only
+    compute new tensors with functions of torch, or are also registered for the operator that is not in-place.
     [REG509](REG509.md) says what counts as a kernel.
 
     Bad (an in-place operator must return `self`):
@@ -263,8 +263,8 @@ def aten_kernel_twice(tree: Tree) -> Iterator[Diagnostic]:
 
     Before torch 2.13, a library of Python refuses a second kernel for the same operator and dispatch key (`RuntimeError: This is
     not allowed since there's already a kernel registered from python`). Later releases warn and replace the first one, unless
-    `allow_override=False` is passed. Registrations under a condition are left out, and rows with more than two items, as they may
-    have conditions. See [REG509](REG509.md) for what a table is.
+    `allow_override=False` is passed. Registrations under a condition are not checked, nor rows with more than two items, which
+    may have conditions. See [REG509](REG509.md) for what a table is.
 
     Bad:
 
@@ -345,7 +345,7 @@ def aten_kernel_twice(tree: Tree) -> Iterator[Diagnostic]:
         before = known.setdefault((found.place.path, item.name, found.keys), found.place)
         if before != found.place:
             keys = listed(sorted(found.keys))
-            yield _twice(tree, item.name, f"has a kernel for {keys} already", found.place, before)
+            yield _twice(tree, item.name, f"already has a kernel for {keys}", found.place, before)
 
 
 def _twice(tree: Tree, name: str, what: str, place: Place, before: Place) -> Diagnostic:

@@ -66,7 +66,7 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
     `Library(ns, kind)` accepts the kinds `DEF`, `IMPL` and `FRAGMENT`: `DEF` once for each namespace, `DEF` and `FRAGMENT`
     without a dispatch key and not for `prim`. A library of kind `IMPL` cannot define operators; no library accepts names of
     another namespace. Dispatch keys are `CPU`, `CUDA` and so on; the devices `cpu` and `cuda` are for `register_kernel` and for
-    `torch.library.impl` with a name.
+    `torch.library.impl` with a qualified name.
 
     A library is followed if its name is assigned once.
 
@@ -126,9 +126,7 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
 
 
 def _unknown_types(tree: Tree) -> Iterator[Diagnostic]:
-    """Keys that ``torch.library.impl("ns::name", key)`` takes neither for a dispatch key nor for a device, whose names have no
-    capitals.
-    """
+    """Strings in ``torch.library.impl("ns::name", key)`` that are neither dispatch keys nor devices, which have no capitals."""
     strays = [item.registration for item in (*tree.of_torch, *tree.strays)]
     known = [item for operator in tree.operators for item in operator.registrations]
     seen: set[Place] = set()
@@ -198,17 +196,20 @@ def _refused(made: Made) -> Iterator[Diagnostic]:
 
 
 def _unknown_key(body: Body, key: Expr) -> Iterator[Diagnostic]:
-    """A text that torch does not take for a dispatch key."""
+    """A string that is not a dispatch key."""
     written = key.value
     if not isinstance(written, str) or not written or written in DISPATCH_KEYS:
         return
     meant = _BY_LOWER.get(written.lower(), "")
-    known = f"torch knows `{meant}`" if meant else "a backend's own name is none; its key is `PrivateUse1`"
-    near = near_name(written, sorted(DISPATCH_KEYS), 0.75) if not meant else None
-    if not meant and near is None and written.isupper():  # a torch of that vendor may know it
+    if meant:
+        advice = f"torch knows `{meant}`"
+    elif (near := near_name(written, sorted(DISPATCH_KEYS), 0.75)) is not None:
+        advice = f"did you mean `{near}`?"
+    elif written.isupper():  # the vendor's own torch may know it
         return
-    known = f"did you mean `{near}`?" if near is not None else known
-    yield _replaced(body, key, meant, f"`{written}` is not a dispatch key; {known}")
+    else:
+        advice = "the key of a backend with a name of its own is `PrivateUse1`"
+    yield _replaced(body, key, meant, f"`{written}` is not a dispatch key; {advice}")
 
 
 def _replaced(body: Body, written: Expr, meant: str, message: str) -> Diagnostic:

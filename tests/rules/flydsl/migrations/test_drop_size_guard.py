@@ -114,7 +114,7 @@ def test_a_docstring_that_names_the_count_is_no_guard() -> None:
 
 def test_what_a_test_file_still_says_of_the_guard_is_noted() -> None:
     notes = migrate(GUARDED, f'"""The guard of sizes."""\n\n{TESTS}').notes()
-    assert notes[1:] == [f"{TEST}:1: this may still speak of the guard: read the file again"]
+    assert notes[1:] == [f"{TEST}:1: this may still mention the guard: check the rest of the file"]
 
 
 def test_nothing_is_done_where_sizes_are_compiled_in() -> None:

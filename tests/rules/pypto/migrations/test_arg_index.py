@@ -145,7 +145,7 @@ def test_a_field_that_is_given_otherwise_is_left_and_told(config: str) -> None:
 
 @pytest.mark.parametrize(
     ("slots", "told"),
-    [("[0, 1]", "named 2 tensors for 3 entries"), ("SLOTS", "is not known"), ("[*range(3)]", "is not known")],
+    [("[0, 1]", "listed 2 tensors for 3 entries"), ("SLOTS", "is not known"), ("[*range(3)]", "is not known")],
 )
 def test_what_a_list_does_not_say_is_told(slots: str, told: str) -> None:
     files = program(kernels(f', "signature": [D.IN, D.IN, D.OUT], "arg_index": {slots}'))
