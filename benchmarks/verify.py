@@ -1,6 +1,6 @@
 """Overhead of ``opschema verify``: starts, imports, and the time of a cell outside of op and reference.
 
-``python -m benchmarks.verify OPS`` runs so many generated ops instead, at 40 cells each.
+``python -m benchmarks.verify 6`` runs six generated ops instead, with 40 cells each.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Seconds = Mapping[str, float]
 
 
 def generated(folder: Path, count: int) -> None:
-    """Write a library of ops of one line each, in modules of their own."""
+    """Write a library of ops of one line, each in its own module."""
     package = folder / "tilekit" / "kit"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -63,7 +63,7 @@ def generated(folder: Path, count: int) -> None:
 
 
 def verified(folder: Path, cells: int, ops: Sequence[str] = OPS) -> tuple[float, list[Seconds]]:
-    """The wall time of a run of ops against the same tree, of all without ``ops``, and what each cell took."""
+    """The wall time of a run of ``ops``, or of all, against the same tree, and the seconds of each cell."""
     results = folder / "results.jsonl"
     options = ["--before", ".", "--device", "cpu", "--cells", str(cells), "--results", str(results)]
     env = {**os.environ, "OPSCHEMA_CACHE_DIR": str(folder / "cache"), "TILEKIT_CACHE_DIR": str(folder / "kernels")}
@@ -87,7 +87,7 @@ def overhead(cell: Seconds) -> float:
 
 
 def many(count: int) -> None:
-    """Measure a run of generated ops, and print."""
+    """Measure and print a run of generated ops."""
     with tempfile.TemporaryDirectory() as name:
         generated(Path(name), count)
         wall, seconds = verified(Path(name), 40, ())

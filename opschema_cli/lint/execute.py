@@ -296,7 +296,7 @@ class Executor(msgspec.Struct):
                 looks[number] = look
             elif key or not project.settled:
                 look_at(number)
-            else:  # others than this process may keep what they find
+            else:  # no result goes to `fresh`, so other processes may share the work
                 left.append(number)
         found = self._divide(len(left), lambda place: look_at(left[place]), project, loaded)
         for number, findings in zip(left, found, strict=True):

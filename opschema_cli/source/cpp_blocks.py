@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
+from opschema_cli.source import pieces
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.text import Span
 
@@ -16,13 +16,16 @@ SHALLOW = frozenset(
     {"translation_unit", "namespace_definition", "declaration_list", "linkage_specification", "ERROR"}
     | {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
 )
+"""Nodes around blocks and functions at the top level of a file."""
+
 BRANCHES = frozenset(
     {"if_statement", "for_statement", "for_range_loop", "while_statement", "do_statement", "switch_statement"}
     | {"conditional_expression", "try_statement", "catch_clause"}
 )
-
+"""Statements and expressions that may not run a call in them, or run it several times."""
 
 STRINGS = ("string_literal", "raw_string_literal")
+"""Literals of strings."""
 
 
 class MacroBlock(NamedTuple):
@@ -50,11 +53,12 @@ class Receiver(NamedTuple):
 def macro_block(name: CppNode) -> MacroBlock | None:
     """The block that a macro opens; None if its arguments are not understood."""
     written = _HEAD.match(name.tree.text, name.span.end)
-    if written is None:
+    found = pieces.arguments(written[1], written.start(1)) if written is not None else None
+    if written is None or found is None:
         return None
-    return MacroBlock(
-        *_split(written[1], written.start(1)), Span(name.span.start, written.end()), *_head_and_body(name)
-    )
+    found = found or [pieces.Piece("", Span(written.end(1), written.end(1)))]
+    arguments, places = tuple(item.text for item in found), tuple(item.span for item in found)
+    return MacroBlock(arguments, places, Span(name.span.start, written.end()), *_head_and_body(name))
 
 
 def receivers(declarator: CppNode, type_: re.Pattern[str]) -> Iterator[Receiver]:
@@ -72,10 +76,10 @@ def receivers(declarator: CppNode, type_: re.Pattern[str]) -> Iterator[Receiver]
 def names_of(parameters: CppNode) -> list[str]:
     """The names of a function's parameters, empty where one has none."""
     found = (item.field("declarator") for item in parameters.children)
-    return [_LAST.sub(r"\1", item.text) if item is not None else "" for item in found]
+    return [_NOT_WORD.split(item.text)[-1] if item is not None else "" for item in found]
 
 
-_LAST = re.compile(r"[\s\S]*?(\w*)\Z")
+_NOT_WORD = re.compile(r"\W+")
 
 
 def errors_in(node: CppNode) -> list[Span]:
@@ -167,21 +171,8 @@ def _head_and_body(name: CppNode) -> tuple[CppNode | None, CppNode | None]:
 _HEAD = re.compile(r"\s*\(((?:[^(){};]|\([^(){};]*\)|\{\{[^{}]*\}\})*)\)")
 
 
-def _split(inner: str, start: int) -> tuple[tuple[str, ...], tuple[Span, ...]]:
-    """The arguments of a macro, which need be no C++, and their places in a text where they begin at ``start``."""
-    ends, depth = [-1], 0
-    for at, character in enumerate(inner):
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and depth == 0:
-            ends.append(at)
-    parts = [inner[before + 1 : end] for before, end in pairwise([*ends, len(inner)])]
-    begins = [start + end + 1 + len(part) - len(part.lstrip()) for end, part in zip(ends, parts, strict=True)]
-    arguments = tuple(part.strip() for part in parts)
-    return arguments, tuple(Span(at, at + len(item)) for at, item in zip(begins, arguments, strict=True))
-
-
 def is_mentioned(name: CppNode) -> bool:
-    """Whether a name is only spoken of: the macro of a ``#define`` or ``#undef``, or of a condition."""
+    """Whether a name is only mentioned: the macro of a ``#define`` or ``#undef``, or of a condition."""
     return any(node.kind.startswith("preproc_") and node.kind not in SHALLOW for node in name.ancestors) or (
         name.parent is not None
         and name.parent.kind in ("preproc_ifdef", "preproc_defined", "preproc_if", "preproc_elif")

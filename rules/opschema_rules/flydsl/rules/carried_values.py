@@ -204,9 +204,11 @@ def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
         for name, change, value in _changes(stop.statement):
             loop = _loop_within(stop, before.get(name))
             first = before[name][0][0] if loop is not None else None
+            if loop is None or first is None or name in reported:
+                continue
             types.surely_run = body is traced.body and _is_reached(body.statements, stop.statement)
-            why = _why(types, body, first, change, value) if first is not None and name not in reported else ""
-            if loop is not None and first is not None and why:
+            why = _why(types, body, first, change, value)
+            if why:
                 reported.add(name)
                 message = (
                     f"`{name}` {why}, and the loop of the GPU `{head(body, loop.statement)}` carries it from one run to the "

@@ -138,8 +138,9 @@ def _unknown_types(tree: Tree) -> Iterator[Diagnostic]:
         plain = call.positional()
         key = plain[1] if len(plain) > 1 else call.keyword("types")
         named = plain[:1] and isinstance(plain[0].value, str) and "::" in plain[0].value
-        is_impl = tree.bodies.external(body, call.callee) == "torch.library.impl"
-        if named and is_impl and key is not None and isinstance(key.value, str) and key.value != key.value.lower():
+        if not named or key is None or not isinstance(key.value, str) or key.value == key.value.lower():
+            continue
+        if tree.bodies.external(body, call.callee) == "torch.library.impl":
             yield from _unknown_key(body, key)
 
 
