@@ -63,7 +63,7 @@ def module_calls(guards: Guards[M], body: Body) -> Iterator[ModuleCall[M]]:
 
 
 def missing_names(guards: Guards[M], body: Body) -> Iterator[MissingName]:
-    """The uses in a body of names that are surely absent and not allowed to be."""
+    """The uses in a body of names that are surely absent, where the code does not allow for that."""
     for target, span in guards.extensions.names.uses(body):
         named = bool(target.name) and not target.name.startswith("__")
         if named and target.is_absent and not guards.allows_absence(body, span.start, target):

@@ -1,4 +1,4 @@
-"""Blocks that a macro opens with a variable, as ``PYBIND11_MODULE(name, m) { m.def(...); }``, functions that are given one, and the
+"""Blocks that a macro opens with a variable, as ``PYBIND11_MODULE(name, m) { m.def(...); }``, functions that take one, and the
 calls on it.
 """
 

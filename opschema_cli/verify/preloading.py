@@ -26,7 +26,7 @@ _MOST = 0.75
 
 
 class Package(NamedTuple):
-    """What workers of several ops import before anything else: the recipes, and the packages around a module."""
+    """The first imports of the workers of several ops: the recipes, and the packages around a module."""
 
     root: str
     paths: tuple[str, ...]

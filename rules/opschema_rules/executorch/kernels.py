@@ -279,6 +279,6 @@ def _breaks(found: str | None, wanted: str | None) -> bool:
 
 
 _INTEGERS = {"long long": "int64_t"}
-"""The other type that ``int64_t`` stands for, on 32-bit targets and Apple's."""
+"""The type that ``int64_t`` is on 32-bit targets and those of Apple."""
 
 _SCALARS = ("int64_t", "bool", "double")

@@ -53,7 +53,7 @@ CALLS = {
     "composite": re.compile(r"[a-z][a-z0-9_]+\s*\([^)]+\)"),
     "invoke": re.compile(r"[A-Za-z_][\w: ]*\(.*\)", re.DOTALL),
 }
-"""What fields with a call must contain."""
+"""Patterns that fields with a call must contain."""
 
 
 class Error(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Arg(msgspec.Struct, frozen=True):
 
     @property
     def plain_type(self) -> str:
-        """The type, of which C++ knows one ``Scalar`` alone."""
+        """The type in C++, where ``Scalar(int)`` and the like are all ``Scalar``."""
         return "Scalar" if self.type.startswith("Scalar(") else self.type
 
     @property
@@ -136,7 +136,7 @@ def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Piece
 
 
 def _divided(read: Iterable[T | Error]) -> tuple[list[T], list[Error]]:
-    """What can be read, and the errors."""
+    """The items that could be read, and the errors."""
     found, errors = list[T](), list[Error]()
     for item in read:
         if isinstance(item, Error):

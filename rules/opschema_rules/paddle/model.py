@@ -109,7 +109,7 @@ class OpEntry(Item, eq=False, dict=True):
 
     @property
     def calls_cpp(self) -> bool:
-        """Whether what it passes to C++ functions is generated from it, and not written by hand."""
+        """Whether its calls of C++ functions are generated, and not written by hand."""
         by_hand = self.is_legacy and self.name.rstrip("_") in self.listed.tree.signed_by_hand
         return not self.listed.foreign and not by_hand
 
@@ -306,7 +306,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
 
     @cached_property
     def signed_by_hand(self) -> frozenset[str]:
-        """The operators of the old static graph whose kernels get arguments from code that is written by hand."""
+        """The operators of the old static graph whose kernels are called by hand-written code."""
         found = (item.get("manual_signature") for item in self._compat)
         return frozenset(name.value.rstrip("_") for node in found if node is not None for name in node.items)
 

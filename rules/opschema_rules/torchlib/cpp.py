@@ -91,4 +91,4 @@ def _unknown_macros(facts: Iterable[CppFacts]) -> set[str]:
 
 
 _TAKES_WORD = re.compile(r"(?:STABLE_)?TORCH_LIBRARY")
-"""Macros that do not expand the namespace that they are given."""
+"""Macros that do not expand their namespace argument."""

@@ -25,7 +25,7 @@ def bound_call(inner: CppCall, call: CppCall, helper: CppLibrary) -> CppCall:
 
 
 def _bound(argument: CppArgument, given: dict[str, CppArgument]) -> CppArgument:
-    """An argument that names parameters, with what they are given."""
+    """An argument with the values of the parameters that it names."""
     if argument.text in given:
         return given[argument.text]
     if argument.literal is not None:

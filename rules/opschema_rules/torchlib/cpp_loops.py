@@ -60,7 +60,7 @@ def _texts(values: CppNode) -> Iterator[tuple[Span, Literal | None]]:
 
 
 def unrolled(call: CppCall, loop: Loop | None) -> Iterable[CppCall]:
-    """The calls that one in a loop stands for, each at the place of its text; the call itself if the loop does not name its
+    """The calls that a call in a loop makes, each at the place of its text; the call itself if the loop does not name its
     operator.
     """
     first = call.arguments[0].text.removesuffix(".c_str()").removesuffix(".data()") if call.arguments else ""

@@ -1,4 +1,4 @@
-"""The name and schema that a definition in C++ is given as text."""
+"""Names and schemas in the strings of C++ definitions."""
 
 from __future__ import annotations
 

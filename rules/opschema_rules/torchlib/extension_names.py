@@ -16,7 +16,7 @@ from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build, extensions_
 
 
 class ExtensionNames(msgspec.Struct, dict=True):
-    """The names of the extensions of a workspace, by the C++ file and the name that its macro is given.
+    """The names of the extensions of a workspace, by the C++ file and the argument of its macro.
 
     ``configured`` gives names by patterns of paths; ``loaders`` are Python files that may compile and load extensions.
     """

@@ -30,7 +30,7 @@ def mentioned(words: Iterable[str], imports: Iterable[tuple[str, str]]) -> set[s
 
 
 def _mentions(project: Project, paths: Iterable[str]) -> Iterator[tuple[str, set[str]]]:
-    """What each of some files mentions."""
+    """The names that each of some files mentions."""
     paths = list(paths)
     project.inputs.update(paths)
     imports = dict(project.scan(IMPORTED, paths))

@@ -99,7 +99,7 @@ class _Comparison:
         self.by_name = {item.name: item for item in plain[skip:] if item.kind == "normal"} | self.keywords
 
     def all(self) -> Iterator[Mismatch]:
-        # Parameters that take what is passed by name are none that take by position, if they stand behind those that do.
+        # Parameters at the end that take arguments by name do not take any by position.
         while self.takers and self._waits(self.takers[-1]):
             self.takers.pop()
         yield from self._named_between()

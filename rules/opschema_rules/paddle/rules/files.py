@@ -168,13 +168,15 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
     for part, type_ in _TYPES.items():
         for key in item.keys(part):
             named = attributes.get(key.value, [])
-            message = f"`{item.name}` has no attribute `{key.value}`{suggested(key.value, attributes)}"
+            if any(arg.type.startswith(type_) for arg in named):
+                continue
             if named:
                 message = (
                     f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{item.name}`; the generator stops"
                 )
-            if not any(arg.type.startswith(type_) for arg in named):
-                yield found(item, key, message, entries[0].declared())
+            else:
+                message = f"`{item.name}` has no attribute `{key.value}`{suggested(key.value, attributes)}"
+            yield found(item, key, message, entries[0].declared())
 
 
 def _unmapped(item: OtherItem, part: str, known: set[str]) -> Iterator[Node]:
