@@ -62,9 +62,9 @@ test: $(VENV)/.dev  ## run all tests
 
 # Where nvcc and compute-sanitizer are missing, those of the registry serve, as far as the driver is new enough; nvcc needs g++.
 CUDA_TOOLS = $(CURDIR)/$(VENV)-cuda/tools
-# Options of pytest, for a part of the tests: `make cuda TESTS='-k regression'`.
+# Options of pytest that select tests: `make cuda TESTS='-k regression'`.
 TESTS ?=
-# A folder with all packages, for a machine that reaches no registry: see `make cuda-wheels`.
+# A folder with all packages, for a machine without access to a registry: see `make cuda-wheels`.
 WHEELS ?=
 cuda: gpu $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the torch that PYTHON has
 	PATH="$$PATH:$(CUDA_TOOLS)/nvidia/cu13/bin" PYTHONPATH="$$PYTHONPATH:$(CUDA_TOOLS)" \
@@ -73,7 +73,7 @@ cuda: gpu $(VENV)-cuda/.made  ## run the tests that need an NVIDIA GPU, with the
 gpu:  ## check that the torch of PYTHON sees an NVIDIA GPU
 	@$(PYTHON) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else f"PyTorch {torch.__version__} sees no NVIDIA GPU")'
 
-# The virtual environment sees PYTHON's torch, also where that is in a virtual environment itself; its pip, too, if it has none of its own.
+# The virtual environment uses PYTHON's torch, even if that is in a virtual environment itself, and its pip if it has none of its own.
 CUDA_PIP = $(VENV)-cuda/bin/python -m pip install --quiet --disable-pip-version-check $(if $(WHEELS),--no-index --find-links $(WHEELS))
 $(VENV)-cuda/.made: pyproject.toml tests/verify/cuda_packages.py
 	$(PYTHON) -m venv $(VENV)-cuda || $(PYTHON) -m venv --clear --without-pip $(VENV)-cuda
@@ -85,7 +85,7 @@ $(VENV)-cuda/.made: pyproject.toml tests/verify/cuda_packages.py
 	test ! -d $(CUDA_TOOLS)/nvidia/cu13/lib || ln -sfn lib $(CUDA_TOOLS)/nvidia/cu13/lib64  # where nvcc looks for its libraries
 	@touch $@
 
-# The Python of the machine with the GPU.
+# The version of Python on the machine with the GPU.
 CUDA_PYTHON ?= 3.12
 cuda-wheels:  ## download what `make cuda WHEELS=build/cuda-wheels` needs on a machine with Python CUDA_PYTHON and without a registry
 	$(PYTHON) -m pip download --quiet --disable-pip-version-check --only-binary=:all: --python-version $(CUDA_PYTHON) \

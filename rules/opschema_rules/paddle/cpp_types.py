@@ -12,12 +12,13 @@ from opschema_cli.cpp_units import Declared
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.phrases import count, quoted
 from opschema_cli.source.cpp_functions import CppParameterText
+from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_rules.paddle.cpp import FunctionCheck, infer_metas
 from opschema_rules.paddle.grammar import Kernel
 from opschema_rules.paddle.model import OpEntry
 
-_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/|\b(?:phi|paddle|common|std|experimental)::|\bUNUSED\b")
+_NOISE = re.compile(r"\b(?:phi|paddle|common|std|experimental)::|\bUNUSED\b")
 _TENSORS = r"(?P<kind>\w*Tensor\w*|SelectedRows)"
 _SHAPES = [
     (re.compile(shape.replace("X", _TENSORS)), form)
@@ -80,7 +81,7 @@ class Mismatch(msgspec.Struct, frozen=True):
 
 def shown_type(written: str) -> str | None:
     """The type of a parameter: an attribute of YAML, or a tensor (``optional list of DenseTensor``); None if it is unknown."""
-    text = " ".join(_COMMENT.sub(" ", written).split())
+    text = " ".join(_NOISE.sub(" ", without_comments(written)).split())
     text = re.sub(r"\s*([<>*&])\s*", r"\1", text)
     if text.startswith("const ") and text[-1] not in "&*":
         text = text.removeprefix("const ")
