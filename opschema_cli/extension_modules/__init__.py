@@ -1,1 +1,1 @@
-"""Extension modules, which are no Python files, as the Python code of a tree uses them."""
+"""Uses of extension modules, which are not Python files, in the Python code of a tree."""

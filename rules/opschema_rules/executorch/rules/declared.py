@@ -19,7 +19,7 @@ def declared_differently(twice: DeclaredTwice) -> Iterator[Diagnostic]:
     passes all arguments by position. If their number, order or types differ, the call fails or the kernel reads the wrong
     argument; this is reported as an error. Differences in names, defaults or the position of `*` are a warning: they do not
     affect the kernel, but one of the two declarations is out of date. The lists of different backends are also compared, since
-    one model may be exported for all of them; so is the schema of an ATen operator in `func` with PyTorch's own.
+    one model may be exported for all of them. The schema of an ATen operator in `func` is compared with PyTorch's own.
 
     Bad:
 

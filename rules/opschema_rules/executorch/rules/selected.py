@@ -22,8 +22,8 @@ def unknown_selected_operator(selected: Selected) -> Iterator[Diagnostic]:
 
     A selective build registers only the kernels of the operators that it names, with namespace and overload. Unknown names are
     ignored, and a program that calls the operator fails to load (`Missing operator`). opschema reads `ROOT_OPS` in CMake files,
-    `ops` and `ops_dict` in Buck's `et_operator_library`, `selected_operators.yaml`, and lists after `EXECUTORCH_SELECT_OPS_LIST`
-    and `--root_ops` in scripts. A name is checked only if some list
+    `ops` and `ops_dict` in Buck's `et_operator_library`, `selected_operators.yaml`, and the values of
+    `EXECUTORCH_SELECT_OPS_LIST` and `--root_ops` in scripts. A name is checked only if some list
     declares operators in its namespace. Operators that the runtime itself registers, such as `aten::sym_size.int`,
     are in no list.
 

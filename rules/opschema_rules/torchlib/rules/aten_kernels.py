@@ -89,7 +89,7 @@ def aten_kernel_signature(kernel: AtenKernel) -> Iterator[Diagnostic]:
     writes it, `const std::optional<at::Tensor>&`, `const at::Scalar&`, `at::IntArrayRef`. A kernel of an operator with `SymInt`
     arguments takes integers in the place of all of them, or of none.
 
-    A difference from the schema is a warning if the tree may be for another release of torch, which takes the kernel.
+    A difference from the schema is a warning if the tree may be for another release of torch that accepts the kernel.
 
     Bad:
 

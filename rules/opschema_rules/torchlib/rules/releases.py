@@ -18,9 +18,9 @@ from opschema_rules.torchlib.model import ApiCall, Definition, Operator, Tree
 def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
     """A function of `torch.library`, an argument of one, or a tag that the tree's release of torch does not have.
 
-    The release is the newest that the tree's requirements admit, or the one that `--torch` names. The call raises
-    `AttributeError` or `TypeError` when the module is imported. A call under a condition, such as a comparison of versions, is
-    not reported.
+    The release is the one that `--torch` names, else the newest that the tree's requirements admit, else one that its CI or
+    lock files pin. The call raises `AttributeError` or `TypeError` when the module is imported. A call under a condition, such
+    as a comparison of versions, is not reported.
 
     Bad:
 
