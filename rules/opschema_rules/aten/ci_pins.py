@@ -7,21 +7,28 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import takewhile
 
+_DOCKERFILE = r"(?:[^/]+\.)?[Dd]ockerfile[\w.-]*"
 CI_FILES = re.compile(
-    r"\.github/(?:workflows/[^/]+|actions/(?:.+/)?action)\.ya?ml|\.circleci/config\.ya?ml|\.gitlab-ci\.ya?ml"
+    r"\.github/(?:workflows/[^/]+|actions/(?:.+/)?action)\.ya?ml|\.github/.+\.json|\.circleci/config\.ya?ml|\.gitlab-ci\.ya?ml"
     r"|(?:\.?azure-pipelines?/[^/]+|azure-pipelines[\w.-]*|\.buildkite/.+)\.ya?ml"
-    r"|(?:\.ci|ci|\.github|\.circleci|\.buildkite|docker)/(?:.+/)?(?:[^/]+\.sh|Dockerfile[\w.-]*)|Dockerfile[\w.-]*"
+    rf"|(?:\.ci|ci|\.github|\.circleci|\.buildkite|\.?docker(?:s|files)?)/(?:.+/)?(?:[^/]+\.sh|{_DOCKERFILE})|{_DOCKERFILE}"
     r"|tox\.ini|noxfile\.py"
 )
 
-REQUIRED = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*(?:==?|~=|===)[ \t]*v?(\d+\.\d+)")
+REQUIRED = re.compile(r"(?<![\w.$-])(?:py)?torch[ \t]*(?:==?|~=|===)[ \t]*v?(\d+\.\d+)")
 _NUMBER = r"[\"']?v?\d+\.\d+[\w.+]{0,40}[\"']?"
+_NUMBERS = r"[\"']v?\d+\.\d+[\w.+]{0,40}(?:[ ,;]{1,4}v?\d+\.\d+[\w.+]{0,40}){1,40}[\"']"
 _KEY = re.compile(
-    r"(?i)(?<![\w./-])(?:(?:lib|py)?torch[_-]?(?:ver(?:sion)?|release|tag)s?[\"']?[ \t]*(?:=|:[-=]?)|(?:py)?torch[\"']?[ \t]*:)"
-    rf"[ \t]*(?P<value>{_NUMBER}(?=[\s,;&|}})\"']|\Z)|\[[^\]\n]{{0,400}}\]|(?:\n[ \t]*-[ \t]*{_NUMBER}[ \t]*(?=\n|\Z))+"
+    r"(?i)(?<![\w./-])"
+    r"(?:(?:lib|py)?torch[_-]?(?:ver(?:sion)?|release|tag)s?[\"']?[ \t]*(?:=|:[-=]?)|(?:py)?torch(?:es)?[\"']?[ \t]*[:=])"
+    rf"[ \t]*(?P<value>{_NUMBERS}|{_NUMBER}(?=[\s,;&|}})\"']|\Z)|\[[^\]]{{0,400}}\]|\([^)\n]{{0,400}}\)"
+    rf"|(?:\n[ \t]*-[ \t]*{_NUMBER}[ \t]*(?=\n|\Z))+"
     rf"|(?:\n[ \t]+(?:description|required|type)[ \t]*:[^\n]*){{0,4}}\n[ \t]+default[ \t]*:[ \t]*{_NUMBER})"
 )
-"""A variable, an input or an entry of a matrix with its value, its list of values or its default."""
+"""A variable, an input or an entry of a matrix with its value, its values or its default."""
+
+_TEST = re.compile(r"(?:\[\[?[ \t]+(?:![ \t]|-[a-z][ \t]|[\"']?\w?\$)[^\]\n]*\]|\btest[ \t]+[\"']?\w?\$[^;&|\n]*)")
+"""A test of the shell, which compares a variable by ``=``."""
 
 _VALUE = re.compile(r"(?<![\w.])v?(\d+\.\d+)")
 _IMAGE = re.compile(r"(?<![\w.-])pytorch/pytorch:v?(\d+\.\d+)|(?<![A-Za-z])pytorch_release_(\d+\.\d+)")
@@ -37,6 +44,7 @@ MOST_INPUTS = 20
 
 def versions_in(text: str) -> Iterator[str]:
     """The releases, major and minor version, that a file without its comments installs."""
+    text = _TEST.sub("", text)
     yield from REQUIRED.findall(text)
     for key in _KEY.finditer(text):
         yield from _VALUE.findall(key["value"].rpartition("default")[2])
