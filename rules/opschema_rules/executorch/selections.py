@@ -24,7 +24,7 @@ _SELECTED = re.compile(rf"(?m)^[ \t]+[\"']?({_NAME})[\"']?[ \t]*:")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _OPTION = re.compile(
     r"(?:\bset\s*\(\s*EXECUTORCH_SELECT_OPS_LIST\s+|(?:(?:\b|-D)EXECUTORCH_SELECT_OPS_LIST\"?|--root_ops)\s*[:=]\s*)"
-    r"(?:\"([^\"$]*)\"|([^\s\"'$`,{][^\s\"'$`{]*))"
+    r"(?:\"([^\"$]*)\"|([\w:.;\\][\w:.,;\\]*)(?=[\s\"')\]}&|>]|\Z))"
 )
 """A list of names, divided by commas; one with variables in it is not read."""
 

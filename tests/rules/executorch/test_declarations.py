@@ -92,6 +92,9 @@ BUCK = 'et_operator_library(\n    name = "x",\n    ops = ["{}"],\n    deps = ["k
         ("x/targets.bzl", BUCK.replace('ops = ["{}"]', 'ops_dict = {{"{}": ["v1/6;0,1"]}}')),
         ("build.sh", 'cmake -DEXECUTORCH_SELECT_OPS_LIST="kit::scale.out,\\\n{}" -B out  # kit::gone.out\n'),
         ("build.sh", "python gen_oplist.py --root_ops={} --output_path=x.yaml\n"),
+        ("build.sh", "(cmake -DEXECUTORCH_SELECT_OPS_LIST={})\n"),
+        ("ci.yml", "args: [-DEXECUTORCH_SELECT_OPS_LIST={}, -DX=Y]\n"),
+        ("CMakeLists.txt", "set(EXECUTORCH_SELECT_OPS_LIST {})\n"),
         ("CMakePresets.json", '{{"cacheVariables": {{"EXECUTORCH_SELECT_OPS_LIST": "{}"}}}}\n'),
         ("CMakeLists.txt", 'set(EXECUTORCH_SELECT_OPS_LIST "{}" CACHE STRING "")\n'),
         ("selected_operators.yaml", "operators:\n  {}:\n    is_root_operator: true\n"),
@@ -102,6 +105,15 @@ def test_selected_operators(path: str, text: str) -> None:
         assert lint_files(PACK, {"ops.yaml": listed(SCHEMA), path: text.format(name)}).codes() == codes
 
 
-@pytest.mark.parametrize("text", ['--root_ops="${OPS}"', '-DEXECUTORCH_SELECT_OPS_LIST="kit::$NAME"', "--root_ops=all"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '--root_ops="${OPS}"',
+        '-DEXECUTORCH_SELECT_OPS_LIST="kit::$NAME"',
+        "--root_ops=all",
+        "--root_ops=kit::scale.out,kit::${NAME}",
+        "--root_ops=kit::scale.out,kit::<name>",
+    ],
+)
 def test_selected_operators_in_variables(text: str) -> None:
     assert lint_files(PACK, {"ops.yaml": listed(SCHEMA), "build.sh": f"cmake {text}\n"}).codes() == []
