@@ -38,6 +38,11 @@ def found(text: str) -> list[tuple[str, str]]:
             'lib.define("f(Tensor x) -> Tensor")',
             "a library of kind `IMPL` defines no operators; make one of kind `FRAGMENT` for that",
         ),
+        (
+            'lib = Library("kit", "IMPL")\nlib.impl("f", print, "AutogradCUAD")',
+            '"AutogradCUAD"',
+            "`AutogradCUAD` is not a dispatch key; did you mean `AutogradCUDA`?",
+        ),
     ],
 )  # fmt: skip
 def test_what_torch_refuses(text: str, where: str, message: str) -> None:
@@ -58,6 +63,12 @@ def test_what_torch_refuses(text: str, where: str, message: str) -> None:
         'class Library:\n    def __init__(self, name, kind):\n        self.name = name\n\n\nlib = Library("kit", "shared")',
         'lib = Library("kit", "IMPL")\nlib.impl("f", print, "Sparse" + "CUDA")',
         '@torch.library.impl("kit::f", "cuda")\ndef f(x):\n    return x\n\n\nlib = Library("kit", "IMPL")',
+        'lib = Library("kit", "IMPL")\nlib.impl("f", print, "AutogradMLU")  # of a vendor\'s torch',
+        '@torch.library.impl("kit::f", "SparseNPU")\ndef f(x):\n    return x',
+        'import pytest\nlib = Library("kit", "IMPL")\nwith pytest.raises(RuntimeError):\n    lib.impl("f", print, "Tile")',
+        'import pytest\nwith pytest.raises(RuntimeError):\n    torch.library.impl("kit::f", "Tile", print)',
+        'import pytest\nwith pytest.raises(ValueError):\n    Library("kit", "def")',
+        'lib = Library("kit", "IMPL")\ntry:\n    lib.impl("f", print, "Tile")\nexcept RuntimeError:\n    pass',
     ],
 )
 def test_what_only_looks_wrong(text: str) -> None:
