@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.requirements import Version, dotted, read_version
 from opschema_cli.workspace import Workspace
 from opschema_rules.aten.ci_pins import CI_FILES, REQUIRED, commits_in, versions_in
@@ -104,6 +105,7 @@ def minor_version(version: str) -> str:
     return found[1] if found is not None else ""
 
 
+@cached_on_argument
 def pins_of(workspace: Workspace) -> Pins:
     """Pins in the files at the root of a workspace, of its submodules, and without any those of its CI files."""
     versions = _first(_versions(workspace))

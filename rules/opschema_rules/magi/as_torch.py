@@ -5,7 +5,10 @@ Where the op takes a dataclass, its functions see its original parameters: those
 
 from __future__ import annotations
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.type_forms import TypeForm
+from opschema_cli.project import Project
+from opschema_cli.requirements import Release
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
@@ -29,13 +32,18 @@ def as_operator(op: MagiOp) -> Operator | None:
     if not isinstance(mutates, Mutates) or mutates.string is not None:
         return None
     names = op.lowering.expand_mutates([item.name for item in mutates.names])[0]
-    tree = Tree(op.tree.project, op.tree.evaluator, find_release(op.tree.project))
+    tree = Tree(op.tree.project, op.tree.evaluator, _release(op.tree.project))
     written = op.body.at(function.span)
     definition = Definition(
         "custom_op", op.registration.place, written, _schema(op, frozenset(names)), explicit=False, body=op.registration.outer,
         call=op.registration.call, function=op.body, mutates=frozenset(names),
     )  # fmt: skip
     return Operator(tree, frozenset({op.title}), definition, _registrations(op))
+
+
+@cached_on_argument
+def _release(project: Project) -> Release:
+    return find_release(project)
 
 
 def with_gradient(op: MagiOp) -> Operator | None:

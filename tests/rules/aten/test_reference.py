@@ -17,6 +17,7 @@ from opschema_rules.aten.ci_pins import commits_in, versions_in
 from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, Reference
+from opschema_rules.aten.pins import pins_of
 
 NATIVE = "torchgen/packaged/ATen/native/native_functions.yaml"
 BACKEND = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n  - abs\n"
@@ -339,6 +340,12 @@ def test_the_time_grows_with_the_text(line: str) -> None:
     assert not [*commits_in(line * 10_000)]
     assert len([*versions_in(line * 10_000)]) <= 10_000
     assert time.process_time() - started < 2.0
+
+
+def test_pins_are_read_once(root: Path) -> None:
+    write(root / "requirements.txt", "torch==2.8.0\n")
+    workspace = Workspace(root)
+    assert pins_of(workspace) is pins_of(workspace)
 
 
 @pytest.mark.parametrize(("files", "origin", "certain"), PINS)
