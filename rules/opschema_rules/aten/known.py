@@ -20,9 +20,10 @@ from opschema_rules.aten.kernels import read_operator
 from opschema_rules.aten.model import Reference
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.native_table import entry_releases
+from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
-from opschema_rules.aten.torchgen_table import ever_operators
+from opschema_rules.aten.torchgen_table import ever_operators, known_releases
 
 
 def _added(data: bytes) -> list[str]:
@@ -79,6 +80,11 @@ class AtenOperators(msgspec.Struct, dict=True):
     def candidates(self, name: str) -> Sequence[str]:
         """Names that an unknown one may have meant."""
         return self.reference.catalogue.candidates(name)
+
+    @property
+    def may_be_others(self) -> bool:
+        """Whether the tree may be for a torch that is none of the known releases: a newer or a much older one."""
+        return not self.certain and pins_of(self.project.workspace).may_be_other_than(known_releases())
 
     def schemas(self, name: str) -> Iterator[OperatorSchema]:
         """The schemas of an operator in the torch that the tree is for, first that of the reference; in all known releases where

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -85,6 +85,12 @@ class Pins(msgspec.Struct, frozen=True):
     def certain(self) -> bool:
         """Whether the release itself is pinned, and no other commit."""
         return not self.nightly and self.commits.keys() <= COMMITS.keys()
+
+    def may_be_other_than(self, known: Sequence[Version]) -> bool:
+        """Whether they may say a torch that is none of the known releases, which are sorted, nor between two of them."""
+        if not {read_version(name) for name in self.versions} <= {None, *known}:
+            return True
+        return not self.certain and (self.release is None or self.release >= known[-1])
 
     @property
     def descriptions(self) -> list[tuple[str, str]]:

@@ -280,3 +280,25 @@ TORCH_LIBRARY(kit, m) { m.def("mask(Tensor x, int bits=0x2F, int shift=1) -> Ten
     assert [item.code for item in found] == ["REG501", "REG110"]
     refused = lint_files([PACK], {"ops.cpp": text.replace("0x2F", "none")}, ["REG110", "REG501"]).diagnostics
     assert [item.code for item in refused] == ["REG110"]
+
+
+@pytest.mark.parametrize(
+    ("files", "severity"),
+    [
+        ({}, Severity.ERROR),
+        ({"requirements.txt": "torch>=2.4\n"}, Severity.ERROR),
+        ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "b" * 40}, Severity.ERROR),
+        ({".torch_commit": "b" * 40}, Severity.WARNING),
+        ({"requirements.txt": "torch>=99.0\n"}, Severity.WARNING),
+        ({"requirements.txt": "torch==99.0.0\n"}, Severity.WARNING),
+        ({"Dockerfile": "RUN pip install torch==1.13.0\n"}, Severity.WARNING),
+    ],
+)
+def test_a_torch_that_is_not_known_may_take_a_kernel(files: dict[str, str], severity: Severity) -> None:
+    kernel = """
+#include <torch/library.h>
+at::Tensor relu(const at::Tensor& self, int64_t how) { return self; }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("relu", TORCH_FN(relu)); }
+"""
+    found = lint_files(PACK, {"backend.cpp": kernel, **files}, ["REG505"]).diagnostics
+    assert [item.severity for item in found] == [severity]

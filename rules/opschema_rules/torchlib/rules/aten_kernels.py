@@ -89,7 +89,8 @@ def aten_kernel_signature(kernel: AtenKernel) -> Iterator[Diagnostic]:
     writes it, `const std::optional<at::Tensor>&`, `const at::Scalar&`, `at::IntArrayRef`. A kernel of an operator with `SymInt`
     arguments takes integers in the place of all of them, or of none.
 
-    A difference from the schema is a warning if the tree may be for another release of torch that accepts the kernel.
+    A difference from the schema is a warning if the tree may be for another release of torch that accepts the kernel, or for one
+    that opschema does not know.
 
     Bad:
 
@@ -170,7 +171,10 @@ def _mismatches(schema: OperatorSchema, signature: CppSignature) -> list[CppMism
 
 def _is_refused_by_all(kernel: AtenKernel, signature: CppSignature) -> bool:
     """Whether a kernel differs from the operator's schema in each release of torch that the tree may be for."""
-    return all(_mismatches(schema, signature) for schema in kernel.tree.aten.schemas(kernel.name))
+    tree = kernel.tree
+    if tree.release_doubt or tree.aten.may_be_others:
+        return False
+    return all(_mismatches(schema, signature) for schema in tree.aten.schemas(kernel.name))
 
 
 def _inexact(kernel: AtenKernel, operator: AtenOperator, signature: CppSignature) -> Iterator[Diagnostic]:
