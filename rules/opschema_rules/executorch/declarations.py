@@ -57,7 +57,9 @@ def _of_aten(tree: Tree) -> Iterator[DeclaredTwice]:
     for name, entries in tree.by_name.items():
         entry = next((one for one in entries if one.schema_text is not None and one.schema is not None), None)
         operator = tree.aten.operator(name.partition("::")[2]) if entry and name.startswith(f"{ATEN}::") else None
-        if entry is not None and operator is not None and all(map(entry.differs, tree.aten.schemas(operator.name))):
+        if entry is None or operator is None or tree.aten.may_be_others:
+            continue
+        if all(map(entry.differs, tree.aten.schemas(operator.name))):
             yield from _compared(entry, operator.schema, operator.place, tree.aten.origin)
 
 

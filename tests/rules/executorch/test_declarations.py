@@ -79,6 +79,13 @@ def test_an_operator_of_aten_with_a_schema(schema: str, expected: list[str]) -> 
     assert [message.partition("differently: ")[2] for message in found] == expected
 
 
+def test_a_torch_that_is_not_known_may_declare_it_so() -> None:
+    schema = ADD.replace("Scalar alpha", "float alpha")
+    files = {"ops.yaml": f"- func: {schema}\n  kernels:\n    - arg_meta: null\n      kernel_name: kit::add_out\n"}
+    assert lint_files(PACK, files).codes() == ["EXE501"]
+    assert lint_files(PACK, {**files, ".torch_commit": "b" * 40}).codes() == []
+
+
 CMAKE = 'set(_ops "{}"  # "kit::gone.out"\n)\ngen_selected_ops(LIB_NAME "x" ROOT_OPS ${{_ops}} INCLUDE_ALL_OPS "")\n'
 BUCK = 'et_operator_library(\n    name = "x",\n    ops = ["{}"],\n    deps = ["kit::no.dep"],\n)\n'
 
