@@ -146,7 +146,8 @@ class Forkserver:
         self._socket.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
-        self._process.kill()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # with what the import of a package started
         self._process.wait()
 
 
@@ -222,9 +223,14 @@ def main() -> None:
             import_module(name)
     requests = socket.socket(fileno=os.dup(0))
     named = os.environ.pop(_PACKAGE, "")
-    if named and not preload(msgspec.json.decode(named, type=Package)):
+    if not named:
+        _serve(requests, own_environment=False)
         return
-    _serve(requests, own_environment=bool(named))
+    try:
+        if preload(msgspec.json.decode(named, type=Package)):
+            _serve(requests, own_environment=True)
+    finally:
+        os._exit(0)  # as workers do: a package's own work for the exit of Python may be about what workers share
 
 
 def _serve(requests: socket.socket, *, own_environment: bool) -> None:

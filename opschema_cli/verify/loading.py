@@ -16,6 +16,9 @@ from opschema_cli.verify.model import Target
 package_seconds: dict[str, float] = {}
 """Seconds that the first import of each package in this process took, with the packages around it, by name."""
 
+_kept_paths: set[tuple[str, ...]] = set()
+"""The places of trees for which the import path of this process is final."""
+
 ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """Errors of an op that refuses the device or layout of tensors."""
 
@@ -83,13 +86,27 @@ def _packages(module: str) -> Iterator[str]:
 
 def see_tree(target: Target) -> None:
     """Put a tree before everything else that can be imported, here and in processes that are started from here."""
-    places = [os.path.join(target.root, path) for path in target.paths or ("",)]
-    places = [os.path.abspath(place) for place in places]
-    if sys.path[: len(places)] == places:
+    places = _places(target)
+    if tuple(sys.path[: len(places)]) == places or places in _kept_paths:
         return
     sys.path[:0] = places
     others = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([others] if others else [])])
+
+
+def keep_import_path(target: Target) -> None:
+    """Leave the import path unchanged from now on, here and in forks, as packages of the tree may have added to it."""
+    _kept_paths.add(_places(target))
+
+
+def forget_start_folder() -> None:
+    """Import nothing from the folder that this process was started in, where that is still the first place."""
+    if not _kept_paths and sys.path and os.path.realpath(sys.path[0]) == os.getcwd():
+        del sys.path[0]
+
+
+def _places(target: Target) -> tuple[str, ...]:
+    return tuple(os.path.abspath(os.path.join(target.root, path)) for path in target.paths or ("",))
 
 
 def imported_names(target: Target) -> list[str]:

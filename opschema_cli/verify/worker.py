@@ -30,6 +30,7 @@ from opschema_cli.verify.loading import (
     RefusedError,
     deliberate,
     described,
+    forget_start_folder,
     imported_names,
     printable,
     raised_in,
@@ -66,8 +67,7 @@ def main() -> int:
     requests, replies = _streams()
     _report_stacks()
     _forget_core_dumps()
-    if sys.path and os.path.realpath(sys.path[0]) == os.getcwd():
-        del sys.path[0]
+    forget_start_folder()
     load = read_request(requests)
     if isinstance(load, Survey):
         write(replies, _survey(load))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ pytest.importorskip("torch")
 
 from opschema_cli.verify import forkserver
 from opschema_cli.verify.model import Plan, Ran, Target
+from opschema_cli.verify.preloading import Package
 from opschema_cli.verify.workers import Workers
 from tests.verify.oplib import cell
 
@@ -85,3 +87,95 @@ def test_on_a_gpu_each_op_imports_by_itself(tmp_path: Path) -> None:
     ran, executed = imported(tmp_path, device="cuda")
     assert [one.status for one in ran] == ["ok"] * 4
     assert executed.count("package") == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "forks"),
+    [
+        ("import mmap\nSHARED = mmap.mmap(-1, 4096)", False),
+        ("import os\nPID = os.getpid()", False),
+        ("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])", False),
+        ("import subprocess\nsubprocess.Popen(['sleep', '60'])", False),
+        ("import threading\nthread = threading.Thread(target=int)\nthread.start()\nthread.join()", True),
+    ],
+)
+def test_what_forks_cannot_share(tmp_path: Path, code: str, forks: bool) -> None:
+    (tmp_path / "quick").mkdir()
+    (tmp_path / "quick" / "__init__.py").write_text(code)
+    package = Package(str(tmp_path), (), "", "quick")
+    server = forkserver.Forkserver(dict(os.environ), tmp_path, package=package, seconds=60)
+    try:
+        if forks:
+            server.spawn({}).send_signal(9)
+        else:
+            with pytest.raises(OSError, match="ended"):
+                server.spawn({})
+    finally:
+        server.close()
+
+
+SEEN = """
+import os, random, sys
+import torch
+import slow
+
+SEEN = [
+    random.random(),
+    torch.get_default_dtype(),
+    torch.relu is torch.abs,
+    os.getcwd(),
+    sys.path[:3],
+    os.environ["PYTHONPATH"].split(os.pathsep)[:2],
+    sorted(name for name in sys.modules if name.startswith("slow"))[:1],
+]
+
+
+class Op:
+    def forward(self, x, do=""):
+        raise ValueError(SEEN)
+
+    __call__ = forward
+"""
+CHANGES = """
+import atexit, os, random, sys, time
+import torch
+
+time.sleep(1.1)
+random.seed(7)
+torch.set_default_dtype(torch.float64)
+torch.relu = torch.abs
+os.makedirs({root!r} + "/lib", exist_ok=True)
+sys.path.insert(0, {root!r} + "/lib")
+os.chdir({where!r})
+atexit.register(lambda: open({root!r} + "/at-exit", "w").close())
+"""
+
+
+@pytest.mark.parametrize("where", ["", "/lib"])
+def test_a_fork_finds_what_the_package_changed(tmp_path: Path, where: str) -> None:
+    roots = {side: tmp_path / side for side in ("after", "before")}
+    plans: dict[str, list[Plan]] = {}
+    for side, root in roots.items():
+        (root / "slow").mkdir(parents=True)
+        (root / "slow" / "__init__.py").write_text(CHANGES.format(root=str(root), where=f"{root}{where}"))
+        (root / "recipes.py").write_text(f"import sys\nsys.path.insert(0, {str(root / 'recipes')!r})\n")
+        for number in range(4):
+            (root / "slow" / f"op{number}.py").write_text(SEEN)
+        plans[side] = [
+            Plan(
+                op=f"op{number}",
+                target=Target(root=str(root), module=f"slow.op{number}", name="Op", recipe="recipes.py"),
+                cells=(),
+            )
+            for number in range(4)
+        ]
+    with Workers(tmp_path / "scratch", device="cpu") as workers:
+        for side in ("after", "before"):
+            ran = [workers.run(side, plan, cell("row", op=plan.op), "cpu", 60) for plan in plans[side]]
+            told = [one.detail.splitlines()[0] for one in ran]
+            assert told == told[:1] * 4
+            assert str(roots[side]) in told[0]
+            assert ran[0].seconds["import"] > 1 > ran[3].seconds["import"]
+            other = roots["before" if side == "after" else "after"]
+            assert str(other) not in told[0]
+    assert not any((root / "at-exit").exists() for root in roots.values())
