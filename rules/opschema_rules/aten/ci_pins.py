@@ -9,19 +9,28 @@ from itertools import takewhile
 
 _DOCKERFILE = r"(?:[^/]+\.)?[Dd]ockerfile[\w.-]*"
 CI_FILES = re.compile(
-    r"\.github/(?:workflows/[^/]+|actions/(?:.+/)?action)\.ya?ml|\.github/.+\.json|\.circleci/config\.ya?ml|\.gitlab-ci\.ya?ml"
+    r"(?!.*(?:\A|/)(?:examples?|docs?|demos?|tutorials?)/)"
+    r"(?:\.github/(?:workflows/[^/]+|actions/(?:.+/)?action)\.ya?ml|\.github/.+\.json"
+    r"|\.circleci/config\.ya?ml|\.gitlab-ci\.ya?ml"
     r"|(?:\.?azure-pipelines?/[^/]+|azure-pipelines[\w.-]*|\.buildkite/.+)\.ya?ml"
     rf"|(?:\.ci|ci|\.github|\.circleci|\.buildkite|\.?docker(?:s|files)?)/(?:.+/)?(?:[^/]+\.sh|{_DOCKERFILE})|{_DOCKERFILE}"
-    r"|tox\.ini|noxfile\.py"
+    r"|tox\.ini|noxfile\.py)"
 )
 
-REQUIRED = re.compile(r"(?<![\w.$-])(?:py)?torch[ \t]*(?:==?|~=|===)[ \t]*v?(\d+\.\d+)")
+REQUIRED = re.compile(r"(?<![\w.$-])(?:py)?torch[ \t]*(?:===?|=|~=(?=[ \t]*\d+\.\d+\.\d))[ \t]*v?(\d+\.\d+)")
+"""An exact version, or ``~=2.8.0``; ``~=2.8`` admits all later ones."""
+
+MARKED = re.compile(REQUIRED.pattern + r"[\w.+]*[ \t]*;[ \t]*(?:python_|sys_|platform_|os_name|implementation_|extra)")
+"""One that holds in some environments only."""
+
 _NUMBER = r"[\"']?v?\d+\.\d+[\w.+]{0,40}[\"']?"
 _NUMBERS = r"[\"']v?\d+\.\d+[\w.+]{0,40}(?:[ ,;]{1,4}v?\d+\.\d+[\w.+]{0,40}){1,40}[\"']"
-_KEY = re.compile(
-    r"(?i)(?<![\w./-])"
+_NAMED = (
+    r"(?i)(?<![\w./$-])"
     r"(?:(?:lib|py)?torch[_-]?(?:ver(?:sion)?|release|tag)s?[\"']?[ \t]*(?:=|:[-=]?)|(?:py)?torch(?:es)?[\"']?[ \t]*[:=])"
-    rf"[ \t]*(?P<value>{_NUMBERS}|{_NUMBER}(?=[\s,;&|}})\"']|\Z)|\[[^\]]{{0,400}}\]|\([^)\n]{{0,400}}\)"
+)
+_KEY = re.compile(
+    rf"{_NAMED}[ \t]*(?P<value>{_NUMBERS}|{_NUMBER}(?=[\s,;&|}})\"']|\Z)|\[[^\]]{{0,400}}\]|\([^)\n]{{0,400}}\)"
     rf"|(?:\n[ \t]*-[ \t]*{_NUMBER}[ \t]*(?=\n|\Z))+"
     rf"|(?:\n[ \t]+(?:description|required|type)[ \t]*:[^\n]*){{0,4}}\n[ \t]+default[ \t]*:[ \t]*{_NUMBER})"
 )
@@ -30,16 +39,59 @@ _KEY = re.compile(
 _TEST = re.compile(r"(?:\[\[?[ \t]+(?:![ \t]|-[a-z][ \t]|[\"']?\w?\$)[^\]\n]*\]|\btest[ \t]+[\"']?\w?\$[^;&|\n]*)")
 """A test of the shell, which compares a variable by ``=``."""
 
+_MOVING = re.compile(
+    rf"{_NAMED}(?:[^\n]{{0,100}}|(?:\n[ \t]*-[^\n]{{0,60}}){{1,20}})"
+    r"(?<=[\s\[\"'.,\d])(?:nightly|latest|stable|master|main|dev\d)"
+)
+"""Such a variable whose value, or one of them, is another release each time."""
+
+_LATEST = re.compile(
+    r"download\.pytorch\.org/whl/(?:nightly|test)\b|(?<![\w.-])(?:py)?torch[ \t]*(?:[<>]|!=|~=[ \t]*\d+\.\d+(?![\d.]))"
+    r"|(?m:^[ \t]*(?:-[ \t]+|[\w,{}-]+:[ \t]*)?[\"']?torch[\"']?(?:[ \t]*;[^\n]*|[ \t]*)$)"
+)
+_INSTALLS = re.compile(r"\b(?:pip3?|conda|mamba)[\"']?[ \t,]+[\"']?install\b([^\n;&|]*)")
+_UNPINNED = re.compile(r"(?<=[ \t\"'])(?<!-c[ \t])(?<!channel[ \t])(?:py)?torch(?=[\"'\s]|\Z)(?![\"']?[ \t]*[=~])")
+_BRANCHES = re.compile(r"(?m)^[ \t]*branches:[ \t]*(?:\[([^\]\n]*)\]|((?:\n[ \t]*-[^\n]*)+))")
+_OF_RELEASES = re.compile(r"(?:releases?|rel|stable|backports?|v?\d)[\w./*-]*")
+
+_NOT_INSTALLED = re.compile(
+    r"(?m)^(?P<indent>[ \t]*)exclude:[ \t]*\n(?:(?P=indent)(?:[ \t]|-)[^\n]*(?:\n|\Z)|[ \t]*\n)*"
+    r"|^(?P<key>[ \t]*(?:-[ \t]+)?(?:name|description):)[^\n]*"
+    r"|\becho\b[^\n>|&;]*(?=$|&&|;)|\bgrep\b[^\n|]*|\buninstall\b[^\n;&|]*"
+    r"|\bs(?P<sign>[/|#@,])[^\n/|#@,]{0,200}(?P=sign)"
+)
+"""Parts of a file that name versions without installing them: combinations that a matrix leaves out, names, messages, what is
+searched or replaced.
+"""
+
 _VALUE = re.compile(r"(?<![\w.])v?(\d+\.\d+)")
 _IMAGE = re.compile(r"(?<![\w.-])pytorch/pytorch:v?(\d+\.\d+)|(?<![A-Za-z])pytorch_release_(\d+\.\d+)")
 _WHEEL = re.compile(r"(?<![\w-])torch-v?(\d+\.\d+)\.\d+(?:%2B|\+|-cp)")
 _PYTORCH = re.compile(r"\bpytorch/pytorch(?:\.git)?(?:[\s\"']|\Z)")
 _BRANCH = re.compile(r"(?:-b|--branch)[ =][\"']?(?:v|release/)(\d+\.\d+)")
+_COMMANDS = re.compile(r"&&|;|\|")
 _REPOSITORY = re.compile(r"([ \t]*)repository:[ \t]*[\"']?pytorch/pytorch[\"']?[ \t]*\Z")
 _REF = re.compile(r"[ \t]*ref:[ \t]*[\"']?(?:(?:refs/tags/)?(?:v|release/)(\d+\.\d+)|([0-9a-f]{40})\b)")
 
 MOST_INPUTS = 20
 """Most lines between the repository of a checkout and its commit."""
+
+
+def installing(text: str) -> str:
+    """A file without the parts that name versions but install nothing, and with its continued lines joined."""
+    return _NOT_INSTALLED.sub(r"\g<key>", text.replace("\\\n", " "))
+
+
+def takes_others(text: str) -> bool:
+    """Whether a file, or a part of it, takes other releases than the exact ones: the newest, a nightly build, a range; or is for
+    branches of releases alone.
+    """
+    if MARKED.search(text) or _MOVING.search(text) or _LATEST.search(text):
+        return True
+    if any(_UNPINNED.search(found[1]) for found in _INSTALLS.finditer(text)):
+        return True
+    names = [name for found in _BRANCHES.finditer(text) for name in re.split(r"[\s,\"']+|-[ \t]", found[1] or found[2])]
+    return any(names) and all(map(_OF_RELEASES.fullmatch, filter(None, names)))
 
 
 def versions_in(text: str) -> Iterator[str]:
@@ -50,7 +102,8 @@ def versions_in(text: str) -> Iterator[str]:
         yield from _VALUE.findall(key["value"].rpartition("default")[2])
     yield from (first or second for first, second in _IMAGE.findall(text))
     yield from _WHEEL.findall(text)
-    cloning = (line for line in text.splitlines() if "git clone" in line and _PYTORCH.search(line))
+    commands = (part for line in text.splitlines() if "git clone" in line for part in _COMMANDS.split(line))
+    cloning = (part for part in commands if _PYTORCH.search(part))
     yield from (version for line in cloning for version in _BRANCH.findall(line))
     yield from (version for version, _ in _checkouts(text) if version)
 

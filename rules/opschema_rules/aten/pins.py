@@ -10,21 +10,22 @@ import msgspec
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.requirements import Version, dotted, read_version
 from opschema_cli.workspace import Workspace
-from opschema_rules.aten.ci_pins import CI_FILES, REQUIRED, commits_in, versions_in
+from opschema_rules.aten.ci_pins import CI_FILES, MARKED, REQUIRED, commits_in, installing, takes_others, versions_in
 
 _FILES = re.compile(
-    r"(?:(?:requirements|constraints)[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment[\w.-]*\.ya?ml"
+    r"(?!(?:.*[-_./])?docs?[-_.])(?:(?:requirements|constraints)[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.(?:txt|in)|(?:ci/)?environment[\w.-]*\.ya?ml"
     r"|[\w-]+-requirements\.txt|setup\.(?:py|cfg)|(?:pyproject|pixi)\.toml|torch_pin\.py)"
 )
 _LOCK_FILES = re.compile(r"(?:uv|poetry|pdm|pylock)\.(?:lock|toml)")
 _COMMIT_FILES = re.compile(
-    r"(?:\.ci/|ci/|\.github/|torch_patches/)?\.?(?:py)?torch[_-](?:commit|pin|hash)(?:\.txt)?"
+    r"(?!(?:.*[-_./])?docs?[-_.])(?:\.ci/|ci/|\.github/|torch_patches/)?\.?(?:py)?torch[_-](?:commit|pin|hash)(?:\.txt)?"
     r"|(?:\.github|\.ci/docker|\.ci|ci)/(?:ci_commit_pins|pins)/(?:py)?torch\.txt"
 )
 
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 _TOML = re.compile(
-    r"(?m)^[ \t]*[\"']?(?:py)?torch[\"']?[ \t]*=[ \t]*(?:\{[^}\n]*\bversion[ \t]*=[ \t]*)?[\"'](?:==|~=|=)?[ \t]*v?(\d+\.\d+)"
+    r"(?m)^[ \t]*[\"']?(?:py)?torch[\"']?[ \t]*=[ \t]*(?:\{[^}\n]*\bversion[ \t]*=[ \t]*)?[\"'](?:==|~=(?=[ \t]*\d+\.\d+\.\d)|=)?"
+    r"[ \t]*v?(\d+\.\d+)"
 )
 """A dependency of Poetry or pixi with an exact version."""
 _LOCKED = re.compile(r"(?m)^name = \"torch\"\r?\nversion = \"(\d+\.\d+)")
@@ -35,7 +36,9 @@ _OWN = re.compile(r"(?:\bbase_version|\bTORCH_(?:[A-Z]+_)?VERSION)[\"']?[ \t]*[=
 
 _OWN_FILES = ("setup.py", "torch_pin.py")
 
-_NIGHTLY = re.compile(r"(?<![\w.-])(?:py)?torch[ \t]*===?[ \t]*v?\d[\d.]*\.?dev\d")
+_NIGHTLY = re.compile(
+    r"(?<![\w.-])(?:py)?torch[ \t]*===?[ \t]*v?\d[\d.]*\.?dev\d|^name = \"torch\"\r?\nversion = \"\d[\d.]*dev", re.M
+)
 
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 _RELEASE = re.compile(r"(?m)^(?:release/|v)(\d+\.\d+)")
@@ -61,12 +64,14 @@ COMMITS: Mapping[str, Version] = {
 
 class Pins(msgspec.Struct, frozen=True):
     """``versions`` are those that the tree names, major and minor; ``commits`` those of PyTorch's repository. Both have the
-    file that names them. ``nightly`` says that a version is one of the days before a release.
+    file that names them. ``nightly`` says that a version is one of the days before a release, ``others`` that the tree takes
+    other releases, too.
     """
 
     versions: Mapping[str, str]
     commits: Mapping[str, str]
     nightly: bool = False
+    others: bool = False
 
     def agree(self, version: str, commit: str) -> bool:
         """Whether all of them, and at least one, say a torch of this version that is built from this commit."""
@@ -83,8 +88,8 @@ class Pins(msgspec.Struct, frozen=True):
 
     @property
     def certain(self) -> bool:
-        """Whether the release itself is pinned, and no other commit."""
-        return not self.nightly and self.commits.keys() <= COMMITS.keys()
+        """Whether the release itself is pinned, and nothing else."""
+        return not self.nightly and not self.others and self.commits.keys() <= COMMITS.keys()
 
     def may_be_other_than(self, known: Sequence[Version]) -> bool:
         """Whether they may say a torch that is none of the known releases, which are sorted, nor between two of them."""
@@ -116,12 +121,16 @@ def pins_of(workspace: Workspace) -> Pins:
     """Pins in the files at the root of a workspace, of its submodules, and without any those of its CI files."""
     versions = _first(_versions(workspace))
     commits = _first([*_commits(workspace), *_submodules(workspace)])
+    others = False
     if not versions and not commits:
-        texts = list(_ci_texts(workspace))
+        texts = [(path, installing(text)) for path, text in _ci_texts(workspace)]
         versions = _first((version, path) for path, text in texts for version in versions_in(text))
         commits = _first((commit, path) for path, text in texts for commit in commits_in(text))
-    nightly = any(_NIGHTLY.search(_COMMENT.sub("", _text(workspace, path))) for path in set(versions.values()))
-    return Pins(versions, {name: path for name, path in commits.items() if name}, nightly)
+        others = bool(versions or commits) and any(takes_others(text) for _, text in texts)
+    named = [_COMMENT.sub("", _text(workspace, path)) for path in sorted(set(versions.values()))]
+    nightly = any(map(_NIGHTLY.search, named))
+    others = others or any(map(MARKED.search, named))
+    return Pins(versions, {name: path for name, path in commits.items() if name}, nightly, others)
 
 
 def _first(found: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pytest
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
-from opschema_rules.aten.ci_pins import commits_in, versions_in
+from opschema_rules.aten.ci_pins import commits_in, installing, takes_others, versions_in
 from opschema_rules.aten.detection import AtenOptions
 from opschema_rules.aten.load import load
 from opschema_rules.aten.model import BackendFile, Reference
@@ -316,10 +316,56 @@ def test_ways_to_pin_a_torch(root: Path, path: str, text: str) -> None:
         "      - uses: a/b@v1\n        with:\n          repository: pytorch/pytorch\n      - with:\n          ref: v2.8.0\n",
         "- run: git clone --branch v2.8.0 https://github.com/pytorch/pytorch-fork\n",
         "- name: torch: fast\n  run: echo 2.8\n",
+        "- name: needs torch: 2.8\n  run: make\n",
+        "- run: pip install torch~=2.8\n",
+        '- run: |\n    if [ "$TORCH_VERSION" = "2.8" ]; then\n      make\n    fi\n',
+        "- run: sed -i 's/torch==2.8.0/torch/' requirements.txt\n",
+        "- run: pip freeze | grep torch==2.8.0\n",
+        "- run: pip uninstall -y torch==2.8.0\n",
+        "- run: echo 'please run pip install torch==2.8.0'\n",
+        "- run: git clone -b v2.8 https://github.com/a/b && git clone https://github.com/pytorch/pytorch\n",
+        "        torch: ${{ fromJSON(inputs.torch) }}\n        exclude:\n          - torch: 2.8.0\n            python: 3.13\n",
     ],
 )
 def test_texts_that_pin_no_torch(root: Path, text: str) -> None:
     assert find(root, {WORKFLOW: text}) is None
+
+
+@pytest.mark.parametrize("path", ["docker/examples/Dockerfile", "docs/Dockerfile", "docs-requirements.txt"])
+def test_files_of_examples_and_documentation_pin_no_torch(root: Path, path: str) -> None:
+    assert find(root, {path: "RUN pip install torch==2.8.0\n"}) is None
+
+
+PINNED = "- run: pip install torch==2.8.0\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "certain"),
+    [
+        ({WORKFLOW: PINNED}, True),
+        ({WORKFLOW: PINNED + "- run: echo TORCH_VERSION=2.8.0 >> $GITHUB_ENV\n"}, True),
+        ({WORKFLOW: PINNED + "- run: conda install pytorch=2.8.0 -c pytorch\n"}, True),
+        ({WORKFLOW: PINNED + "- run: pip install torch==${{ matrix.torch }} torchvision\n"}, True),
+        ({WORKFLOW: PINNED + "- run: pip install torch\n"}, False),
+        ({WORKFLOW: PINNED, "Dockerfile": "RUN uv pip install \\\n    numpy \\\n    'torch' \\\n    pytest\n"}, False),
+        ({WORKFLOW: PINNED + "- run: pip install 'torch>=2.7'\n"}, False),
+        ({WORKFLOW: PINNED, "tox.ini": "deps =\n  torch28: torch==2.8.0\n  latest: torch\n"}, False),
+        ({WORKFLOW: PINNED + "- run: pip install x --index-url https://download.pytorch.org/whl/nightly/cpu\n"}, False),
+        ({WORKFLOW: "        torch: [2.8.0, nightly]\n"}, False),
+        ({WORKFLOW: "        torch:\n          - 2.8.0\n          - nightly\n"}, False),
+        ({WORKFLOW: "        include:\n          - torch: 2.8.0\n          - torch: nightly\n"}, False),
+        ({WORKFLOW: "env:\n  TORCH_VERSION: 2.8.0.dev20250601\n"}, False),
+        ({WORKFLOW: "on:\n  push:\n    branches: [release/1.0, 'v1.*']\n" + PINNED}, False),
+        ({WORKFLOW: "on:\n  push:\n    branches: [main, release/1.0]\n" + PINNED}, True),
+        ({WORKFLOW: "- run: pip install \"torch==2.8.0; python_version < '3.9'\"\n"}, False),
+        ({"environment.yml": "- pip:\n  - torch==2.8.0; sys_platform == 'darwin'\n  - torch\n"}, False),
+        ({"uv.lock": '[[package]]\nname = "torch"\nversion = "2.8.0.dev20250601"\n'}, False),
+    ],
+)
+def test_a_pin_is_uncertain_where_the_tree_takes_other_releases(
+    root: Path, files: dict[str, str], certain: bool
+) -> None:
+    assert told(find(root, files)) == (OF_28, certain)
 
 
 @pytest.mark.parametrize(
@@ -329,6 +375,11 @@ def test_texts_that_pin_no_torch(root: Path, text: str) -> None:
         "torch-version:\n  description: x\n",
         "git clone ",
         "repository: pytorch/pytorch\n",
+        "exclude:\n",
+        "pip install ",
+        "branches: [",
+        "s/ ",
+        "torch:\n - 1.2x\n",
         "torch:\n - 1.2\n",
         "torch='1.2 ",
         "torch=(",
@@ -337,7 +388,9 @@ def test_texts_that_pin_no_torch(root: Path, text: str) -> None:
 )
 def test_the_time_grows_with_the_text(line: str) -> None:
     started = time.process_time()
-    assert not [*commits_in(line * 10_000)]
+    text = installing(line * 10_000)
+    assert not takes_others(text)
+    assert not [*commits_in(text)]
     assert len([*versions_in(line * 10_000)]) <= 10_000
     assert time.process_time() - started < 2.0
 
