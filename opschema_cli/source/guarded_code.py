@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Condition
 from opschema_cli.source.text import Span
 
 _ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
@@ -14,6 +15,9 @@ _TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
 _CATCHES = re.compile(r"\s*(?:#[^\n]*\s*)*except\b(?:(?!:\s*$).)*:\s*\Z", re.DOTALL)
 _ANY_ERROR = re.compile(r"\bexcept\s*:|\b(?:TypeError|RuntimeError|Exception|BaseException)\b")
 _LOOK_BACK = 400
+_LEAVES = re.compile(r"\b(?:return|raise|continue|break|skip|(?:sys\.|os\.)?_?exit)\b")
+_CHOICE = re.compile(r"\b(?:and|or|if)\b")
+_EXPECTS_ERROR = re.compile(r"\s*(?:async\s+)?with\b.*\b(?:suppress|raises|assertRaises\w*)\b")
 _ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
 
 
@@ -40,6 +44,46 @@ def is_guarded(body: Body, start: int) -> bool:
 def is_tried(body: Body, start: int) -> bool:
     """Whether a handler of a ``try`` around code catches the errors of a call."""
     return any(_ANY_ERROR.search(clause) for clauses in _tried(body, start) for clause in clauses)
+
+
+def may_be_skipped(body: Body, start: int) -> bool:
+    """Whether code is left out, or may fail, for what is written before or beside it: an ``if`` on what exists that leaves, a
+    part of an expression under such a test, ``importorskip`` with a version, ``with suppress(...)``.
+    """
+    text = body.file.source.text
+    for around in body.outward():
+        if any(_leaves_before(around, item, start) for item in around.scope.conditions):
+            return True
+        for call in around.scope.calls:
+            if call.start < start and call.items[0].member == "importorskip" and "minversion" in call.keywords:
+                return True
+    line = text[text.rfind("\n", 0, start) + 1 : text.find("\n", start) % (len(text) + 1)]
+    return (_CHOICE.search(line) is not None and asks_what_exists(line)) or _expects_error(text, start)
+
+
+def _leaves_before(body: Body, item: Condition, start: int) -> bool:
+    spans = [item.body, *([item.orelse] if item.orelse is not None else [])]
+    if max(span.end for span in spans) > start or not asks_what_exists(body.file.text(item.expr)):
+        return False
+    return any(_LEAVES.search(body.file.source.text, span.start, span.end) for span in spans)
+
+
+def _expects_error(text: str, start: int) -> bool:
+    """Whether a ``with`` around a place expects or ignores errors."""
+    lines = text[: text.find("\n", start) % (len(text) + 1)].split("\n")
+    indent = _indent(lines[-1])
+    for line in reversed(lines):
+        if line.strip() and _indent(line) < indent:
+            indent = _indent(line)
+            if _EXPECTS_ERROR.match(line):
+                return True
+        if not indent:
+            return False
+    return False
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _tried(body: Body, start: int) -> Iterator[list[str]]:

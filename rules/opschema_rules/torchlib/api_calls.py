@@ -16,10 +16,10 @@ def api_calls(events: Iterable[Event]) -> Iterator[ApiCall]:
     for event in events:
         name = "" if event.conditional or not event.sole else _name(event.waiting)
         if name:
-            arguments, path = event.waiting.arguments, event.frame.body.file.path
+            arguments, body = event.waiting.arguments, event.frame.body
             call = arguments.call
             callee = call.items[0] if call.kind == "call" and call.items else call
-            yield ApiCall(name, Place(path, callee.span), tuple(_keywords(event)))
+            yield ApiCall(name, body, body.at(callee), tuple(_keywords(event)))
 
 
 def _name(waiting: Waiting) -> str:

@@ -151,6 +151,7 @@ class ApiCall(msgspec.Struct, frozen=True):
     """A call of a function of ``torch.library``: its full ``name``, where it is named, and the keywords with their values."""
 
     name: str
+    body: Body
     place: Place
     keywords: tuple[tuple[str, Place], ...] = ()
 

@@ -106,3 +106,22 @@ for name, function in {"neg": lambda self: self, "sub.Tensor": add}.items():
 def test_a_backend_in_python(before: str, after: str, codes: list[str]) -> None:
     text = BACKEND.replace(before, after, 1)
     assert sorted(item.code for item in reported({"tile/__init__.py": text})) == codes
+
+
+@pytest.mark.parametrize(
+    ("between", "override", "reported"),
+    [
+        ("", "", True),
+        ("more = lib\n", "", True),
+        ("", ", allow_override=True", False),
+        ("lib._destroy()\nlib = torch.library.Library('aten', 'IMPL')\n", "", False),
+        ("del lib\nlib = torch.library.Library('aten', 'IMPL')\n", "", False),
+        ("lib = torch.library.Library('aten', 'IMPL')\n", "", False),
+    ],
+)
+def test_a_second_kernel_after_the_first_library_is_gone(between: str, override: str, reported: bool) -> None:
+    code = (
+        "import torch\n\nlib = torch.library.Library('aten', 'IMPL')\nlib.impl('neg', lambda x: x, 'CUDA')\n"
+        f"{between}lib.impl('neg', lambda x: x + 0, 'CUDA'{override})\n"
+    )
+    assert bool(lint_files([PACK], {"kit.py": code}, ["REG510"]).diagnostics) is reported

@@ -73,6 +73,39 @@ def test_what_the_release_lacks(code: str, found: str) -> None:
     assert messages(code, "torch==2.3.0\n") == []  # no release that is known
 
 
+CALL = 'torch.library.register_autocast("demo::twice", "cuda", torch.float16)\n'
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'if not hasattr(torch.library, "register_autocast"):\n    raise RuntimeError\n' + CALL,
+        'import sys\nif torch.__version__ < "2.7":\n    sys.exit(0)\n' + CALL,
+        'import pytest\nif torch.__version__ < "2.7":\n    pytest.skip("old", allow_module_level=True)\n' + CALL,
+        'import pytest\npytest.importorskip("torch", minversion="2.7")\n' + CALL,
+        'hasattr(torch.library, "register_autocast") and ' + CALL,
+        f'x = {CALL.strip()} if hasattr(torch.library, "register_autocast") else None\n',
+        "import contextlib\nwith contextlib.suppress(AttributeError):\n    " + CALL,
+        "torch.library.register_autocast = lambda *given: None\n" + CALL,
+    ],
+)
+def test_calls_that_the_release_does_not_reach(code: str) -> None:
+    assert messages(OP + code) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if not torch.cuda.is_available():\n    raise RuntimeError\n" + CALL,
+        'if hasattr(torch.library, "custom_op"):\n    print("new")\n' + CALL,
+        "with torch.no_grad():\n    " + CALL,
+        CALL + 'if torch.__version__ < "2.7":\n    raise RuntimeError\n',
+    ],
+)
+def test_other_statements_beside_such_a_call(code: str) -> None:
+    assert len(messages(OP + code)) == 1
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -123,6 +156,15 @@ try:
 except AttributeError:
     pass
 lib.define("e(Tensor x) -> Tensor", tags=TAGS)
+
+
+def late():
+    if not hasattr(torch.Tag, "reduction"):
+        return
+    lib.define("f(Tensor x) -> Tensor", tags=(torch.Tag.reduction,))
+
+
+late()
 """
     assert messages(code) == [
         "torch 2.6 has no `torch.Tag.reduction`; torch 2.10 is the first that does",

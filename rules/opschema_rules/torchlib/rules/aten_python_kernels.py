@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opschema_cli.evaluation.reaching import bindings
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
@@ -11,7 +12,7 @@ from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Function
 from opschema_rules.torchlib.api_table import functions_of
-from opschema_rules.torchlib.model import AtenKernel, StrayRegistration, Tree
+from opschema_rules.torchlib.model import AtenKernel, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
 from opschema_rules.torchlib.rules.results import followed, gives_nothing
 from opschema_rules.torchlib.rules.signatures import is_method, mismatch_place, mismatch_words
@@ -263,8 +264,8 @@ def aten_kernel_twice(tree: Tree) -> Iterator[Diagnostic]:
 
     Before torch 2.13, a library of Python refuses a second kernel for the same operator and dispatch key (`RuntimeError: This is
     not allowed since there's already a kernel registered from python`). Later releases warn and replace the first one, unless
-    `allow_override=False` is passed. Registrations under a condition are not checked, nor rows with more than two items, which
-    may have conditions. See [REG509](REG509.md) for what a table is.
+    `allow_override=False` is passed. Registrations under a condition are not checked, nor those of libraries that are deleted
+    or destroyed, nor rows with more than two items, which may have conditions. See [REG509](REG509.md) for what a table is.
 
     Bad:
 
@@ -337,15 +338,33 @@ def aten_kernel_twice(tree: Tree) -> Iterator[Diagnostic]:
         before = first.setdefault((row.table, row.name), row.place) if not row.conditional else row.place
         if before is not row.place:
             yield _twice(tree, f"aten::{row.name}", "is listed twice in this table", row.place, before)
-    known: dict[tuple[str, str, frozenset[str]], Place] = {}
+    known: dict[tuple[str, str, frozenset[str]], Registration] = {}
     for item in tree.of_torch:
         found = item.registration
         if found.language != "python" or found.form == "row" or found.conditional or not found.keys:
             continue
-        before = known.setdefault((found.place.path, item.name, found.keys), found.place)
-        if before != found.place:
+        earlier = known.setdefault((found.place.path, item.name, found.keys), found)
+        if earlier.place != found.place and not _may_follow(found, earlier):
             keys = listed(sorted(found.keys))
-            yield _twice(tree, item.name, f"already has a kernel for {keys}", found.place, before)
+            yield _twice(tree, item.name, f"already has a kernel for {keys}", found.place, earlier.place)
+
+
+def _may_follow(found: Registration, earlier: Registration) -> bool:
+    """Whether a kernel replaces an earlier one by intent, or may come after the library of that one is gone."""
+    overrides = found.call is not None and found.call.keyword("allow_override") is not None
+    return overrides or _may_end(found) or _may_end(earlier)
+
+
+def _may_end(item: Registration) -> bool:
+    """Whether the library of a registration is destroyed, deleted or assigned again."""
+    body, call = item.body, item.call
+    if body is None or call is None:
+        return False
+    first = next(iter(call.positional()), None)
+    library = first.text if first is not None and first.kind == "name" else call.callee.rpartition(".")[0]
+    bound = [one for around in body.outward() for one in bindings(around.scope, library)]
+    text = body.file.source.text
+    return "_destroy" in text or "_scoped_library" in text or len(bound) > 1 or library in body.file.rebound
 
 
 def _twice(tree: Tree, name: str, what: str, place: Place, before: Place) -> Diagnostic:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.requirements import Version, dotted
+from opschema_cli.source.guarded_code import asked_attributes, may_be_skipped
 from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.aten.torchgen_table import known_releases, torchgen_of
@@ -20,7 +21,7 @@ def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
 
     The release is the one that `--torch` names, else the newest that the tree's requirements admit, else one that its CI or
     lock files pin. The call raises `AttributeError` or `TypeError` when the module is imported. A call under a condition, such
-    as a comparison of versions, is not reported.
+    as a comparison of versions, or behind one that leaves the module, is not reported; nor is one whose error is expected.
 
     Bad:
 
@@ -60,6 +61,8 @@ def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
     """
     known = functions_of(tree.torch) if not tree.release_doubt else {}
     for call in tree.api_calls if known else ():
+        if _is_doubtful(call):
+            continue
         text = known.get(call.name)
         if text is None:
             yield from _missing(tree, call)
@@ -69,6 +72,15 @@ def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
                 yield _refused(tree, call, text, name, place)
     for operator in tree.operators if known else ():
         yield from _missing_tags(tree, operator)
+
+
+def _is_doubtful(call: ApiCall) -> bool:
+    """Whether a call may be for other releases, or for a function that the tree itself adds to torch."""
+    name = call.name.rpartition(".")[2]
+    added = any(
+        known == name and is_set for _, known, is_set in asked_attributes(next(reversed([*call.body.outward()])))
+    )
+    return added or may_be_skipped(call.body, call.place.span.start)
 
 
 def _missing(tree: Tree, call: ApiCall) -> Iterator[Diagnostic]:
@@ -82,9 +94,10 @@ def _missing_tags(tree: Tree, operator: Operator) -> Iterator[Diagnostic]:
     definition = operator.definition
     for tag, expr in _written_tags(definition) if not definition.conditional else ():
         having = [version for version in known_releases() if tag in (torchgen_of(version).tags or ())]
-        if definition.body is not None and having and tree.torch not in having:
+        body = definition.body if having and tree.torch not in having else None
+        if body is not None and not may_be_skipped(body, expr.start):
             message = f"torch {tree.release} has no `torch.Tag.{tag}`; {_since(tree, having)}"
-            yield Diagnostic(message, definition.body.at(expr), ops=(operator.title,))
+            yield Diagnostic(message, body.at(expr), ops=(operator.title,))
 
 
 def _written_tags(definition: Definition) -> Iterator[tuple[str, Expr]]:
