@@ -26,6 +26,20 @@ def own_expressions(item: Statement) -> Iterator[Expr]:
             waiting += reversed(expr.items)
 
 
+def sure_expressions(item: Statement) -> Iterator[Expr]:
+    """Those of :func:`own_expressions` that are evaluated whenever the statement runs: of ``a if b else c`` only ``b``, of ``a and
+    b`` only ``a``.
+    """
+    left_out = {
+        part.span
+        for expr in own_expressions(item)
+        if expr.kind in ("ifexp", "boolop")
+        for operand in expr.items[1:]
+        for part in operand.walk()
+    }
+    return (expr for expr in own_expressions(item) if expr.span not in left_out)
+
+
 def targets(item: Statement) -> tuple[Expr, ...]:
     """The targets of a statement."""
     match item.kind:

@@ -9,7 +9,7 @@ from math import prod
 
 import msgspec
 
-from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, targets
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, sure_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, statements_of, stays_python
@@ -142,7 +142,7 @@ class _Reader:
                 for expr in own_expressions(item)
                 if self.types.of(body, expr) == I64 and expr.kind == "call"
             }
-            for expr in own_expressions(item):
+            for expr in sure_expressions(item):
                 value = self._overflow(body, expr, I32_MAX if expr.span in wide else U32_MAX)
                 if value is not None and expr.span not in {target.span for target in targets(item)}:
                     yield body, expr, value

@@ -58,6 +58,7 @@ def _lint(body: str, host: str = RUN, grid: str = "1") -> list[str]:
 
 
 FOUND = {
+    "the test of a conditional expression": ("x = 1 if M * K > 4 else 0", RUN, "1"),
     "a product": ("x = M * K", RUN, "1"),
     "a product of products": ("x = (M * 4) * (K * 8)", CALLED.format(8192, 65536), "1"),
     "a name between": ("rows = M\n    x = rows * K + 4", RUN, "1"),
@@ -90,6 +91,8 @@ FOUND = {
 SILENT = {
     "64 bits from the start": ("x = fx.Int64(M) * K", RUN, "1"),
     "a parameter of 64 bits": ("x = M * N", RUN, "1"),
+    "a product that is made for few rows": ("x = M * K if M < 4 else 0", RUN, "1"),
+    "a product after a test": ("x = M < 4 and M * K", RUN, "1"),
     "a small product": ("x = M * K", CALLED.format(4096, 4096), "1"),
     "an offset that may be unsigned": ("x = M * K", CALLED.format(65536, 49152), "1"),
     "numbers that are no sizes": ("x = M * K", "def run(a):\n    launch(a, 65536, 131072)\n", "1"),
