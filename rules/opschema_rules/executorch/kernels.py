@@ -168,7 +168,13 @@ class _Search(msgspec.Struct, dict=True):
         around = self._namespaces(item.path)
         exact = around.known and around.at(item.function.name_span.start) == owner
         included = not owner and not item.path.endswith(_COMPILED)
-        return included or (not exact and is_within(namespace, owner))
+        return included or (is_within(namespace, owner) and (not exact or self._is_opened_by_macro(item)))
+
+    def _is_opened_by_macro(self, item: Declared) -> bool:
+        """Whether a macro before a function may open a namespace."""
+        source = self.project.source(item.path)
+        before = source.text[: item.function.name_span.start] if source is not None else ""
+        return _OPENING.search(before) is not None
 
     def _namespaces(self, path: str) -> Namespaces:
         if path not in self._read:
@@ -212,6 +218,11 @@ MAX_LINE = 1000
 
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 """A name that may be a macro."""
+
+_OPENING = re.compile(
+    r"(?m)(?:^|[{};])[ \t]*(?=[A-Z0-9_]{0,60}(?:NAMESPACE|BEGIN|OPEN|START|ENTER))[A-Z][A-Z0-9_]*(?:\([^()\n]*\))?[ \t]*$"
+)
+"""A macro that is no statement, by whose name it begins something."""
 
 _COMPILED = (".cpp", ".cc", ".cxx", ".cu", ".c")
 """Files that others do not include."""

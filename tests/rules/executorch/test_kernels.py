@@ -84,8 +84,20 @@ def test_no_finding(text: str) -> None:
     [
         {"ops.cpp": source(PAD, BOTH) + '#include "scale.inc"\n', "scale.h": SCALE},
         {"ops.cpp": source(PAD, BOTH), "scale.cpp": source(SCALE, space="KIT_NAMESPACE::native")},
+        {"ops.cpp": source(PAD, BOTH), "scale.cpp": f"KIT_NAMESPACE_BEGIN\n\n{SCALE}\n\nKIT_NAMESPACE_END\n"},
+        {"ops.cpp": source(PAD, BOTH), "scale.cpp": f"namespace kit {{ NATIVE_BEGIN\n{SCALE}\nNATIVE_END }}\n"},
+        {
+            "ops.cpp": source(PAD, BOTH),
+            "scale.cpp": f"NAMESPACE_BEGIN(kit)\nNAMESPACE_BEGIN(native)\n{SCALE}\nNAMESPACE_END(native)\nNAMESPACE_END(kit)\n",
+        },
     ],
-    ids=["a file that is included", "a macro for a namespace"],
+    ids=[
+        "a file that is included",
+        "a macro for a namespace",
+        "a macro that opens it",
+        "a macro inside of one",
+        "macros with names",
+    ],
 )
 def test_a_namespace_that_is_not_known(files: dict[str, str]) -> None:
     assert lint_files(PACK, {"ops.yaml": LIST, **files}).codes() == []
