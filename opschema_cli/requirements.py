@@ -28,6 +28,7 @@ _FILES = re.compile(
 )
 _SPECIFIERS = r"(?:(?:===|[<>~!=]=|[<>])[ \t]*v?\d[\w.*+!-]*[ \t]*,?[ \t]*)+"
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
+_COMMAND = re.compile(r"\b(?:pip3?|conda|mamba)[ \t]+install\b[^\n\"']*")
 _LOCAL = re.compile(r"\+[\w.]+")
 _POETRY = r"""(?mi)^[ \t]*["']?{name}["']?[ \t]*=[ \t]*(?:\{{[^}}\n]*\bversion[ \t]*=[ \t]*)?["']([^"']+)["']"""
 _POETRY_VERSION = re.compile(r"(\^|~|)(\d+(?:\.\d+)*)\Z")
@@ -123,10 +124,15 @@ def _files(workspace: Workspace, *, anywhere: bool = False) -> Iterator[str]:
 
 def _specifiers(path: str, content: bytes, name: str) -> Iterator[tuple[SpecifierSet, str]]:
     """The versions of a distribution that a file's requirements admit, and their text."""
-    for written in _written(path, _COMMENT.sub("", content.decode("utf-8", "replace")), name):
+    for written in _written(path, requirement_text(content), name):
         specifiers = _parsed(written)
         if specifiers is not None:
             yield specifiers, written
+
+
+def requirement_text(content: bytes) -> str:
+    """The text of a requirement file without comments, and without commands in the texts of its strings: examples and tasks."""
+    return _COMMAND.sub("", _COMMENT.sub("", content.decode("utf-8", "replace")))
 
 
 def _written(path: str, text: str, name: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from opschema_cli.cached_on_argument import cached_on_argument
-from opschema_cli.requirements import Version, dotted, read_version
+from opschema_cli.requirements import Version, dotted, read_version, requirement_text
 from opschema_cli.workspace import Workspace
 from opschema_rules.aten.ci_pins import CI_FILES, MARKED, REQUIRED, commits_in, installing, takes_others, versions_in
 
@@ -144,7 +144,7 @@ def _first(found: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _versions(workspace: Workspace) -> Iterator[tuple[str, str]]:
     for path in workspace.files:
         if _FILES.fullmatch(path):
-            text = _COMMENT.sub("", _text(workspace, path))
+            text = requirement_text(workspace.peek(path))
             own = _OWN.findall(text) if path in _OWN_FILES else _TOML.findall(text) if path.endswith(".toml") else ()
             yield from ((version, path) for version in (*REQUIRED.findall(text), *own))
         elif _LOCK_FILES.fullmatch(path):

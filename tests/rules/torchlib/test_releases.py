@@ -132,6 +132,8 @@ def test_what_may_be_meant_for_another_release(code: str) -> None:
         (".github/workflows/ci.yml", "        torch: [2.6.0, 2.9.0]\n", False),
         (".github/workflows/ci.yml", "- run: pip install torch==1.8.0\n", False),
         (".torch_commit", "b" * 40, False),
+        ("setup.py", '"""Example::\n\n    pip install torch==2.6.0\n"""\nsetup(install_requires=["torch"])\n', False),
+        (".github/workflows/ci.yml", "- run: pip install torch==2.6.0\n- run: pip install torch\n", False),
     ],
 )
 def test_without_a_requirement_the_only_pinned_release_counts(path: str, text: str, found: bool) -> None:
