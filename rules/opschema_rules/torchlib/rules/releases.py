@@ -61,17 +61,21 @@ def unavailable_function(tree: Tree) -> Iterator[Diagnostic]:
     """
     known = functions_of(tree.torch) if not tree.release_doubt else {}
     for call in tree.api_calls if known else ():
-        if _is_doubtful(call):
-            continue
-        text = known.get(call.name)
-        if text is None:
-            yield from _missing(tree, call)
-            continue
-        for name, place in call.keywords:
-            if not takes(text, name):
-                yield _refused(tree, call, text, name, place)
+        found = list(_unavailable(tree, call, known.get(call.name)))
+        if found and not _is_doubtful(call):
+            yield from found
     for operator in tree.operators if known else ():
         yield from _missing_tags(tree, operator)
+
+
+def _unavailable(tree: Tree, call: ApiCall, text: str | None) -> Iterator[Diagnostic]:
+    """What the release lacks of a call; ``text`` has the parameters of its function."""
+    if text is None:
+        yield from _missing(tree, call)
+        return
+    for name, place in call.keywords:
+        if not takes(text, name):
+            yield _refused(tree, call, text, name, place)
 
 
 def _is_doubtful(call: ApiCall) -> bool:
