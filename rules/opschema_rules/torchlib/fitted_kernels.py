@@ -77,14 +77,9 @@ class FittedKernel:
         self._runs[made.key] = _Run(outcome, is_strict)
         return made
 
-    def first_outcome(self, item: Input) -> Outcome:
-        """The outcome for an input; of a fitted one that of the lenient run, in which kernels refuse no shapes."""
+    def outcome(self, item: Input, *, strict: bool = True) -> Outcome:
+        """The outcome for an input; unless ``strict``, that of the run in which it was fitted, where no shapes are refused."""
         known = self._runs.get(item.key)
-        return known.outcome if known is not None else called(self.executor, self.schema, self.body, item)
-
-    def outcome(self, item: Input) -> Outcome:
-        """The outcome for an input."""
-        known = self._runs.get(item.key)
-        if known is not None and known.strict:
+        if known is not None and (known.strict or not strict):
             return known.outcome
         return called(self.executor, self.schema, self.body, item)

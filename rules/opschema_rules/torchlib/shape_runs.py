@@ -161,7 +161,7 @@ class Comparison:
         self.runs += 1
         if self._exhausted:
             return False
-        return isinstance(self.kernel.first_outcome(self._fitted(item)), Returned)
+        return isinstance(self.kernel.outcome(self._fitted(item), strict=False), Returned)
 
     def _both_take(self, item: Input) -> bool:
         return not self._exhausted and self._run(item) is not None
