@@ -10,11 +10,10 @@ import msgspec
 
 from opschema_cli.cpp_generators import Generators
 from opschema_cli.cpp_pasting import Pasting
-from opschema_cli.cpp_units import DECLARATIONS, Declared
+from opschema_cli.cpp_units import Declared, functions_named
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_text import only_code
-from opschema_cli.source.preprocessor import is_dead
 from opschema_cli.source.text import Span
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -81,12 +80,7 @@ class CppDefinitions(msgspec.Struct, dict=True):
     @cached_property
     def functions(self) -> dict[str, list[Declared]]:
         """Declarations and definitions by their names."""
-        found: dict[str, list[Declared]] = {}
-        for path, read in self.project.cpp_readings(DECLARATIONS, self._declaring).items():
-            for item in read.functions:
-                if item.name in self.holding[path] and not is_dead(item.conditions):
-                    found.setdefault(item.name, []).append(Declared(path, item))
-        return found
+        return functions_named(self.project, self._declaring, self.names)
 
     def may_be_made(self, name: str) -> bool:
         """Whether a macro may make a function of a name from parts, or a file that is no C++ may generate it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -43,6 +43,16 @@ class Declared(msgspec.Struct, frozen=True):
     def place(self) -> Place:
         """Its name in the declaration or definition."""
         return Place(self.path, self.function.name_span)
+
+
+def functions_named(project: Project, paths: Iterable[str], names: Container[str]) -> dict[str, list[Declared]]:
+    """The functions of some names (without namespaces) in some files, by their names; not those that are never compiled."""
+    found: dict[str, list[Declared]] = {}
+    for path, read in project.cpp_readings(DECLARATIONS, paths).items():
+        for item in read.functions:
+            if item.name in names and not is_dead(item.conditions):
+                found.setdefault(item.name, []).append(Declared(path, item))
+    return found
 
 
 class CppUnits(msgspec.Struct, dict=True):

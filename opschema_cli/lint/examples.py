@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 
 def files_of(fences: Sequence[tuple[str, str]], base: Mapping[str, str], module: str, head: str) -> dict[str, str]:
@@ -39,11 +39,17 @@ def files_named(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def files_by_language(
-    fences: Sequence[tuple[str, str]], paths: Mapping[str, str], base: Mapping[str, str]
-) -> dict[str, str]:
-    """The files of an example, by path, on top of ``base``: a fence without a path is the file in ``paths`` of its language."""
-    found = dict(base)
-    for info, text in fences:
-        language, _, path = info.partition(" ")
-        found[path.strip() or paths.get(language, language)] = text
-    return found
+    paths: Mapping[str, str], base: Mapping[str, str] | None = None
+) -> Callable[[Sequence[tuple[str, str]]], dict[str, str]]:
+    """A function from the fences of an example to its files, by path, on top of ``base``: a fence without a path is the file in
+    ``paths`` of its language.
+    """
+
+    def files(fences: Sequence[tuple[str, str]]) -> dict[str, str]:
+        found = dict(base or {})
+        for info, text in fences:
+            language, _, path = info.partition(" ")
+            found[path.strip() or paths.get(language, language)] = text
+        return found
+
+    return files

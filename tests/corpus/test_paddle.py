@@ -79,9 +79,9 @@ def read(field: str, text: str) -> tuple[object, bool]:
         outputs, errors = grammar.parse_outputs(text)
         return [(item.type, item.name) for item in outputs], bool(errors)
     if field == "forward":
-        name, parsed = grammar.parse_forward(text)
+        parsed = grammar.parse_forward(text)
         names = [item.name for item in parsed.args], [item.name for item in parsed.outputs]
-        return (name.text if name is not None else None, *names), bool(parsed.errors)
+        return (parsed.name.text if parsed.name is not None else None, *names), bool(parsed.errors)
     if field == "inplace":
         pairs, errors = grammar.parse_pairs(text)
         return {target.text: source.text for source, target in pairs}, bool(errors)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
 from opschema_cli.file_kinds import is_yaml
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import YamlFile
-from opschema_rules import PAGES, TORCH_RELEASES
+from opschema_rules import TORCH_RELEASES
 from opschema_rules.aten.kinds import Kind, is_surely, kind_of, may_be, may_be_meant
 from opschema_rules.aten.sightings import SIGHTINGS
+from opschema_rules.shipped import shipped_pack
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 
@@ -66,14 +65,4 @@ def _may_be(project: Project, path: str) -> bool:
 _HOLDS_FIELDS: Reading[bytes, bool] = Reading("aten fields", may_be, bool)
 
 
-LAZY_PACK = LazyPack(
-    "aten",
-    detect,
-    AtenOptions,
-    "opschema_rules.aten.pack",
-    Path(__file__).with_name(CATALOGUE),
-    claims=claims,
-    unread=SIGHTINGS,
-    pages=PAGES,
-    releases=TORCH_RELEASES,
-)
+LAZY_PACK = shipped_pack(__name__, detect, AtenOptions, claims, unread=SIGHTINGS, releases=TORCH_RELEASES)

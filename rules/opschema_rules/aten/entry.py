@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.lint.loaded import Entry as Declared
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_string import ParsedSchema, parse_schema
 from opschema_cli.schema.schema_tokens import SchemaError
@@ -34,6 +35,16 @@ class Entry(msgspec.Struct, eq=False, dict=True):
     def name(self) -> str:
         """Name of the entry; empty if it is unknown, and where entries have no names."""
         return ""
+
+    @property
+    def first(self) -> Node:
+        """Its first key, or where it has none the entry itself."""
+        return self.node.items[0] if self.node.items else self.node
+
+    @property
+    def stretch(self) -> Declared:
+        """The stretch of the file that suppressions on its first line cover."""
+        return Declared(self.file.path, self.first.span, Span(self.node.start, self.node.end), self.name)
 
     @property
     def own_types(self) -> frozenset[str]:

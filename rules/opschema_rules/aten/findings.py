@@ -9,6 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Relat
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
+from opschema_cli.suggestions import suggested
 from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.model import NativeEntry
 
@@ -24,6 +25,20 @@ def found(
     """A finding in an entry."""
     ops = (entry.name,) if entry.name else ()
     return Diagnostic(message, entry.at(target), related, fix, ops, severity=severity)
+
+
+def unknown(
+    entry: Entry,
+    target: Node | Span,
+    name: str,
+    known: Iterable[str],
+    message: str,
+    *related: Related,
+    cutoff: float = 0.7,
+    severity: Severity = Severity.ERROR,
+) -> Diagnostic:
+    """A finding in an entry about a name that is not among the ``known`` ones; the message ends with the closest of these."""
+    return found(entry, target, message + suggested(name, known, cutoff), *related, severity=severity)
 
 
 def no_list(file: YamlFile, what: str, *, filled: bool = True) -> Iterator[Diagnostic]:

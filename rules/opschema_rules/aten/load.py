@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from opschema_cli.lint.diagnostic import Missing
-from opschema_cli.lint.loaded import Entry as Declared
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.phrases import some
 from opschema_cli.project import Project
-from opschema_cli.source.text import Span
 from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
@@ -18,7 +16,7 @@ from opschema_rules.aten.dialects import OF_OTHERS
 from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.lazy_nodes import read_lazy_nodes
-from opschema_rules.aten.model import REFERENCE, BackendFile, DerivativeEntry, NativeEntry, NativeFile, TagsFile
+from opschema_rules.aten.model import REFERENCE, BackendFile, NativeFile, TagsFile
 from opschema_rules.aten.native import read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
@@ -40,7 +38,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
         loaded.subjects += [native, *native.entries]
-        loaded.entries += [_declared(entry) for entry in native.entries]
+        loaded.entries += [entry.stretch for entry in native.entries]
     references = References(torchgens, natives, options.native_functions)
     loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
     loaded.subjects.append(references)
@@ -49,7 +47,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
             operators = references.of_derivatives(file)
             derivatives = read_derivatives(file, operators, torchgens.of_derivatives(file.path, operators))
             loaded.subjects += [derivatives, *derivatives.entries]
-            loaded.entries += [_declared(entry) for entry in derivatives.entries]
+            loaded.entries += [entry.stretch for entry in derivatives.entries]
         if kind == "deprecated":
             loaded.subjects.append(read_deprecated(file, references.of_derivatives(file)))
         backend = read_backend(file, None) if kind == "backend" else None
@@ -92,8 +90,3 @@ def _of_tags(tags: list[TagsFile], path: str) -> TagsFile | None:
     folder = path.rpartition("/")[0]
     beside = [item for item in tags if item.path.rpartition("/")[0] == folder]
     return (beside or tags)[0] if len(beside or tags) == 1 else None
-
-
-def _declared(entry: NativeEntry | DerivativeEntry) -> Declared:
-    first = entry.node.items[0] if entry.node.items else entry.node
-    return Declared(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)

@@ -74,7 +74,7 @@ class NativeEntry(FuncEntry, eq=False, dict=True):
         """The operator's name in ``func``, or the entry's first key."""
         if self.schema_text is not None:
             return self.schema_text.place(Span(0, len(self.schema_text.text.partition("(")[0])))
-        return self.at(self.node.items[0] if self.node.items else self.node)
+        return self.at(self.first)
 
     def dispatch(self) -> Sequence[DispatchItem]:
         """Every key of the field ``dispatch`` by itself: torchgen takes several with commas between them."""

@@ -25,19 +25,19 @@ def native_fields(words: Vocabulary) -> dict[str, object]:
     return {field: known.get(field, {}) for field in sorted(words.fields)}
 
 
+def mapping_of(properties: Mapping[str, object], **more: object) -> dict[str, object]:
+    """The schema of a mapping with certain keys and no others."""
+    return {"type": "object", **more, "additionalProperties": False, "properties": properties}
+
+
+def list_of(title: str, properties: Mapping[str, object], **more: object) -> dict[str, object]:
+    """The schema of a file that lists mappings; ``more`` are further words about each."""
+    return {"$schema": DIALECT, "title": title, "type": "array", "items": mapping_of(properties, **more)}
+
+
 def native_schema(words: Vocabulary) -> dict[str, object]:
     """The schema of a native_functions.yaml."""
-    return {
-        "$schema": DIALECT,
-        "title": "native_functions.yaml",
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["func"],
-            "additionalProperties": False,
-            "properties": native_fields(words),
-        },
-    }
+    return list_of("native_functions.yaml", native_fields(words), required=["func"])
 
 
 def backend_schema(words: Vocabulary) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -13,11 +12,10 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.importing_files import IMPORTED
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_rules import PAGES
+from opschema_rules.shipped import shipped_pack
 
 MODULES = frozenset({"PYBIND11_MODULE", "NB_MODULE"})
 """The macros that open the block of a module."""
@@ -107,13 +105,4 @@ def claims(project: Project, options: BindingsOptions, path: str) -> bool:
     return is_cpp(path) and _role(project.workspace.peek(path)) == 3
 
 
-LAZY_PACK = LazyPack(
-    "bindings",
-    detect,
-    BindingsOptions,
-    "opschema_rules.bindings.pack",
-    Path(__file__).with_name(CATALOGUE),
-    pages=PAGES,
-    speed=Speed(reads),
-    claims=claims,
-)
+LAZY_PACK = shipped_pack(__name__, detect, BindingsOptions, claims, speed=Speed(reads))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
 from opschema_cli.file_kinds import is_yaml
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules import PAGES, TORCH_RELEASES
+from opschema_rules import TORCH_RELEASES
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.sightings import executorch_entries
+from opschema_rules.shipped import shipped_pack
 
 _PLAINLY = re.compile(rb"(?m)^[ \t]+(?:-[ \t]+)?kernel_name[ \t]*:[ \t]*\S")
 _EDGE = frozenset({"inherits", "type_constraint"})
@@ -93,14 +92,4 @@ SIGHTINGS = (
     ),
 )
 
-LAZY_PACK = LazyPack(
-    "executorch",
-    detect,
-    ExecutorchOptions,
-    "opschema_rules.executorch.pack",
-    Path(__file__).with_name(CATALOGUE),
-    claims=claims,
-    unread=SIGHTINGS,
-    pages=PAGES,
-    releases=TORCH_RELEASES,
-)
+LAZY_PACK = shipped_pack(__name__, detect, ExecutorchOptions, claims, unread=SIGHTINGS, releases=TORCH_RELEASES)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.pack import FileSchema
 from opschema_cli.project import Project
-from opschema_rules.aten.schemas import DIALECT, TEXT, as_text, native_fields
+from opschema_rules.aten.schemas import TEXT, as_text, list_of, mapping_of, native_fields
 from opschema_rules.aten.torchgen_table import newest_torchgen
 from opschema_rules.executorch.detection import ExecutorchOptions, files_of
 from opschema_rules.executorch.model import KERNEL_FIELDS, OWN_FIELDS
@@ -18,29 +18,15 @@ def list_schema() -> dict[str, object]:
         "kernel_name": {**TEXT, "title": "the C++ function"},
         "arg_meta": {"type": ["object", "null"], "title": "the dtypes and dim orders that the kernel takes"},
     }
-    kernel = {
-        "type": "object",
-        "required": ["kernel_name"],
-        "additionalProperties": False,
-        "properties": {field: of_kernel.get(field, {}) for field in sorted(KERNEL_FIELDS)},
-    }
+    fields = {field: of_kernel.get(field, {}) for field in sorted(KERNEL_FIELDS)}
+    kernel = mapping_of(fields, required=["kernel_name"])
     known: dict[str, object] = {
         **native_fields(newest_torchgen().vocabulary),
         **{field: {} for field in sorted(OWN_FIELDS)},
         "op": {**TEXT, "title": "name and overload of an operator of ATen", "x-values": "operator"},
         "kernels": {"type": "array", "items": kernel},
     }
-    return {
-        "$schema": DIALECT,
-        "title": "an operator list of ExecuTorch",
-        "type": "array",
-        "items": {
-            "type": "object",
-            "oneOf": [{"required": ["op"]}, {"required": ["func"]}],
-            "additionalProperties": False,
-            "properties": known,
-        },
-    }
+    return list_of("an operator list of ExecuTorch", known, oneOf=[{"required": ["op"]}, {"required": ["func"]}])
 
 
 def _files(project: Project, options: ExecutorchOptions) -> Iterator[str]:

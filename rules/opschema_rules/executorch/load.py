@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.loaded import Loaded
 from opschema_cli.project import Project
-from opschema_cli.source.text import Span
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.executorch.declarations import declarations
 from opschema_rules.executorch.detection import ExecutorchOptions, files_of
@@ -21,7 +20,7 @@ def load(project: Project, options: ExecutorchOptions) -> Loaded:
     loaded = Loaded(files=[item.file.path for item in tree.lists])
     for item in tree.lists:
         loaded.subjects += [item, *item.entries]
-        loaded.entries += [_declared(entry) for entry in item.entries]
+        loaded.entries += [entry.stretch for entry in item.entries]
     loaded.subjects += read_selections(tree)
     loaded.ops = len(tree.by_name)
     loaded.late.append(lambda: read_kernels(tree))
@@ -39,8 +38,3 @@ def read_tree(project: Project, options: ExecutorchOptions) -> Tree:
         found.entries += [OpEntry(file, index, node, found) for index, node in items if node.is_mapping]
         tree.lists.append(found)
     return tree
-
-
-def _declared(entry: OpEntry) -> Entry:
-    first = entry.node.items[0] if entry.node.items else entry.node
-    return Entry(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)

@@ -129,7 +129,7 @@ class OpEntry(FuncEntry, eq=False, dict=True):
     def place(self) -> Place:
         """The operator's name."""
         if self.head is None:
-            return self.at(self.node.items[0] if self.node.items else self.node)
+            return self.at(self.first)
         return self.at(self.inner(self.head[0], Span(0, len(self.head[1]))))
 
     def declared(self) -> Related:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from opschema_cli.lint.examples import files_by_language
 from opschema_cli.lint.pack import Pack, collect_rules
 from opschema_rules.executorch import rules
 from opschema_rules.executorch.detection import SIGHTINGS, ExecutorchOptions, claims, detect
-from opschema_rules.executorch.examples import example_files
 from opschema_rules.executorch.file_schema import SCHEMAS
 from opschema_rules.executorch.load import load
 from opschema_rules.executorch.operator_table import operators
+
+_EXAMPLES = {"yaml": "functions.yaml", "cpp": "kernels.cpp", "python": "ops.py", "cmake": "CMakeLists.txt"}
+"""The files that fences of examples are, by their languages."""
 
 PACK = Pack(
     name="executorch",
@@ -17,7 +20,7 @@ PACK = Pack(
     load=load,
     rules=collect_rules(rules),
     options=ExecutorchOptions,
-    example=example_files,
+    example=files_by_language(_EXAMPLES),
     operators=operators,
     claims=claims,
     unread=SIGHTINGS,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
 from opschema_cli.importing_files import IMPORTED
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_rules import PAGES
+from opschema_rules.shipped import shipped_pack
 
 MARK = "flydsl"
 """The word that every file that uses the package holds, or gets from one that does."""
@@ -73,13 +71,4 @@ def claims(project: Project, options: FlydslOptions, path: str) -> bool:
     return path.endswith(".py") and _imports(project.workspace.peek(path))
 
 
-LAZY_PACK = LazyPack(
-    "flydsl",
-    detect,
-    FlydslOptions,
-    "opschema_rules.flydsl.pack",
-    Path(__file__).with_name(CATALOGUE),
-    Speed(reads),
-    pages=PAGES,
-    claims=claims,
-)
+LAZY_PACK = shipped_pack(__name__, detect, FlydslOptions, claims, speed=Speed(reads))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_rules import PAGES
+from opschema_rules.shipped import shipped_pack
 
 MARK = "magi_register_custom_op"
 """Text that every file holds that makes ops with the decorator itself."""
@@ -64,13 +62,4 @@ def claims(project: Project, options: MagiOptions, path: str) -> bool:
     return path.endswith(".py") and _USES.search(project.workspace.peek(path)) is not None
 
 
-LAZY_PACK = LazyPack(
-    "magi",
-    detect,
-    MagiOptions,
-    "opschema_rules.magi.pack",
-    Path(__file__).with_name(CATALOGUE),
-    Speed(reads),
-    claims=claims,
-    pages=PAGES,
-)
+LAZY_PACK = shipped_pack(__name__, detect, MagiOptions, claims, speed=Speed(reads))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.cached_on_argument import cached_on_argument
-from opschema_cli.cpp_units import DECLARATIONS, Declared
+from opschema_cli.cpp_units import Declared, functions_named
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.readings import Reading
-from opschema_cli.source.preprocessor import is_dead
+from opschema_cli.sequences import grouped
 from opschema_cli.source.text import Span
 from opschema_rules.aten.entry import string
 from opschema_rules.paddle.grammar import Kernel
@@ -23,19 +24,24 @@ _REGISTERED = re.compile(
     rb"\s*\(\s*(\w+)\s*,(?(1)|\s*\w+\s*,)\s*\w+\s*,\s*([\w:]+)"
 )
 _MENTIONED = re.compile(rb"\b[A-Z][A-Z0-9_]{4,}\s*\(\s*(\w+)")
-_DECLARED = [
-    *((mark, re.compile(rb"void\s+(\w+)\s*\(")) for mark in (b"Kernel", b"Meta")),
-    *((mark, re.compile(rb"class\s+(?:[A-Z_]+\s+)?(\w+%s)\b" % mark)) for mark in (b"Trait", b"Interface")),
-    *(
-        (mark, re.compile(rb"\b(\w+%s)\s*\(" % mark))
-        for mark in (b"_impl", b"OpInferSymbolicShape", b"OpParseKernelKey")
-    ),
-]
-"""Patterns of functions and classes, each with a part of their names: searching for that first is many times faster."""
+_DECLARED = {
+    b"Kernel": rb"void\s+(\w*Kernel\w*)\s*\(",
+    b"Meta": rb"void\s+(\w*Meta\w*)\s*\(",
+    b"Trait": rb"class\s+(?:[A-Z_]+\s+)?(\w+Trait)\b",
+    b"Interface": rb"class\s+(?:[A-Z_]+\s+)?(\w+Interface)\b",
+    b"_impl": rb"\b(\w+_impl)\s*\(",
+    b"OpInferSymbolicShape": rb"\b(\w+OpInferSymbolicShape)\s*\(",
+    b"OpParseKernelKey": rb"\b(\w+OpParseKernelKey)\s*\(",
+}
+"""Patterns of functions and classes by parts of their names: searching for these first is many times faster."""
 
 _SHAPE = b"OP_DECLARE_INFER_SYMBOLIC_SHAPE"
 _SHAPES = re.compile(rb"(?m)^[ \t]*%s\s*\(\s*(\w+)" % _SHAPE)
-_HEADERS = (".h", ".hpp")
+
+
+def _is_header(path: str) -> bool:
+    return path.endswith((".h", ".hpp"))
+
 
 MOST = 0.9
 """The share of kernels or functions that a tree has to know before one that it does not know is missing."""
@@ -50,15 +56,15 @@ class Names(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _names(data: bytes) -> Names:
-    found = ((mark, pattern.findall(data)) for mark, pattern in _DECLARED if mark in data)
-    declared = {name.decode() for mark, names in found for name in names if mark in name}
+    declared = {name for mark, pattern in _DECLARED.items() if mark in data for name in re.findall(pattern, data)}
     if _SHAPE in data:
-        declared.update(f"{name.decode()}OpInferSymbolicShape" for name in _SHAPES.findall(data))
+        declared.update(name + b"OpInferSymbolicShape" for name in _SHAPES.findall(data))
     registered = _REGISTERED.findall(data) if b"PD_REGISTER_KERNEL" in data else ()
+    mentioned = set(_MENTIONED.findall(data)) if b"REGISTER" in data else ()
     return Names(
         tuple((name.decode(), function.decode()) for _, name, function in registered),
-        tuple(sorted({name.decode() for name in _MENTIONED.findall(data)})) if b"REGISTER" in data else (),
-        tuple(sorted(declared)),
+        tuple(sorted(name.decode() for name in mentioned)),
+        tuple(sorted(name.decode() for name in declared)),
     )
 
 
@@ -77,16 +83,20 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
     place: Span
     known: Set[str]
     kernel: Kernel | None = None
-    functions: tuple[Declared, ...] = ()
+    functions: Sequence[Declared] = ()
     missing: bool = False
-    registering: tuple[str, ...] = ()
+    registering: Sequence[str] = ()
 
-    def defined(self) -> tuple[Declared, ...]:
+    def defined(self) -> list[Declared]:
         """The functions of the same name in the files that register them."""
-        named = {(item.function.owner, item.function.name) for item in self.functions}
-        read = self.entry.listed.tree.project.cpp_readings(DECLARATIONS, self.registering)
-        found = (Declared(path, item) for path, one in read.items() for item in one.functions)
-        return tuple(item for item in found if (item.function.owner, item.function.name) in named)
+        symbol, owners = self.name.rpartition("::")[2], {item.function.owner for item in self.functions}
+        found = functions_named(self.entry.listed.tree.project, self.registering, {symbol})
+        return [item for item in found.get(symbol, ()) if item.function.owner in owners]
+
+    @property
+    def field(self) -> str:
+        """The field that names it."""
+        return "infer_meta" if self.kernel is None else "kernel"
 
 
 class CppNames(msgspec.Struct, dict=True):
@@ -103,20 +113,14 @@ class CppNames(msgspec.Struct, dict=True):
     @cached_property
     def paths(self) -> Mapping[str, list[str]]:
         """The files that may declare a function or class, by its name; only headers if one does."""
-        found: dict[str, list[str]] = {}
-        for path, names in self.files.items():
-            for name in names.declared:
-                found.setdefault(name, []).append(path)
-        return {name: [path for path in paths if path.endswith(_HEADERS)] or paths for name, paths in found.items()}
+        found = grouped((name, path) for path, names in self.files.items() for name in names.declared)
+        return {name: list(filter(_is_header, paths)) or paths for name, paths in found.items()}
 
     @cached_property
     def registered(self) -> Mapping[str, Mapping[str, list[str]]]:
         """The functions that are registered for each kernel, with the files that do it."""
-        found: dict[str, dict[str, list[str]]] = {}
-        for path, names in self.files.items():
-            for name, function in names.registered:
-                found.setdefault(name, {}).setdefault(function, []).append(path)
-        return found
+        pairs = ((name, (function, path)) for path, names in self.files.items() for name, function in names.registered)
+        return {name: grouped(functions) for name, functions in grouped(pairs).items()}
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
@@ -134,53 +138,35 @@ class CppNames(msgspec.Struct, dict=True):
         found = frozenset(wanted - self.paths.keys())
         return found if 2 * len(found) < len(wanted) else frozenset()
 
-    @cached_property
-    def has_impl(self) -> bool:
-        """Whether the tree has a function whose name ends with ``_impl``."""
-        return any(name.endswith("_impl") for name in self.paths)
-
-    def mentioned_in_headers(self, names: Iterable[str]) -> frozenset[str]:
+    def called_in_headers(self, names: Iterable[str]) -> frozenset[str]:
         """Those of some names that headers call or declare."""
-        wanted = {name.encode() for name in names}
-        if not wanted:
-            return frozenset()
-        pattern, peek = (
-            re.compile(rb"\b(%s)\s*\(" % b"|".join(map(re.escape, sorted(wanted)))),
-            self.tree.project.workspace.peek,
-        )
-        texts = (peek(path) for path in self.files if path.endswith(_HEADERS))
+        pattern = re.compile(rb"\b(%s)\s*\(" % "|".join(sorted(names)).encode())
+        texts = map(self.tree.project.workspace.peek, filter(_is_header, self.files))
         return frozenset(name.decode() for text in texts for name in pattern.findall(text))
 
     def declared(self, wanted: Iterable[str]) -> dict[str, list[Declared]]:
         """The functions of these names, without namespaces."""
         symbols = {name.rpartition("::")[2] for name in wanted}
         paths = sorted({path for symbol in symbols for path in self.paths.get(symbol, ())})
-        found: dict[str, list[Declared]] = {}
-        for path, read in self.tree.project.cpp_readings(DECLARATIONS, paths).items():
-            for function in read.functions:
-                if function.name in symbols and not is_dead(function.conditions):
-                    found.setdefault(function.name, []).append(Declared(path, function))
-        return found
+        return functions_named(self.tree.project, paths, symbols)
 
     def checks(self) -> Iterator[FunctionCheck]:
         """The functions that the entries name, as far as what is passed to them is known."""
-        metas, kernels = list[FunctionCheck](), list[FunctionCheck]()
+        entries = [entry for entry in self.tree.entries if entry.calls_cpp]
         known = {name for name in self.paths if "Meta" in name}
-        for entry in self.tree.entries:
-            if entry.calls_cpp:
-                node = entry.within("infer_meta", "func")
-                if node is not None and string(node):
-                    metas.append(FunctionCheck(entry, node.value.strip(), node.span, known))
-                node = entry.within("kernel", "func")
-                for kernel in entry.kernels:
-                    place = entry.inner(node, kernel.span) if node is not None else entry.place
-                    kernels.append(FunctionCheck(entry, kernel.name, place, self.registered.keys(), kernel))
-        functions = {one.name: {one.name: list[str]()} for one in metas}
-        yield from self._checks(metas, functions)
-        yield from self._checks(kernels, self.registered)
+        named = ((entry, entry.within("infer_meta", "func")) for entry in entries)
+        metas = [
+            FunctionCheck(entry, node.value.strip(), node.span, known)
+            for entry, node in named
+            if node is not None and string(node)
+        ]
+        yield from self._checks(metas, {one.name: {one.name: []} for one in metas})
+        kernels = ((entry, kernel) for entry in entries for kernel in entry.kernels)
+        used = [FunctionCheck(entry, one.name, one.span, self.registered.keys(), one) for entry, one in kernels]
+        yield from self._checks(used, self.registered)
 
     def _checks(
-        self, used: list[FunctionCheck], functions: Mapping[str, Mapping[str, list[str]]]
+        self, used: Sequence[FunctionCheck], functions: Mapping[str, Mapping[str, list[str]]]
     ) -> Iterator[FunctionCheck]:
         symbols = [(one.name.rpartition("::")[2], one.known) for one in used]
         there = [symbol in known or self.may_be_registered(symbol) for symbol, known in symbols]
@@ -188,21 +174,15 @@ class CppNames(msgspec.Struct, dict=True):
         declared = self.declared(name for one in used for name in functions.get(one.name, ()))
         for one, here in zip(used, there, strict=True):
             if not here:
-                yield msgspec.structs.replace(one, missing=most)
+                yield replace(one, missing=most)
             for name, paths in sorted(functions.get(one.name, {}).items() if here else ()):
                 scope, _, symbol = name.rpartition("::")
                 owners = (scope, f"phi::{scope}") if scope else ("phi",)
-                found = tuple(item for item in declared.get(symbol, ()) if item.function.owner in owners)
-                yield msgspec.structs.replace(one, name=name, functions=found, registering=tuple(paths))
+                found = [item for item in declared.get(symbol, ()) if item.function.owner in owners]
+                yield replace(one, name=name, functions=found, registering=paths)
 
 
 @cached_on_argument
 def cpp_names(tree: Tree) -> CppNames:
     """The C++ names of a tree, searched for once."""
     return CppNames(tree)
-
-
-def infer_metas(entry: OpEntry) -> list[Declared]:
-    """The functions in C++ that an entry may name in ``infer_meta``."""
-    symbol = (string(entry.within("infer_meta", "func")) or "").strip().rpartition("::")[2]
-    return cpp_names(entry.listed.tree).declared([symbol]).get(symbol, [])

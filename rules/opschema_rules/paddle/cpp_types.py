@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from itertools import zip_longest
 from typing import TypeAlias
 
 import msgspec
@@ -14,8 +15,8 @@ from opschema_cli.phrases import count, quoted
 from opschema_cli.source.cpp_functions import CppParameterText
 from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.yaml import Node, scalar_value
-from opschema_rules.paddle.cpp import FunctionCheck, infer_metas
-from opschema_rules.paddle.grammar import Kernel
+from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
+from opschema_rules.paddle.grammar import NUMBERS, OTHER_ATTRIBUTES, Kernel
 from opschema_rules.paddle.model import OpEntry
 
 _NOISE = re.compile(r"\b(?:phi|paddle|common|std|experimental)::|\bUNUSED\b")
@@ -32,22 +33,16 @@ _SHAPES = [
     )
 ]
 _TYPES = {
-    **{
-        name: name
-        for name in ("bool", "int", "int64_t", "float", "double", "size_t", "DataType", "DataLayout", "Place")
-    },
-    "int32_t": "int",
-    "const Place&": "Place",
+    **{name: name for name in (*NUMBERS, "DataType", "DataLayout", "Place")},
+    **OTHER_ATTRIBUTES,
+    **{f"const {name}&": name for name in ("Place", "Scalar", "IntArray")},
+    **{f"const vector<{name}>&": f"{name}[]" for name in (*NUMBERS, "Scalar")},
     "const string&": "str",
-    "const Scalar&": "Scalar",
-    "const IntArray&": "IntArray",
-    "const vector<Scalar>&": "Scalar[]",
     "const vector<string>&": "str[]",
-    **{f"const vector<{name}>&": f"{name}[]" for name in ("bool", "int", "int64_t", "float", "double")},
 }
 _KINDS = {"dense": "DenseTensor", "selected_rows": "SelectedRows", "sparse_coo": "SparseCooTensor"}
 _KINDS |= {"sparse_csr": "SparseCsrTensor", "vec::sparse_coo": "SparseCooTensor", "vec::sparse_csr": "SparseCsrTensor"}
-_NUMBERS = frozenset(("bool", "int", "int64_t", "float", "double", "size_t", "long"))
+_NUMBERS = frozenset((*NUMBERS, "size_t"))
 _LITERALS = ("True", "False", "None", "true", "false", "nullptr")
 _LISTS = frozenset(("IntArray", "int[]", "int64_t[]"))
 CALLED: Mapping[str, Set[str]] = {
@@ -98,36 +93,27 @@ def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[
     params = entry.params(source)
     if not entry.is_sound or (params is None and entry.within(source, "param") is not None):
         return None
-    names = [arg.name for arg in entry.signature.args] if params is None else [_literal(item) for item in params]
+    names = [arg.name for arg in entry.signature.args] if params is None else list(map(_literal, params))
     if any(name.isidentifier() and name not in entry.arguments and name not in _LITERALS for name in names):
         return None
-    kinds = _dispatched(entry, kernel)
     base = "MetaTensor" if field == "infer_meta" else "Tensor"
+    inputs, outputs = (kernel.inputs, kernel.outputs) if kernel is not None else ((), ())
+    kinds = {arg.name: _KINDS[kind] for arg, kind in zip(entry.signature.inputs, inputs, strict=False)}
     found = [Passed(name, _argument(entry, name, kinds.get(name, base), base)) for name in names]
-    outputs = kernel.outputs if kernel is not None and kernel.outputs is not None else ()
-    for number, output in enumerate(entry.signature.outputs):
-        tensor = _KINDS[outputs[number]] if number < len(outputs) else base
-        found.append(Passed(output.name, f"output {'list of ' if output.type.endswith('[]') else ''}{tensor}"))
+    for output, kind in zip_longest(entry.signature.outputs, outputs[: len(entry.signature.outputs)]):
+        many = "list of " if output.type.endswith("[]") else ""
+        found.append(Passed(output.name, f"output {many}{_KINDS.get(kind, base)}"))
     return found
 
 
 def _literal(node: Node) -> str:
-    value = scalar_value(node) if node.kind == "scalar" else ""
-    return value if isinstance(value, str) else str(value)
-
-
-def _dispatched(entry: OpEntry, kernel: Kernel | None) -> dict[str, str]:
-    inputs = [arg.name for arg in entry.signature.inputs]
-    kinds = kernel.inputs if kernel is not None and kernel.inputs is not None else ()
-    return {name: _KINDS[kind] for name, kind in zip(inputs, kinds, strict=False)}
+    return str(scalar_value(node)) if node.kind == "scalar" else ""
 
 
 def _argument(entry: OpEntry, name: str, tensor: str, base: str) -> str | None:
     arg = entry.arguments.get(name)
-    if arg is None:
-        return None
-    if not arg.is_tensor:
-        return arg.plain_type
+    if arg is None or not arg.is_tensor:
+        return arg.plain_type if arg is not None else None
     # The functions for shapes take an absent tensor as an empty one.
     absent = "optional " if name in entry.optional and (base == "Tensor" or arg.type == "Tensor[]") else ""
     return f"{absent}list of {tensor}" if arg.type == "Tensor[]" else f"{absent}{tensor}"
@@ -135,52 +121,48 @@ def _argument(entry: OpEntry, name: str, tensor: str, base: str) -> str | None:
 
 def takes_string(entry: OpEntry, index: int) -> bool:
     """Whether a function that ``infer_meta`` may name takes a string at an index."""
-    parameters = [item.function.parameters for item in infer_metas(entry)]
-    return any(len(items) > index and shown_type(items[index].type) == "str" for items in parameters)
+    symbol = entry.text_of("infer_meta", "func").strip().rpartition("::")[2]
+    found = cpp_names(entry.listed.tree).declared([symbol]).get(symbol, ())
+    parameters = (one for item in found for one in item.function.parameters[index : index + 1])
+    return any(shown_type(one.type) == "str" for one in parameters)
 
 
 def mismatch(check: FunctionCheck) -> Mismatch | None:
     """The difference of what an entry passes from the parameters of a function; None if it may be called so, or is not known."""
-    field = "infer_meta" if check.kernel is None else "kernel"
-    passed = passed_to(check.entry, field, check.kernel)
+    passed = passed_to(check.entry, check.field, check.kernel)
     if passed is None or not check.functions:
         return None
-    found = _differences(check, check.functions, passed)
+    found = [_compared(check, item, passed) for item in check.functions]
     if all(found) and check.registering:
-        found = _differences(check, check.defined(), passed) or found
+        found = [_compared(check, item, passed) for item in check.defined()] or found
     return found[0] if all(found) else None
 
 
-def _differences(
-    check: FunctionCheck, functions: Sequence[Declared], passed: Sequence[Passed]
-) -> list[Mismatch | None]:
-    project = check.entry.listed.tree.project
-    found: list[Mismatch | None] = []
-    for item in functions:
-        source, function = project.source(item.path), item.function
-        known = function.parameters and (function.template or not function.unsure)
-        found.append(_compared(check, item, passed, source.text) if known and source is not None else None)
-    return found
-
-
-def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed], text: str) -> Mismatch | None:
-    entry, parameters = check.entry, item.function.parameters
+def taken(check: FunctionCheck, item: Declared) -> Sequence[CppParameterText]:
+    """The parameters of a function for arguments and outputs: not the context of a kernel, and not the configuration."""
+    parameters = item.function.parameters
     if check.kernel is not None:
-        parameters = parameters[1:]
-    elif parameters[-1].type.endswith("MetaConfig"):
-        parameters = parameters[:-1]
+        return parameters[1:]
+    return parameters[:-1] if parameters and parameters[-1].type.endswith("MetaConfig") else parameters
+
+
+def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed]) -> Mismatch | None:
+    entry, function = check.entry, item.function
+    if not function.parameters or (function.unsure and not function.template):
+        return None
+    parameters = taken(check, item)
     if entry.is_legacy or (check.kernel is not None and not entry.calls_through_pointer):
         found = _by_context(passed, parameters, _STORED if entry.is_legacy else {})
     elif check.kernel is not None:
         found = _by_position(passed, parameters, len(parameters), {})
     else:
-        needed = sum("=" not in text[one.span.start : one.span.end] for one in parameters)
+        needed = sum(not one.default for one in parameters)
         found = _by_position(passed, parameters, needed, CALLED if entry.calls_through_pointer else _BUILT)
     if found is None:
         return None
     message, index = found
-    place = parameters[index].span if index < len(parameters) else item.function.name_span
-    return Mismatch(f"`{item.function.name}()` {message}", Place(item.path, place))
+    place = parameters[index].span if index < len(parameters) else function.name_span
+    return Mismatch(f"`{function.name}()` {message}", Place(item.path, place))
 
 
 _Found: TypeAlias = "tuple[str, int] | None"
@@ -248,7 +230,7 @@ def _listed(passed: Sequence[Passed]) -> str:
 
 def fits(given: str, wanted: str, conversions: Mapping[str, Set[str]]) -> bool:
     """Whether a parameter takes what is passed; ``conversions`` are the types that each type takes as well."""
-    if given == wanted or (given, wanted) == ("int32_t", "int"):
+    if given == wanted:
         return True
     if not _is_tensor(given) or not _is_tensor(wanted):
         return given in conversions.get(wanted, ())

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from opschema_cli.file_kinds import is_yaml
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.yaml import Node, YamlFile
-from opschema_rules import PAGES
 from opschema_rules.aten.kinds import items_of
+from opschema_rules.shipped import shipped_pack
 
 Kind: TypeAlias = Literal["ops", "compat", "version", "exclude", "onednn", "python"]
 
@@ -100,12 +98,4 @@ def _is_entry(item: Node) -> bool:
     return len(keys & {"args", "output", "kernel", "infer_meta"}) > 1 and not keys.isdisjoint(("op", "backward_op"))
 
 
-LAZY_PACK = LazyPack(
-    "paddle",
-    detect,
-    PaddleOptions,
-    "opschema_rules.paddle.pack",
-    Path(__file__).with_name(CATALOGUE),
-    claims=claims,
-    pages=PAGES,
-)
+LAZY_PACK = shipped_pack(__name__, detect, PaddleOptions, claims)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 
 from opschema_cli.lint.pack import FileSchema
 from opschema_cli.project import Project
-from opschema_rules.aten.schemas import DIALECT, TEXT, as_text
+from opschema_rules.aten.schemas import TEXT, as_text, list_of, mapping_of
 from opschema_rules.paddle.detection import PaddleOptions, op_files
 from opschema_rules.paddle.model import DATA_TRANSFORM, FIELDS, INFER_META, KERNEL, Tree
 
@@ -25,29 +25,11 @@ def ops_schema(more: Set[str]) -> dict[str, object]:
     """The schema of ops.yaml, backward.yaml and the like; ``more`` are fields that the parser of the tree knows as well."""
     known: dict[str, object] = {field: {} for field in sorted(FIELDS | more)}
     known |= {field: {**TEXT, "title": title} for field, title in _TITLES.items()}
-    known |= {field: _mapping(fields, more) for field, fields in _MAPPINGS.items()}
+    known |= {field: mapping_of({one: {} for one in sorted(fields | more)}) for field, fields in _MAPPINGS.items()}
     known["output"] = {"type": ["string", "null"], "title": _TITLES["output"]}
     known |= {"op": TEXT, "backward_op": TEXT, "support_dygraph_mode": {"enum": [True, False]}}
-    return {
-        "$schema": DIALECT,
-        "title": "an operator list of PaddlePaddle",
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["args", "output"],
-            "anyOf": [{"required": ["op"]}, {"required": ["backward_op"]}],
-            "additionalProperties": False,
-            "properties": known,
-        },
-    }
-
-
-def _mapping(fields: Set[str], more: Set[str]) -> dict[str, object]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {field: {} for field in sorted(fields | more)},
-    }
+    heads = [{"required": ["op"]}, {"required": ["backward_op"]}]
+    return list_of("an operator list of PaddlePaddle", known, required=["args", "output"], anyOf=heads)
 
 
 def _text(project: Project, options: PaddleOptions) -> bytes:

@@ -6,7 +6,7 @@ Spans count characters of the string that is parsed. What cannot be read is an :
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -14,26 +14,21 @@ import msgspec
 
 from opschema_cli.source.pieces import Piece, arguments, group, pieces
 from opschema_cli.source.text import Span
-from opschema_cli.suggestions import did_you_mean, nearest
+from opschema_cli.suggestions import suggested
 
 TENSORS = ("Tensor", "Tensor[]")
 OUTPUTS = (*TENSORS, "SelectedRows")
-SCALARS = ("Scalar", *(f"Scalar({name})" for name in ("bool", "int", "int64_t", "float", "double")))
-PLAIN = ("bool", "int", "int64_t", "float", "double", "str")
+NUMBERS = ("bool", "int", "int64_t", "float", "double")
 ATTRIBUTES = (
-    *SCALARS,
-    "Scalar[]",
-    "IntArray",
-    "Place",
-    "DataLayout",
-    "DataType",
-    *PLAIN,
-    *(f"{name}[]" for name in PLAIN),
+    *("IntArray", "Place", "DataLayout", "DataType", "Scalar"),
+    *(f"Scalar({name})" for name in NUMBERS),
+    *(f"{name}[]" for name in ("Scalar", "str", *NUMBERS)),
+    *("str", *NUMBERS),
 )
 """Types of attributes (``attr_types_map`` of ``type_mapping.py``)."""
 
-OTHER_ATTRIBUTES = ("int32_t", "long", "size_t")
-"""Types that only the generator of the C++ API knows (``api_base.py``)."""
+OTHER_ATTRIBUTES = {"int32_t": "int", "long": "int64_t", "size_t": "size_t"}
+"""Types that only the generator of the C++ API knows (``api_base.py``), and those that they are on Linux."""
 
 _COMMA = re.compile(r",(?![^{]*\})")
 _ARG = re.compile(r"([^ ]+) \s*([^=]*?)\s*(?:=\s*(.*))?", re.DOTALL)
@@ -47,7 +42,6 @@ _CONSTANT = re.compile(r"k?[A-Z][A-Z0-9_]*\Z|k[A-Z]")
 _CALL = re.compile(r"\s*([\w:]+)\s*\((.*)\)\s*", re.DOTALL)
 
 T = TypeVar("T")
-
 
 CALLS = {
     "composite": re.compile(r"[a-z][a-z0-9_]+\s*\([^)]+\)"),
@@ -76,7 +70,7 @@ class Arg(msgspec.Struct, frozen=True):
     @property
     def plain_type(self) -> str:
         """The type in C++, where ``Scalar(int)`` and the like are all ``Scalar``."""
-        return "Scalar" if self.type.startswith("Scalar(") else self.type
+        return OTHER_ATTRIBUTES.get(self.type, "Scalar" if self.type.startswith("Scalar(") else self.type)
 
     @property
     def is_tensor(self) -> bool:
@@ -95,12 +89,12 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class Kernel(msgspec.Struct, frozen=True):
-    """A kernel, and the kinds of tensors that it takes and returns; None where it takes any."""
+    """A kernel, and the kinds of tensors that it takes and returns; none where it takes any."""
 
     name: str
     span: Span
-    inputs: tuple[str, ...] | None = None
-    outputs: tuple[str, ...] | None = None
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 def is_constant(name: str) -> bool:
@@ -109,11 +103,12 @@ def is_constant(name: str) -> bool:
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """Arguments and outputs of an operator or of a ``forward``, and the errors in them."""
+    """Arguments and outputs of an operator or of a ``forward``, which names one, and the errors in them."""
 
-    args: tuple[Arg, ...] = ()
-    outputs: tuple[Output, ...] = ()
-    errors: tuple[Error, ...] = ()
+    args: Sequence[Arg] = ()
+    outputs: Sequence[Output] = ()
+    errors: Sequence[Error] = ()
+    name: Piece | None = None
 
     @property
     def inputs(self) -> list[Arg]:
@@ -125,25 +120,26 @@ class Parsed(msgspec.Struct, frozen=True):
         """The arguments that are no tensors."""
         return [arg for arg in self.args if not arg.is_tensor]
 
+    @property
+    def parts(self) -> Mapping[str, Sequence[Arg | Output]]:
+        """All of it, by what it is."""
+        return {"input": self.inputs, "attribute": self.attributes, "output": self.outputs}
+
 
 MOST = 1_000
 """Most parts of a string that are read; the longest list of arguments has about 60."""
 
 
-def split(text: str, at: int, comma: re.Pattern[str] = _COMMA) -> Iterator[Piece]:
+def split(text: str, at: int = 0, comma: re.Pattern[str] = _COMMA) -> Iterator[Piece]:
     """The parts between commas without the space around them; ``at`` is the place of the text."""
     return pieces(text, (found.start() for found in islice(comma.finditer(text), MOST)), at)
 
 
 def _divided(read: Iterable[T | Error]) -> tuple[list[T], list[Error]]:
     """The items that could be read, and the errors."""
-    found, errors = list[T](), list[Error]()
-    for item in read:
-        if isinstance(item, Error):
-            errors.append(item)
-        else:
-            found.append(item)
-    return found, errors
+    items = list(read)
+    errors = [item for item in items if isinstance(item, Error)]
+    return [item for item in items if not isinstance(item, Error)], errors
 
 
 def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
@@ -153,7 +149,7 @@ def parse_args(text: str, at: int = 0) -> tuple[list[Arg], list[Error]]:
     if not inner.startswith("(") or not inner.endswith(")") or len(inner) < 2:
         return [], [Error("the arguments must be in parentheses", Span(at, at + len(inner)))]
     args, errors = _divided(map(_arg, split(inner[1:-1], at + 1)))
-    return args, [*errors, *_order(args), *_twice((arg.name, arg.name_span) for arg in args)]
+    return args, [*errors, *_order(args), *_twice(args)]
 
 
 def _arg(part: Piece) -> Arg | Error:
@@ -162,8 +158,8 @@ def _arg(part: Piece) -> Arg | Error:
         return Error("an argument needs a type and a name", part.span)
     type_, name, default = (group(found, number, part.span.start) for number in (1, 2, 3))
     if type_.text not in (*TENSORS, *ATTRIBUTES, *OTHER_ATTRIBUTES):
-        near = nearest(type_.text, (*TENSORS, *ATTRIBUTES))
-        return Error(f"unknown argument type `{type_.text}`{did_you_mean(near)}", type_.span)
+        near = suggested(type_.text, (*TENSORS, *ATTRIBUTES))
+        return Error(f"unknown argument type `{type_.text}`{near}", type_.span)
     if _WORD.fullmatch(name.text) is None:
         return Error(f"`{name.text}` is not a valid name" if name.text else f"`{part.text}` has no name", part.span)
     if found[3] is None:
@@ -181,26 +177,24 @@ def _order(args: Sequence[Arg]) -> Iterator[Error]:
     for arg in args:
         if arg.is_tensor and attribute is not None:
             yield Error(f"the tensor `{arg.name}` must come before the attribute `{attribute.name}`", arg.span)
-        if not arg.is_tensor:
-            attribute = attribute or arg
-            if arg.default is not None:
-                default = default or arg
-            elif default is not None:
-                yield Error(f"`{arg.name}` has no default, but follows `{default.name}`, which has one", arg.span)
+        if not arg.is_tensor and arg.default is None and default is not None:
+            yield Error(f"`{arg.name}` has no default, but follows `{default.name}`, which has one", arg.span)
+        attribute = attribute or (None if arg.is_tensor else arg)
+        default = default or (None if arg.default is None else arg)
 
 
-def _twice(names: Iterable[tuple[str, Span]]) -> Iterator[Error]:
+def _twice(named: Iterable[Arg | Output]) -> Iterator[Error]:
     seen = set[str]()
-    for name, span in names:
-        if name in seen:
-            yield Error(f"`{name}` is declared twice", span)
-        seen.add(name)
+    for item in named:
+        if item.name in seen:
+            yield Error(f"`{item.name}` is declared twice", item.name_span)
+        seen.add(item.name)
 
 
 def parse_outputs(text: str, at: int = 0) -> tuple[list[Output], list[Error]]:
     """The outputs in ``Tensor(out), Tensor[](parts){n}``."""
     outputs, errors = _divided(map(_output, split(text, at)))
-    return outputs, [*errors, *_twice((item.name, item.name_span) for item in outputs)]
+    return outputs, [*errors, *_twice(outputs)]
 
 
 def _output(part: Piece) -> Output | Error:
@@ -209,27 +203,27 @@ def _output(part: Piece) -> Output | Error:
         return Error(f"`{part.text}` is not an output; write `Tensor(name)`", part.span)
     type_, name = group(found, 1, part.span.start), group(found, 2, part.span.start)
     if type_.text not in OUTPUTS:
-        return Error(f"unknown output type `{type_.text}`{did_you_mean(nearest(type_.text, OUTPUTS))}", type_.span)
+        return Error(f"unknown output type `{type_.text}`{suggested(type_.text, OUTPUTS)}", type_.span)
     if found[3] and not type_.text.endswith("[]"):
         return Error(f"the output `{name.text or 'out'}` has a length, but is not a list", part.span)
     span = name.span if name.text else part.span
     return Output(type_.text, (name.text or "out").partition("@")[0], part.span, span, found[3] or "")
 
 
-def parse_forward(text: str) -> tuple[Piece | None, Parsed]:
+def parse_forward(text: str) -> Parsed:
     """The name, arguments and outputs in ``abs (Tensor x) -> Tensor(out)``."""
     found = _FORWARD.fullmatch(text)
     if found is None:
         message = "`forward` must be `name (arguments) -> outputs`, without parentheses in the types"
-        return None, Parsed(errors=(Error(message, Span(0, len(text))),))
+        return Parsed(errors=[Error(message, Span(0, len(text)))])
     args, errors = parse_args(found[2], found.start(2))
     outputs, more = parse_outputs(found[3], found.start(3))
-    return group(found, 1), Parsed(tuple(args), tuple(outputs), (*errors, *more))
+    return Parsed(args, outputs, [*errors, *more], group(found, 1))
 
 
 def parse_pairs(text: str) -> tuple[list[tuple[Piece, Piece]], list[Error]]:
     """The inputs and outputs in ``(x -> out), (y -> out_y)``."""
-    return _divided(map(_pair, split(text, 0)))
+    return _divided(map(_pair, split(text)))
 
 
 def _pair(part: Piece) -> tuple[Piece, Piece] | Error:
@@ -251,25 +245,22 @@ KINDS = ("dense", "selected_rows", "sparse_coo", "sparse_csr", "vec::sparse_coo"
 
 def parse_kernels(text: str) -> tuple[list[Kernel], list[Error]]:
     """The kernels in ``scale {dense -> dense}, scale_sr {selected_rows -> selected_rows}``."""
-    kernels, errors = list[Kernel](), list[Error]()
-    for found in islice(_KERNEL.finditer(text), MOST):
-        span = Span(*found.span(1))
-        if found[2] is None:
-            kernels.append(Kernel(found[1], span))
-            continue
-        sides = [tuple(item.strip() for item in side.split(",")) for side in found[2].split("->")]
-        wrong = next((kind for side in sides for kind in side if kind not in KINDS), None)
-        if len(sides) != 2:
-            errors.append(Error(f"write the tensor kinds of `{found[1]}` as `{{dense -> dense}}`", Span(*found.span())))
-        elif wrong is not None:
-            message = f"unknown tensor kind `{wrong}`{did_you_mean(nearest(wrong, KINDS))}"
-            errors.append(Error(message, Span(*found.span(2))))
-        else:
-            kernels.append(Kernel(found[1], span, *sides))
-    rest = _KERNEL.sub("", text)
-    if rest.strip(" ,\t\n") or not (kernels or errors):
+    kernels, errors = _divided(map(_kernel, islice(_KERNEL.finditer(text), MOST)))
+    if _KERNEL.sub("", text).strip(" ,\t\n") or not (kernels or errors):
         return [], [Error(f"`{text}` is not a list of kernels", Span(0, len(text)))]
     return kernels, errors
+
+
+def _kernel(found: re.Match[str]) -> Kernel | Error:
+    if found[2] is None:
+        return Kernel(found[1], Span(*found.span(1)))
+    sides = [tuple(item.strip() for item in side.split(",")) for side in found[2].split("->")]
+    wrong = next((kind for side in sides for kind in side if kind not in KINDS), None)
+    if len(sides) != 2:
+        return Error(f"write the tensor kinds of `{found[1]}` as `{{dense -> dense}}`", Span(*found.span()))
+    if wrong is not None:
+        return Error(f"unknown tensor kind `{wrong}`{suggested(wrong, KINDS)}", Span(*found.span(2)))
+    return Kernel(found[1], Span(*found.span(1)), *sides)
 
 
 def parse_candidates(text: str) -> tuple[str, list[Piece]]:
@@ -278,3 +269,19 @@ def parse_candidates(text: str) -> tuple[str, list[Piece]]:
     names = [part for part in split(text, 0, re.compile(mark)) if part.text]
     read = [group(found, 1, name.span.start) if (found := _COMPLEX.fullmatch(name.text)) else name for name in names]
     return (mark if len(names) > 1 else ""), read
+
+
+def errors_in(text: str, field: str) -> Sequence[Error]:
+    """The errors in a field of an entry, or in the ``func`` of its ``kernel``; none in a field without a grammar of its own."""
+    match field:
+        case "args":
+            return parse_args(text)[1]
+        case "output":
+            return parse_outputs(text)[1]
+        case "forward":
+            return parse_forward(text).errors
+        case "inplace" | "view":
+            return parse_pairs(text)[1] if text else ()
+        case "kernel":
+            return parse_kernels(text)[1]
+    return ()

@@ -18,8 +18,8 @@ def required(entry: OpEntry) -> Iterator[tuple[Span, str]]:
     listed = entry.listed
     if listed.foreign or listed.part in ("dygraph", "legacy") or listed.group not in ("", "pir", "fused", "sparse"):
         return
-    for node, name in (*entry.names("traits"), *entry.names("interfaces")):
-        symbol, place = name.text.rpartition("::")[2], entry.inner(node, name.span)
+    for name, place in (*entry.names("traits"), *entry.names("interfaces")):
+        symbol = name.rpartition("::")[2]
         yield place, symbol
         if symbol in _CALLED:
             yield from ((place, f"{one}{_CALLED[symbol]}") for one in _classes(entry))

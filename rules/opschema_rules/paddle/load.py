@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from opschema_cli.lint.loaded import Entry, Loaded
+from opschema_cli.lint.loaded import Loaded
 from opschema_cli.project import Project
-from opschema_cli.source.text import Span
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
@@ -20,7 +19,7 @@ def load(project: Project, options: PaddleOptions) -> Loaded:
     loaded = Loaded(files=[*(item.file.path for item in tree.files), *(item.file.path for item in tree.others)])
     for listed in tree.files:
         loaded.subjects += [listed, *listed.entries]
-        loaded.entries += [_declared(entry) for entry in listed.entries]
+        loaded.entries += [entry.stretch for entry in listed.entries]
     loaded.subjects += [*tree.others, tree]
     loaded.ops = len(tree.by_name)
     loaded.late.append(lambda: cpp_names(tree).checks())
@@ -40,8 +39,3 @@ def read_tree(project: Project, options: PaddleOptions) -> Tree:
         tree.files.append(found)
     tree.others += [OtherFile(kind, file, tree) for kind, file in other_files(project, listed)]
     return tree
-
-
-def _declared(entry: OpEntry) -> Entry:
-    first = entry.node.items[0] if entry.node.items else entry.node
-    return Entry(entry.file.path, first.span, Span(entry.node.start, entry.node.end), entry.name)

@@ -6,33 +6,23 @@ A part of an entry that is malformed reads as absent; one rule reports it, and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Related
 from opschema_cli.project import Project
+from opschema_cli.sequences import grouped
 from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import Entry, string
 from opschema_rules.aten.kinds import items_of
+from opschema_rules.paddle import grammar
 from opschema_rules.paddle.detection import OLD_PIR, Kind, PaddleOptions, home
-from opschema_rules.paddle.grammar import (
-    Arg,
-    Error,
-    Kernel,
-    Output,
-    Parsed,
-    parse_args,
-    parse_candidates,
-    parse_forward,
-    parse_kernels,
-    parse_outputs,
-    parse_pairs,
-    split,
-)
+from opschema_rules.paddle.grammar import Arg, Kernel, Parsed
 
 _TENSOR_FIELDS = ("inplace", "view", "optional", "intermediate", "no_need_buffer", "data_transform", "support_tensor")
 _OTHER_FIELDS = ("support_dygraph_mode", "composite", "invoke", "infer_meta", "kernel", "traits", "interfaces")
@@ -50,12 +40,22 @@ _PARSER = "paddle/fluid/operators/generator/parse_utils.py"
 class Item(Entry, eq=False, dict=True):
     """A mapping in a list of a YAML file."""
 
-    def names(self, *path: str) -> Iterator[tuple[Node, Piece]]:
-        """The names in a field that lists them in a string."""
+    def text_of(self, *path: str) -> str:
+        """The string in a field or below it; empty without one."""
+        return string(self.within(*path)) or ""
+
+    def part(self, span: Span, *path: str) -> Span:
+        """The place in the file of a stretch of that string."""
         node = self.within(*path)
-        text = string(node)
-        if node is not None and text is not None:
-            yield from ((node, name) for name in split(text, 0) if name.text)
+        return self.inner(node, span) if node is not None else self.first.span
+
+    def placed(self, pieces: Iterable[Piece], *path: str) -> list[Piece]:
+        """Parts of that string, with their places in the file."""
+        return [Piece(text, self.part(span, *path)) for text, span in pieces]
+
+    def names(self, *path: str) -> list[Piece]:
+        """The names in a field that lists them in a string, with their places in the file."""
+        return self.placed((name for name in grammar.split(self.text_of(*path)) if name.text), *path)
 
 
 class OpEntry(Item, eq=False, dict=True):
@@ -87,8 +87,7 @@ class OpEntry(Item, eq=False, dict=True):
     @property
     def place(self) -> Span:
         """The operator's name, or the start of an entry without one."""
-        first = self.node.items[0] if self.node.items else self.node
-        return self.head.span if self.head is not None else first.span
+        return self.head.span if self.head is not None else self.first.span
 
     @property
     def eager(self) -> bool:
@@ -114,24 +113,11 @@ class OpEntry(Item, eq=False, dict=True):
         return not self.listed.foreign and not by_hand
 
     @cached_property
-    def _args(self) -> tuple[list[Arg], list[Error]]:
-        text = self.text("args")
-        return parse_args(text) if text is not None else ([], [])
-
-    @cached_property
-    def _outputs(self) -> tuple[list[Output], list[Error]]:
-        text = self.text("output")
-        return parse_outputs(text) if text is not None else ([], [])
-
-    @property
-    def argument_errors(self) -> Sequence[Error]:
-        """The errors in ``args``; the other ones of the signature are in ``output``."""
-        return self._args[1]
-
-    @cached_property
     def signature(self) -> Parsed:
         """The arguments and outputs."""
-        return Parsed(tuple(self._args[0]), tuple(self._outputs[0]), (*self._args[1], *self._outputs[1]))
+        args, errors = grammar.parse_args(text) if (text := self.text("args")) is not None else ([], [])
+        outputs, more = grammar.parse_outputs(text) if (text := self.text("output")) is not None else ([], [])
+        return Parsed(args, outputs, [*errors, *more])
 
     @property
     def is_sound(self) -> bool:
@@ -139,38 +125,32 @@ class OpEntry(Item, eq=False, dict=True):
         return not self.signature.errors and self.text("args") is not None and self.get("output") is not None
 
     @cached_property
-    def forward(self) -> tuple[Piece | None, Parsed]:
+    def forward(self) -> Parsed:
         """The operator that a gradient belongs to, as the gradient repeats it."""
         text = self.text("forward")
-        return parse_forward(text) if text is not None else (None, Parsed())
+        return grammar.parse_forward(text) if text is not None else Parsed()
 
     @cached_property
     def kernels(self) -> Sequence[Kernel]:
-        """The kernels that it dispatches to."""
-        text = string(self.within("kernel", "func"))
-        return parse_kernels(text)[0] if text is not None else ()
+        """The kernels that it dispatches to, with the places of their names in the file."""
+        found = grammar.parse_kernels(self.text_of("kernel", "func"))[0]
+        return [replace(kernel, span=self.part(kernel.span, "kernel", "func")) for kernel in found]
 
-    def pairs(self, field: str) -> Iterator[tuple[Node, Piece, Piece]]:
-        """The pairs of an input and an output in ``inplace`` or ``view``."""
-        node, text = self.get(field), self.text(field)
-        if node is not None and text is not None:
-            yield from ((node, *pair) for pair in parse_pairs(text)[0])
+    def pairs(self, field: str) -> Iterator[tuple[Piece, Piece]]:
+        """The pairs of an input and an output in ``inplace`` or ``view``, with their places in the file."""
+        for pair in grammar.parse_pairs(self.text_of(field))[0]:
+            first, second = self.placed(pair, field)
+            yield first, second
 
-    def candidates(self, field: str) -> tuple[str, list[tuple[Node, Piece]]]:
+    def candidates(self, field: str) -> tuple[str, list[Piece]]:
         """The separator and names in ``data_type``, ``layout`` or ``backend`` of ``kernel``."""
-        node = self.within("kernel", field)
-        text = string(node)
-        if node is None or text is None:
-            return "", []
-        mark, names = parse_candidates(text)
-        return mark, [(node, name) for name in names]
+        mark, names = grammar.parse_candidates(self.text_of("kernel", field))
+        return mark, self.placed(names, "kernel", field)
 
     def params(self, field: str) -> Sequence[Node] | None:
         """The items of ``param`` in ``kernel`` or ``infer_meta``; None without a list."""
         node = self.within(field, "param")
-        return (
-            [self.file.document.follow(item) for item in node.items] if node is not None and node.is_sequence else None
-        )
+        return list(map(self.file.document.follow, node.items)) if node is not None and node.is_sequence else None
 
     @cached_property
     def arguments(self) -> Mapping[str, Arg]:
@@ -182,23 +162,17 @@ class OpEntry(Item, eq=False, dict=True):
     @cached_property
     def optional(self) -> frozenset[str]:
         """The names of tensors that may be absent."""
-        return frozenset(name.text for _, name in self.names("optional"))
-
-    def part(self, field: str, span: Span) -> Span:
-        """A stretch of the text in a field."""
-        node = self.get(field)
-        return self.inner(node, span) if node is not None else self.place
+        return frozenset(name.text for name in self.names("optional"))
 
     @property
     def returned(self) -> list[str]:
         """The types of the outputs that the C++ function returns."""
-        hidden = {name.text for _, name in self.names("intermediate")}
+        hidden = {name.text for name in self.names("intermediate")}
         return [item.type for item in self.signature.outputs if item.name not in hidden]
 
     def declared(self) -> Related:
         """The arguments as the other side of a finding."""
-        node = self.get("args")
-        return self.related(node.span if node is not None else self.place, f"the arguments of `{self.name}`")
+        return self.related(self.get("args") or self.place, f"the arguments of `{self.name}`")
 
 
 class OpFile(msgspec.Struct, eq=False, dict=True):
@@ -258,19 +232,13 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def by_name(self) -> Mapping[str, list[OpEntry]]:
         """The entries by their names, without the underscore at the end of in-place operators."""
-        found: dict[str, list[OpEntry]] = {}
-        for entry in self.entries:
-            found.setdefault(entry.name.rstrip("_"), []).append(entry)
-        return found
+        return grouped((entry.name.rstrip("_"), entry) for entry in self.entries)
 
     @cached_property
     def _groups(self) -> Mapping[tuple[str, str], Mapping[str, list[OpEntry]]]:
         """The entries by their names, for each folder of main files and group."""
-        found: dict[tuple[str, str], dict[str, list[OpEntry]]] = {}
-        for entry in self.entries:
-            group = found.setdefault((home(entry.file.path), entry.listed.group), {})
-            group.setdefault(entry.name, []).append(entry)
-        return found
+        groups = grouped(((home(entry.file.path), entry.listed.group), entry) for entry in self.entries)
+        return {key: grouped((entry.name, entry) for entry in entries) for key, entries in groups.items()}
 
     def beside(self, entry: OpEntry, group: str | None = None) -> Mapping[str, list[OpEntry]]:
         """The entries in the group of an entry, or in another one of the same folder, by their names."""
@@ -315,11 +283,11 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         """The names of arguments in ``op_compat.yaml``, by those of operators and gradients."""
         found: dict[str, dict[str, str]] = {}
         for item in self._compat:
-            parts = [part for name in ("inputs", "attrs", "outputs") if (part := item.get(name)) is not None]
-            mapped = {
-                key.value: item.file.document.follow(value).value for part in parts for key, value in part.pairs()
-            }
-            for _, name in (*item.names("op"), *item.names("backward")):
+            pairs = (
+                pair for name in ("inputs", "attrs", "outputs") if (part := item.get(name)) for pair in part.pairs()
+            )
+            mapped = {key.value: item.file.document.follow(value).value for key, value in pairs}
+            for name in (*item.names("op"), *item.names("backward")):
                 found.setdefault(name.text.partition("(")[0].strip(), {}).update(mapped)
         return found
 

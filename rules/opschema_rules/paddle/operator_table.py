@@ -17,7 +17,7 @@ from opschema_cli.operators.model import (
 from opschema_cli.project import Project
 from opschema_cli.source.text import Place
 from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
-from opschema_rules.paddle.cpp_types import passed_to
+from opschema_rules.paddle.cpp_types import passed_to, taken
 from opschema_rules.paddle.detection import PaddleOptions
 from opschema_rules.paddle.grammar import Arg
 from opschema_rules.paddle.load import read_tree
@@ -42,9 +42,9 @@ def operators(project: Project, options: PaddleOptions) -> Iterator[Operator]:
 
 
 def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck]]) -> Operator:
-    forward, outputs = entry.forward[0], entry.signature.outputs
+    forward, outputs = entry.forward.name, entry.signature.outputs
     arguments = tuple(_argument(entry, arg) for arg in entry.signature.args)
-    returns = tuple(Return(item.name, item.type, place=entry.at(entry.part("output", item.span))) for item in outputs)
+    returns = tuple(Return(item.name, item.type, place=entry.at(entry.part(item.span, "output"))) for item in outputs)
     pairs = [("backward", entry.text("backward")), ("forward", forward.text if forward is not None else None)]
     written = ("inplace", "view", "intermediate", "composite", "invoke")
     return Operator(
@@ -74,8 +74,8 @@ def _argument(entry: OpEntry, arg: Arg) -> Argument:
         role="input" if arg.is_tensor else "attribute",
         default=arg.default,
         optional=arg.name in entry.optional,
-        mutated=any(first.text == arg.name for _, first, _ in entry.pairs("inplace")),
-        place=entry.at(entry.part("args", arg.span)),
+        mutated=any(first.text == arg.name for first, _ in entry.pairs("inplace")),
+        place=entry.at(entry.part(arg.span, "args")),
     )
 
 
@@ -93,15 +93,14 @@ def _implementations(checks: list[FunctionCheck]) -> Iterator[Implementation]:
 
 def _signatures(check: FunctionCheck) -> Iterator[Signature]:
     """The parameters for arguments of the operator, under the names of these; the context and outputs are left out."""
-    passed = passed_to(check.entry, "infer_meta" if check.kernel is None else "kernel", check.kernel)
+    passed = passed_to(check.entry, check.field, check.kernel)
     for item in check.functions[:1]:
-        parameters = item.function.parameters[0 if check.kernel is None else 1 :]
-        place = item.place
+        parameters = taken(check, item)
         if passed is None or len(parameters) < len(passed):
-            yield Signature(check.name, place, None, unresolved="its parameters differ from what is passed")
+            yield Signature(check.name, item.place, None, unresolved="its parameters differ from what is passed")
         elif check.kernel is not None:
             pairs = [pair for pair in zip(passed, parameters, strict=False) if pair[0].name in check.entry.arguments]
-            taken = (
+            arguments = (
                 Argument(one.name, " ".join(to.type.split()), place=Place(item.path, to.span)) for one, to in pairs
             )
-            yield Signature(check.name, place, tuple(taken))
+            yield Signature(check.name, item.place, tuple(arguments))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from opschema_cli.lint.examples import files_by_language
 from opschema_cli.lint.pack import Pack, collect_rules
 from opschema_rules.paddle import rules
 from opschema_rules.paddle.detection import PaddleOptions, claims, detect
-from opschema_rules.paddle.examples import example_files
 from opschema_rules.paddle.file_schema import SCHEMAS
 from opschema_rules.paddle.load import load
 from opschema_rules.paddle.operator_table import operators
@@ -17,7 +17,7 @@ PACK = Pack(
     load=load,
     rules=collect_rules(rules),
     options=PaddleOptions,
-    example=example_files,
+    example=files_by_language({"yaml": "ops.yaml", "cpp": "kernels.cc"}),
     operators=operators,
     claims=claims,
     schemas=SCHEMAS,

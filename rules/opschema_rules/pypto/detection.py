@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_rules import PAGES
+from opschema_rules.shipped import shipped_pack
 
 _TARGET = rb"%s(?<![.\w\"']%s)\s*(?:[:,)\]\\#]|=(?!=))"
 _KERNELS, _CALLABLE = (re.compile(_TARGET % (name, name)) for name in (b"KERNELS", b"CALLABLE"))
@@ -103,13 +101,4 @@ def claims(project: Project, options: PyptoOptions, path: str) -> bool:
     return path.endswith(".py") and (_describes(data) or _specifies(data))
 
 
-LAZY_PACK = LazyPack(
-    "pypto",
-    detect,
-    PyptoOptions,
-    "opschema_rules.pypto.pack",
-    Path(__file__).with_name(CATALOGUE),
-    Speed(reads),
-    pages=PAGES,
-    claims=claims,
-)
+LAZY_PACK = shipped_pack(__name__, detect, PyptoOptions, claims, speed=Speed(reads))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_rules import PAGES
+from opschema_rules.shipped import shipped_pack
 
 _MARKS = tuple(
     re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
@@ -67,12 +65,4 @@ def claims(project: Project, options: TileopsOptions, path: str) -> bool:
     return any(path in paths for paths in manifest_files(project, options).values())
 
 
-LAZY_PACK = LazyPack(
-    "tileops",
-    detect,
-    TileopsOptions,
-    "opschema_rules.tileops.pack",
-    Path(__file__).with_name(CATALOGUE),
-    claims=claims,
-    pages=PAGES,
-)
+LAZY_PACK = shipped_pack(__name__, detect, TileopsOptions, claims)

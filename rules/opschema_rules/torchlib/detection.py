@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
-from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import is_found
-from opschema_rules import PAGES, TORCH_RELEASES
+from opschema_rules import TORCH_RELEASES
+from opschema_rules.shipped import shipped_pack
 from opschema_rules.torchlib.ops_words import ASKED_LATER
 from opschema_rules.torchlib.sightings import KERNELS, ROWS, SIGHTINGS
 
@@ -163,15 +162,6 @@ def claims(project: Project, options: TorchlibOptions, path: str) -> bool:
     return surely.search(project.workspace.peek(path)) is not None
 
 
-LAZY_PACK = LazyPack(
-    "torchlib",
-    detect,
-    TorchlibOptions,
-    "opschema_rules.torchlib.pack",
-    Path(__file__).with_name(CATALOGUE),
-    Speed(reaching),
-    pages=PAGES,
-    releases=TORCH_RELEASES,
-    claims=claims,
-    unread=SIGHTINGS,
+LAZY_PACK = shipped_pack(
+    __name__, detect, TorchlibOptions, claims, speed=Speed(reaching), unread=SIGHTINGS, releases=TORCH_RELEASES
 )

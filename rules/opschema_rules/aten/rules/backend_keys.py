@@ -73,20 +73,15 @@ def backend_key_missing(backend: BackendFile) -> Iterator[Diagnostic]:
         message = (
             f"a backend's YAML is a mapping with `backend` and `cpp_namespace`, and this is {kind_of(backend.node)}"
         )
-        yield Diagnostic(message, backend.at(backend.node.items[0] if backend.node.items else backend.node))
+        yield Diagnostic(message, backend.at(backend.first))
     if not is_strict(backend):
         return
     for name, what in _REQUIRED.items():
         key, node = backend.fields.get(name, (None, None))
         if key is None:
-            yield Diagnostic(f"`{name}` is missing: {what}", backend.at(_head(backend)))
+            yield Diagnostic(f"`{name}` is missing: {what}", backend.at(backend.first))
         elif key is not None and node is not None and kind_of(node) == "nothing":
             yield Diagnostic(f"`{name}` is empty; it holds {what}", backend.at(key))
-
-
-def _head(backend: BackendFile) -> Node:
-    """The first key, at which what is missing is reported."""
-    return backend.node.items[0] if backend.node.items else backend.node
 
 
 @rule("ATN602", "unknown-backend-key", fixable="safe", proof=WRITTEN, pure=True, by_release=True)

@@ -21,7 +21,7 @@ from opschema_rules.aten.deprecated import (
     read_call,
 )
 from opschema_rules.aten.entry import SchemaText, string
-from opschema_rules.aten.findings import found
+from opschema_rules.aten.findings import found, unknown
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import NativeEntry
 from opschema_rules.aten.proofs import WRITTEN
@@ -212,8 +212,8 @@ def _unmatched(
 ) -> Iterator[Diagnostic]:
     overloads, node = known.get(call.operator, ()), entry.get("aten")
     if not overloads and node is not None:
-        message = f"no operator is called `{call.operator}`{did_you_mean(nearest(call.operator, known))}"
-        yield found(entry, entry.inner(node, call.name_span), message)
+        message = f"no operator is called `{call.operator}`"
+        yield unknown(entry, entry.inner(node, call.name_span), call.operator, known, message)
         return
     faults = [(item, misfit(schema, call, item.schema)) for item in overloads if item.schema is not None]
     if faults and all(fault is not None or not is_bound(item) for item, fault in faults):

@@ -138,7 +138,7 @@ def _derivative_field(entry: DerivativeEntry) -> Iterator[Diagnostic]:
     name = entry.get("name")
     if name is None:
         message = "the entry has no `name`, which holds the schema of the operator that it is for"
-        yield found(entry, entry.node.items[0] if entry.node.items else entry.node, message)
+        yield found(entry, entry.first, message)
     elif not (string(name) or "").strip():
         yield found(entry, name, f"`name` is the schema of an operator, and this is {written(name)}")
     table = entry.get("dispatch")

@@ -57,8 +57,7 @@ def entry_form(listed: OpList) -> Iterator[Diagnostic]:
     for entry in listed.entries:
         op, func = entry.key("op"), entry.key("func")
         if op is None and func is None:
-            first = entry.node.items[0] if entry.node.items else entry.node
-            yield found(entry, first, "this entry has neither `op` nor `func`")
+            yield found(entry, entry.first, "this entry has neither `op` nor `func`")
         elif op is not None and func is not None:
             other = entry.related(func, "`func` is here")
             message = "this entry has both `op` and `func`; keep `op` for an ATen operator, otherwise `func`"

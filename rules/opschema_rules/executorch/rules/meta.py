@@ -12,7 +12,7 @@ from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.findings import found
+from opschema_rules.aten.findings import found, unknown
 from opschema_rules.executorch.arg_meta import ALIASES, aliases_of, specs_of
 from opschema_rules.executorch.kernel_types import arguments_of
 from opschema_rules.executorch.model import OpEntry
@@ -177,10 +177,8 @@ def alias_value(entry: OpEntry) -> Iterator[Diagnostic]:
             yield found(entry, value, f"`{name}` must be a list of dtypes; write `[{value.value}]`")
         for node in value.items if value.is_sequence else ():
             if node.value not in DTYPES:
-                meant = did_you_mean(nearest(node.value, DTYPES))
-                yield found(
-                    entry, node, f"`{node.value}` is not a dtype of kernel keys; the code generator rejects it{meant}"
-                )
+                message = f"`{node.value}` is not a dtype of kernel keys; the code generator rejects it"
+                yield unknown(entry, node, node.value, DTYPES, message)
     for name, (_, value) in aliases_of(entry, "dim_order_alias").items():
         if name in orders and not _is_order(value):
             yield found(entry, value, f"`{name}` must be a single list containing each of 0, 1, ... once")
@@ -277,8 +275,8 @@ def meta_argument(entry: OpEntry) -> Iterator[Diagnostic]:
         for spec in specs_of(entry, item) or ():
             name, argument = spec.key.value, schema.argument(spec.key.value)
             if argument is None:
-                meant = did_you_mean(nearest(name, tensors))
-                yield found(entry, spec.key, f"`{entry.name}` has no argument `{name}`{meant}", entry.declared())
+                message = f"`{entry.name}` has no argument `{name}`"
+                yield unknown(entry, spec.key, name, tensors, message, entry.declared())
             elif name not in tensors:
                 message = f"`{name}` has type `{argument.type}`; `arg_meta` is only for tensor arguments"
                 yield found(entry, spec.key, message, entry.declared())

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.pieces import Piece
-from opschema_cli.source.text import Span
-from opschema_cli.source.yaml import Node
-from opschema_cli.suggestions import did_you_mean, nearest, suggested
+from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.findings import found
+from opschema_rules.aten.findings import found, unknown
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import CALLS, parse_call, parse_kernels, parse_pairs
+from opschema_rules.paddle.grammar import CALLS, errors_in, parse_call
 from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
 
 
@@ -143,21 +142,22 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
     for path in (*((field,) for field in _TEXTS), ("kernel", "func"), ("infer_meta", "func")):
         node = entry.within(*path)
         text = string(node)
-        if node is not None and text is None:
+        if node is None or (path == ("output",) and _may_be_empty(entry, node)):
+            continue
+        if text is None:
             yield found(entry, node, f"`{path[-1]}` must be text")
-        elif node is not None and path[0] in CALLS and CALLS[path[0]].search(text or "") is None:
+        elif path[0] in CALLS and CALLS[path[0]].search(text) is None:
             yield found(entry, node, f"`{path[0]}` must be a call: `name(x, ...)`")
-    in_args = entry.argument_errors
-    errors = {"args": in_args, "output": entry.signature.errors[len(in_args) :], "forward": entry.forward[1].errors}
-    errors |= {field: parse_pairs(entry.text(field) or "")[1] for field in ("inplace", "view") if entry.text(field)}
-    for field, some in errors.items():
-        yield from (found(entry, entry.part(field, error.span), error.message) for error in some)
-    node = entry.within("kernel", "func")
-    if node is not None and (text := string(node)) is not None:
-        yield from (found(entry, entry.inner(node, error.span), error.message) for error in parse_kernels(text)[1])
+        else:
+            yield from (found(entry, entry.inner(node, one.span), one.message) for one in errors_in(text, path[0]))
 
 
-_TEXTS = ("args", "forward", "inplace", "view", "optional", "intermediate", "no_need_buffer", "composite", "invoke")
+def _may_be_empty(entry: OpEntry, output: Node) -> bool:
+    """Whether an operator has no outputs: the generator of the C++ API, which eager mode calls, reads a string in any case."""
+    return not entry.eager and output.kind == "scalar" and scalar_value(output) is None
+
+
+_TEXTS = ("args", "output", "forward", "inplace", "view", "optional", "intermediate", "no_need_buffer", *CALLS)
 
 
 @rule("PDL104", "unknown-tensor")
@@ -193,12 +193,11 @@ def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     if not entry.is_sound:
         return
-    inputs = [arg.name for arg in entry.signature.inputs]
-    outputs = [item.name for item in entry.signature.outputs]
+    inputs, attributes, outputs = ([item.name for item in part] for part in entry.signature.parts.values())
     for field in ("inplace", "view"):
-        for node, first, second in entry.pairs(field):
-            yield from _unless_known(entry, field, node, first, inputs, "an input")
-            yield from _unless_known(entry, field, node, second, outputs, "an output")
+        for first, second in entry.pairs(field):
+            yield from _unless_known(entry, field, [first], inputs, "an input")
+            yield from _unless_known(entry, field, [second], outputs, "an output")
     for path, known, what in (
         (("optional",), [*inputs, *outputs], "a tensor"),
         (("intermediate",), outputs, "an output"),
@@ -206,29 +205,25 @@ def unknown_tensor(entry: OpEntry) -> Iterator[Diagnostic]:
         (("data_transform", "skip_transform"), inputs, "an input"),
         (("data_transform", "support_trans_dtype"), inputs, "an input"),
     ):
-        for node, listed in entry.names(*path):
-            yield from _unless_known(entry, path[-1], node, listed, known, what)
-    attributes = [arg.name for arg in entry.signature.attributes]
-    supported = entry.get("support_tensor")
-    for item in supported.items if supported is not None and supported.is_sequence else ():
-        name = Piece(item.value, Span(0, len(item.value)))
-        yield from _unless_known(entry, "support_tensor", item, name, attributes, "an attribute")
+        yield from _unless_known(entry, path[-1], entry.names(*path), known, what)
+    node = entry.get("support_tensor")
+    supported = [Piece(item.value, item.span) for item in node.items] if node is not None and node.is_sequence else []
+    yield from _unless_known(entry, "support_tensor", supported, attributes, "an attribute")
     # Elsewhere only the name of the function is used.
-    composite = entry.get("composite") if entry.is_legacy or entry.listed.part in ("", "fused") else None
-    call = parse_call(string(composite) or "")
-    for name in call[1] if call is not None else ():
-        if composite is not None and name.text.isidentifier():
-            everything = [*inputs, *attributes, *outputs]
-            yield from _unless_known(entry, "composite", composite, name, everything, "an argument or output")
+    is_read = entry.is_legacy or entry.listed.part in ("", "fused")
+    call = parse_call(entry.text_of("composite")) if is_read else None
+    passed = [name for name in call[1] if name.text.isidentifier()] if call is not None else []
+    everything, what = [*inputs, *attributes, *outputs], "an argument or output"
+    yield from _unless_known(entry, "composite", entry.placed(passed, "composite"), everything, what)
 
 
 def _unless_known(
-    entry: OpEntry, field: str, node: Node, name: Piece, known: Sequence[str], what: str
+    entry: OpEntry, field: str, names: Sequence[Piece], known: Sequence[str], what: str
 ) -> Iterator[Diagnostic]:
-    if name.text not in known:
-        near = suggested(name.text, known)
-        message = f"`{field}` names `{name.text}`, which is not {what} of `{entry.name}`{near}"
-        yield found(entry, entry.inner(node, name.span), message, entry.declared())
+    for name, place in names:
+        if name not in known:
+            message = f"`{field}` names `{name}`, which is not {what} of `{entry.name}`"
+            yield unknown(entry, place, name, known, message, entry.declared())
 
 
 @rule("PDL105", "default-value-type")
@@ -261,7 +256,7 @@ def default_value_type(entry: OpEntry) -> Iterator[Diagnostic]:
     for arg in entry.signature.attributes if entry.is_sound else ():
         if fault := fault_of(arg.type, arg.default) if arg.default is not None else "":
             message = f"the default `{arg.default}` of `{arg.type} {arg.name}` {fault}"
-            yield found(entry, entry.part("args", arg.default_span), message)
+            yield found(entry, entry.part(arg.default_span, "args"), message)
 
 
 @rule("PDL106", "list-without-size")
@@ -294,8 +289,8 @@ def list_without_size(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     if not entry.eager or entry.get("kernel") is None or not entry.is_sound:
         return
-    inplace = {second.text for _, _, second in entry.pairs("inplace")}
+    inplace = {second.text for _, second in entry.pairs("inplace")}
     for item in entry.signature.outputs:
         if item.type == "Tensor[]" and not item.size and item.name not in inplace:
             message = f"the output list `{item.name}` has no length; write `{item.type}({item.name}){{...}}`"
-            yield found(entry, entry.part("output", item.span), message)
+            yield found(entry, entry.part(item.span, "output"), message)

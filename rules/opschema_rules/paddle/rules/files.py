@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.text import Span
+from opschema_cli.sequences import grouped
+from opschema_cli.source.pieces import Piece
 from opschema_cli.source.yaml import Node
 from opschema_cli.suggestions import did_you_mean, nearest, suggested
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.findings import found
+from opschema_rules.aten.findings import found, unknown
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.detection import home
-from opschema_rules.paddle.grammar import Arg
 from opschema_rules.paddle.model import OpEntry, OtherFile, OtherItem, Tree
 
 _PARTS = {"inputs": "input", "attrs": "attribute", "outputs": "output"}
 _TYPES = {"scalar": "Scalar", "int_array": "IntArray"}
-_ACTIONS = [f"{verb}_{what}" for verb in ("add", "delete", "modify") for what in ("input", "output", "attr")] + [
-    "fix_bug"
+_ACTIONS = [
+    "fix_bug",
+    *(f"{verb}_{part}" for verb in ("add", "delete", "modify") for part in ("input", "output", "attr")),
 ]
 
 
@@ -147,14 +148,15 @@ def unknown_compat_name(other: OtherFile) -> Iterator[Diagnostic]:
 
 def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterator[Diagnostic]:
     everything = list(entries)
-    for node, gradient in item.names("backward"):
-        own = gradient.text.partition("(")[0].strip()
+    for name, place in item.names("backward"):
+        own = name.partition("(")[0].strip()
         gradients = tree.by_name.get(own.rstrip("_"), [])
         everything += gradients
         if own and not gradients:
-            near_gradient = suggested(own, [text for one in entries if (text := one.text("backward"))])
-            yield found(item, item.inner(node, gradient.span), f"no entry declares the gradient `{own}`{near_gradient}")
-    names = {part: {one for entry in everything for one in _names(entry, part)} for part in _PARTS}
+            known = [text for one in entries if (text := one.text("backward"))]
+            yield unknown(item, place, own, known, f"no entry declares the gradient `{own}`")
+    signatures = [signature for entry in everything for signature in (entry.signature, entry.forward)]
+    names = {part: {one.name for each in signatures for one in each.parts[what]} for part, what in _PARTS.items()}
     for part, what in _PARTS.items():
         for key in _unmapped(item, part, names[part]):
             where = next((one for one in _PARTS if key.value in names[one]), None)
@@ -162,21 +164,16 @@ def _compat_names(tree: Tree, item: OtherItem, entries: list[OpEntry]) -> Iterat
             message = f"`{item.name}` has no {what} `{key.value}`"
             message += f"; move it to `{where}`" if where is not None else did_you_mean(near)
             yield found(item, key, message, entries[0].declared())
-    attributes: dict[str, list[Arg]] = {}
-    for arg in (arg for one in everything for arg in (*one.signature.attributes, *one.forward[1].attributes)):
-        attributes.setdefault(arg.name, []).append(arg)
+    attributes = grouped((arg.name, arg.type) for each in signatures for arg in each.attributes)
     for part, type_ in _TYPES.items():
         for key in item.keys(part):
-            named = attributes.get(key.value, [])
-            if any(arg.type.startswith(type_) for arg in named):
-                continue
-            if named:
-                message = (
-                    f"`{part}` lists `{key.value}`, which is `{named[0].type}` in `{item.name}`; the generator stops"
-                )
-            else:
-                message = f"`{item.name}` has no attribute `{key.value}`{suggested(key.value, attributes)}"
-            yield found(item, key, message, entries[0].declared())
+            types = attributes.get(key.value, [])
+            if not types:
+                message = f"`{item.name}` has no attribute `{key.value}`"
+                yield unknown(item, key, key.value, attributes, message, entries[0].declared())
+            elif not any(one.startswith(type_) for one in types):
+                message = f"`{part}` lists `{key.value}`, which is `{types[0]}` in `{item.name}`; the generator stops"
+                yield found(item, key, message, entries[0].declared())
 
 
 def _unmapped(item: OtherItem, part: str, known: set[str]) -> Iterator[Node]:
@@ -188,15 +185,6 @@ def _unmapped(item: OtherItem, part: str, known: set[str]) -> Iterator[Node]:
     for key, value in node.pairs() if node is not None else ():
         if key.value not in known and not {key.value, item.file.document.follow(value).value} & added:
             yield key
-
-
-def _names(entry: OpEntry, part: str) -> Iterable[str]:
-    forward = entry.forward[1]
-    if part == "inputs":
-        return (arg.name for arg in (*entry.signature.inputs, *forward.inputs))
-    if part == "attrs":
-        return (arg.name for arg in (*entry.signature.attributes, *forward.attributes))
-    return (one.name for one in (*entry.signature.outputs, *forward.outputs))
 
 
 @rule("PDL403", "operator-version", severity="warning")
@@ -329,27 +317,24 @@ def unknown_listed_name(other: OtherFile) -> Iterator[Diagnostic]:
     by_name = other.tree.by_name
     for node in items_of(other.file) if other.kind == "exclude" else ():
         if (name := string(node)) is not None and name.rstrip("_") not in by_name:
-            yield Diagnostic(_undeclared(name, by_name), Place(other.file.path, node.span), ops=(name,))
+            message = f"no entry declares `{name}`{suggested(name, by_name, 0.85)}"
+            yield Diagnostic(message, Place(other.file.path, node.span), ops=(name,))
     for item in other.items if other.kind in ("onednn", "python") else ():
         entries = by_name.get(item.name.rstrip("_"), [])
         if not entries and item.name:
-            yield found(item, item.get("op") or item.node, _undeclared(item.name, by_name))
+            message = f"no entry declares `{item.name}`"
+            yield unknown(item, item.get("op") or item.node, item.name, by_name, message, cutoff=0.85)
         inputs = {arg.name for entry in entries for arg in entry.signature.inputs}
-        listed = [(item.inner(node, part.span), part.text) for node, part in item.names("data_format_tensors")]
-        yield from _unknown_arguments(item, listed, entries, inputs)
-        aliases = [(key.span, key.value) for key in item.keys("args_alias") if key.value != "use_default_mapping"]
+        yield from _unknown_arguments(item, item.names("data_format_tensors"), entries, inputs)
+        keys = [key for key in item.keys("args_alias") if key.value != "use_default_mapping"]
         known = {arg.name for entry in entries for arg in entry.signature.args}
-        yield from _unknown_arguments(item, aliases, entries, known)
-
-
-def _undeclared(name: str, known: Iterable[str]) -> str:
-    return f"no entry declares `{name}`{suggested(name, known, 0.85)}"
+        yield from _unknown_arguments(item, [Piece(key.value, key.span) for key in keys], entries, known)
 
 
 def _unknown_arguments(
-    item: OtherItem, named: list[tuple[Span, str]], entries: list[OpEntry], known: set[str]
+    item: OtherItem, named: list[Piece], entries: list[OpEntry], known: set[str]
 ) -> Iterator[Diagnostic]:
-    for span, name in named if entries else ():
+    for name, span in named if entries else ():
         if name not in known:
-            message = f"`{item.name}` has no argument `{name}`{suggested(name, known)}"
-            yield found(item, span, message, entries[0].declared())
+            message = f"`{item.name}` has no argument `{name}`"
+            yield unknown(item, span, name, known, message, entries[0].declared())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import chain
 
-from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import Node
 from opschema_cli.suggestions import suggested
-from opschema_rules.aten.findings import found
-from opschema_rules.paddle.grammar import Arg, Output, Parsed
-from opschema_rules.paddle.model import OpEntry, Tree
+from opschema_rules.aten.findings import found, unknown
+from opschema_rules.paddle.grammar import Parsed
+from opschema_rules.paddle.model import OpEntry
 
 
 @rule("PDL301", "unpaired-gradient")
@@ -64,40 +66,41 @@ def unpaired_gradient(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : half_grad}
     ```
     """
-    yield from _backward(entry, entry.listed.tree)
-    name, node = entry.forward[0], entry.get("forward")
-    if entry.is_backward and name is not None and node is not None:
-        yield from _forward(entry, entry.listed.tree, name, entry.inner(node, name.span))
+    yield from _backward(entry, entry.text_of("backward"))
+    if entry.is_backward and entry.forward.name is not None:
+        yield from _forward(entry, *entry.placed([entry.forward.name], "forward"))
 
 
-def _backward(entry: OpEntry, tree: Tree) -> Iterator[Diagnostic]:
-    node, name = entry.get("backward"), entry.text("backward")
-    if node is None or name is None:
+def _backward(entry: OpEntry, name: str) -> Iterator[Diagnostic]:
+    node = entry.get("backward")
+    if node is None or not name:
         return
-    gradients = [item for item in tree.named(name, entry) if item.is_backward]
+    gradients = [item for item in entry.listed.tree.named(name, entry) if item.is_backward]
     # Functions like `add_n_impl()`, and their gradients, are written by hand.
-    by_hand = "_impl(" in (entry.text("invoke") or "")
-    if not gradients and not by_hand and not tree.may_be_elsewhere(name, entry):
-        near = suggested(name, tree.beside(entry))
-        message = f"no entry in this group of files declares `{name}`, the gradient of `{entry.name}`{near}"
-        yield found(entry, node, message)
-    others = [(item, item.forward[0].text) for item in gradients if item.forward[0] is not None]
+    if not gradients and "_impl(" not in entry.text_of("invoke"):
+        yield from _undeclared(entry, Piece(name, node.span), "gradient")
+    others = [(item, item.forward.name.text) for item in gradients if item.forward.name is not None]
     if gradients and len(others) == len(gradients) and all(text != entry.name for _, text in others):
         other, text = others[0]
         message = f"`{entry.name}` names the gradient `{name}`, whose `forward` is `{text}`"
         yield found(entry, node, message, other.related(other.get("forward") or other.place, "its `forward`"))
 
 
-def _forward(entry: OpEntry, tree: Tree, name: Piece, span: Span) -> Iterator[Diagnostic]:
-    operators = tree.named(name.text, entry)
-    if not operators and not tree.may_be_elsewhere(name.text, entry):
-        near = suggested(name.text, tree.beside(entry))
-        message = f"no entry in this group of files declares `{name.text}`, the operator of `{entry.name}`{near}"
-        yield found(entry, span, message)
+def _forward(entry: OpEntry, name: Piece) -> Iterator[Diagnostic]:
+    operators = entry.listed.tree.named(name.text, entry)
+    if not operators:
+        yield from _undeclared(entry, name, "operator")
     if operators and all(item.get("backward") is None for item in operators):
         message = f"`{entry.name}` is never called: its operator `{name.text}` has no `backward`"
         related = operators[0].related(operators[0].place, "the operator")
-        yield found(entry, span, message, related, severity=Severity.WARNING)
+        yield found(entry, name.span, message, related, severity=Severity.WARNING)
+
+
+def _undeclared(entry: OpEntry, name: Piece, what: str) -> Iterator[Diagnostic]:
+    tree = entry.listed.tree
+    if not tree.may_be_elsewhere(name.text, entry):
+        message = f"no entry in this group of files declares `{name.text}`, the {what} of `{entry.name}`"
+        yield unknown(entry, name.span, name.text, tree.beside(entry), message)
 
 
 @rule("PDL302", "forward-differs")
@@ -149,9 +152,8 @@ def forward_differs(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : lerp_grad}
     ```
     """
-    name, repeated = entry.forward
-    node = entry.get("forward")
-    operators = entry.listed.tree.named(name.text, entry) if name is not None else []
+    repeated, node = entry.forward, entry.get("forward")
+    operators = entry.listed.tree.named(repeated.name.text, entry) if repeated.name is not None else []
     if node is None or repeated.errors or len(operators) != 1 or not operators[0].is_sound:
         return
     operator = operators[0]
@@ -166,12 +168,8 @@ _SWAPPED = "in this position"
 
 
 def _differences(repeated: Parsed, declared: Parsed, eager: bool) -> Iterator[tuple[Span | None, str, str]]:
-    parts: tuple[tuple[str, Sequence[Arg | Output], Sequence[Arg | Output]], ...] = (
-        ("input", repeated.inputs, declared.inputs),
-        ("attribute", repeated.attributes, declared.attributes),
-        ("output", repeated.outputs, declared.outputs),
-    )
-    for what, here, there in parts:
+    for what, here in repeated.parts.items():
+        there = declared.parts[what]
         exact = what == "output" or (what == "input" and eager and repeated.attributes)
         if len(here) > len(there) or (exact and len(here) != len(there)):
             yield None, count(len(here), what), str(len(there))
@@ -216,60 +214,60 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
       kernel : {func : half_double_grad}
     ```
     """
-    name, forward = entry.forward
-    if name is None or forward.errors or not entry.is_sound:
+    forward, tree = entry.forward, entry.listed.tree
+    if forward.name is None or forward.errors or not entry.is_sound:
         return
-    tree = entry.listed.tree
-    if not tree.named(name.text, entry) and tree.may_be_elsewhere(name.text, entry):
+    operator = forward.name.text
+    if not tree.named(operator, entry) and tree.may_be_elsewhere(operator, entry):
         return
     related = entry.related(entry.get("forward") or entry.place, "its `forward`")
     if not entry.eager:
-        yield from _numbers(entry, forward, related)
-        return
-    yield from (
-        found(entry, entry.part("args", span), message, related) for span, message in _arguments(entry, name, forward)
-    )
-    inputs = [item.name for item in forward.inputs]
-    intermediate = {item.text for _, item in entry.names("intermediate")}
-    for item in entry.signature.outputs:
-        if item.name not in intermediate and _of_gradient(item.name) not in inputs:
-            near = suggested(item.name, [f"{one}_grad" for one in inputs])
-            message = f"the output `{item.name}` is not the gradient of an input of `{name.text}`{near}"
-            yield found(entry, entry.part("output", item.name_span), message, related)
+        differences = _numbers(entry, forward)
+    else:
+        differences = chain(_arguments(entry, forward, operator), _outputs(entry, forward, operator))
+    yield from (found(entry, place, message, related) for place, message in differences)
 
 
-def _arguments(entry: OpEntry, name: Piece, forward: Parsed) -> Iterator[tuple[Span, str]]:
+def _arguments(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple[Span, str]]:
     inputs, outputs = [item.name for item in forward.inputs], [item.name for item in forward.outputs]
     for arg in entry.signature.inputs:
         if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
             near = suggested(arg.name, [*inputs, *outputs, *(f"{item}_grad" for item in outputs)])
-            yield (
-                arg.name_span,
-                f"`{arg.name}` is not an input, an output or the gradient of an output of `{name.text}`{near}",
-            )
+            what = "an input, an output or the gradient of an output"
+            yield entry.part(arg.name_span, "args"), f"`{arg.name}` is not {what} of `{operator}`{near}"
     attributes = {item.name: item for item in forward.attributes}
     for arg in (arg for arg in entry.signature.attributes if arg.default is None):
-        same = attributes.get(arg.name)
+        same, place = attributes.get(arg.name), entry.part(arg.span, "args")
         if same is None:
             near = suggested(arg.name, attributes)
-            yield arg.span, f"`{arg.name}` is not an attribute of `{name.text}`, and has no default{near}"
+            yield place, f"`{arg.name}` is not an attribute of `{operator}`, and has no default{near}"
         elif not _alike(arg.type, same.type):
-            yield arg.span, f"the gradient has `{arg.type} {arg.name}`, but `{name.text}` has `{same.type} {same.name}`"
+            yield place, f"the gradient has `{arg.type} {arg.name}`, but `{operator}` has `{same.type} {same.name}`"
 
 
-def _numbers(entry: OpEntry, forward: Parsed, related: Related) -> Iterator[Diagnostic]:
+def _outputs(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple[Span, str]]:
+    inputs = [item.name for item in forward.inputs]
+    intermediate = {item.text for item in entry.names("intermediate")}
+    for item in entry.signature.outputs:
+        if item.name not in intermediate and _of_gradient(item.name) not in inputs:
+            near = suggested(item.name, [f"{one}_grad" for one in inputs])
+            message = f"the output `{item.name}` is not the gradient of an input of `{operator}`{near}"
+            yield entry.part(item.name_span, "output"), message
+
+
+def _numbers(entry: OpEntry, forward: Parsed) -> Iterator[tuple[Node | Span, str]]:
     args, outputs = entry.signature.attributes, entry.signature.outputs
     if len(outputs) > len(forward.inputs) and entry.name != "fused_attention_grad":
         inputs = count(len(forward.inputs), "input")
         message = f"`{entry.name}` has {count(len(outputs), 'output')}, but its operator has only {inputs}"
-        yield found(entry, entry.get("output") or entry.place, message, related)
+        yield entry.get("output") or entry.place, message
     if len(entry.signature.inputs) > len(forward.inputs) + 2 * len(forward.outputs):
         message = f"`{entry.name}` has more inputs than its operator has inputs, outputs and output gradients together"
-        yield found(entry, entry.get("args") or entry.place, message, related)
-    for arg in args[len(forward.attributes) - len(args) :] if len(args) > len(forward.attributes) else ():
+        yield entry.get("args") or entry.place, message
+    for arg in args[len(forward.attributes) :]:
         if arg.default is None:
             message = f"`{entry.name}` has more attributes than its operator, and `{arg.name}` has no default"
-            yield found(entry, entry.part("args", arg.span), message, related)
+            yield entry.part(arg.span, "args"), message
 
 
 def _of_gradient(name: str) -> str:

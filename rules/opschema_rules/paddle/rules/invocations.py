@@ -10,8 +10,7 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.pieces import Piece
-from opschema_cli.suggestions import suggested
-from opschema_rules.aten.findings import found
+from opschema_rules.aten.findings import found, unknown
 from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.cpp_types import CALLED, fits
 from opschema_rules.paddle.defaults import fault_of
@@ -65,69 +64,63 @@ def invoke_call(entry: OpEntry) -> Iterator[Diagnostic]:
       invoke : full(shape, value, x.dtype())
     ```
     """
-    node, text = entry.get("invoke"), entry.text("invoke")
-    call = parse_call(text) if text is not None and entry.is_sound else None
-    if node is None or call is None:
+    call = parse_call(entry.text_of("invoke")) if entry.is_sound else None
+    if call is None:
         return
-    function, given = call
+    name, given = call
+    function, *passed = entry.placed([name, *given], "invoke")
     outputs = [item.name for item in entry.signature.outputs]
     known = {*entry.arguments, *(outputs if entry.is_backward else ()), "true", "false", "nullptr"}
-    for one in given:
-        own = _OWN.fullmatch(one.text)
-        if own is not None and own[1] not in known and not is_constant(own[1]) and _LITERAL.match(one.text) is None:
-            near = suggested(own[1], known)
-            message = f"`invoke` passes `{own[1]}`, which is not an argument of `{entry.name}`{near}"
-            yield found(entry, entry.inner(node, one.span), message, entry.declared())
-    operators = _invoked(entry, function.text)
-    if not operators and not _may_be_in_cpp(entry, function.text):
-        near = suggested(function.text, entry.listed.tree.beside(entry))
-        message = f"no entry declares `{function.text}`, which `{entry.name}` invokes{near}"
-        yield found(entry, entry.inner(node, function.span), message)
+    for text, place in passed:
+        own = _OWN.fullmatch(text)
+        if own is not None and own[1] not in known and not is_constant(own[1]) and _LITERAL.match(text) is None:
+            message = f"`invoke` passes `{own[1]}`, which is not an argument of `{entry.name}`"
+            yield unknown(entry, place, own[1], known, message, entry.declared())
+    operators = _invoked(entry, name.text)
+    if not operators and not _may_be_in_cpp(entry.listed.tree, name.text):
+        message = f"no entry declares `{name.text}`, which `{entry.name}` invokes"
+        yield unknown(entry, function.span, name.text, entry.listed.tree.beside(entry), message)
     faults = [_fault(entry, operator, given) for operator in operators]
     if operators and all(faults):
-        message = f"`invoke` of `{entry.name}` {faults[0]}"
-        yield found(entry, entry.inner(node, function.span), message, operators[0].declared())
+        yield found(entry, function.span, f"`invoke` of `{entry.name}` {faults[0]}", operators[0].declared())
 
 
 def _invoked(entry: OpEntry, name: str) -> list[OpEntry]:
     """The operators in the group of an entry, in the main files or in those of the new static graph, which share gradients."""
     groups = [entry.listed.tree.beside(entry, group) for group in (None, "", "pir")]
-    names = (name, name.rstrip("_"))
-    return next((group[one] for one in names for group in groups if one in group), [])
+    return next((group[one] for one in (name, name.rstrip("_")) for group in groups if one in group), [])
 
 
-def _may_be_in_cpp(entry: OpEntry, name: str) -> bool:
+def _may_be_in_cpp(tree: Tree, name: str) -> bool:
     """Whether a function may be written by hand, as those that end with ``_impl`` are."""
-    tree = entry.listed.tree
-    if "::" in name or name.rstrip("_") in tree.by_name:
-        return True
     cpp = cpp_names(tree)
-    return cpp.may_be_registered(name) or name in _in_headers(tree) or (name.endswith("_impl") and not cpp.has_impl)
+    if "::" in name or name.rstrip("_") in tree.by_name or cpp.may_be_registered(name) or name in _by_hand(tree):
+        return True
+    return name.endswith("_impl") and not any(one.endswith("_impl") for one in cpp.paths)
 
 
 @cached_on_argument
-def _in_headers(tree: Tree) -> frozenset[str]:
+def _by_hand(tree: Tree) -> frozenset[str]:
     """The functions in headers whose names entries invoke and no entry has."""
-    calls = (parse_call(entry.text("invoke") or "") for entry in tree.entries)
+    calls = (parse_call(entry.text_of("invoke")) for entry in tree.entries)
     names = {call[0].text for call in calls if call is not None}
-    return cpp_names(tree).mentioned_in_headers(name for name in names if name.rstrip("_") not in tree.by_name)
+    return cpp_names(tree).called_in_headers(name for name in names if name.rstrip("_") not in tree.by_name)
 
 
 def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
     """The first difference of a call from an operator, in words; empty if there is none, or it is not known."""
-    inputs, parameters = operator.signature.inputs, operator.signature.args
-    pointers = len(operator.signature.outputs) if operator.is_backward and entry.eager else 0
-    needed = (
-        len(inputs) if entry.is_legacy else sum(one.default is None or pointers > 0 for one in parameters) + pointers
-    )
     if not operator.is_sound:
         return ""
-    if len(given) < needed or (len(given) > len(parameters) + pointers and not entry.is_legacy):
-        takes = count(needed, "input" if entry.is_legacy else "argument")
-        if needed < len(parameters) and not entry.is_legacy:
+    parameters, legacy = operator.signature.args, entry.is_legacy
+    pointers = len(operator.signature.outputs) if operator.is_backward and entry.eager else 0
+    required = operator.signature.inputs if legacy else [one for one in parameters if one.default is None or pointers]
+    needed, most = len(required) + pointers, len(parameters) + pointers
+    if len(given) < needed or (len(given) > most and not legacy):
+        takes = count(needed, "input" if legacy else "argument")
+        if needed < len(parameters) and not legacy:
             takes = f"{needed} to {count(len(parameters), 'argument')}"
         return f"passes {count(len(given), 'argument')} to `{operator.name}`, which takes {takes}"
-    for one, wanted in zip(given, parameters if not entry.is_legacy else (), strict=False):
+    for one, wanted in zip(given, () if legacy else parameters, strict=False):
         source = entry.arguments.get(one.text)
         if source is not None and not _becomes(source, wanted):
             return f"passes `{source.type} {source.name}` as `{wanted.type} {wanted.name}` of `{operator.name}`"
@@ -206,5 +199,5 @@ def missing_interface(entry: OpEntry) -> Iterator[Diagnostic]:
     for place, name in required(entry):
         if name in absent:
             what = f"class `{name}`" if name.endswith(("Trait", "Interface")) else f"function `{name}()`"
-            near = suggested(name, known, 0.85)
-            yield found(entry, place, f"no C++ file declares the {what} that `{entry.name}` needs{near}")
+            message = f"no C++ file declares the {what} that `{entry.name}` needs"
+            yield unknown(entry, place, name, known, message, cutoff=0.85)

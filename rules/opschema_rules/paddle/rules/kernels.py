@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
-from opschema_cli.suggestions import suggested
+from opschema_cli.source.pieces import Piece
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.findings import found
+from opschema_rules.aten.findings import found, unknown
 from opschema_rules.paddle.cpp import FunctionCheck
 from opschema_rules.paddle.cpp_types import mismatch, takes_string
 from opschema_rules.paddle.grammar import is_constant
@@ -54,28 +54,21 @@ def unknown_parameter(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     if not entry.is_sound:
         return
-    known = entry.arguments
     for field in ("infer_meta", "kernel"):
         for index, item in enumerate(entry.params(field) or ()):
-            name = string(item)
-            if (
-                name is not None
-                and name.isidentifier()
-                and name not in known
-                and name not in ("true", "false", "nullptr")
-                and not is_constant(name)
-                and (field == "kernel" or not takes_string(entry, index))
-            ):
-                near = suggested(name, known)
-                message = f"`{field}` passes `{name}`, which is not an argument of `{entry.name}`{near}"
-                yield found(entry, item, message, entry.declared())
+            name = string(item) or ""
+            is_own = name in entry.arguments or name in ("true", "false", "nullptr") or is_constant(name)
+            if name.isidentifier() and not is_own and (field == "kernel" or not takes_string(entry, index)):
+                yield _no_argument(entry, Piece(name, item.span), f"`{field}` passes")
     for field in _SELECTING:
-        for node, selected in entry.candidates(field)[1]:
-            name = selected.text
-            if name not in known and name.isidentifier() and name.islower():
-                near = suggested(name, known)
-                message = f"`{field}` names `{name}`, which is not an argument of `{entry.name}`{near}"
-                yield found(entry, entry.inner(node, selected.span), message, entry.declared())
+        for name, span in entry.candidates(field)[1]:
+            if name not in entry.arguments and name.isidentifier() and name.islower():
+                yield _no_argument(entry, Piece(name, span), f"`{field}` names")
+
+
+def _no_argument(entry: OpEntry, name: Piece, does: str) -> Diagnostic:
+    message = f"{does} `{name.text}`, which is not an argument of `{entry.name}`"
+    return unknown(entry, name.span, name.text, entry.arguments, message, entry.declared())
 
 
 @rule("PDL202", "kernel-selection")
@@ -116,30 +109,30 @@ def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
         return
     inputs, outputs = entry.signature.inputs, entry.signature.outputs
     needed = sum(arg.name not in entry.optional for arg in inputs)
-    node = entry.within("kernel", "func")
-    for kernel in entry.kernels if node is not None else ():
-        place = entry.inner(node, kernel.span) if node is not None else entry.place
-        if kernel.inputs is None or kernel.outputs is None:
-            sparse = entry.listed.group == "sparse"
+    sparse = entry.listed.group == "sparse"
+    for kernel in entry.kernels:
+        lists = f"the kernel `{kernel.name}` lists"
+        if not kernel.outputs:
             if sparse or (len(entry.kernels) > 1 and entry.eager):
                 what = "a kernel of a sparse operator" if sparse else "one of several kernels"
                 kind = "sparse_coo" if sparse else "dense"
                 message = f"`{kernel.name}` is {what}, but lists no tensor kinds, such as `{{{kind} -> {kind}}}`"
-                yield found(entry, place, message)
+                yield found(entry, kernel.span, message)
             continue
         if not needed <= len(kernel.inputs) <= len(inputs):
-            message = f"the kernel `{kernel.name}` lists {count(len(kernel.inputs), 'input')}, but `{entry.name}` has {len(inputs)}"
-            yield found(entry, place, message, entry.declared())
+            message = f"{lists} {count(len(kernel.inputs), 'input')}, but `{entry.name}` has {len(inputs)}"
+            yield found(entry, kernel.span, message, entry.declared())
         if len(kernel.outputs) != len(outputs):
-            listed = count(len(kernel.outputs), "output")
-            message = f"the kernel `{kernel.name}` lists {listed}, but `{entry.name}` has {len(outputs)}"
-            yield found(entry, place, message, entry.declared())
+            message = f"{lists} {count(len(kernel.outputs), 'output')}, but `{entry.name}` has {len(outputs)}"
+            yield found(entry, kernel.span, message, entry.declared())
+        if sparse and "selected_rows" in (*kernel.inputs, *kernel.outputs):
+            yield found(entry, kernel.span, f"{lists} `selected_rows`, which sparse operators do not have")
     for field, type_ in _SELECTING.items():
         mark, names = entry.candidates(field)
-        first = entry.arguments.get(names[0][1].text) if names else None
+        first = entry.arguments.get(names[0].text) if names else None
         if mark == ">" and first is not None and first.type != type_ and entry.eager:
             message = f"`{field}` prefers `{first.name}`, which is a `{first.type}`; it must be an attribute of type `{type_}`"
-            yield found(entry, entry.inner(names[0][0], names[0][1].span), message, entry.declared())
+            yield found(entry, names[0].span, message, entry.declared())
 
 
 @rule("PDL203", "cpp-call", needs=(CPP,))
@@ -270,9 +263,8 @@ def missing_cpp_function(check: FunctionCheck) -> Iterator[Diagnostic]:
     """
     if not check.missing:
         return
-    near = suggested(check.name.rpartition("::")[2], check.known)
     if check.kernel is None:
         message = f"no C++ file declares `{check.name}()`, which `infer_meta` of `{check.entry.name}` names"
     else:
         message = f"no C++ file registers the kernel `{check.name}` of `{check.entry.name}`"
-    yield found(check.entry, check.place, message + near)
+    yield unknown(check.entry, check.place, check.name.rpartition("::")[2], check.known, message)
