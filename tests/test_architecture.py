@@ -267,8 +267,8 @@ BUILDS_ON = {
 }
 """Packs that need the subjects of another: Magi ops are operators of torch.library, which may be operators of torch itself."""
 
-SHARED = {"PAGES", "TORCH_RELEASES"}
-"""Names of the package that holds the packs, which all of them may import."""
+SHARED = {"TORCH_RELEASES", "shipped"}
+"""Names and modules of the package that holds the packs, which all of them may import."""
 
 
 def test_packs_import_none_that_they_do_not_build_on_nor_the_engines_edge() -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from opschema_cli.lint.builtin import PAGES
 from opschema_cli.lint.lazy_pack import CATALOGUE, LazyPack
 from opschema_cli.lint.pack import Speed
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.project import Project
-from opschema_rules import PAGES
 
 
 def shipped_pack(

@@ -23,7 +23,7 @@ def catalogue_of(native: NativeFile) -> Catalogue:
     for entry in native.entries:
         keys = dispatch_of(entry) or frozenset()
         tables |= keys
-        found.setdefault(entry.name, Known(entry.name, _has_symint(entry.text("func") or ""), IMPLICIT in keys))
+        found.setdefault(entry.name, Known(entry.name, _has_symint(entry.text_of("func")), IMPLICIT in keys))
         # torchgen passes over what a composite operator's `autogen` lists, unless that is tagged `core`.
         for name, _ in autogen_of(entry) if IMPLICIT not in keys or "core" in tags_of(entry) else ():
             tables.add(EXPLICIT)

@@ -31,7 +31,7 @@ class DeprecatedEntry(Entry, eq=False, dict=True):
     @property
     def name(self) -> str:
         """The name of the deprecated function; empty when it is not known."""
-        return (self.text("name") or "").partition("(")[0].strip()
+        return self.text_of("name").partition("(")[0].strip()
 
     @cached_property
     def schema_text(self) -> SchemaText | None:

@@ -69,7 +69,7 @@ def torn(groups: Groups) -> frozenset[Group]:
 def _candidates(groups: Groups) -> Iterator[tuple[Group, NativeEntry, NativeEntry]]:
     for entry, group in groups.by_entry.items():
         if "structured_delegate" in entry.fields:
-            sibling = groups.named.get(entry.text("structured_delegate") or "")
+            sibling = groups.named.get(entry.text_of("structured_delegate"))
             if sibling is None or "out" in group.variants:
                 continue
             if groups.by_entry[sibling].key[1:] == group.key[1:] or _same_base(entry, sibling):

@@ -100,6 +100,10 @@ class Entry(msgspec.Struct, eq=False, dict=True):
             node = self.file.document.follow(node) if node is not None else None
         return node
 
+    def text_of(self, *path: str) -> str:
+        """The string in a field or below it; empty without one."""
+        return string(self.within(*path)) or ""
+
     def keys(self, *path: str) -> Iterator[Node]:
         """The keys of a mapping below a field."""
         node = self.within(*path)

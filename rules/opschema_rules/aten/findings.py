@@ -11,6 +11,7 @@ from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.source.yaml_edit import YamlEditError
 from opschema_cli.suggestions import suggested
 from opschema_rules.aten.entry import Entry, string
+from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import NativeEntry
 
 
@@ -39,6 +40,13 @@ def unknown(
 ) -> Diagnostic:
     """A finding in an entry about a name that is not among the ``known`` ones; the message ends with the closest of these."""
     return found(entry, target, message + suggested(name, known, cutoff), *related, severity=severity)
+
+
+def no_mappings(file: YamlFile, keys: str) -> Iterator[Diagnostic]:
+    """Findings at the items of a file that are no mappings with certain ``keys``."""
+    for item in items_of(file):
+        if not item.is_mapping:
+            yield Diagnostic(f"an entry must be a mapping with {keys}", Place(file.path, item.span))
 
 
 def no_list(file: YamlFile, what: str, *, filled: bool = True) -> Iterator[Diagnostic]:

@@ -33,7 +33,7 @@ def functions_of(native: NativeFile) -> Mapping[str, Function]:
             delegates.append((entry, schema, name))
         found[name] = Function(name, schema, entry, keys)
     for entry, schema, name in delegates:
-        outs = structured.get(entry.text("structured_delegate") or "")
+        outs = structured.get(entry.text_of("structured_delegate"))
         if outs is not None:
             keys = found[name].dispatch | (outs & native.torchgen.vocabulary.structured) | _NON_FUNCTIONAL
             found[name] = Function(name, schema, entry, keys)

@@ -252,5 +252,5 @@ def groups_of(native: NativeFile) -> Groups:
 def _unread_base(entry: NativeEntry) -> str:
     """The name, without overload and suffixes, of an entry whose schema cannot be read; empty where that is broken, too."""
     name = entry.name.rpartition("::")[2]
-    whole = "(" in (entry.text("func") or "") and _NAME.fullmatch(name)
+    whole = "(" in entry.text_of("func") and _NAME.fullmatch(name)
     return base_name(name.partition(".")[0]).base if whole else ""

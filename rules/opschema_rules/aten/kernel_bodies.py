@@ -33,7 +33,7 @@ def with_bodies(project: Project, options: AtenOptions, source: str, path: str) 
     if not missing:
         return None
     head = text.text.rstrip("\n") if text is not None else f'#include "{class_of(backend)}.h"'
-    namespace = backend.text("cpp_namespace") or ""
+    namespace = backend.text_of("cpp_namespace")
     bodies = "\n\n".join(_body(class_of(backend), asked) for asked in missing)
     include = "" if text is not None and "c10/util/Exception.h" in text.text else "#include <c10/util/Exception.h>\n\n"
     return f"{head}\n\n{include}namespace {namespace} {{\n\n{bodies}\n\n}}  // namespace {namespace}\n"

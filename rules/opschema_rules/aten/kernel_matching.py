@@ -38,7 +38,7 @@ def read_kernels(
     for backend in judged:
         if backend.reference is None or shared[class_of(backend)] > 1:
             continue
-        methods = find_class(project, class_of(backend), backend.text("cpp_namespace") or "", files)
+        methods = find_class(project, class_of(backend), backend.text_of("cpp_namespace"), files)
         operators = read_operators(project, backend.reference)
         if methods.defined:
             yield _Matching(backend, methods, operators).match()

@@ -134,7 +134,7 @@ def default_class(backend: str) -> str:
 def class_of(backend: BackendFile) -> str:
     """The class of a backend's kernels; empty when it is not known."""
     if backend.get("class_name") is not None:
-        name = backend.text("class_name") or ""
+        name = backend.text_of("class_name")
     else:
         name = default_class(backend.name) if backend.name else ""
     return name if name.isidentifier() else ""

@@ -65,7 +65,7 @@ class NativeEntry(FuncEntry, eq=False, dict=True):
     @property
     def name(self) -> str:
         """The operator's name with its overload (``add.Tensor``), without the namespace ``aten``; empty when it is not known."""
-        text = self.text("func") or ""
+        text = self.text_of("func")
         head = text.partition("(")[0].strip()
         return head.removeprefix("aten::")
 
@@ -200,7 +200,7 @@ class DerivativeEntry(Entry, eq=False, dict=True):
     @property
     def name(self) -> str:
         """The operator's name with its overload; empty when it is not known."""
-        return (self.text("name") or "").partition("(")[0].strip()
+        return self.text_of("name").partition("(")[0].strip()
 
     @cached_property
     def schema_text(self) -> SchemaText | None:
@@ -339,7 +339,7 @@ class BackendFile(Entry, eq=False):
     @property
     def name(self) -> str:
         """The backend's name (``XLA``); empty when it is not known."""
-        return self.text("backend") or ""
+        return self.text_of("backend")
 
     @property
     def content_key(self) -> str:

@@ -176,7 +176,7 @@ def _tags(sources: Sources, function: Function) -> Iterator[Tag]:
     entry = function.entry
     for tag in () if function.generated else tags_of(entry):
         listed = sources.tags.get(tag)
-        words = ((listed.text("desc") or "") if listed is not None else "").split(". ")[0]
+        words = (listed.text_of("desc") if listed is not None else "").split(". ")[0]
         key = entry.key("tags")
         place = entry.place if key is None else entry.at(key)
         yield Tag(tag, shorten(words, _WORDS, placeholder="…") if words else "", place)

@@ -87,7 +87,7 @@ def _modules(entry: NativeEntry) -> Iterator[str]:
             yield str(module)
         if module is not None:
             return
-    variants = (entry.text("variants") or "").split(", ") if "variants" in fields else ["function"]
+    variants = entry.text_of("variants").split(", ") if "variants" in fields else ["function"]
     if "function" in variants:
         yield "torch"
     if "method" in variants:

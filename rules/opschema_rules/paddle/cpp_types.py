@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from itertools import zip_longest
-from typing import TypeAlias
 
 import msgspec
 
@@ -16,22 +15,21 @@ from opschema_cli.source.cpp_functions import CppParameterText
 from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
-from opschema_rules.paddle.grammar import NUMBERS, OTHER_ATTRIBUTES, Kernel
+from opschema_rules.paddle.grammar import KINDS, NUMBERS, OTHER_ATTRIBUTES, Kernel
 from opschema_rules.paddle.model import OpEntry
 
 _NOISE = re.compile(r"\b(?:phi|paddle|common|std|experimental)::|\bUNUSED\b")
-_TENSORS = r"(?P<kind>\w*Tensor\w*|SelectedRows)"
-_SHAPES = [
-    (re.compile(shape.replace("X", _TENSORS)), form)
-    for shape, form in (
-        (r"const X&", "{}"),
-        (r"const optional<X>&", "optional {}"),
-        (r"const vector<const X\*>&", "list of {}"),
-        (r"const optional<vector<const X\*>>&", "optional list of {}"),
-        (r"X\*", "output {}"),
-        (r"vector<X\*>", "output list of {}"),
-    )
-]
+_TENSOR = re.compile(r"\w*Tensor\w*|SelectedRows")
+_SHAPES = {
+    "const X&": "",
+    "const optional<X>&": "optional ",
+    "const vector<const X*>&": "list of ",
+    "const optional<vector<const X*>>&": "optional list of ",
+    "X*": "output ",
+    "vector<X*>": "output list of ",
+}
+"""Words for the types of parameters of a class of tensors X."""
+
 _TYPES = {
     **{name: name for name in (*NUMBERS, "DataType", "DataLayout", "Place")},
     **OTHER_ATTRIBUTES,
@@ -40,8 +38,6 @@ _TYPES = {
     "const string&": "str",
     "const vector<string>&": "str[]",
 }
-_KINDS = {"dense": "DenseTensor", "selected_rows": "SelectedRows", "sparse_coo": "SparseCooTensor"}
-_KINDS |= {"sparse_csr": "SparseCsrTensor", "vec::sparse_coo": "SparseCooTensor", "vec::sparse_csr": "SparseCsrTensor"}
 _NUMBERS = frozenset((*NUMBERS, "size_t"))
 _LITERALS = ("True", "False", "None", "true", "false", "nullptr")
 _LISTS = frozenset(("IntArray", "int[]", "int64_t[]"))
@@ -52,6 +48,13 @@ CALLED: Mapping[str, Set[str]] = {
     **dict.fromkeys(_NUMBERS, _NUMBERS),
 }
 """Attributes and lists of tensors that C++ converts in a call to the type of a parameter."""
+
+INVOKED = {
+    **CALLED,
+    "Scalar": {*CALLED["Scalar"], "Tensor"},
+    "IntArray": {*CALLED["IntArray"], "Tensor", "list of Tensor"},
+}
+"""Those of the C++ API, which also makes attributes of tensors."""
 
 _BUILT = {**CALLED, "int64_t[]": _LISTS, "list of": {"optional list of"}}
 """Those of the static graphs' functions for shapes, which get the values of an ``IntArray``."""
@@ -80,8 +83,11 @@ def shown_type(written: str) -> str | None:
     text = re.sub(r"\s*([<>*&])\s*", r"\1", text)
     if text.startswith("const ") and text[-1] not in "&*":
         text = text.removeprefix("const ")
-    found = ((shape.fullmatch(text), form) for shape, form in _SHAPES)
-    return next((form.format(match["kind"]) for match, form in found if match is not None), _TYPES.get(text))
+    tensor = _TENSOR.search(text)
+    if tensor is None:
+        return _TYPES.get(text)
+    shape = _SHAPES.get(text.replace(tensor[0], "X", 1))
+    return f"{shape}{tensor[0]}" if shape is not None else None
 
 
 def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[Passed] | None:
@@ -98,11 +104,11 @@ def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[
         return None
     base = "MetaTensor" if field == "infer_meta" else "Tensor"
     inputs, outputs = (kernel.inputs, kernel.outputs) if kernel is not None else ((), ())
-    kinds = {arg.name: _KINDS[kind] for arg, kind in zip(entry.signature.inputs, inputs, strict=False)}
+    kinds = {arg.name: KINDS[kind] for arg, kind in zip(entry.signature.inputs, inputs, strict=False)}
     found = [Passed(name, _argument(entry, name, kinds.get(name, base), base)) for name in names]
     for output, kind in zip_longest(entry.signature.outputs, outputs[: len(entry.signature.outputs)]):
         many = "list of " if output.type.endswith("[]") else ""
-        found.append(Passed(output.name, f"output {many}{_KINDS.get(kind, base)}"))
+        found.append(Passed(output.name, f"output {many}{KINDS.get(kind, base)}"))
     return found
 
 
@@ -112,11 +118,11 @@ def _literal(node: Node) -> str:
 
 def _argument(entry: OpEntry, name: str, tensor: str, base: str) -> str | None:
     arg = entry.arguments.get(name)
-    if arg is None or not arg.is_tensor:
-        return arg.plain_type if arg is not None else None
+    if arg is None:
+        return None
     # The functions for shapes take an absent tensor as an empty one.
-    absent = "optional " if name in entry.optional and (base == "Tensor" or arg.type == "Tensor[]") else ""
-    return f"{absent}list of {tensor}" if arg.type == "Tensor[]" else f"{absent}{tensor}"
+    absent = arg.is_tensor and name in entry.optional and (base == "Tensor" or arg.type == "Tensor[]")
+    return f"{'optional ' if absent else ''}{arg.plain_type.replace('Tensor', tensor)}"
 
 
 def takes_string(entry: OpEntry, index: int) -> bool:
@@ -165,45 +171,33 @@ def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed]) ->
     return Mismatch(f"`{function.name}()` {message}", Place(item.path, place))
 
 
-_Found: TypeAlias = "tuple[str, int] | None"
-
-
 def _by_position(
-    passed: Sequence[Passed],
-    parameters: Sequence[CppParameterText],
-    needed: int,
-    conversions: Mapping[str, Set[str]],
-) -> _Found:
+    passed: Sequence[Passed], parameters: Sequence[CppParameterText], needed: int, conversions: Mapping[str, Set[str]]
+) -> tuple[str, int] | None:
     """Compare a call. Kernels are called through pointers of their exact type, without conversions."""
-    differs: _Found = None
-    for index, (given, parameter) in enumerate(zip(passed, parameters, strict=False)):
-        wanted = shown_type(parameter.type)
-        if given.type is not None and wanted is not None and not fits(given.type, wanted, conversions):
-            differs = _words(given, parameter), index
-            break
+    pairs = enumerate(zip(passed, parameters, strict=False))
+    differs = (index for index, (one, to) in pairs if not fits(one.type, shown_type(to.type), conversions))
+    at = next(differs, min(len(passed), len(parameters)))
     if needed <= len(passed) <= len(parameters):
-        return differs
+        return (_words(passed[at], parameters[at]), at) if at < len(passed) else None
     takes = count(needed, "argument") + ("" if conversions else " after the context")
-    at = differs[1] if differs is not None else min(len(passed), len(parameters))
     start = f"; the first difference is at `{passed[at].name}`" if at < len(passed) else ""
     return f"takes {takes}, but {len(passed)} are passed{start}", at
 
 
 def _by_context(
     passed: Sequence[Passed], parameters: Sequence[CppParameterText], conversions: Mapping[str, Set[str]]
-) -> _Found:
+) -> tuple[str, int] | None:
     """Compare what a kernel takes from a context: its inputs, attributes and outputs, each in turn. It may take fewer."""
     types = [shown_type(item.type) for item in parameters]
-    if any(item is None for item in types):
-        return None
-    for part in ("input", "attribute", "output"):
+    for part in ("input", "attribute", "output") if None not in types else ():
         given = [item for item in passed if _part(item.type) == part]
-        wanted = [(index, item) for index, item in enumerate(types) if item is not None and _part(item) == part]
+        wanted = [(index, item) for index, item in enumerate(types) if _part(item) == part]
         if len(given) < len(wanted):
-            takes = count(len(wanted), part)
-            return f"takes {takes}, but the entry passes {_listed(given)}", wanted[len(given)][0]
+            listed = f"{len(given)}: {quoted(item.name for item in given)}" if given else "none"
+            return f"takes {count(len(wanted), part)}, but the entry passes {listed}", wanted[len(given)][0]
         for one, (index, type_) in zip(given, wanted, strict=False):
-            if part == "attribute" and one.type is not None and not fits(one.type, type_, conversions):
+            if part == "attribute" and not fits(one.type, type_, conversions):
                 return _words(one, parameters[index]), index
     return None
 
@@ -215,8 +209,7 @@ def _part(type_: str | None) -> str:
 
 
 def _is_tensor(type_: str) -> bool:
-    kind = type_.rpartition(" ")[2]
-    return "Tensor" in kind or kind == "SelectedRows"
+    return _TENSOR.search(type_) is not None
 
 
 def _words(given: Passed, parameter: CppParameterText) -> str:
@@ -224,18 +217,13 @@ def _words(given: Passed, parameter: CppParameterText) -> str:
     return f"takes `{written}`, but `{given.name}` ({given.type}) is passed"
 
 
-def _listed(passed: Sequence[Passed]) -> str:
-    return f"{len(passed)}: {quoted(item.name for item in passed)}" if passed else "none"
-
-
-def fits(given: str, wanted: str, conversions: Mapping[str, Set[str]]) -> bool:
-    """Whether a parameter takes what is passed; ``conversions`` are the types that each type takes as well."""
-    if given == wanted:
+def fits(given: str | None, wanted: str | None, conversions: Mapping[str, Set[str]]) -> bool:
+    """Whether a parameter may take what is passed; ``conversions`` are the types that each type takes as well."""
+    if given is None or wanted is None or given == wanted:
         return True
     if not _is_tensor(given) or not _is_tensor(wanted):
         return given in conversions.get(wanted, ())
     shape, _, kind = given.rpartition(" ")
     other_shape, _, other_kind = wanted.rpartition(" ")
-    return (shape == other_shape or shape in conversions.get(other_shape, ())) and (
-        bool(conversions) or kind in ("Tensor", other_kind)
-    )
+    same_shape = shape == other_shape or shape in conversions.get(other_shape, ())
+    return same_shape and (bool(conversions) or kind in ("Tensor", other_kind))

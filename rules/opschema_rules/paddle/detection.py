@@ -67,10 +67,8 @@ def other_files(project: Project, listed: list[YamlFile]) -> Iterator[tuple[Kind
     folders = {home(file.path) for file in listed}
     for path in project.workspace.files:
         kind = _BESIDE.get(path.rpartition("/")[2])
-        if kind is not None and home(path) in folders:
-            file = project.yaml(path)
-            if file is not None:
-                yield kind, file
+        if kind is not None and home(path) in folders and (file := project.yaml(path)) is not None:
+            yield kind, file
 
 
 def home(path: str) -> str:

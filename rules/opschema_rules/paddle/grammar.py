@@ -6,7 +6,7 @@ Spans count characters of the string that is parsed. What cannot be read is an :
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -69,8 +69,10 @@ class Arg(msgspec.Struct, frozen=True):
 
     @property
     def plain_type(self) -> str:
-        """The type in C++, where ``Scalar(int)`` and the like are all ``Scalar``."""
-        return OTHER_ATTRIBUTES.get(self.type, "Scalar" if self.type.startswith("Scalar(") else self.type)
+        """The type in C++, where ``Scalar(int)`` and the like are all ``Scalar``, and a list of tensors is ``list of Tensor``."""
+        if self.type.startswith("Scalar("):
+            return "Scalar"
+        return "list of Tensor" if self.type == "Tensor[]" else OTHER_ATTRIBUTES.get(self.type, self.type)
 
     @property
     def is_tensor(self) -> bool:
@@ -240,7 +242,10 @@ def parse_call(text: str) -> tuple[Piece, list[Piece]] | None:
     return (group(found, 1), given) if found is not None and given is not None else None
 
 
-KINDS = ("dense", "selected_rows", "sparse_coo", "sparse_csr", "vec::sparse_coo", "vec::sparse_csr")
+_SPARSE = {"sparse_coo": "SparseCooTensor", "sparse_csr": "SparseCsrTensor"}
+KINDS = {"dense": "DenseTensor", "selected_rows": "SelectedRows", **_SPARSE}
+KINDS |= {f"vec::{kind}": name for kind, name in _SPARSE.items()}
+"""The classes of tensors by their kinds."""
 
 
 def parse_kernels(text: str) -> tuple[list[Kernel], list[Error]]:
@@ -271,17 +276,12 @@ def parse_candidates(text: str) -> tuple[str, list[Piece]]:
     return (mark if len(names) > 1 else ""), read
 
 
-def errors_in(text: str, field: str) -> Sequence[Error]:
-    """The errors in a field of an entry, or in the ``func`` of its ``kernel``; none in a field without a grammar of its own."""
-    match field:
-        case "args":
-            return parse_args(text)[1]
-        case "output":
-            return parse_outputs(text)[1]
-        case "forward":
-            return parse_forward(text).errors
-        case "inplace" | "view":
-            return parse_pairs(text)[1] if text else ()
-        case "kernel":
-            return parse_kernels(text)[1]
-    return ()
+ERRORS: Mapping[str, Callable[[str], Sequence[Error]]] = {
+    "args": lambda text: parse_args(text)[1],
+    "output": lambda text: parse_outputs(text)[1],
+    "forward": lambda text: parse_forward(text).errors,
+    "inplace": lambda text: parse_pairs(text)[1] if text else (),
+    "view": lambda text: parse_pairs(text)[1] if text else (),
+    "kernel": lambda text: parse_kernels(text)[1],
+}
+"""The errors in a field of an entry, or in the ``func`` of its ``kernel``."""

@@ -10,7 +10,6 @@ from opschema_rules.aten.kinds import items_of
 from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
 from opschema_rules.paddle.model import OpEntry, OpFile, OtherFile, Tree, group_of
-from opschema_rules.paddle.python_calls import read_calls
 
 
 def load(project: Project, options: PaddleOptions) -> Loaded:
@@ -23,7 +22,6 @@ def load(project: Project, options: PaddleOptions) -> Loaded:
     loaded.subjects += [*tree.others, tree]
     loaded.ops = len(tree.by_name)
     loaded.late.append(lambda: cpp_names(tree).checks())
-    loaded.late.append(lambda: read_calls(tree))
     return loaded
 
 

@@ -40,12 +40,8 @@ _PARSER = "paddle/fluid/operators/generator/parse_utils.py"
 class Item(Entry, eq=False, dict=True):
     """A mapping in a list of a YAML file."""
 
-    def text_of(self, *path: str) -> str:
-        """The string in a field or below it; empty without one."""
-        return string(self.within(*path)) or ""
-
     def part(self, span: Span, *path: str) -> Span:
-        """The place in the file of a stretch of that string."""
+        """The place in the file of a stretch of the string in a field or below it."""
         node = self.within(*path)
         return self.inner(node, span) if node is not None else self.first.span
 
@@ -200,7 +196,7 @@ class OtherItem(Item, eq=False, dict=True):
     @cached_property
     def name(self) -> str:
         """The operator that it is about, without its name in the old static graph."""
-        return (self.text("op") or "").partition("(")[0].strip()
+        return self.text_of("op").partition("(")[0].strip()
 
 
 class OtherFile(msgspec.Struct, eq=False, dict=True):
@@ -269,7 +265,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def new_names(self) -> Mapping[str, str]:
         """The names of operators, by those in the old static graph (``maximum (elementwise_max)``)."""
-        pairs = ((item.text("op") or "").partition("(") for item in self._compat)
+        pairs = (item.text_of("op").partition("(") for item in self._compat)
         return {old.rstrip(") "): new.strip() for new, _, old in pairs if old}
 
     @cached_property

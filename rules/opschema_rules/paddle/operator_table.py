@@ -15,6 +15,7 @@ from opschema_cli.operators.model import (
     Signature,
 )
 from opschema_cli.project import Project
+from opschema_cli.sequences import grouped
 from opschema_cli.source.text import Place
 from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
 from opschema_rules.paddle.cpp_types import passed_to, taken
@@ -30,9 +31,7 @@ _PREFIXES = {"": "", "fused": "", "sparse": "sparse::", "strings": "strings::"}
 def operators(project: Project, options: PaddleOptions) -> Iterator[Operator]:
     """The operators and gradients of all files."""
     tree = read_tree(project, options)
-    checks: dict[int, list[FunctionCheck]] = {}
-    for check in cpp_names(tree).checks():
-        checks.setdefault(id(check.entry), []).append(check)
+    checks = grouped((id(check.entry), check) for check in cpp_names(tree).checks())
     seen = set[str]()
     for entry in tree.entries:
         name = f"{_PREFIXES.get(entry.listed.group, f'{entry.listed.group}::')}{entry.name}".replace(" ", "_")
@@ -100,7 +99,6 @@ def _signatures(check: FunctionCheck) -> Iterator[Signature]:
             yield Signature(check.name, item.place, None, unresolved="its parameters differ from what is passed")
         elif check.kernel is not None:
             pairs = [pair for pair in zip(passed, parameters, strict=False) if pair[0].name in check.entry.arguments]
-            arguments = (
-                Argument(one.name, " ".join(to.type.split()), place=Place(item.path, to.span)) for one, to in pairs
-            )
-            yield Signature(check.name, item.place, tuple(arguments))
+            types = ((one.name, " ".join(to.type.split()), to.span) for one, to in pairs)
+            arguments = tuple(Argument(name, type_, place=Place(item.path, span)) for name, type_, span in types)
+            yield Signature(check.name, item.place, arguments)

@@ -148,7 +148,7 @@ def _entries(draft: Draft) -> list[Entry]:
 def _name_of(entry: Entry) -> str:
     if isinstance(entry, NativeEntry | BackendFile):
         return entry.name
-    return (entry.text("name") or "").partition("(")[0].strip()
+    return entry.text_of("name").partition("(")[0].strip()
 
 
 def _use(entry: Entry, name: str) -> _Use | None:

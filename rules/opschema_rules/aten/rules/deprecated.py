@@ -199,7 +199,7 @@ def deprecated_operator(deprecated: DeprecatedFile) -> Iterator[Diagnostic]:
         return
     known = by_base(deprecated.native)
     for entry in deprecated.entries:
-        call, schema = read_call(entry.text("aten") or ""), entry.schema
+        call, schema = read_call(entry.text_of("aten")), entry.schema
         if call is None or schema is None:
             continue
         names = {item.name for item in schema.arguments}

@@ -109,7 +109,7 @@ def variants_namespace(native: NativeFile) -> Iterator[Diagnostic]:
         CPU: tanh_out
     ```
     """
-    named = [entry for entry in groups_of(native).by_entry if "::" in (entry.text("func") or "")]
+    named = [entry for entry in groups_of(native).by_entry if "::" in entry.text_of("func")]
     for group in dict.fromkeys(groups_of(native).by_entry[entry] for entry in named):
         spaces = {_namespace(entry) for entry in group.entries}
         if len(spaces) < 2 or not group.formed:

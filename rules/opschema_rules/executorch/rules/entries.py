@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related, Severity
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Edit
 from opschema_cli.source.yaml import Node
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.findings import found, respelling
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.findings import found, no_mappings, respelling
 from opschema_rules.executorch.kernel_types import untranslated
 from opschema_rules.executorch.model import KERNEL_FIELDS, OpEntry, OpList
 from opschema_rules.executorch.proofs import READ
@@ -50,10 +49,7 @@ def entry_form(listed: OpList) -> Iterator[Diagnostic]:
           kernel_name: kit::scale_out
     ```
     """
-    for item in items_of(listed.file):
-        if not item.is_mapping:
-            place = Place(listed.file.path, item.span)
-            yield Diagnostic("an entry must be a mapping with `op` or `func`", place)
+    yield from no_mappings(listed.file, "`op` or `func`")
     for entry in listed.entries:
         op, func = entry.key("op"), entry.key("func")
         if op is None and func is None:

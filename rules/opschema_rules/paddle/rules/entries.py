@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opschema_cli.lint.diagnostic import Diagnostic, Place
+from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.pieces import Piece
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
-from opschema_rules.aten.findings import found, unknown
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.findings import found, no_mappings, unknown
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import CALLS, errors_in, parse_call
+from opschema_rules.paddle.grammar import CALLS, ERRORS, parse_call
 from opschema_rules.paddle.model import DATA_TRANSFORM, INFER_META, KERNEL, OpEntry, OpFile
 
 
@@ -47,10 +46,7 @@ def incomplete_entry(listed: OpFile) -> Iterator[Diagnostic]:
       invoke : scale_by(x, 0.5f)
     ```
     """
-    for item in items_of(listed.file):
-        if not item.is_mapping:
-            message = "an entry must be a mapping with `op` or `backward_op`"
-            yield Diagnostic(message, Place(listed.file.path, item.span))
+    yield from no_mappings(listed.file, "`op` or `backward_op`")
     for entry in listed.entries:
         if not entry.name:
             yield found(entry, entry.place, "this entry has neither `op` nor `backward_op`")
@@ -148,8 +144,8 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             yield found(entry, node, f"`{path[-1]}` must be text")
         elif path[0] in CALLS and CALLS[path[0]].search(text) is None:
             yield found(entry, node, f"`{path[0]}` must be a call: `name(x, ...)`")
-        else:
-            yield from (found(entry, entry.inner(node, one.span), one.message) for one in errors_in(text, path[0]))
+        elif path[0] in ERRORS:
+            yield from (found(entry, entry.inner(node, one.span), one.message) for one in ERRORS[path[0]](text))
 
 
 def _may_be_empty(entry: OpEntry, output: Node) -> bool:

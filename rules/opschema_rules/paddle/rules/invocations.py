@@ -10,18 +10,16 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.source.pieces import Piece
+from opschema_cli.source.text import Span
 from opschema_rules.aten.findings import found, unknown
 from opschema_rules.paddle.cpp import cpp_names
-from opschema_rules.paddle.cpp_types import CALLED, fits
+from opschema_rules.paddle.cpp_types import INVOKED, fits
 from opschema_rules.paddle.defaults import fault_of
-from opschema_rules.paddle.grammar import Arg, is_constant, parse_call
-from opschema_rules.paddle.interfaces import missing, required
+from opschema_rules.paddle.grammar import is_constant, parse_call
 from opschema_rules.paddle.model import OpEntry, Tree
 
 _OWN = re.compile(r"([A-Za-z_]\w*)(?:\.\w+\(\))?")
 _LITERAL = re.compile(r"[-+.\d{]|(?:True|False|None)\Z")
-_FROM_TENSORS = {"Tensor": ("Scalar", "IntArray"), "Tensor[]": ("IntArray",)}
-"""Attributes that C++ makes of tensors."""
 
 
 @rule("PDL304", "invoke-call")
@@ -122,7 +120,7 @@ def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
         return f"passes {count(len(given), 'argument')} to `{operator.name}`, which takes {takes}"
     for one, wanted in zip(given, () if legacy else parameters, strict=False):
         source = entry.arguments.get(one.text)
-        if source is not None and not _becomes(source, wanted):
+        if source is not None and not fits(source.plain_type, wanted.plain_type, INVOKED):
             return f"passes `{source.type} {source.name}` as `{wanted.type} {wanted.name}` of `{operator.name}`"
         literal = _LITERAL.match(one.text) is not None and not wanted.is_tensor and wanted.type != "IntArray"
         if fault := fault_of(wanted.type, one.text) if literal else "":
@@ -135,13 +133,6 @@ def _fault(entry: OpEntry, operator: OpEntry, given: Sequence[Piece]) -> str:
 
 def _types(types: Sequence[str]) -> str:
     return f"`{', '.join(types)}`" if types else "nothing"
-
-
-def _becomes(given: Arg, wanted: Arg) -> bool:
-    one, other = given.plain_type, wanted.plain_type
-    if given.is_tensor or wanted.is_tensor:
-        return one == other or other in _FROM_TENSORS.get(one, ())
-    return fits(one, other, CALLED)
 
 
 @rule("PDL205", "missing-interface")
@@ -195,9 +186,49 @@ def missing_interface(entry: OpEntry) -> Iterator[Diagnostic]:
     class ForwardOnlyTrait : public pir::OpTraitBase<ForwardOnlyTrait> {};
     ```
     """
-    absent, known = missing(entry.listed.tree), cpp_names(entry.listed.tree).paths
-    for place, name in required(entry):
+    absent, known = _missing(entry.listed.tree), cpp_names(entry.listed.tree).paths
+    for place, name in _required(entry):
         if name in absent:
             what = f"class `{name}`" if name.endswith(("Trait", "Interface")) else f"function `{name}()`"
             message = f"no C++ file declares the {what} that `{entry.name}` needs"
             yield unknown(entry, place, name, known, message, cutoff=0.85)
+
+
+_CALLED = {"InferSymbolicShapeInterface": "OpInferSymbolicShape", "ParseKernelKeyInterface": "OpParseKernelKey"}
+"""Functions that interfaces call, without the name of the operator."""
+
+
+def _required(entry: OpEntry) -> Iterator[tuple[Span, str]]:
+    """The classes in ``traits`` and ``interfaces`` and the functions that they call, with the places that ask for them."""
+    listed = entry.listed
+    if listed.foreign or listed.part in ("dygraph", "legacy") or listed.group not in ("", "pir", "fused", "sparse"):
+        return
+    for name, place in (*entry.names("traits"), *entry.names("interfaces")):
+        symbol = name.rpartition("::")[2]
+        yield place, symbol
+        if symbol in _CALLED:
+            yield from ((place, f"{one}{_CALLED[symbol]}") for one in _classes(entry))
+
+
+@cached_on_argument
+def _missing(tree: Tree) -> frozenset[str]:
+    """The classes and functions that a tree lacks, though it has most of them."""
+    names = {name for entry in tree.entries for _, name in _required(entry)}
+    functions = {name for name in names if name.endswith(tuple(_CALLED.values()))}
+    cpp = cpp_names(tree)
+    return cpp.missing(functions) | cpp.missing(names - functions)
+
+
+def _classes(entry: OpEntry) -> Iterator[str]:
+    """The classes of an operator: one for each kernel, and another for its in-place variant."""
+    several, suffix = len(entry.kernels) > 1, "Sp" if entry.listed.group == "sparse" else ""
+    in_place = entry.get("inplace") is not None or entry.get("view") is not None
+    for mark in ("_",) if entry.name.endswith("_") else ("", "_") if in_place else ("",):
+        if several:
+            yield from (f"{_pascal(kernel.name)}{suffix}{mark}" for kernel in entry.kernels)
+        else:
+            yield f"{_pascal(entry.name.rstrip('_'))}{mark}{suffix}"
+
+
+def _pascal(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))

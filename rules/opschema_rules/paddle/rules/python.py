@@ -1,17 +1,25 @@
-"""Calls of operators in Python."""
+"""Calls of the generated functions in Python (``_C_ops.f(x, 1)``), which take their arguments by position."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
-from opschema_rules.paddle.python_calls import PythonCall
+from opschema_cli.readings import Reading
+from opschema_cli.source.call_text import CallText, counted_calls
+from opschema_rules.paddle.model import OpEntry, Tree
+
+_CALL = re.compile(r"(?<![\w.])(?:paddle\s*\.\s*)?_C_ops\s*\.\s*(\w+)\s*\(")
+_CALLS: Reading[str, list[CallText]] = Reading(
+    "paddle calls of Python", lambda text: list(counted_calls(text, _CALL)), list[CallText]
+)
 
 
 @rule("PDL501", "python-argument-count", severity="warning")
-def python_argument_count(call: PythonCall) -> Iterator[Diagnostic]:
+def python_argument_count(tree: Tree) -> Iterator[Diagnostic]:
     """A call of `_C_ops` with a wrong number of arguments.
 
     The generated functions take all inputs and attributes by position and do not check how many are passed. Extra arguments are
@@ -57,16 +65,25 @@ def python_argument_count(call: PythonCall) -> Iterator[Diagnostic]:
         return _C_ops.half_(x, max(axis, 0)) if not rest else _C_ops.half(*rest)
     ```
     """
-    numbers = {len(entry.signature.args) for entry in call.entries}
-    if call.call.count in numbers:
-        return
-    entry = call.entries[0]
-    takes = " or ".join(map(str, sorted(numbers)))
-    effect = (
-        "the extra ones are ignored"
-        if call.call.count > max(numbers)
-        else "arguments with defaults must be passed, too"
-    )
-    given = count(call.call.count, "argument")
-    message = f"`_C_ops.{call.call.name}()` is called with {given}, but `{entry.name}` takes {takes}; {effect}"
-    yield Diagnostic(message, call.place, (entry.declared(),), ops=(entry.name,))
+    for path, call, entries in _calls(tree):
+        numbers = {len(entry.signature.args) for entry in entries}
+        if call.count not in numbers:
+            takes = " or ".join(map(str, sorted(numbers)))
+            surplus = call.count > max(numbers)
+            effect = "the extra ones are ignored" if surplus else "arguments with defaults must be passed, too"
+            name = entries[0].name
+            message = f"`_C_ops.{call.name}()` is called with {count(call.count, 'argument')}, but `{name}` takes {takes}; {effect}"
+            yield Diagnostic(message, Place(path, call.span), (entries[0].declared(),), ops=(name,))
+
+
+def _calls(tree: Tree) -> Iterator[tuple[str, CallText, list[OpEntry]]]:
+    """The calls with the entries that they may mean, whose arguments are known; an in-place one takes the same as its operator."""
+    peek = tree.project.workspace.peek
+    paths = [path for path in tree.project.workspace.files if path.endswith(".py") and b"_C_ops" in peek(path)]
+    for path, calls in tree.project.readings(_CALLS, paths).items():
+        for call in calls:
+            name = call.name.rstrip("_")
+            found = tree.by_name.get(name, ()) or tree.by_name.get(name.removeprefix("sparse_"), ())
+            entries = [entry for entry in found if not entry.is_legacy]
+            if entries and all(entry.is_sound for entry in entries):
+                yield path, call, entries
