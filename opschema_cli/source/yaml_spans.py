@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, blanked
 from opschema_cli.source.yaml import Node
 
 _BREAK = re.compile(r"[ \t]*(?:\r\n|\r|\n)\s*")
 _ESCAPE = re.compile(r"\\(?:\r\n|[\r\n])[ \t]*|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\.", re.DOTALL)
+_TAB_OR_COMMENT = re.compile(r"(?:\A|(?<=\s))#[^\r\n]*|\t")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 
 
@@ -77,3 +79,16 @@ def _literal(text: str, node: Node) -> list[int] | None:
     if "\r" in spelt or not node.value.startswith(spelt):
         return None
     return [*starts, *[node.end] * (len(node.value) - len(starts) + 1)]
+
+
+def refused_tabs(text: str, node: Node) -> Iterator[Span]:
+    """The tabs in a collection outside of comments and of quoted and block scalars, which PyYAML refuses and libyaml takes."""
+    code = text[node.start : node.end]
+    if "\t" not in code:
+        return
+    scalars = (one for one in node.walk() if one.kind == "scalar" and one.style and one.start >= node.start)
+    for match in _TAB_OR_COMMENT.finditer(
+        blanked(code, ((one.start - node.start, one.end - node.start) for one in scalars))
+    ):
+        if match[0] == "\t":
+            yield Span(node.start + match.start(), node.start + match.end())

@@ -13,7 +13,7 @@ from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSch
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.entry import Entry, SchemaText, string
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.aten.model import NativeEntry, NativeFile
 from opschema_rules.aten.signatures import out_arguments, type_text
 
@@ -67,8 +67,7 @@ class DeprecatedFile(msgspec.Struct, eq=False):
 def read_deprecated(file: YamlFile, native: NativeFile | None) -> DeprecatedFile:
     """A deprecated.yaml; items that are not mappings are left out."""
     deprecated = DeprecatedFile(file, native)
-    items = enumerate(items_of(file))
-    deprecated.entries += [DeprecatedEntry(file, index, node, deprecated) for index, node in items if node.is_mapping]
+    deprecated.entries += [DeprecatedEntry(file, index, node, deprecated) for index, node in mappings_of(file)]
     return deprecated
 
 

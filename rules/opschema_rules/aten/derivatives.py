@@ -17,7 +17,7 @@ from opschema_rules.aten.derivative_operators import Operator, operators_of, sou
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.foreach import is_foreach, maps
 from opschema_rules.aten.formulas import uses, with_saved
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.aten.model import DerivativeEntry, DerivativesFile, NativeFile
 from opschema_rules.aten.signatures import (
     base_name,
@@ -40,8 +40,7 @@ _NAME = re.compile(r"[^,\s](?:[^,]*[^,\s])?")
 def read_derivatives(file: YamlFile, native: NativeFile | None, torchgen: Torchgen) -> DerivativesFile:
     """A derivatives.yaml; items that are not mappings are left out."""
     derivatives = DerivativesFile(file, torchgen, native)
-    items = enumerate(items_of(file))
-    derivatives.entries += [DerivativeEntry(file, index, node, derivatives) for index, node in items if node.is_mapping]
+    derivatives.entries += [DerivativeEntry(file, index, node, derivatives) for index, node in mappings_of(file)]
     return derivatives
 
 

@@ -129,6 +129,11 @@ class Entry(msgspec.Struct, eq=False, dict=True):
         """A stretch of a scalar's *value* as a span of the file."""
         return value_span(self.file.source.text, node, span)
 
+    def part(self, span: Span, *path: str) -> Span:
+        """A stretch of the string in a field or below it as a span of the file."""
+        node = self.within(*path)
+        return self.inner(node, span) if node is not None else self.first.span
+
 
 def string(node: Node | None) -> str | None:
     """The text of a scalar that PyYAML reads as a string; None of anything else."""

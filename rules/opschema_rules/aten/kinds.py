@@ -85,6 +85,11 @@ def items_of(file: YamlFile) -> list[Node]:
     return [file.document.follow(item) for item in root.items] if root is not None and root.is_sequence else []
 
 
+def mappings_of(file: YamlFile) -> list[tuple[int, Node]]:
+    """The items that are mappings, with their numbers among all."""
+    return [(index, item) for index, item in enumerate(items_of(file)) if item.is_mapping]
+
+
 def kind_of(file: YamlFile, files: Container[str] = ()) -> Kind:
     """Kind of a file; empty for any other file. ``files`` are the paths of the workspace."""
     return _kind_by_content(file) or _kind_by_place(file, files)

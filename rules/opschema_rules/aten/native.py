@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.entry import Entry
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.aten.model import NativeEntry, NativeFile, TagsFile
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import newest_torchgen
@@ -16,8 +16,7 @@ WHOLE = 500
 def read_native(file: YamlFile, tags: TagsFile | None, torchgen: Torchgen | None = None) -> NativeFile:
     """A native_functions.yaml as a torchgen reads it, the newest known one without; items that are not mappings are left out."""
     native = NativeFile(file, torchgen or newest_torchgen(), tags)
-    items = enumerate(items_of(file))
-    native.entries += [NativeEntry(file, index, node, native) for index, node in items if node.is_mapping]
+    native.entries += [NativeEntry(file, index, node, native) for index, node in mappings_of(file)]
     return native
 
 
@@ -28,5 +27,4 @@ def is_older(native: NativeFile) -> bool:
 
 def read_tags(file: YamlFile) -> TagsFile:
     """A tags.yaml; items that are not mappings are left out."""
-    items = enumerate(items_of(file))
-    return TagsFile(file, [Entry(file, index, node) for index, node in items if node.is_mapping])
+    return TagsFile(file, [Entry(file, index, node) for index, node in mappings_of(file)])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from opschema_cli.lint.pack import FileSchema
 from opschema_cli.project import Project
+from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.detection import AtenOptions, files_of
 from opschema_rules.aten.dialects import BACKEND_KEYS, DIALECTS
 from opschema_rules.aten.releases import Torchgens
@@ -56,19 +58,31 @@ def as_text(schema: Mapping[str, object]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
 
 
+def schema_of(
+    name: str,
+    make: Callable[[Project, Any], Mapping[str, object]],
+    files: Callable[[Project, Any], Iterable[YamlFile]],
+) -> FileSchema:
+    """The schema that ``make`` returns for ``files``."""
+    return FileSchema(
+        name,
+        lambda project, options: as_text(make(project, options)),
+        lambda project, options: [file.path for file in files(project, options)],
+    )
+
+
 def _any_of(words: Iterable[str]) -> str:
     return "|".join(sorted(words))
 
 
 def _schema(name: str, kind: str, make: Callable[[Vocabulary], Mapping[str, object]]) -> FileSchema:
-    def text(project: Project, options: AtenOptions) -> bytes:
-        torchgen = Torchgens(project, options.installed_torch, options.torch).assumed
-        return as_text(make(torchgen.vocabulary))
+    def schema(project: Project, options: AtenOptions) -> Mapping[str, object]:
+        return make(Torchgens(project, options.installed_torch, options.torch).assumed.vocabulary)
 
-    def files(project: Project, options: AtenOptions) -> list[str]:
-        return [file.path for found, file in files_of(project, options) if found == kind]
+    def files(project: Project, options: AtenOptions) -> list[YamlFile]:
+        return [file for found, file in files_of(project, options) if found == kind]
 
-    return FileSchema(name, text, files)
+    return schema_of(name, schema, files)
 
 
 SCHEMAS = (_schema("native-functions", "native", native_schema), _schema("backend", "backend", backend_schema))

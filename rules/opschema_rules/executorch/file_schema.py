@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from opschema_cli.lint.pack import FileSchema
-from opschema_cli.project import Project
-from opschema_rules.aten.schemas import TEXT, as_text, list_of, mapping_of, native_fields
+from opschema_rules.aten.schemas import TEXT, list_of, mapping_of, native_fields, schema_of
 from opschema_rules.aten.torchgen_table import newest_torchgen
-from opschema_rules.executorch.detection import ExecutorchOptions, files_of
+from opschema_rules.executorch.detection import files_of
 from opschema_rules.executorch.model import KERNEL_FIELDS, OWN_FIELDS
 
 
@@ -29,8 +25,4 @@ def list_schema() -> dict[str, object]:
     return list_of("an operator list of ExecuTorch", known, oneOf=[{"required": ["op"]}, {"required": ["func"]}])
 
 
-def _files(project: Project, options: ExecutorchOptions) -> Iterator[str]:
-    return (file.path for file in files_of(project, options))
-
-
-SCHEMAS = (FileSchema("functions", lambda project, options: as_text(list_schema()), _files),)
+SCHEMAS = (schema_of("functions", lambda project, options: list_schema(), files_of),)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.project import Project
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.executorch.declarations import declarations
 from opschema_rules.executorch.detection import ExecutorchOptions, files_of
 from opschema_rules.executorch.kernels import read_kernels
@@ -34,7 +34,6 @@ def read_tree(project: Project, options: ExecutorchOptions) -> Tree:
     tree = Tree(project, options)
     for file in files_of(project, options):
         found = OpList(file, tree)
-        items = enumerate(items_of(file))
-        found.entries += [OpEntry(file, index, node, found) for index, node in items if node.is_mapping]
+        found.entries += [OpEntry(file, index, node, found) for index, node in mappings_of(file)]
         tree.lists.append(found)
     return tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -74,14 +74,13 @@ NAMES = Reading("paddle names of kernels", _names, Names)
 class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
     """A function that an entry names at ``place``: for shapes and types (``kernel`` is None), or as a kernel.
 
-    ``functions`` are those of its name in C++. ``missing`` says that no C++ file has it, though the tree has nearly all others;
-    ``known`` are all their names. ``registering`` are the files that register a kernel, which may define another function.
+    ``functions`` are those of its name in C++. ``missing`` says that no C++ file has it, though the tree has nearly all others.
+    ``registering`` are the files that register a kernel, which may define another function.
     """
 
     entry: OpEntry
     name: str
     place: Span
-    known: Set[str]
     kernel: Kernel | None = None
     functions: Sequence[Declared] = ()
     missing: bool = False
@@ -93,11 +92,6 @@ class FunctionCheck(msgspec.Struct, frozen=True, eq=False):
         found = functions_named(self.entry.listed.tree.project, self.registering, {symbol})
         return [item for item in found.get(symbol, ()) if item.function.owner in owners]
 
-    @property
-    def field(self) -> str:
-        """The field that names it."""
-        return "infer_meta" if self.kernel is None else "kernel"
-
 
 class CppNames(msgspec.Struct, dict=True):
     """The C++ files of a tree, searched for what entries name."""
@@ -107,8 +101,7 @@ class CppNames(msgspec.Struct, dict=True):
     @cached_property
     def files(self) -> Mapping[str, Names]:
         """The names in each C++ file."""
-        paths = [path for path in self.tree.project.workspace.files if is_cpp(path)]
-        return dict(self.tree.project.scan(NAMES, paths))
+        return dict(self.tree.project.scan(NAMES, filter(is_cpp, self.tree.project.workspace.files)))
 
     @cached_property
     def paths(self) -> Mapping[str, list[str]]:
@@ -153,22 +146,25 @@ class CppNames(msgspec.Struct, dict=True):
     def checks(self) -> Iterator[FunctionCheck]:
         """The functions that the entries name, as far as what is passed to them is known."""
         entries = [entry for entry in self.tree.entries if entry.calls_cpp]
-        known = {name for name in self.paths if "Meta" in name}
         named = ((entry, entry.within("infer_meta", "func")) for entry in entries)
         metas = [
-            FunctionCheck(entry, node.value.strip(), node.span, known)
+            FunctionCheck(entry, node.value.strip(), node.span)
             for entry, node in named
             if node is not None and string(node)
         ]
         yield from self._checks(metas, {one.name: {one.name: []} for one in metas})
         kernels = ((entry, kernel) for entry in entries for kernel in entry.kernels)
-        used = [FunctionCheck(entry, one.name, one.span, self.registered.keys(), one) for entry, one in kernels]
+        used = [FunctionCheck(entry, one.name, one.span, one) for entry, one in kernels]
         yield from self._checks(used, self.registered)
+
+    def known(self, check: FunctionCheck) -> Mapping[str, object]:
+        """The names that a function might have instead."""
+        return self.paths if check.kernel is None else self.registered
 
     def _checks(
         self, used: Sequence[FunctionCheck], functions: Mapping[str, Mapping[str, list[str]]]
     ) -> Iterator[FunctionCheck]:
-        symbols = [(one.name.rpartition("::")[2], one.known) for one in used]
+        symbols = [(one.name.rpartition("::")[2], self.known(one)) for one in used]
         there = [symbol in known or self.may_be_registered(symbol) for symbol, known in symbols]
         most = sum(there) > MOST * len(there)
         declared = self.declared(name for one in used for name in functions.get(one.name, ()))

@@ -15,7 +15,7 @@ from opschema_cli.source.cpp_functions import CppParameterText
 from opschema_cli.source.cpp_text import without_comments
 from opschema_cli.source.yaml import Node, scalar_value
 from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
-from opschema_rules.paddle.grammar import KINDS, NUMBERS, OTHER_ATTRIBUTES, Kernel
+from opschema_rules.paddle.grammar import KINDS, NUMBERS, OTHER_ATTRIBUTES
 from opschema_rules.paddle.model import OpEntry
 
 _NOISE = re.compile(r"\b(?:phi|paddle|common|std|experimental)::|\bUNUSED\b")
@@ -49,11 +49,7 @@ CALLED: Mapping[str, Set[str]] = {
 }
 """Attributes and lists of tensors that C++ converts in a call to the type of a parameter."""
 
-INVOKED = {
-    **CALLED,
-    "Scalar": {*CALLED["Scalar"], "Tensor"},
-    "IntArray": {*CALLED["IntArray"], "Tensor", "list of Tensor"},
-}
+INVOKED = {**CALLED, "Scalar": CALLED["Scalar"] | {"Tensor"}, "IntArray": _LISTS | {"Tensor", "list of Tensor"}}
 """Those of the C++ API, which also makes attributes of tensors."""
 
 _BUILT = {**CALLED, "int64_t[]": _LISTS, "list of": {"optional list of"}}
@@ -70,13 +66,6 @@ class Passed(msgspec.Struct, frozen=True):
     type: str | None
 
 
-class Mismatch(msgspec.Struct, frozen=True):
-    """A difference of a function from what is passed, in words, and the place in the function."""
-
-    text: str
-    place: Place
-
-
 def shown_type(written: str) -> str | None:
     """The type of a parameter: an attribute of YAML, or a tensor (``optional list of DenseTensor``); None if it is unknown."""
     text = " ".join(_NOISE.sub(" ", without_comments(written)).split())
@@ -90,19 +79,21 @@ def shown_type(written: str) -> str | None:
     return f"{shape}{tensor[0]}" if shape is not None else None
 
 
-def passed_to(entry: OpEntry, field: str, kernel: Kernel | None = None) -> list[Passed] | None:
-    """The arguments and outputs that are passed to the function in ``infer_meta`` or to a kernel; None if they are not known.
+def passed_to(check: FunctionCheck) -> list[Passed] | None:
+    """The arguments and outputs that are passed to a function; None if they are not known.
 
-    In the old static graph, both get what the kernel gets.
+    In the old static graph, the function in ``infer_meta`` gets what the kernel gets.
     """
-    source = "kernel" if entry.is_legacy or entry.within(field, "param") is None else field
+    entry, kernel = check.entry, check.kernel
+    is_own = kernel is None and not entry.is_legacy and entry.within("infer_meta", "param") is not None
+    source = "infer_meta" if is_own else "kernel"
     params = entry.params(source)
     if not entry.is_sound or (params is None and entry.within(source, "param") is not None):
         return None
     names = [arg.name for arg in entry.signature.args] if params is None else list(map(_literal, params))
     if any(name.isidentifier() and name not in entry.arguments and name not in _LITERALS for name in names):
         return None
-    base = "MetaTensor" if field == "infer_meta" else "Tensor"
+    base = "MetaTensor" if kernel is None else "Tensor"
     inputs, outputs = (kernel.inputs, kernel.outputs) if kernel is not None else ((), ())
     kinds = {arg.name: KINDS[kind] for arg, kind in zip(entry.signature.inputs, inputs, strict=False)}
     found = [Passed(name, _argument(entry, name, kinds.get(name, base), base)) for name in names]
@@ -133,9 +124,12 @@ def takes_string(entry: OpEntry, index: int) -> bool:
     return any(shown_type(one.type) == "str" for one in parameters)
 
 
-def mismatch(check: FunctionCheck) -> Mismatch | None:
-    """The difference of what an entry passes from the parameters of a function; None if it may be called so, or is not known."""
-    passed = passed_to(check.entry, check.field, check.kernel)
+def mismatch(check: FunctionCheck) -> tuple[str, Place] | None:
+    """The difference of what an entry passes from the parameters of a function, in words, and its place in the function.
+
+    None if it may be called so, or is not known.
+    """
+    passed = passed_to(check)
     if passed is None or not check.functions:
         return None
     found = [_compared(check, item, passed) for item in check.functions]
@@ -152,7 +146,7 @@ def taken(check: FunctionCheck, item: Declared) -> Sequence[CppParameterText]:
     return parameters[:-1] if parameters and parameters[-1].type.endswith("MetaConfig") else parameters
 
 
-def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed]) -> Mismatch | None:
+def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed]) -> tuple[str, Place] | None:
     entry, function = check.entry, item.function
     if not function.parameters or (function.unsure and not function.template):
         return None
@@ -168,7 +162,7 @@ def _compared(check: FunctionCheck, item: Declared, passed: Sequence[Passed]) ->
         return None
     message, index = found
     place = parameters[index].span if index < len(parameters) else function.name_span
-    return Mismatch(f"`{function.name}()` {message}", Place(item.path, place))
+    return f"`{function.name}()` {message}", Place(item.path, place)
 
 
 def _by_position(

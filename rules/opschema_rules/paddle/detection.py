@@ -18,10 +18,7 @@ from opschema_rules.shipped import shipped_pack
 
 Kind: TypeAlias = Literal["ops", "compat", "version", "exclude", "onednn", "python"]
 
-_KEYS = [
-    re.compile(rb"(?m)^(?:-[ \t]+|[ \t]+)%s[ \t]*:[ \t]*\S" % key)
-    for key in (rb"(?:backward_)?op", rb"args", rb"output")
-]
+_KEYS = [re.compile(rb"(?m)^-?[ \t]+%s[ \t]*:[ \t]*\S" % key) for key in (rb"(?:backward_)?op", rb"args", rb"output")]
 _FOLDERS = ("inconsistent", "legacy")
 """Folders beside the main files that hold more of them."""
 

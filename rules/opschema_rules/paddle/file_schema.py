@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 
-from opschema_cli.lint.pack import FileSchema
-from opschema_cli.project import Project
-from opschema_rules.aten.schemas import TEXT, as_text, list_of, mapping_of
-from opschema_rules.paddle.detection import PaddleOptions, op_files
+from opschema_rules.aten.schemas import TEXT, list_of, mapping_of, schema_of
+from opschema_rules.paddle.detection import op_files
 from opschema_rules.paddle.model import DATA_TRANSFORM, FIELDS, INFER_META, KERNEL, Tree
 
 _TITLES = {
@@ -32,12 +30,4 @@ def ops_schema(more: Set[str]) -> dict[str, object]:
     return list_of("an operator list of PaddlePaddle", known, required=["args", "output"], anyOf=heads)
 
 
-def _text(project: Project, options: PaddleOptions) -> bytes:
-    return as_text(ops_schema(Tree(project, options).keys))
-
-
-def _files(project: Project, options: PaddleOptions) -> Iterator[str]:
-    return (file.path for file in op_files(project, options))
-
-
-SCHEMAS = (FileSchema("ops", _text, _files),)
+SCHEMAS = (schema_of("ops", lambda project, options: ops_schema(Tree(project, options).keys), op_files),)

@@ -57,13 +57,18 @@ class Error(msgspec.Struct, frozen=True):
     span: Span
 
 
-class Arg(msgspec.Struct, frozen=True):
-    """An argument: a tensor or an attribute; ``default`` is None without one."""
+class Slot(msgspec.Struct, frozen=True):
+    """An argument or output."""
 
     type: str
     name: str
     span: Span
     name_span: Span
+
+
+class Arg(Slot, frozen=True):
+    """An argument: a tensor or an attribute; ``default`` is None without one."""
+
     default: str | None = None
     default_span: Span = Span(0, 0)
 
@@ -80,13 +85,9 @@ class Arg(msgspec.Struct, frozen=True):
         return self.type in TENSORS
 
 
-class Output(msgspec.Struct, frozen=True):
+class Output(Slot, frozen=True):
     """An output; ``size`` is the expression for the length of a list, empty without one."""
 
-    type: str
-    name: str
-    span: Span
-    name_span: Span
     size: str = ""
 
 
@@ -123,7 +124,7 @@ class Parsed(msgspec.Struct, frozen=True):
         return [arg for arg in self.args if not arg.is_tensor]
 
     @property
-    def parts(self) -> Mapping[str, Sequence[Arg | Output]]:
+    def parts(self) -> Mapping[str, Sequence[Slot]]:
         """All of it, by what it is."""
         return {"input": self.inputs, "attribute": self.attributes, "output": self.outputs}
 
@@ -185,7 +186,7 @@ def _order(args: Sequence[Arg]) -> Iterator[Error]:
         default = default or (None if arg.default is None else arg)
 
 
-def _twice(named: Iterable[Arg | Output]) -> Iterator[Error]:
+def _twice(named: Iterable[Slot]) -> Iterator[Error]:
     seen = set[str]()
     for item in named:
         if item.name in seen:

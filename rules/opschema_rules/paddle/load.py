@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.project import Project
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.paddle.cpp import cpp_names
 from opschema_rules.paddle.detection import PaddleOptions, op_files, other_files
 from opschema_rules.paddle.model import OpEntry, OpFile, OtherFile, Tree, group_of
@@ -32,8 +32,8 @@ def read_tree(project: Project, options: PaddleOptions) -> Tree:
     listed = list(op_files(project, options))
     for file in listed:
         found = OpFile(file, tree, *group_of(file.path))
-        items = [(index, item) for index, item in enumerate(items_of(file)) if item.is_mapping]
-        found.entries += [OpEntry(file, index, file.document.merged(item), found) for index, item in items]
+        merged = file.document.merged
+        found.entries += [OpEntry(file, index, merged(item), found) for index, item in mappings_of(file)]
         tree.files.append(found)
     tree.others += [OtherFile(kind, file, tree) for kind, file in other_files(project, listed)]
     return tree

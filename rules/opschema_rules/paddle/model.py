@@ -19,7 +19,7 @@ from opschema_cli.source.pieces import Piece
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import Entry, string
-from opschema_rules.aten.kinds import items_of
+from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.paddle import grammar
 from opschema_rules.paddle.detection import OLD_PIR, Kind, PaddleOptions, home
 from opschema_rules.paddle.grammar import Arg, Kernel, Parsed
@@ -40,13 +40,8 @@ _PARSER = "paddle/fluid/operators/generator/parse_utils.py"
 class Item(Entry, eq=False, dict=True):
     """A mapping in a list of a YAML file."""
 
-    def part(self, span: Span, *path: str) -> Span:
-        """The place in the file of a stretch of the string in a field or below it."""
-        node = self.within(*path)
-        return self.inner(node, span) if node is not None else self.first.span
-
     def placed(self, pieces: Iterable[Piece], *path: str) -> list[Piece]:
-        """Parts of that string, with their places in the file."""
+        """Parts of the string in a field or below it, with their places in the file."""
         return [Piece(text, self.part(span, *path)) for text, span in pieces]
 
     def names(self, *path: str) -> list[Piece]:
@@ -83,7 +78,7 @@ class OpEntry(Item, eq=False, dict=True):
     @property
     def place(self) -> Span:
         """The operator's name, or the start of an entry without one."""
-        return self.head.span if self.head is not None else self.first.span
+        return (self.head or self.first).span
 
     @property
     def eager(self) -> bool:
@@ -209,7 +204,7 @@ class OtherFile(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def items(self) -> Sequence[OtherItem]:
         """The items of its list that are mappings."""
-        return [OtherItem(self.file, index, item) for index, item in enumerate(items_of(self.file)) if item.is_mapping]
+        return [OtherItem(self.file, index, item) for index, item in mappings_of(self.file)]
 
 
 class Tree(msgspec.Struct, eq=False, dict=True):

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from opschema_cli.operators.model import (
-    Argument,
-    Declaration,
-    Detail,
-    Implementation,
-    Operator,
-    Related,
-    Return,
-    Signature,
-)
+from opschema_cli.operators import model as table
 from opschema_cli.project import Project
 from opschema_cli.sequences import grouped
 from opschema_cli.source.text import Place
@@ -28,7 +19,7 @@ _PREFIXES = {"": "", "fused": "", "sparse": "sparse::", "strings": "strings::"}
 """Namespaces of the C++ API; operators of other groups are told apart by the group."""
 
 
-def operators(project: Project, options: PaddleOptions) -> Iterator[Operator]:
+def operators(project: Project, options: PaddleOptions) -> Iterator[table.Operator]:
     """The operators and gradients of all files."""
     tree = read_tree(project, options)
     checks = grouped((id(check.entry), check) for check in cpp_names(tree).checks())
@@ -40,15 +31,17 @@ def operators(project: Project, options: PaddleOptions) -> Iterator[Operator]:
             yield _operator(name, entry, checks)
 
 
-def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck]]) -> Operator:
+def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck]]) -> table.Operator:
     forward, outputs = entry.forward.name, entry.signature.outputs
     arguments = tuple(_argument(entry, arg) for arg in entry.signature.args)
-    returns = tuple(Return(item.name, item.type, place=entry.at(entry.part(item.span, "output"))) for item in outputs)
+    returns = tuple(
+        table.Return(item.name, item.type, place=entry.at(entry.part(item.span, "output"))) for item in outputs
+    )
     pairs = [("backward", entry.text("backward")), ("forward", forward.text if forward is not None else None)]
     written = ("inplace", "view", "intermediate", "composite", "invoke")
-    return Operator(
+    return table.Operator(
         name,
-        Declaration(
+        table.Declaration(
             "backward_op" if entry.is_backward else "op",
             entry.at(entry.place),
             arguments if entry.is_sound else None,
@@ -57,8 +50,8 @@ def _operator(name: str, entry: OpEntry, checks: Mapping[int, list[FunctionCheck
         ),
         aliases=(entry.name,) if entry.name != name else (),
         implementations=tuple(_implementations(checks.get(id(entry), []))),
-        related=tuple(Related(kind, other, _at(entry, kind)) for kind, other in pairs if other),
-        details=tuple(Detail(field, text, _at(entry, field)) for field in written if (text := entry.text(field))),
+        related=tuple(table.Related(kind, other, _at(entry, kind)) for kind, other in pairs if other),
+        details=tuple(table.Detail(field, text, _at(entry, field)) for field in written if (text := entry.text(field))),
     )
 
 
@@ -66,8 +59,8 @@ def _at(entry: OpEntry, field: str) -> Place:
     return entry.at(entry.get(field) or entry.place)
 
 
-def _argument(entry: OpEntry, arg: Arg) -> Argument:
-    return Argument(
+def _argument(entry: OpEntry, arg: Arg) -> table.Argument:
+    return table.Argument(
         arg.name,
         arg.type,
         role="input" if arg.is_tensor else "attribute",
@@ -78,10 +71,10 @@ def _argument(entry: OpEntry, arg: Arg) -> Argument:
     )
 
 
-def _implementations(checks: list[FunctionCheck]) -> Iterator[Implementation]:
+def _implementations(checks: list[FunctionCheck]) -> Iterator[table.Implementation]:
     for check in checks:
         place = next((item.place for item in check.functions), None)
-        yield Implementation(
+        yield table.Implementation(
             "fake" if check.kernel is None else "kernel",
             check.name,
             place,
@@ -90,15 +83,15 @@ def _implementations(checks: list[FunctionCheck]) -> Iterator[Implementation]:
         )
 
 
-def _signatures(check: FunctionCheck) -> Iterator[Signature]:
+def _signatures(check: FunctionCheck) -> Iterator[table.Signature]:
     """The parameters for arguments of the operator, under the names of these; the context and outputs are left out."""
-    passed = passed_to(check.entry, check.field, check.kernel)
+    passed = passed_to(check)
     for item in check.functions[:1]:
         parameters = taken(check, item)
         if passed is None or len(parameters) < len(passed):
-            yield Signature(check.name, item.place, None, unresolved="its parameters differ from what is passed")
+            yield table.Signature(check.name, item.place, None, unresolved="its parameters differ from what is passed")
         elif check.kernel is not None:
             pairs = [pair for pair in zip(passed, parameters, strict=False) if pair[0].name in check.entry.arguments]
             types = ((one.name, " ".join(to.type.split()), to.span) for one, to in pairs)
-            arguments = tuple(Argument(name, type_, place=Place(item.path, span)) for name, type_, span in types)
-            yield Signature(check.name, item.place, arguments)
+            arguments = tuple(table.Argument(name, type_, place=Place(item.path, span)) for name, type_, span in types)
+            yield table.Signature(check.name, item.place, arguments)

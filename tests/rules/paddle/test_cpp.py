@@ -57,6 +57,20 @@ def test_a_call_through_a_pointer_is_exact(old: str, new: str, words: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("yaml", "cpp"), [("long", "int64_t"), ("int", "int32_t"), ("int64_t", "long"), ("size_t", "size_t")]
+)
+def test_names_of_one_type(yaml: str, cpp: str) -> None:
+    assert found(OP.replace("int axis", f"{yaml} axis"), KERNEL.replace("int axis", f"{cpp} axis")) == []
+
+
+@pytest.mark.parametrize("cpp", ["long", "size_t"])
+def test_numbers_of_other_types(cpp: str) -> None:
+    assert found(OP, KERNEL.replace("int axis", f"{cpp} axis")) == [
+        f"`HalfKernel()` takes `{cpp} axis`, but `axis` (int) is passed (the kernel `half` of `half`)"
+    ]
+
+
+@pytest.mark.parametrize(
     ("old", "new", "messages"),
     [
         (", bool exact", "", 0),
@@ -103,6 +117,9 @@ def test_functions_for_shapes_convert_numbers() -> None:
         ("std::vector<DenseTensor *>", "output list of DenseTensor"),
         ("const std::vector<std::string>&", "str[]"),
         ("const int", "int"),
+        ("int32_t", "int"),
+        ("long", "int64_t"),
+        ("std::size_t", "size_t"),
         ("const phi::Place&", "Place"),
         ("const T*", None),
     ],

@@ -101,6 +101,50 @@ def test_fields_that_are_not_what_the_parser_wants(more: str, message: str) -> N
     assert [item.message for item in lint_files(PACK, {"ops.yaml": PLAIN + more}).diagnostics] == [message]
 
 
+ONE_SPACE = "write `Tensor x` with one space; the generator of the C++ API finds no name after two"
+EMPTY = PLAIN.replace("output : Tensor(out)", "output :")
+
+
+@pytest.mark.parametrize(
+    ("path", "messages"),
+    [("ops", [ONE_SPACE]), ("sparse_ops", [ONE_SPACE]), ("fused_ops", []), ("inconsistent/static_ops", [])],
+)
+def test_the_c_api_reads_a_tensor_after_one_space(path: str, messages: list[str]) -> None:
+    text = PLAIN.replace("Tensor x", "Tensor  x").replace("{func : half}", "{func : 'half {dense -> dense}'}")
+    files = {"ops.yaml": OTHER, f"{path}.yaml": text}
+    assert [item.message for item in lint_files(PACK, files).diagnostics] == messages
+
+
+@pytest.mark.parametrize(
+    ("path", "messages"), [("ops", ["`output` must be text"]), ("fused_ops", []), ("legacy/static_ops", [])]
+)
+def test_eager_mode_needs_an_output(path: str, messages: list[str]) -> None:
+    files = {"other_ops.yaml": OTHER, f"{path}.yaml": EMPTY + OTHER}
+    assert [item.message for item in lint_files(PACK, files).diagnostics] == messages
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tabs"),
+    [
+        ("Tensor x", "Tensor x,\tTensor y", 1),
+        ("op : half", "op :\thalf", 1),
+        ("output : Tensor(out)", "output : Tensor(out)\t# all\tof it", 1),
+        ("output : Tensor(out)", "output : 'Tensor(out)'\n  #\tall of it", 0),
+        ("output : Tensor(out)", "output : |\n    Tensor\t(out)", 0),
+    ],
+)
+def test_tabs(old: str, new: str, tabs: int) -> None:
+    found = [item.message for item in lint_files(PACK, {"ops.yaml": PLAIN.replace(old, new)}).diagnostics]
+    assert found == ["PyYAML, by which the generators read the file, refuses a tab outside of quotes"] * tabs
+
+
+def test_a_kernel_of_a_sparse_operator_has_no_selected_rows() -> None:
+    text = PLAIN.replace("{func : half}", "{func : 'half {selected_rows -> sparse_coo}'}")
+    assert [item.message for item in lint_files(PACK, {"ops.yaml": OTHER, "sparse_ops.yaml": text}).diagnostics] == [
+        "the kernel `half` lists `selected_rows`, which sparse operators do not have"
+    ]
+
+
 def test_a_kernel_of_a_sparse_operator_lists_kinds() -> None:
     files = {"ops.yaml": OTHER, "sparse_ops.yaml": PLAIN}
     assert [item.message for item in lint_files(PACK, files).diagnostics] == [

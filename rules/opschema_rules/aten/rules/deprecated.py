@@ -213,7 +213,7 @@ def _unmatched(
     overloads, node = known.get(call.operator, ()), entry.get("aten")
     if not overloads and node is not None:
         message = f"no operator is called `{call.operator}`"
-        yield unknown(entry, entry.inner(node, call.name_span), call.operator, known, message)
+        yield unknown(entry, entry.part(call.name_span, "aten"), call.operator, known, message)
         return
     faults = [(item, misfit(schema, call, item.schema)) for item in overloads if item.schema is not None]
     if faults and all(fault is not None or not is_bound(item) for item, fault in faults):

@@ -8,6 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.pieces import Piece
 from opschema_cli.source.yaml import Node, scalar_value
+from opschema_cli.source.yaml_spans import refused_tabs
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, no_mappings, unknown
@@ -91,10 +92,8 @@ def unknown_operator_field(entry: OpEntry) -> Iterator[Diagnostic]:
     """
     yield from _unknown(entry, [key for key, _ in entry.written.values()], entry.known_fields, entry.misspelt, "")
     for field, known in (("infer_meta", INFER_META), ("kernel", KERNEL), ("data_transform", DATA_TRANSFORM)):
-        node = entry.get(field)
-        keys = [key for key, _ in node.pairs()] if node is not None and node.is_mapping else []
         others = known | (entry.listed.tree.keys if field != "data_transform" else frozenset())
-        yield from _unknown(entry, keys, others, {}, f" in `{field}`")
+        yield from _unknown(entry, list(entry.keys(field)), others, {}, f" in `{field}`")
 
 
 def _unknown(
@@ -114,6 +113,9 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
     In `args`, tensors must come before attributes, and attributes without a default before those with one. Their types must be
     those of `type_mapping.py`. A tensor cannot have a default; `optional` lists the tensors that may be absent. The types in
     `forward` must not contain parentheses: write `Scalar` for `Scalar(int)`. `invoke` and `composite` must be calls.
+
+    In eager mode there must be one space between `Tensor` and a name, and `output` must not be empty. The generators read the files
+    with PyYAML's own parser, which rejects tabs outside of quotes and comments.
 
     Bad:
 
@@ -146,6 +148,14 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
             yield found(entry, node, f"`{path[0]}` must be a call: `name(x, ...)`")
         elif path[0] in ERRORS:
             yield from (found(entry, entry.inner(node, one.span), one.message) for one in ERRORS[path[0]](text))
+    for arg in entry.signature.inputs if entry.eager else ():
+        if arg.name_span.start > arg.span.start + len(f"{arg.type} "):
+            message = (
+                f"write `{arg.type} {arg.name}` with one space; the generator of the C++ API finds no name after two"
+            )
+            yield found(entry, entry.part(arg.span, "args"), message)
+    for span in refused_tabs(entry.file.source.text, entry.node):
+        yield found(entry, span, "PyYAML, by which the generators read the file, refuses a tab outside of quotes")
 
 
 def _may_be_empty(entry: OpEntry, output: Node) -> bool:

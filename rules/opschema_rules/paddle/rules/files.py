@@ -336,5 +336,4 @@ def _unknown_arguments(
 ) -> Iterator[Diagnostic]:
     for name, span in named if entries else ():
         if name not in known:
-            message = f"`{item.name}` has no argument `{name}`"
-            yield unknown(item, span, name, known, message, entries[0].declared())
+            yield unknown(item, span, name, known, f"`{item.name}` has no argument `{name}`", entries[0].declared())

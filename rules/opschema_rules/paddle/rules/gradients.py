@@ -221,14 +221,12 @@ def gradient_signature(entry: OpEntry) -> Iterator[Diagnostic]:
     if not tree.named(operator, entry) and tree.may_be_elsewhere(operator, entry):
         return
     related = entry.related(entry.get("forward") or entry.place, "its `forward`")
-    if not entry.eager:
-        differences = _numbers(entry, forward)
-    else:
-        differences = chain(_arguments(entry, forward, operator), _outputs(entry, forward, operator))
+    named = chain(_arguments(entry, forward, operator), _outputs(entry, forward, operator))
+    differences = named if entry.eager else _numbers(entry, forward)
     yield from (found(entry, place, message, related) for place, message in differences)
 
 
-def _arguments(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple[Span, str]]:
+def _arguments(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple[Node | Span, str]]:
     inputs, outputs = [item.name for item in forward.inputs], [item.name for item in forward.outputs]
     for arg in entry.signature.inputs:
         if arg.name not in (*inputs, *outputs) and _of_gradient(arg.name) not in outputs:
@@ -245,7 +243,7 @@ def _arguments(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple
             yield place, f"the gradient has `{arg.type} {arg.name}`, but `{operator}` has `{same.type} {same.name}`"
 
 
-def _outputs(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple[Span, str]]:
+def _outputs(entry: OpEntry, forward: Parsed, operator: str) -> Iterator[tuple[Node | Span, str]]:
     inputs = [item.name for item in forward.inputs]
     intermediate = {item.text for item in entry.names("intermediate")}
     for item in entry.signature.outputs:

@@ -10,7 +10,7 @@ from opschema_cli.phrases import count
 from opschema_cli.source.pieces import Piece
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, unknown
-from opschema_rules.paddle.cpp import FunctionCheck
+from opschema_rules.paddle.cpp import FunctionCheck, cpp_names
 from opschema_rules.paddle.cpp_types import mismatch, takes_string
 from opschema_rules.paddle.grammar import is_constant
 from opschema_rules.paddle.model import OpEntry
@@ -77,8 +77,8 @@ def kernel_selection(entry: OpEntry) -> Iterator[Diagnostic]:
 
     If an operator is sparse or has several kernels, the kinds of the tensors select one: `scale {dense -> dense}, scale_sr
     {selected_rows -> selected_rows}`. Each kernel must list one kind for each output and for each input that is not optional; it
-    may list kinds for optional inputs, too. In `data_type`, `layout` and `backend`, `a > b` means `b` if `a` is not set; `a` must
-    be an attribute of type `DataType`, `DataLayout` or `Place`.
+    may list kinds for optional inputs, too. Sparse operators have no `selected_rows`. In `data_type`, `layout` and `backend`,
+    `a > b` means `b` if `a` is not set; `a` must be an attribute of type `DataType`, `DataLayout` or `Place`.
 
     Bad:
 
@@ -197,9 +197,10 @@ def cpp_call(check: FunctionCheck) -> Iterator[Diagnostic]:
     """
     differs = mismatch(check)
     if differs is not None:
+        text, place = differs
         what = "`infer_meta`" if check.kernel is None else f"the kernel `{check.kernel.name}`"
-        message = f"{differs.text} ({what} of `{check.entry.name}`)"
-        yield found(check.entry, check.place, message, Related(differs.place, "declared here"))
+        message = f"{text} ({what} of `{check.entry.name}`)"
+        yield found(check.entry, check.place, message, Related(place, "declared here"))
 
 
 @rule("PDL204", "missing-cpp-function", needs=(CPP,))
@@ -267,4 +268,5 @@ def missing_cpp_function(check: FunctionCheck) -> Iterator[Diagnostic]:
         message = f"no C++ file declares `{check.name}()`, which `infer_meta` of `{check.entry.name}` names"
     else:
         message = f"no C++ file registers the kernel `{check.name}` of `{check.entry.name}`"
-    yield unknown(check.entry, check.place, check.name.rpartition("::")[2], check.known, message)
+    known = cpp_names(check.entry.listed.tree).known(check)
+    yield unknown(check.entry, check.place, check.name.rpartition("::")[2], known, message)
