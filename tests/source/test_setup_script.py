@@ -246,3 +246,52 @@ def test_sources_of_a_script_that_is_not_followed_are_not_certain(name: str) -> 
 def test_a_list_that_is_added_to_is_the_same_list() -> None:
     script = 'a = ["csrc/a.cpp"]\nb = a\nb += ["csrc/b.cpp"]\nsetup(ext_modules=[CppExtension("kit._C", a)])'
     assert targets(script) == [("kit._C", ["csrc/a.cpp", "csrc/b.cpp"], True)]
+
+
+BUILD = """\
+import glob
+import os
+from types import SimpleNamespace
+PATH = os.path.dirname(os.path.abspath(__file__))
+DEBUG = os.getenv("DEBUG") == "1"
+
+def parameters():
+    sources = list(glob.glob(os.path.join(PATH, "*.cpp"))) + [os.path.join(PATH, "cuda", "k.cu")]
+    if not DEBUG:
+        sources = [one for one in sources if not one.endswith("b.cpp")]
+    return SimpleNamespace(name="jit", sources=sources)
+"""
+LOADING = """\
+import importlib.util
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+HERE = os.path.dirname(os.path.abspath(__file__))
+found = load("build", os.path.join("csrc", "build.py")).parameters()
+setup(ext_modules=[CUDAExtension("kit._C", sources=[os.path.relpath(one, HERE) for one in found.sources])])
+"""
+
+
+def made_with(scripts: dict[str, str]) -> list[tuple[str, list[str]]]:
+    def script(path: str) -> PythonFile | None:
+        text = as_function(scripts[path]) if path in scripts else ""
+        return PythonFile(Source(path, text), collect(text)) if text else None
+
+    text = as_function(IMPORTS + LOADING)
+    found = SetupScript(PythonFile(Source("setup.py", text), collect(text)), "", matching, script).extensions()
+    return [(item.target.name, [path.lstrip("/") for path, _ in item.target.sources]) for item in found]
+
+
+def test_a_module_that_is_made_of_another_script() -> None:
+    assert made_with({"csrc/build.py": BUILD}) == [("kit._C", ["csrc/a.cpp", "csrc/b.cpp", "csrc/cuda/k.cu"])]
+
+
+def test_a_module_of_a_script_that_is_not_there() -> None:
+    assert made_with({}) == [("kit._C", [])]
+
+
+def test_a_module_of_a_script_that_makes_a_module_of_itself() -> None:
+    again = f"import os\n{LOADING}"
+    assert ("kit._C", []) in made_with({"csrc/build.py": again})

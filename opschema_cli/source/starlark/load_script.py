@@ -11,7 +11,6 @@ from opschema_cli.source.starlark.values import Value
 LOAD = "torch.utils.cpp_extension.load"
 
 _FUNCTION = re.compile(r"(?m)^def (\w+)\(\s*\)[^:\n]*:")
-_NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "dict"})
 
 
 def with_calls(text: str) -> str:
@@ -26,6 +25,4 @@ class LoadScript(SetupScript):
         """A call of a function from outside the file."""
         if dotted == LOAD:
             return self.extension(positional, named, call)
-        if dotted in _NAMESPACES and not positional:
-            return dict(named)
         return super().outside(dotted, positional, named, call)

@@ -18,7 +18,7 @@ from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.python import Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.starlark.expressions import Scope as Names
 from opschema_cli.source.starlark.expressions import evaluate, joined_path
-from opschema_cli.source.starlark.run import Runner
+from opschema_cli.source.starlark.script_modules import Location, Module, ScriptRunner, Scripts, no_script
 from opschema_cli.source.starlark.values import (
     UNKNOWN,
     ExtensionValue,
@@ -39,6 +39,7 @@ _COPIES = frozenset({"list", "tuple", "sorted", "reversed", "copy", "deepcopy"})
 _DISTINCT = frozenset({"set", "frozenset", "fromkeys"})
 _CHANGING = frozenset({"append", "extend", "insert", "remove", "pop", "clear"})
 _SAME = frozenset({"str", "abspath", "realpath", "normpath", "fspath", "expanduser"})
+_NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "dict"})
 _SAME_METHODS = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip"})
 
 
@@ -84,54 +85,68 @@ class _TooMuchError(Exception):
     """A script takes more than :data:`MAX_WORK`."""
 
 
-class SetupScript(Runner):
-    """One script, from its :func:`as_function`. ``glob`` gives the files of the tree that match a pattern."""
+class SetupScript(ScriptRunner):
+    """One script, from its :func:`as_function`. ``glob`` gives the files of the tree that match a pattern, ``scripts`` the function
+    of another script by its path.
+    """
 
-    def __init__(self, file: PythonFile, folder: str, glob: Callable[[str], Sequence[str]]) -> None:
-        super().__init__(file)
-        self.folder = folder
+    def __init__(
+        self,
+        file: PythonFile,
+        folder: str,
+        glob: Callable[[str], Sequence[str]],
+        scripts: Scripts = no_script,
+    ) -> None:
+        super().__init__(file, folder, scripts)
         self.glob = glob
+        self._parent: SetupScript | None = None
         self._made: list[_Making] = []
         self._work_left = MAX_WORK
-        self._names: dict[str, Value] = {"__name__": "__main__", "__file__": "setup.py"}
         self._functions: dict[int, Function] = {}
         self._defaults: dict[tuple[int, str], Value] = {}
-        self._unfollowed = False
-        """Whether a statement ran that may change which others run, or lists that are known by now."""
 
     def extensions(self) -> list[Made]:
         """The extensions that are made, as far as the script can be followed; if not, none of their sources is certain."""
-        self._run()
+        self.execute()
         found = [item.made() for item in self._made]
-        return list(map(_doubtful, found)) if self._unfollowed else found
+        return list(map(_doubtful, found)) if self.unfollowed else found
 
-    def _run(self) -> None:
+    def beside(self, file: PythonFile) -> SetupScript:
+        """What runs another script, whose extensions are among those of this one."""
+        script = type(self)(file, self.folder, self.glob, self.scripts)
+        script._made, script._parent = self._made, self
+        return script
+
+    def execute(self) -> None:
+        """Run the statements of the script."""
         functions = self.file.body.functions
         if len(functions) == 1:
             body = functions[0].body
             self._note(body)
             with suppress(_TooMuchError, RecursionError):
-                self.block(functions[0].statements, self._names, self._names)
+                self.block(functions[0].statements, self.names, self.names)
 
     def _note(self, scope: Scope) -> None:
         """Note the functions in a scope, and what is imported there or in them."""
         for item in scope.imports:
             plain = item.module.partition(".")[0] == item.name  # `import os.path`
             full = item.name if plain and not item.attr else ".".join(filter(None, (item.module, item.attr)))
-            self._names.setdefault(item.name, NamedRule(full))
+            self.names.setdefault(item.name, NamedRule(full))
         for function in scope.functions:
             self._functions[function.outer.start] = function
             self._note(function.body)
 
     def spend(self, work: int) -> None:
-        """Count work of the script."""
+        """Count work of the script, and of those that it loads."""
+        if self._parent is not None:
+            self._parent.spend(work)
         self._work_left -= work
         if self._work_left < 0:
             raise _TooMuchError
 
     def module_of(self, value: FunctionValue) -> Names:
         """The names of the script."""
-        return self._names
+        return self.names
 
     def ran(self, value: FunctionValue, named: Mapping[str, Value], *, makes: bool) -> None:
         """Nothing: functions make what they call."""
@@ -153,7 +168,7 @@ class SetupScript(Runner):
         elif statement.kind in ("try", "while"):
             self._repeated(statement, local, scope)
         elif statement.kind in ("break", "continue", "global", "nonlocal", "delete", "match", "other"):
-            self._unfollowed = True
+            self.unfollowed = True
         return None
 
     def _repeated(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
@@ -202,12 +217,12 @@ class SetupScript(Runner):
             if isinstance(holder, ExtensionValue) and isinstance(value, ListValue) and not self.conditions:
                 holder.sources = value
             else:
-                self._unfollowed = True
+                self.unfollowed = True
 
     def _extend(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
         target = statement.exprs[0]
         if target.member == "sources" and not isinstance(evaluate(target, scope, self), ListValue):
-            self._unfollowed = True
+            self.unfollowed = True
         super()._extend(statement, local, scope)
 
     def _either(self, old: Value, new: Value) -> Value:
@@ -224,7 +239,9 @@ class SetupScript(Runner):
     # Calls
 
     def member(self, value: Value, name: str) -> Value:
-        """The folder of a path; the sources of an extension."""
+        """The folder of a path; the sources of an extension; what a module defines."""
+        if isinstance(value, Module):
+            return value.get(name)
         if isinstance(value, ExtensionValue) and name == "sources":
             return value.sources
         return _parent(value) if isinstance(value, str) and name == "parent" else UNKNOWN
@@ -241,7 +258,7 @@ class SetupScript(Runner):
         if isinstance(value, ListValue):
             return self._of_list(value, name, self.arguments(call, scope)[0])
         if owner.member == "sources" and name in _CHANGING:
-            self._unfollowed = True
+            self.unfollowed = True
         return None
 
     def _of_text(self, value: str, name: str, given: list[Value]) -> Value:
@@ -275,10 +292,11 @@ class SetupScript(Runner):
         name = dotted.rpartition(".")[2]
         if is_extension(NamedRule(dotted)):
             return self.extension(positional, named, call)
-        if name in _COPIES and positional and isinstance(positional[0], ListValue):
-            return ListValue(list(positional[0].items), positional[0].open)
-        if name in _DISTINCT and positional and isinstance(positional[0], ListValue):
-            return positional[0].distinct()
+        if dotted in _NAMESPACES and not positional:
+            return dict(named)
+        copied = self._of_first(name, positional[0]) if positional else None
+        if copied is not None:
+            return copied
         texts = [item for item in positional if isinstance(item, str)]
         if len(texts) == len(positional):
             found = self._of_path(name, texts, dotted, named)
@@ -293,8 +311,18 @@ class SetupScript(Runner):
                     _doubt(one.sources)
         return UNKNOWN
 
+    def _of_first(self, name: str, value: Value) -> Value | None:
+        """A function that copies a list or makes a module; None of another."""
+        if name == "module_from_spec" and isinstance(value, Location):
+            return self.module(value)
+        if name in _COPIES and isinstance(value, ListValue):
+            return ListValue(list(value.items), value.open)
+        return value.distinct() if name in _DISTINCT and isinstance(value, ListValue) else None
+
     def _of_path(self, name: str, given: list[str], dotted: str, named: Mapping[str, Value]) -> Value | None:
         """A function on paths; None of another."""
+        if name == "spec_from_file_location" and len(given) == 2:
+            return Location(given[1])
         if dotted in ("os.getcwd", "os.curdir", "pathlib.Path.cwd") and not given:
             return "."
         if not given:
@@ -303,6 +331,8 @@ class SetupScript(Runner):
             return _parent(given[0])
         if dotted.endswith("path.join") or name in ("Path", "PurePath", "PosixPath"):
             return joined_path(given)
+        if name == "relpath" and given[0].startswith("//"):
+            return given[0]
         if name == "relpath":
             return posixpath.relpath(given[0] or ".", given[1] or ".") if len(given) > 1 else given[0]
         if name in ("glob", "iglob"):

@@ -22,6 +22,7 @@ from opschema_cli.source.cmake.conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.cmake.run import CMakeFile, CMakeTree, Variables
 from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.preprocessor import Macro
+from opschema_cli.source.python import PythonFile
 from opschema_cli.source.starlark.load_script import LoadScript, with_calls
 from opschema_cli.source.starlark.setup_script import Made, SetupScript, as_function
 from opschema_cli.source.starlark.targets import BUILD_FILES, StarlarkTree
@@ -269,10 +270,25 @@ def _setup_targets(project: Project, path: str, sources: _Sources) -> Iterator[T
 
 def _made_by(kind: type[SetupScript], project: Project, path: str, text: str, sources: _Sources) -> list[Made]:
     """The extensions that a script makes, whose text may be that of its file with calls."""
-    name = f"<statements of {path} {project.workspace.digest(path)} {kind.__name__}>.py"
+
+    def script(other: str) -> PythonFile | None:
+        return (
+            _as_function(project, other, text_of(project, other), "module")
+            if other in project.workspace.files
+            else None
+        )
+
+    file = _as_function(project, path, text, kind.__name__)
+    if file is None:
+        return []
+    return kind(file, posixpath.dirname(path), sources.matching, script).extensions()
+
+
+def _as_function(project: Project, path: str, text: str, purpose: str) -> PythonFile | None:
+    """A script as a function; its text may be another one than that of its file."""
+    name = f"<statements of {path} {project.workspace.digest(path)} {purpose}>.py"
     project.workspace.provide(name, as_function(text))
-    file = project.starlark([name]).get(name)
-    return kind(file, posixpath.dirname(path), sources.matching).extensions() if file is not None else []
+    return project.starlark([name]).get(name)
 
 
 def loaded_extensions(project: Project, paths: Iterable[str]) -> dict[str, str]:
