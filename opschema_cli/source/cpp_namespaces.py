@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from typing import NamedTuple
 
 from opschema_cli.source.cpp_text import only_code
 
-_BRACE = re.compile(r"\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|[{}]")
+_BRACE = re.compile(
+    r"\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|\bextern\s+(?P<links>\{)|[{}]"
+)
+_OF_C = re.compile(r"""\bextern\s*"C"\s*\Z""")
+_BEFORE = 40
+"""Most characters that are looked at before a place for its linkage."""
 
 
 def may_mean(qualifier: str, owner: str) -> bool:
@@ -24,41 +30,58 @@ MAX_DEPTH = 200
 """Deepest nesting of braces; of a deeper text the namespaces are not known."""
 
 
+class _Scope(NamedTuple):
+    """The namespace around a place; whether functions may be declared there, it has no name, and its functions are those of C."""
+
+    name: str = ""
+    declares: bool = True
+    unnamed: bool = False
+    of_c: bool = False
+
+
 class Namespaces:
     """The namespaces around the places of a text; not known if its braces do not pair, as with both sides of an ``#if``."""
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self._starts = [0]
-        self._names = [("", True, False)]
-        stack = [("", True, False)]
+        self._scopes = [_Scope()]
+        stack = [_Scope()]
         self.known = False
         for token in _BRACE.finditer(only_code(text, directives=False)):
-            around, _, unnamed = stack[-1]
+            around = stack[-1]
             if token["opens"]:
                 name = re.sub(r"\s+", "", token["name"] or "")
-                full = f"{around}::{name}" if around and name else around or name
-                stack.append((full, True, unnamed or not name))
+                full = f"{around.name}::{name}" if around.name and name else around.name or name
+                stack.append(_Scope(full, True, around.unnamed or not name, around.of_c))
+            elif token["links"]:
+                stack.append(around._replace(of_c='"C"' in text[token.start() : token.end()]))
             elif token[0] == "{":
-                stack.append((around, False, unnamed))
+                stack.append(around._replace(declares=False))
             else:
                 stack.pop()
             if not stack or len(stack) > MAX_DEPTH:
                 return
             self._starts.append(token.end())
-            self._names.append(stack[-1])
+            self._scopes.append(stack[-1])
         self.known = len(stack) == 1
 
     def at(self, place: int) -> str:
         """The namespace around a place, as ``a::b``; empty outside of any, and where it is not known."""
-        return self._around(place)[0] if self.known else ""
+        return self._around(place).name if self.known else ""
 
     def declares(self, place: int) -> bool:
         """Whether a function may be declared at a place: outside of functions, classes and initialisers, or not known."""
-        return not self.known or self._around(place)[1]
+        return not self.known or self._around(place).declares
 
     def is_unnamed(self, place: int) -> bool:
         """Whether a place is in a namespace without a name, so that what it declares is not seen by other files."""
-        return self.known and self._around(place)[2]
+        return self.known and self._around(place).unnamed
 
-    def _around(self, place: int) -> tuple[str, bool, bool]:
-        return self._names[bisect_right(self._starts, place) - 1]
+    def is_of_c(self, place: int) -> bool:
+        """Whether a function that is declared from a place on has the name that it has in C, without its namespace."""
+        block = self.known and self._around(place).of_c
+        return block or _OF_C.search(self._text, max(0, place - _BEFORE), place) is not None
+
+    def _around(self, place: int) -> _Scope:
+        return self._scopes[bisect_right(self._starts, place) - 1]

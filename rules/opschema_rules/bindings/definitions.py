@@ -9,6 +9,7 @@ import msgspec
 from opschema_cli.cpp_missing import FunctionSearch, FunctionUse, MissingFunction
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
+from opschema_cli.sequences import grouped
 from opschema_rules.bindings.functions import function_name
 from opschema_rules.bindings.model import Binding
 
@@ -34,9 +35,6 @@ def function_use(binding: Binding) -> FunctionUse:
 
 def lost_functions(project: Project, bindings: Iterable[Binding]) -> Iterator[Lost]:
     """The bindings whose functions are missing."""
-    by_use: dict[FunctionUse, list[Binding]] = {}
-    for binding in bindings:
-        if binding.exact and is_cpp(binding.path):
-            by_use.setdefault(function_use(binding), []).append(binding)
+    by_use = grouped((function_use(item), item) for item in bindings if item.exact and is_cpp(item.path))
     for function in FunctionSearch(project, list(by_use)).missing():
         yield from (Lost(binding, function) for binding in by_use[function.use])

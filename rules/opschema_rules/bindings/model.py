@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
+from opschema_cli.sequences import grouped
 from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.python import Expr, Param, ParamKind
 from opschema_cli.source.resolution import Unresolved
@@ -235,9 +236,7 @@ class Module(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def by_name(self) -> dict[str, list[Binding]]:
         """The bindings by their names, those of aliases included."""
-        found: dict[str, list[Binding]] = {}
-        for item in self.bindings:
-            found.setdefault(item.name, []).append(item)
+        found = grouped((item.name, item) for item in self.bindings)
         for alias in self.aliases:
             if alias.target in found:
                 found.setdefault(alias.name, found[alias.target])

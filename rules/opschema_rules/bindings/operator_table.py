@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.operators.model import Argument, Declaration, Implementation, Operator, Return, Use
 from opschema_cli.project import Project
+from opschema_cli.sequences import grouped
 from opschema_rules.bindings.calls import BoundCall
 from opschema_rules.bindings.load import read_tree
 from opschema_rules.bindings.model import Binding
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 def operators(project: Project, options: BindingsOptions) -> Iterator[Operator]:
     """The bound functions of all modules, each name once; the names of two files that are built alike are told by their paths."""
     tree = read_tree(project, options)
-    calls: dict[int, list[BoundCall]] = {}
-    for call in tree.uses.calls:
-        for binding in call.bindings:
-            calls.setdefault(id(binding), []).append(call)
+    calls = grouped((id(binding), call) for call in tree.uses.calls for binding in call.bindings)
     taken: set[str] = set()
     for module in (one for item in tree.modules for one in item.all()):
         for name, bindings in module.by_name.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -31,8 +31,8 @@ class Candidate(msgspec.Struct, frozen=True):
     """A function that may be the kernel, with ATen's types, and its differences from what is declared for the schema.
 
     ``context`` says that it takes the context first. ``count`` is the number of other parameters if that is wrong, ``wrong``
-    are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call, ``hidden`` that other
-    files do not see it: it is static or in a namespace without a name. ``template`` says that it is a template, which a call of
+    are the indexes of parameters of another type, ``returns`` says that it returns what breaks the call, ``hidden`` why
+    other files do not see it; empty if they do. ``template`` says that it is a template, which a call of
     a function does not reach.
     """
 
@@ -41,7 +41,7 @@ class Candidate(msgspec.Struct, frozen=True):
     count: int | None = None
     wrong: tuple[int, ...] = ()
     returns: bool = False
-    hidden: bool = False
+    hidden: str = ""
     template: bool = False
 
     @property
@@ -56,7 +56,7 @@ class KernelCheck(msgspec.Struct, frozen=True, eq=False):
 
     ``here`` are those in the namespace where the code generator declares it, ``elsewhere`` the namespaces that define one.
     ``missing`` says that the tree defines it nowhere, though it defines most kernels of that namespace. Unless ``certain``, there
-    may be others in that namespace. ``hidden`` are the names of those that other files do not see. ``mentioned`` says that a
+    may be others in that namespace. ``hidden`` says why other files do not see some of them. ``mentioned`` says that a
     macro may define another one.
     """
 
@@ -66,7 +66,7 @@ class KernelCheck(msgspec.Struct, frozen=True, eq=False):
     elsewhere: tuple[Declared, ...] = ()
     missing: bool = False
     certain: bool = True
-    hidden: frozenset[Place] = frozenset()
+    hidden: Mapping[Place, str] = {}
     mentioned: bool = False
 
 
@@ -87,7 +87,7 @@ class _Search(msgspec.Struct, dict=True):
         for entry, kernel in named:
             here = found[kernel.full]
             if here:
-                hidden = frozenset(item.place for item in here if self._is_hidden(item))
+                hidden = {item.place: self._hidden(item) for item in here}
                 made = any(item.function.template for item in here) and self._may_be_made(kernel)
                 yield KernelCheck(entry, kernel, here, (), False, self._is_certain(kernel), hidden, made)
                 continue
@@ -113,12 +113,25 @@ class _Search(msgspec.Struct, dict=True):
         """Whether a macro may define the function of a kernel."""
         return self._elsewhere(kernel)[1] or self._tree.is_pasted(kernel.symbol)
 
-    def _is_hidden(self, item: Declared) -> bool:
-        """Whether other files do not see a function."""
-        source, function = self.project.source(item.path), item.function
+    def _hidden(self, item: Declared) -> str:
+        """Why other files do not see a function; empty if they do."""
+        source, function, around = self.project.source(item.path), item.function, self._namespaces(item.path)
         text = source.text[function.span.start : function.name_span.start] if source is not None else ""
-        static = _STATIC.search(only_code(text)) is not None
-        return static or self._namespaces(item.path).is_unnamed(function.name_span.start)
+        words = set(_SPECIFIER.findall(only_code(text)))
+        if "static" in words or around.is_unnamed(function.name_span.start):
+            return "is static or in a namespace without a name: other files do not see it"
+        if around.is_of_c(function.span.start):
+            return 'is `extern "C"`: the generated code calls a function of C++'
+        if "inline" in words and words.isdisjoint(_EMITTED) and not self._is_used(function.name):
+            return "is inline and never used, so compilers leave it out"
+        return ""
+
+    def _is_used(self, name: str) -> bool:
+        """Whether the C++ of the tree mentions a function otherwise than in its declarations."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        known = {(item.path, item.function.name_span.end) for item in self._tree.functions.get(name, ())}
+        paths = (path for path, names in self._tree.holding.items() if name in names)
+        return any((path, one.end()) not in known for path in paths for one in word.finditer(self._code(path)))
 
     def _is_certain(self, kernel: Kernel) -> bool:
         """Whether no other function of the name may be in the namespace."""
@@ -227,7 +240,10 @@ _OPENING = re.compile(
 _COMPILED = (".cpp", ".cc", ".cxx", ".cu", ".c")
 """Files that others do not include."""
 
-_STATIC = re.compile(r"\bstatic\b")
+_SPECIFIER = re.compile(r"\w+")
+_EMITTED = frozenset({"used", "dllexport", "noinline", "weak"})
+"""Words of attributes by which compilers keep an inline function."""
+
 _USING = re.compile(r"using\s+[\w:]*::")
 
 
@@ -243,7 +259,7 @@ def candidates(check: KernelCheck) -> list[Candidate]:
     found = [
         replace(
             _compared(with_aten_types(_signature(check, item)), wanted, returns),
-            hidden=item.place in check.hidden,
+            hidden=check.hidden.get(item.place, ""),
             template=bool(item.function.template),
         )
         for item in check.here

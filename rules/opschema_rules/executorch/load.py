@@ -10,6 +10,7 @@ from opschema_rules.aten.kinds import mappings_of
 from opschema_rules.executorch.declarations import declarations
 from opschema_rules.executorch.detection import ExecutorchOptions, files_of
 from opschema_rules.executorch.kernels import read_kernels
+from opschema_rules.executorch.library_kernels import library_kernels
 from opschema_rules.executorch.model import OpEntry, OpList, Tree
 from opschema_rules.executorch.selections import read_selections
 
@@ -25,6 +26,7 @@ def load(project: Project, options: ExecutorchOptions) -> Loaded:
     loaded.ops = len(tree.by_name)
     loaded.late.append(lambda: read_kernels(tree))
     loaded.late.append(lambda: declarations(tree))
+    loaded.late.append(lambda: library_kernels(tree))
     return loaded
 
 

@@ -20,6 +20,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.schema.schema_changes import schema_changes
+from opschema_cli.sequences import grouped
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.entry import FuncEntry, string
@@ -190,11 +191,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def by_name(self) -> Mapping[str, list[OpEntry]]:
         """The entries by their qualified names."""
-        found: dict[str, list[OpEntry]] = {}
-        for entry in self.entries:
-            if entry.qualified:
-                found.setdefault(entry.qualified, []).append(entry)
-        return found
+        return grouped((entry.qualified, entry) for entry in self.entries if entry.qualified)
 
     @cached_property
     def namespaces(self) -> Counter[str]:
@@ -202,10 +199,15 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         return Counter(name.partition("::")[0] for name in self.by_name)
 
     @cached_property
+    def libraries(self) -> Mapping[str, list[str]]:
+        """The operators that each C++ file registers itself, with ``EXECUTORCH_LIBRARY``."""
+        found = self.project.scan(_RUNTIME_NAMES, filter(is_cpp, self.project.workspace.files))
+        return {path: names for path, names in found if names}
+
+    @cached_property
     def runtime_names(self) -> frozenset[str]:
-        """The operators that C++ registers itself, with ``EXECUTORCH_LIBRARY``."""
-        paths = filter(is_cpp, self.project.workspace.files)
-        return frozenset(name for _, names in self.project.scan(_RUNTIME_NAMES, paths) for name in names)
+        """The operators that C++ registers itself."""
+        return frozenset(name for names in self.libraries.values() for name in names)
 
     @cached_property
     def units(self) -> CppUnits:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opschema_cli.operators.model import Declaration, Implementation, Operator
 from opschema_cli.operators.schemas import arguments_of, returns_of, schema_text
 from opschema_cli.project import Project
+from opschema_cli.sequences import grouped
 from opschema_rules.executorch.kernels import KernelCheck, read_kernels
 from opschema_rules.executorch.load import read_tree
 from opschema_rules.executorch.model import OpEntry
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 def operators(project: Project, options: ExecutorchOptions) -> Iterator[Operator]:
     """The operators of all lists, each once."""
     tree = read_tree(project, options)
-    checks: dict[str, list[KernelCheck]] = {}
-    for check in read_kernels(tree):
-        checks.setdefault(check.entry.qualified, []).append(check)
+    checks = grouped((check.entry.qualified, check) for check in read_kernels(tree))
     for name, entries in tree.by_name.items():
         yield _operator(name, entries, checks)
 

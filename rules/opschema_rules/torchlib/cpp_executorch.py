@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.phrases import count
+from opschema_cli.schema.cpp_inference import mismatches, return_type
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_rules.torchlib.cpp_facts import CppCall
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import CppRegistration, Registration
@@ -51,3 +55,17 @@ def runtime_kernel(path: str, call: CppCall) -> CppRegistration | None:
     )
     title = f"{namespace.text}::{name.literal.value}"
     return CppRegistration(title, registration, call.conditions, function.text, path)
+
+
+def runtime_misfits(signature: CppSignature, schema: OperatorSchema, title: str) -> Iterator[tuple[str, int | None]]:
+    """The differences of a kernel that takes the context from the schema of its operator, and the parameters that have them."""
+    for one in mismatches(schema, [item.type for item in signature.parameters[1:]], "void", stable=True):
+        if one.kind == "count":
+            takes = f"takes {count(int(one.found), 'argument')} after the context"
+            yield f"{signature.shown} {takes}, the schema of `{title}` has {one.wanted}: every call fails", None
+        elif not one.kind.startswith("returned"):
+            argument, written = schema.arguments[one.index], signature.parameters[one.index + 1]
+            meant = return_type(argument.type).replace("c10::SymInt", "int64_t")
+            write = f" (`{meant}`)" if meant else ""
+            wanted = f"the schema of `{title}` has `{one.wanted} {argument.name}`{write}"
+            yield f"{signature.shown} takes `{written.type}` where {wanted}: every call fails", one.index + 1

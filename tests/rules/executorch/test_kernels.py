@@ -116,6 +116,9 @@ def test_a_namespace_that_is_not_known(files: dict[str, str]) -> None:
         (f"template <typename T> {SCALE}", "is a template; the generated code calls a plain function"),
         (f"static {SCALE}", "is static or in a namespace without a name"),
         (f"namespace {{\n{SCALE}\n}}", "is static or in a namespace without a name"),
+        (f'extern "C" {SCALE}', 'is `extern "C"`'),
+        (f'extern "C" {{\n{SCALE}\n}}', 'is `extern "C"`'),
+        (f"inline {SCALE}", "is inline and never used"),
     ],
 )
 def test_a_function_that_does_not_link(text: str, message: str) -> None:
@@ -200,3 +203,46 @@ def test_a_kernel_that_an_error_hides_in_its_file() -> None:
     """The parser loses the namespaces behind the macro; braces tell them."""
     broken = "static void helper() {\n  SWITCH(a, b, CTYPE, [&]() { if (x {} });\n}\n"
     assert found(source(broken, SCALE, PAD, BOTH)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        source(f"inline {SCALE}", PAD, BOTH, "void* table = (void*) &scale_out;"),
+        source(f"__attribute__((used)) inline {SCALE}", PAD, BOTH),
+        source(f'extern "C++" {{\n{SCALE}\n}}', PAD, BOTH),
+        source('extern "C" {\nint helper();\n}', SCALE, PAD, BOTH),
+        source('extern "C" int helper();', SCALE, PAD, BOTH),
+    ],
+)
+def test_functions_that_link(text: str) -> None:
+    assert found(text) == []
+
+
+LIBRARY = 'EXECUTORCH_LIBRARY(kit, "scale.out", kit::native::scale_fast);\n'
+FAST = SCALE.replace("scale_out", "scale_fast")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FAST, ""),
+        (FAST.replace("KernelRuntimeContext& c", "Context& c"), ""),
+        (FAST.replace("double f", "Factor f"), ""),
+        (
+            FAST.replace("double f", "bool f"),
+            "takes `bool` where the schema of `kit::scale.out` has `float factor` (`double`)",
+        ),
+        (FAST.replace("double f, ", ""), "takes 3 arguments after the context, the schema of `kit::scale.out` has 4"),
+    ],
+)
+def test_functions_of_executorch_library(text: str, message: str) -> None:
+    wanted = [f"EXE404 `kit::native::scale_fast()` {message}: every call fails"] if message else []
+    assert found(source(SCALE, PAD, BOTH, text) + LIBRARY) == wanted
+
+
+def test_functions_of_executorch_library_for_operators_that_are_not_listed() -> None:
+    assert (
+        found(source(SCALE, PAD, BOTH, FAST.replace("double f", "bool f")) + LIBRARY.replace("scale.out", "other.out"))
+        == []
+    )

@@ -13,8 +13,9 @@ from opschema_cli.suggestions import nearest
 from opschema_rules.aten.findings import found
 from opschema_rules.executorch.kernel_types import argument_type, arguments_of, returned_type
 from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates
+from opschema_rules.executorch.library_kernels import LibraryKernel
 from opschema_rules.executorch.proofs import LINKED
-from opschema_rules.torchlib.cpp_executorch import takes_context
+from opschema_rules.torchlib.cpp_executorch import runtime_misfits, takes_context
 from opschema_rules.torchlib.cpp_signature import signature_of
 
 
@@ -175,7 +176,8 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
     `const std::optional<Tensor>&`, `int[]` is `ArrayRef<int64_t>`, and arguments that are written to are `Tensor&`. Parameter types
     are part of the mangled name, so any difference is a link error. If there are several overloads, one of them must match.
 
-    A template, or a function that is `static` or in a namespace without a name, does not link either.
+    A template does not link either, nor does a function that is `static`, `extern "C"` or in a namespace without a name, or an
+    `inline` function that nothing uses.
 
     A function that returns `void` instead of `Tensor&` links with GCC and Clang, and is not reported. A function that returns a
     tensor by value, or does not return a tuple where the schema returns several tensors, is reported: it links, but its calling
@@ -258,7 +260,7 @@ def runtime_kernel_signature(check: KernelCheck) -> Iterator[Diagnostic]:
 
 def _distance(item: Candidate) -> tuple[object, ...]:
     """Sorts the candidate first whose differences from the call are the fewest."""
-    return not item.context, item.count is not None, len(item.wrong), item.hidden, item.template
+    return not item.context, item.count is not None, len(item.wrong), bool(item.hidden), item.template
 
 
 def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
@@ -280,9 +282,54 @@ def _words(check: KernelCheck, found: Candidate) -> tuple[str, int | None]:
     if found.template:
         return f"{signature.shown} is a template; the generated code calls a plain function: linking fails", None
     if found.hidden:
-        return (
-            f"{signature.shown} is static or in a namespace without a name: other files do not see it; linking fails",
-            None,
-        )
+        return f"{signature.shown} {found.hidden}; linking fails", None
     expected = f"but the generated code expects `{returned_type(schema)}`; its arguments or result are misread"
     return f"{signature.shown} returns `{signature.returns}`, {expected}", None
+
+
+@rule("EXE404", "library-kernel-signature", needs=(CPP,))
+def library_kernel_signature(kernel: LibraryKernel) -> Iterator[Diagnostic]:
+    """A function in `EXECUTORCH_LIBRARY` that does not match the entry of its operator.
+
+    `EXECUTORCH_LIBRARY(ns, "op.out", f)` registers a kernel for the runtime without generated code. The runtime passes it the
+    arguments of the model by position, as the schema in the operator list declares them. Operators that `torch.library` also
+    defines are compared with that definition by `executorch-kernel` (REG508).
+
+    Bad:
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+
+    ```cpp
+    namespace kit::native {
+    Tensor& scale_out(KernelRuntimeContext& context, const Tensor& x, double factor, Tensor& out) { return out; }
+    Tensor& scale_fast(KernelRuntimeContext& context, const Tensor& x, int64_t factor, Tensor& out) { return out; }
+    }
+    EXECUTORCH_LIBRARY(kit, "scale.out", kit::native::scale_fast);
+    ```
+
+    Good:
+
+    ```yaml
+    - func: kit::scale.out(Tensor x, float factor, *, Tensor(a!) out) -> Tensor(a!)
+      kernels:
+        - arg_meta: null
+          kernel_name: kit::scale_out
+    ```
+
+    ```cpp
+    namespace kit::native {
+    Tensor& scale_out(KernelRuntimeContext& context, const Tensor& x, double factor, Tensor& out) { return out; }
+    }
+    EXECUTORCH_LIBRARY(kit, "scale.out", kit::native::scale_out);
+    ```
+    """
+    entry, signature = kernel.entry, kernel.signature
+    for message, at in runtime_misfits(signature, kernel.schema, entry.name):
+        place = signature.places[at] if at is not None else signature.place
+        registered = Related(kernel.place, f"registered here for `{entry.name}`")
+        yield Diagnostic(message, place, (entry.declared(), registered), ops=(entry.name,))

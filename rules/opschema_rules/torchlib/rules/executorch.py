@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
-from opschema_cli.schema.cpp_inference import CppMismatch, mismatches, plain_type, return_type
+from opschema_cli.schema.cpp_inference import plain_type
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.resolution import Unresolved
-from opschema_rules.torchlib.cpp_executorch import LIBRARY, WRAPPED, takes_context
+from opschema_rules.torchlib.cpp_executorch import LIBRARY, WRAPPED, runtime_misfits, takes_context
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import CppRegistration, Operator, Tree
 from opschema_rules.torchlib.operators import nearest, plain_name
@@ -109,24 +109,9 @@ def _of_runtime(item: CppRegistration, signature: CppSignature, operator: Operat
     schema = operator.definition.schema if operator is not None else None
     if operator is None or not isinstance(schema, OperatorSchema) or operator.definition.errors:
         return
-    for one in mismatches(schema, types[1:], "void", stable=True):
-        if not one.kind.startswith("returned"):
-            yield _differs(item, signature, operator, schema, one)
-
-
-def _differs(
-    item: CppRegistration, signature: CppSignature, operator: Operator, schema: OperatorSchema, one: CppMismatch
-) -> Diagnostic:
     definition = Related(operator.definition.written, f"the schema of `{operator.title}`")
-    if one.kind == "count":
-        found = f"takes {count(int(one.found), 'argument')} after the context"
-        message = f"{signature.shown} {found}, the schema of `{operator.title}` has {one.wanted}"
-        return _finding(item, signature, f"{message}: every call fails", None, definition)
-    argument, written = schema.arguments[one.index], signature.parameters[one.index + 1]
-    meant = return_type(argument.type).replace("c10::SymInt", "int64_t")
-    write = f" (`{meant}`)" if meant else ""
-    message = f"{signature.shown} takes `{written.type}` where the schema of `{operator.title}` has `{one.wanted} {argument.name}`"
-    return _finding(item, signature, f"{message}{write}: every call fails", one.index + 1, definition)
+    for message, index in runtime_misfits(signature, schema, operator.title):
+        yield _finding(item, signature, message, index, definition)
 
 
 def _of_wrapper(item: CppRegistration, signature: CppSignature, index: int) -> Iterator[Diagnostic]:

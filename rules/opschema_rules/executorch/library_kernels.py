@@ -1,0 +1,45 @@
+"""Kernels that ``EXECUTORCH_LIBRARY`` registers for operators of the lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.source.resolution import Unresolved
+from opschema_rules.executorch.model import OpEntry, Tree
+from opschema_rules.torchlib.cpp_executorch import takes_context
+from opschema_rules.torchlib.cpp_signature import CppSignature
+
+
+class LibraryKernel(msgspec.Struct, frozen=True, eq=False):
+    """The function that a call at ``place`` registers for the operator of an entry."""
+
+    entry: OpEntry
+    schema: OperatorSchema
+    place: Place
+    signature: CppSignature
+
+
+def library_kernels(tree: Tree) -> Iterator[LibraryKernel]:
+    """The kernels that take the context; not those of operators that torch.library defines, to which another pack compares them."""
+    paths = [path for path, names in tree.libraries.items() if not tree.by_name.keys().isdisjoint(names)]
+    if not paths:
+        return
+    # Not at the top: few lists have such operators.
+    from opschema_rules.torchlib.cpp import read_cpp
+    from opschema_rules.torchlib.detection import TorchlibOptions
+    from opschema_rules.torchlib.graph import graph_of
+
+    found = graph_of(tree.project, TorchlibOptions()).tree
+    defined = {name for operator in found.operators for name in operator.names or ()}
+    for item in read_cpp(tree.project, paths, {}, found.torch).runtime_kernels:
+        entry = next((one for one in tree.by_name.get(item.name, ()) if one.schema is not None), None)
+        kernels = item.registration.kernels
+        if entry is None or entry.schema is None or item.name in defined or kernels is None:
+            continue
+        for signature in () if isinstance(kernels, Unresolved) else kernels:
+            if takes_context(signature):
+                yield LibraryKernel(entry, entry.schema, item.registration.place, signature)
