@@ -105,8 +105,8 @@ def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
         return launch
     ```
     """
-    tree = file.tree
-    for item in stale_captures(tree):
+    helpers_of(file)  # kept for FLY205, which would decode the file once more in a process that did not run these rules
+    for item in stale_captures(file.tree):
         yield _missed(item)
 
 
