@@ -164,6 +164,17 @@ class Cache:
             self._touch(kind, aging, today)
         return found
 
+    def stored(self, kind: str, keys: Iterable[str]) -> set[str]:
+        """Those of ``keys`` that have a value, whose seal is not checked."""
+        wanted = list(dict.fromkeys(keys))
+        found: set[str] = set()
+        with self._survive():
+            for start in range(0, len(wanted) if self._db is not None else 0, 500):
+                part = wanted[start : start + 500]
+                query = f"SELECT key FROM entries WHERE kind = ? AND key IN ({','.join('?' * len(part))})"
+                found.update(key for (key,) in self._db.execute(query, (kind, *part)))
+        return found
+
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
         """Store values; replaces what is there."""
         today = _today()

@@ -424,11 +424,14 @@ class Project:
     def load_python(self, paths: Iterable[str], *, ahead: bool = False) -> None:
         """Have many Python files parsed: cached ones from the cache, cold ones by workers while the caller goes on.
 
-        What is wanted ``ahead`` is parsed after all that is wanted now.
+        What is wanted ``ahead`` is parsed after all that is wanted now; cached files are left until somebody asks for them.
         """
         asked = list(dict.fromkeys(paths))
         wanted = [path for path in asked if path not in self._python]
-        if not ahead and len(wanted) < len(asked):
+        if ahead:
+            stored = self.cache.stored(_PYTHON, map(self.workspace.digest, wanted))
+            wanted = [path for path in wanted if self.workspace.digest(path) not in stored]
+        elif len(wanted) < len(asked):
             self._hurry(asked)
         self._python.update(dict.fromkeys(wanted, None))
         sources = self._sources(wanted)

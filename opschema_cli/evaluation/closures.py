@@ -101,9 +101,14 @@ class _Names(msgspec.Struct):
 
 
 def free_names(file: PythonFile) -> FreeNames:
-    """The free variables of each function of a file."""
+    """The free variables of each function of a file. A function at the top without another one in it is not unpacked."""
     found: FreeNames = {}
-    _of_nested(file.body, frozenset(), found)
+    text = file.source.text
+    for function in file.body.functions:
+        if text.find("def", function.end, function.outer.end) >= 0:
+            _of_function(function, frozenset(), found)
+    for cls in file.body.classes:
+        _of_class(cls, frozenset(), found)
     return found
 
 

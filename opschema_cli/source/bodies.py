@@ -45,6 +45,12 @@ class Bodies(BodyTree):
         self.share_bodies(other)
         self._lambdas, self._called = other._lambdas, other._called
 
+    def forget(self) -> None:
+        """Drop all bodies, what is unpacked in each, and the calls in them."""
+        super().forget()
+        for known in (self._lambdas, self._called, self._calls):
+            known.clear()
+
     @cached_property
     def files(self) -> list[PythonFile]:
         """The package's files that parse."""

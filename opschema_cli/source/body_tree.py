@@ -135,6 +135,15 @@ class BodyTree:
         self._modules, self._within, self._order = other._modules, other._within, other._order
         self._placed, self._defining, self._starting = other._placed, other._defining, other._starting
 
+    def forget(self) -> None:
+        """Drop all bodies, and what is unpacked in each, which others may still refer to."""
+        for body in (*self._modules.values(), *(item for found in self._within.values() for item in found)):
+            vars(body).clear()
+            if body.function is not None:
+                vars(body.function).clear()
+        for known in (self._modules, self._within, self._order, self._placed, self._defining, self._starting):
+            known.clear()
+
     def of(self, file: PythonFile, wanted: Callable[[Function], bool] = lambda function: True) -> list[Body]:
         """Every body of a file, outermost first, but those of functions that are not ``wanted`` and what is written in them:
         these are not unpacked.

@@ -562,6 +562,19 @@ class PythonFile:
             return False
         return any(call.callee in ("globals", "exec") for scope in self.body.walk() for call in scope.calls)
 
+    def with_own_bodies(self) -> PythonFile:
+        """The same file, whose functions are unpacked apart from those of this one."""
+        return PythonFile(self.source, msgspec.structs.replace(self.facts, body=_with_own_bodies(self.facts.body)))
+
+    def forget_bodies(self) -> None:
+        """Drop what is unpacked of its functions. What is written in a function is another object when it is unpacked again."""
+        waiting = [self.body]
+        while waiting:
+            scope = waiting.pop()
+            waiting += (item.body for item in scope.classes)
+            for function in scope.functions:
+                vars(function).clear()
+
     def text(self, span: Span | Expr) -> str:
         """The source text of a span or expression."""
         start, end = (span.start, span.end) if isinstance(span, Expr) else span
@@ -586,6 +599,12 @@ class PythonFile:
     def assigns(self) -> dict[str, list[Assign]]:
         """Module-level writes by target."""
         return _grouped((item.target, item) for item in self.body.assigns)
+
+
+def _with_own_bodies(scope: Scope) -> Scope:
+    functions = tuple(msgspec.structs.replace(item) for item in scope.functions)
+    classes = tuple(msgspec.structs.replace(item, body=_with_own_bodies(item.body)) for item in scope.classes)
+    return msgspec.structs.replace(scope, functions=functions, classes=classes)
 
 
 def _grouped(items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

@@ -17,7 +17,6 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from opschema_cli.source.python import Assign, Class, Expr, Function, PythonFile, Scope
-from opschema_cli.source.python_facts import collect
 from opschema_cli.source.resolution import HARMLESS_BASES
 from opschema_cli.source.text import Source
 from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
@@ -59,6 +58,9 @@ class Package(Mapping[str, "frozenset[str] | None"]):
     @classmethod
     def of_folder(cls, folder: Path) -> Package:
         """The package in a folder."""
+        # Not at the top: a run of `lint` leaves parsing to other processes.
+        from opschema_cli.source.python_facts import collect
+
         paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*.py")]
 
         def load(path: str) -> PythonFile | None:

@@ -10,6 +10,7 @@ from opschema_cli.code_values import CodeValues, Group, kept_value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, Program
+from opschema_cli.source.python import PythonFile
 from opschema_rules.flydsl.answers import PACKAGE, Answers
 from opschema_rules.flydsl.contract import find_contract
 from opschema_rules.flydsl.detection import FlydslOptions, holding
@@ -23,6 +24,9 @@ from opschema_rules.flydsl.words import Words
 
 T = TypeVar("T")
 
+MAX_UNPACKED = 1_500_000
+"""Characters of files whose functions stay unpacked; these take some 25 times the space."""
+
 
 class FlyCode:
     """Everything of the workspace that uses FlyDSL."""
@@ -32,13 +36,23 @@ class FlyCode:
     def __init__(self, project: Project, options: FlydslOptions) -> None:
         self.project = project
         self.contract = find_contract(project, options.version)
-        self.program = Program(project.workspace.files, project.python)
+        self._files: dict[str, PythonFile | None] = {}
+        self.program = Program(project.workspace.files, self._load)
         self.package = OwnPackage(project, self.program, self.contract)
         indexes = self._indexes()
         self.program.package_files = [path for path, index in indexes.items() if self._may_patch(index)]
         self.words = Words(indexes, self.package.paths)
         self.answers = Answers(project, self.package, lambda name: self.values.group(name))
         self._trees: dict[str, FlyTree] = {}
+        self._shared: Bodies | None = None
+        self._unpacked = 0
+
+    def _load(self, path: str) -> PythonFile | None:
+        """A file, whose functions are unpacked for this pack alone, so that they can be forgotten."""
+        if path not in self._files:
+            file = self.project.python(path)
+            self._files[path] = file.with_own_bodies() if file is not None else None
+        return self._files[path]
 
     def _indexes(self) -> dict[str, FileIndex]:
         """The files with FlyDSL code, in the order of the workspace."""
@@ -77,12 +91,29 @@ class FlyCode:
         return self.answers.state(name) if Answers.is_question(name) else self.words.state(name)
 
     def tree_of(self, path: str) -> FlyTree:
-        """One file with what it needs of the others; the tree of the latest one is kept."""
+        """One file with what it needs of the others. The latest ones are kept, up to :data:`MAX_UNPACKED`."""
         if path not in self._trees:
+            file = self.program.load(path)
+            self._unpacked += len(file.source.text) if file is not None else 0
+            if self._unpacked > MAX_UNPACKED:
+                self._forget()
             group = self.values.group(path)
             group.reads_value(CONTRACT)
             self._trees[path] = self._tree(group.program, [path], group.reads_value)
         return self._trees[path]
+
+    def _forget(self) -> None:
+        """Drop all trees, and what is unpacked for them. They refer to themselves, and no collector runs during `opschema lint`."""
+        self._unpacked = 0
+        for tree in self._trees.values():
+            vars(tree).clear()
+            del tree.finder
+        self._trees.clear()
+        if self._shared is not None:
+            self._shared.forget()
+            self._shared = None
+        for file in filter(None, self._files.values()):
+            file.forget_bodies()
 
     def _tree(self, program: Program, paths: list[str], note: Callable[[str], None]) -> FlyTree:
         words, answers = self.words.noting(note), self.answers.noting(note)
@@ -96,7 +127,8 @@ class FlyCode:
 
         bodies = Bodies(program, self.words.indexes, lambda file: words.indexes[file.path].words, callers, heirs)
         if program is not self.program:
-            bodies.share_calls(self.tree.bodies)
+            self._shared = self._shared or bodies
+            bodies.share_calls(self._shared)
         names = Names(bodies, answers)
         tree = FlyTree(self.project, bodies, names, self.contract, self.package, answers, words, paths)
         tree.finder = Reader(tree)

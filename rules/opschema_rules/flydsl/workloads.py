@@ -62,6 +62,7 @@ class _Reader:
         self.body = body
         self.hops = hops
         self._constants: dict[str, int | None] = {}
+        self._passed: dict[frozenset[str], list[Numbers]] = {}
 
     def rows(self, exprs: Iterable[Expr]) -> Iterator[Numbers]:
         """The values that the names in expressions may have together."""
@@ -114,10 +115,15 @@ class _Reader:
                 {each: value for each, (at, expr) in row.items() if (value := number(self.tree, at, expr)) is not None}
                 for row in written
             ]
-        return self._of_callers(free) if any(item.name == name for item in self.body.params) and self.hops else []
+        return self._of_callers(frozenset(free)) if any(item.name == name for item in self.body.params) else []
 
-    def _of_callers(self, names: set[str]) -> list[Numbers]:
+    def _of_callers(self, names: frozenset[str]) -> list[Numbers]:
         """The numbers that the callers of the function pass for some of its parameters."""
+        if names not in self._passed:
+            self._passed[names] = self._find_passed(names) if self.hops else []
+        return self._passed[names]
+
+    def _find_passed(self, names: frozenset[str]) -> list[Numbers]:
         found: list[Numbers] = []
         for body, call in self.tree.bodies.calls_of(self.body)[:_MOST]:
             reader = _Reader(self.tree, body, self.hops - 1)
