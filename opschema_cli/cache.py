@@ -166,13 +166,16 @@ class Cache:
 
     def stored(self, kind: str, keys: Iterable[str]) -> set[str]:
         """Those of ``keys`` that have a value, whose seal is not checked."""
+        db = self._db
+        if db is None:
+            return set()
         wanted = list(dict.fromkeys(keys))
         found: set[str] = set()
         with self._survive():
-            for start in range(0, len(wanted) if self._db is not None else 0, 500):
+            for start in range(0, len(wanted), 500):
                 part = wanted[start : start + 500]
                 query = f"SELECT key FROM entries WHERE kind = ? AND key IN ({','.join('?' * len(part))})"
-                found.update(key for (key,) in self._db.execute(query, (kind, *part)))
+                found.update(key for (key,) in db.execute(query, (kind, *part)))
         return found
 
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:

@@ -35,6 +35,7 @@ def test_thousands_of_keys_are_one_request(tmp_path: Path) -> None:
     values = {f"key{number}": b"%d" % number for number in range(3000)}
     cache.put("facts", values)
     assert cache.get("facts", values) == values
+    assert cache.stored("facts", [*values, "missing"]) == values.keys()
 
 
 def test_entries_that_nothing_used_for_long_are_dropped_when_the_day_turns(
@@ -53,6 +54,7 @@ def test_no_cache_keeps_nothing() -> None:
     cache = Cache(None)
     cache.put("facts", {"a": b"1"})
     assert cache.get("facts", ["a"]) == {}
+    assert cache.stored("facts", ["a"]) == set()
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a database at all" * 100, b"SQLite format 3\0" + b"\xff" * 5000])

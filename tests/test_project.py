@@ -41,6 +41,17 @@ def test_files_that_parse(tmp_path: Path) -> None:
     assert problems(mine) == []
 
 
+def test_cached_files_that_are_wanted_ahead_are_left_until_somebody_asks(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class A: ...\n")
+    (tmp_path / "b.py").write_text("class B: ...\n")
+    cached = Cache(tmp_path / "cache.sqlite")
+    assert Project(Workspace(tmp_path), cached).python("a.py") is not None
+    mine = Project(Workspace(tmp_path), cached)
+    mine.load_python(["a.py", "b.py"], ahead=True)
+    assert [file.path for file in mine.parsed_python] == ["b.py"]
+    assert mine.python("a.py") is not None
+
+
 def test_each_kind_of_trouble_is_one_diagnostic_at_its_place_and_none_afterwards(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\0")
     mine = project(tmp_path, bad__yaml="a: [1\nb: 2\n", bad__py="x = 1\ndef f(:\n    pass\n")

@@ -70,6 +70,20 @@ def test_bodies_come_outermost_first() -> None:
     assert found == ["module", "free", "helper", "Outer", "last", "Inner", "method", "deepest", "other"]
 
 
+def test_bodies_of_an_own_copy_are_forgotten() -> None:
+    forget()
+    own = FILE.with_own_bodies()
+    tree = Bodies(Program(["a.py"], {"a.py": own}.get, ["a.py"]), ["a.py"])
+    before = [name(body) for body in tree.of(own)]
+    assert unpacked() == set()
+    functions = [own.body.functions[0], *own.body.classes[0].body.functions]
+    assert all("body" in vars(function) for function in functions)
+    tree.forget()
+    own.forget_bodies()
+    assert not any(vars(function) for function in functions)
+    assert [name(body) for body in tree.of(own)] == before
+
+
 def test_functions_that_are_not_wanted_are_left_out_with_what_is_in_them_and_not_unpacked() -> None:
     forget()
     found = [name(body) for body in bodies().of(FILE, lambda function: function.name in ("free", "method"))]

@@ -12,6 +12,7 @@ import pytest
 
 from opschema_cli.testing import lint_files, migrate_files
 from opschema_cli.workspace import Workspace
+from opschema_rules.flydsl import code
 from opschema_rules.flydsl.pack import PACK
 from opschema_rules.tileops.pack import PACK as TILEOPS
 from tests.command import TILEKIT, Here
@@ -42,6 +43,12 @@ def test_lint_finds_each_fault_of_flykit_broken() -> None:
             words = text.strip().removeprefix("# ").split(", ") if text.lstrip().startswith("# ") else []
             named.update((path.relative_to(BROKEN).as_posix(), line + 1, word) for word in words)
     assert found_in(BROKEN) == named
+
+
+def test_the_same_is_found_where_nothing_stays_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = lint_files([PACK], texts_of(BROKEN)).diagnostics
+    monkeypatch.setattr(code, "MAX_UNPACKED", 0)
+    assert lint_files([PACK], texts_of(BROKEN)).diagnostics == kept != []
 
 
 def test_a_migration_mends_the_extent_that_is_baked_in() -> None:
