@@ -6,14 +6,18 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.git_answer import answer_of
 from opschema_cli.gitignore import IgnoreSpec, glob_spec
 from opschema_cli.regular_files import State, read_regular, state_of
+
+_Specs: TypeAlias = tuple[tuple[int, IgnoreSpec], ...]
+"""The ``.gitignore`` files of a folder and those above it, the nearest first, each with the length of its folder's path."""
 
 SKIPPED_FOLDERS = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".tox", ".mypy_cache"})
 
@@ -110,17 +114,17 @@ def in_git(folder: Path) -> bool:
 def walked_files(root: Path) -> list[str]:
     """All files below ``root`` that its ``.gitignore`` files leave in."""
     found: list[str] = []
-    specs: dict[str, IgnoreSpec] = {}
+    specs: dict[str, _Specs] = {}
     for folder, folders, names in os.walk(root):
         here = Path(folder).relative_to(root).as_posix()
         inside = "" if here == "." else here + "/"
-        if ".gitignore" in names:
-            specs[inside] = _gitignore(Path(folder, ".gitignore"))
+        own = ((len(inside), _gitignore(Path(folder, ".gitignore"))),) if ".gitignore" in names else ()
+        near = specs[inside] = (*own, *specs.get(f"{here.rpartition('/')[0]}/".lstrip("/"), ()))
         folders[:] = [
-            name for name in folders if name not in SKIPPED_FOLDERS and not _ignored(f"{inside}{name}/", specs)
+            name for name in folders if name not in SKIPPED_FOLDERS and not _ignored(f"{inside}{name}/", near)
         ]
         found += [
-            inside + name for name in names if not _ignored(inside + name, specs) and os.path.isfile(Path(folder, name))
+            inside + name for name in names if not _ignored(inside + name, near) and os.path.isfile(f"{folder}/{name}")
         ]
     return found
 
@@ -142,13 +146,7 @@ def _sound(pattern: str) -> bool:
     return True
 
 
-def _ignored(path: str, specs: Mapping[str, IgnoreSpec]) -> bool:
+def _ignored(path: str, near: _Specs) -> bool:
     """Whether the nearest ``.gitignore`` that speaks of ``path`` leaves it out; a folder ends with a slash."""
-    folder = path.rstrip("/")
-    while folder:
-        folder = folder.rpartition("/")[0]
-        prefix = folder + "/" if folder else ""
-        verdict = specs[prefix].verdict(path[len(prefix) :]) if prefix in specs else None
-        if verdict is not None:
-            return verdict
-    return False
+    verdicts = (spec.verdict(path[start:]) for start, spec in near)
+    return next((verdict for verdict in verdicts if verdict is not None), False)

@@ -10,21 +10,26 @@ import msgspec
 from opschema_cli.errors import OpschemaError
 from opschema_cli.globs import Glob, MalformedPattern, read_glob
 
+_SPECIAL = re.compile(r"[*?\[\]\\]")
+"""The letters of a pattern that do not stand for themselves."""
+
 
 class _Pattern(msgspec.Struct, frozen=True):
     """``ignores`` is False of one that begins with ``!``; ``folders`` of one that ends with a slash. One without a slash in it
-    is matched with the last part of a path. ``end`` is the last letter of every path that it matches; empty if it may be any.
+    is matched with the last part of a path. ``begin`` and ``end`` are the letters with which all that it matches begins and ends.
     """
 
     glob: Glob
     ignores: bool
     folders: bool
     anywhere: bool
+    begin: str
     end: str
 
-    def matches(self, path: str) -> bool:
-        """Whether a path is matched."""
-        return self.glob.matches(path.rpartition("/")[2] if self.anywhere else path)
+    def matches(self, path: str, name: str) -> bool:
+        """Whether a path, whose last part is ``name``, is matched."""
+        text = name if self.anywhere else path
+        return text.startswith(self.begin) and text.endswith(self.end) and self.glob.matches(text)
 
 
 class IgnoreSpec:
@@ -62,15 +67,16 @@ class IgnoreSpec:
         return self._folders[path]
 
     def _last(self, path: str, *, is_folder: bool) -> bool | None:
+        name = path.rpartition("/")[2]
         for pattern in self._ending(path[-1:]):
-            if (is_folder or not pattern.folders) and pattern.matches(path):
+            if (is_folder or not pattern.folders) and pattern.matches(path, name):
                 return pattern.ignores
         return None
 
     def _ending(self, letter: str) -> list[_Pattern]:
         """The patterns that may match paths with this last letter, the last one first."""
         if letter not in self._by_end:
-            self._by_end[letter] = [item for item in reversed(self._patterns) if item.end in ("", letter)]
+            self._by_end[letter] = [item for item in reversed(self._patterns) if item.end[-1:] in ("", letter)]
         return self._by_end[letter]
 
 
@@ -99,5 +105,7 @@ def _read(line: str) -> Iterator[_Pattern]:
     body = text[:-1] if folders else text
     if not body.strip("/"):
         raise MalformedPattern
-    end = body[-1] if body[-1] not in "*?]/" else ""
-    yield _Pattern(read_glob(body.removeprefix("/")), ignores, folders, "/" not in body, end)
+    glob = body.removeprefix("/")
+    plain = _SPECIAL.split(glob)
+    end = plain[-1].rpartition("/")[2] if "\\" not in glob else ""
+    yield _Pattern(read_glob(glob), ignores, folders, "/" not in body, plain[0], end)
