@@ -9,7 +9,7 @@ one another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
@@ -377,13 +377,14 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
         """The function of that name; of several the last."""
         return next((item for item in reversed(self.functions) if item.name == name), None)
 
-    def walk(self) -> Iterator[Scope]:
-        """This scope and all nested ones."""
+    def walk(self, wanted: Callable[[Function], bool] = lambda function: True) -> Iterator[Scope]:
+        """This scope and all nested ones, but those of functions that are not ``wanted``, which are not unpacked."""
         yield self
         for function in self.functions:
-            yield from function.peek_body().walk()
+            if wanted(function):
+                yield from function.peek_body().walk(wanted)
         for cls in self.classes:
-            yield from cls.body.walk()
+            yield from cls.body.walk(wanted)
 
     def names(self) -> set[str]:
         """Every identifier, attribute and short string in this scope and below."""
@@ -530,6 +531,10 @@ _DELETING = re.compile(r"del(?<!\wdel)\b")
 """The word ``del``. A pattern with a constant prefix is searched for the fastest."""
 
 
+_RUNNING = ("globals", "exec")
+"""The functions by which code may bind any name."""
+
+
 class PythonFile:
     """A Python file: its source and its facts."""
 
@@ -550,17 +555,20 @@ class PythonFile:
     @cached_property
     def rebound(self) -> frozenset[str]:
         """The names that code anywhere in the file deletes or declares global."""
-        text = self.source.text
-        if "global" not in text and "nonlocal" not in text and _DELETING.search(text) is None:
-            return frozenset()
-        return frozenset(name for scope in self.body.walk() for name in scope.deleted)
+        return frozenset(name for scope in self.body.walk(self._may_rebind) for name in scope.deleted)
+
+    def _may_rebind(self, function: Function) -> bool:
+        text = self.text(function.outer)
+        return "global" in text or "nonlocal" in text or _DELETING.search(text) is not None
 
     @cached_property
     def runs_code(self) -> bool:
         """Whether code anywhere in the file calls ``globals`` or ``exec``, by which it may bind any name."""
-        if not any(word in self.source.text for word in ("globals", "exec")):
-            return False
-        return any(call.callee in ("globals", "exec") for scope in self.body.walk() for call in scope.calls)
+        return any(call.callee in _RUNNING for scope in self.body.walk(self._may_run_code) for call in scope.calls)
+
+    def _may_run_code(self, function: Function) -> bool:
+        text = self.text(function.outer)
+        return any(word in text for word in _RUNNING)
 
     def with_own_bodies(self) -> PythonFile:
         """The same file, whose functions are unpacked apart from those of this one."""

@@ -192,6 +192,16 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
+_WORDS = bytes(byte if byte >= 128 or bytes([byte]).isalnum() or byte == ord("_") else ord(" ") for byte in range(256))
+"""A table that makes spaces of all ASCII characters that are in no word."""
+
+
+def words_in(text: str) -> set[str]:
+    """The words of a text, with other characters that are not ASCII taken for parts of words: in half the time of a pattern."""
+    data = text.encode("utf-8", "surrogatepass").translate(_WORDS)
+    return set(data.decode("utf-8", "surrogatepass").split())
+
+
 def is_found(pattern: re.Pattern[AnyStr], text: AnyStr, parts: Iterable[AnyStr], reach: int) -> bool:
     """Whether a text holds what a pattern matches, each match of which holds one of some ``parts`` and at most ``reach``
     characters before and behind it: found several times as fast as by the pattern alone.

@@ -10,6 +10,7 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Function, PythonFile, Scope
+from opschema_cli.source.text import words_in
 from opschema_rules.torchlib.mentions import words_of_operators
 from opschema_rules.torchlib.model import OpCall, Operator, Through
 from opschema_rules.torchlib.operators import Join
@@ -117,20 +118,10 @@ def _outermost(scope: Scope) -> Iterator[Function]:
 
 
 def _used(file: PythonFile) -> list[str]:
-    """The words of what each outermost function of a file calls, passes, assigns and imports."""
-    return [" ".join(sorted(_words_used(function.peek_body()))) for function in _outermost(file.body)]
-
-
-def _words_used(body: Scope) -> set[str]:
-    names: set[str] = set()
-    words: set[str] = set()
-    for scope in body.walk():
-        words.update(item.attr for item in scope.imports)
-        values = [item.value for item in scope.assigns if item.value is not None]
-        names.update(item.text for call in scope.calls for item in call.items if item.kind in _NAMES)
-        names.update(item.text for item in values if item.kind in _NAMES)
-        words.update(last_word(item) for item in values if item.kind == "call")
-    return words.union(*map(_ends, names)) - {""}
+    """The words in the text of each outermost function of a file."""
+    text = file.source.text
+    spans = (function.outer for function in _outermost(file.body))
+    return [" ".join(sorted(words_in(text[start:end]))) for start, end in spans]
 
 
 _USED = Reading("torchlib words of functions", _used, list[str])
