@@ -245,7 +245,7 @@ class Project:
 
         def read(source: Source) -> T | None:
             tree = self._parsed_cpp(source)
-            return reading.read(tree) if tree is not None else None
+            return self._read_with(reading, source.path, tree) if tree is not None else None
 
         return dict(self._source_values(reading, paths, read))
 

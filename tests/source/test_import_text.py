@@ -13,10 +13,10 @@ from opschema_cli.source.import_text import import_statements
     ("text", "expected"),
     [
         ("import a.b as c, d  # e\n", [("", "a.b as c, d  ")]),
-        ("import i\n\tfrom .kit._C import f as g, h; import j", [(".kit._C", "f as g, h"), ("", "i")]),
+        ("import i\n\tfrom .kit._C import f as g, h; import j", [("", "i"), (".kit._C", "f as g, h")]),
         ("from . import (\n    one,  # 1\n    two,\n)\n", [(".", "(\n    one,  # 1\n    two,\n)")]),
         ("y = important\n# import a\nx = 'from a import b'\nreimport b\nx = 1; import c\n", []),
-        ("import (\nfrom import x\nfrom a import (b", [("a", ""), ("", "")]),
+        ("import (\nfrom import x\nfrom a import (b", [("", ""), ("a", "")]),
         ("from a import (\n  b,\nfrom c import (\n  d,\n)\n", [("a", "(\n  b,"), ("c", "(\n  d,\n)")]),
         ("", []),
     ],

@@ -14,7 +14,6 @@ from opschema_cli.source.text import words_in
 from opschema_rules.torchlib.mentions import words_of_operators
 from opschema_rules.torchlib.model import OpCall, Operator, Through
 from opschema_rules.torchlib.operators import Join
-from opschema_rules.torchlib.outlines import last_word
 from opschema_rules.torchlib.values import Handle, OpName
 
 
@@ -101,13 +100,9 @@ def _aliases(scope: Scope, words: frozenset[str]) -> Iterator[str]:
     """Other names that a scope gives to what the words name."""
     yield from (item.name for item in scope.imports if item.attr in words)
     for assign in scope.assigns:
-        if assign.value is not None and not words.isdisjoint(_words_of(assign.value)):
+        value = assign.value
+        if value is not None and value.kind in _NAMES and not words.isdisjoint(_ends(value.text)):
             yield assign.target.rpartition(".")[2]
-
-
-def _words_of(value: Expr) -> list[str]:
-    """The words of what a value is, or comes from a call of."""
-    return _ends(value.text) if value.kind in _NAMES else [last_word(value)]
 
 
 def _outermost(scope: Scope) -> Iterator[Function]:

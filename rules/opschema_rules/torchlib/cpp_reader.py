@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from opschema_cli.cpp_units import DECLARATIONS
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree, literal
 from opschema_cli.source.cpp_blocks import (
@@ -218,4 +219,4 @@ def read_facts(tree: CppTree) -> CppFacts:
     return _Reader(tree).facts()
 
 
-FACTS = Reading("torchlib-cpp", read_facts, CppFacts)
+FACTS = Reading("torchlib-cpp", read_facts, CppFacts, (DECLARATIONS,))

@@ -72,8 +72,23 @@ def _uses(project: Project, path: str, helpers: Iterable[Helper]) -> bool:
     source = project.source(path)
     if source is None:
         return False
-    code = _IMPORTS.sub("", source.text)
+    code = _without_imports(source.text)
     return any(is_used(code, item) or f"{item.name} as " in source.text for item in helpers)
+
+
+def _without_imports(text: str) -> str:
+    """A text without its import statements: a plain word is found many times as fast as the pattern."""
+    pieces: list[str] = []
+    end, at = 0, text.find("import")
+    while at >= 0:
+        start = text.rfind("\n", 0, at) + 1
+        found = _IMPORTS.match(text, start) if start >= end else None
+        if found is not None:
+            pieces.append(text[end:start])
+            end = found.end()
+        line = text.find("\n", max(end, at))
+        at = text.find("import", line) if line >= 0 else -1
+    return "".join((*pieces, text[end:]))
 
 
 def is_used(code: str, helper: Helper) -> bool:
