@@ -7,8 +7,10 @@ result is the only thing that is not known of it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.execution.choices import Choices
@@ -113,30 +115,31 @@ class Executor:
 
     def _followed(self, run: Callable[[Machine, Copier], object], *, joining: bool) -> Outcome | None:
         """The outcome of all paths; None where there are too many."""
-        waiting: list[tuple[bool, ...]] = [()]
-        found: list[Outcome] = []
+        waiting = deque[tuple[bool, ...]]([()])
+        found: list[tuple[list[bool], Outcome]] = []
         budget = self.most_steps
         while waiting:
-            machine = Interpreter(self.evaluator, self.dialects, Choices(waiting.pop()), self._shared)
+            # In the order in which they branched off: most paths branch off early ones, so that too many are soon seen.
+            machine = Interpreter(self.evaluator, self.dialects, Choices(waiting.popleft()), self._shared)
             machine.joining = joining
             machine.steps_left = budget
             try:
                 outcome = self._path(run, machine)
             except NotJoinedError as restart:
                 forget_frames(restart)
-                waiting.append(machine.choices.script)
+                waiting.appendleft(machine.choices.script)
                 budget -= machine.steps
                 continue
             budget -= machine.steps
             if isinstance(outcome, Unresolved):
                 crowded = machine.choices.exceeded or (budget <= 0 and found)
                 return None if crowded and not joining else outcome
-            found.append(outcome)
+            found.append(([not decision for decision in machine.choices.made], outcome))
             waiting += machine.choices.others
             if len(found) + len(waiting) > MAX_PATHS:
                 reason = f"there are too many paths: {machine.choices.reason}"
                 return Unresolved(reason, machine.choices.place) if joining else None
-        return merged(found)
+        return merged([outcome for _, outcome in sorted(found, key=itemgetter(0))])
 
     def _path(self, run: Callable[[Machine, Copier], object], machine: Machine) -> Outcome:
         if self.steps > MAX_TOTAL_STEPS:
