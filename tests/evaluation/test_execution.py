@@ -238,3 +238,47 @@ def test_many_unknown_branches_that_change_containers_are_not() -> None:
     outcome = outcome_of(text)
     assert isinstance(outcome, Unresolved)
     assert "too many paths" in outcome.reason
+
+
+def test_too_many_paths_are_seen_after_a_few() -> None:
+    branches = "".join(f"    if torch.c{index}():\n        kept.append({index})\n" for index in range(12))
+    executor = executor_of(f"import torch\ndef f():\n    kept = []\n{branches}    return sum(range(1000))")
+    outcome = executor.call(named(executor, "f"))
+    assert isinstance(outcome, Unresolved)
+    assert "too many paths" in outcome.reason
+    assert executor.steps < 25_000  # of 64 paths 64,000
+
+
+SHARED = """
+import torch
+
+def row(n):
+    return [n] * n
+
+TABLE = {n: row(n) for n in range(1, 100)}
+SAME = TABLE
+
+class Op:
+    def __init__(self, *kept):
+        self.kept = list(kept)
+        for name in (torch.a(), torch.b(), torch.c(), torch.d(), torch.e(), torch.f(), torch.g()):
+            if name:
+                self.kept.append(name)
+
+    def size(self):
+        return 4
+
+OP = Op(*TABLE)
+
+def f(x):
+    rows = TABLE
+    rows[1].append(x)
+    return len(rows[1]), len(SAME[1]), SAME is TABLE, OP.size()
+"""
+
+
+def test_what_modules_hold_is_the_same_in_each_execution() -> None:
+    executor = executor_of(SHARED)
+    outcomes = [executor.call(named(executor, "f"), positional=[1]) for _ in range(3)]
+    assert outcomes == [Returned((2, 2, True, 4))] * 3
+    assert executor.steps < 6_000  # the table takes 5,000

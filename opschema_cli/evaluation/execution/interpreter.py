@@ -14,14 +14,14 @@ from opschema_cli.evaluation.execution.expressions import value_of
 from opschema_cli.evaluation.execution.iteration import elements_of
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.names import module_name, module_scope
-from opschema_cli.evaluation.execution.objects import bound
+from opschema_cli.evaluation.execution.objects import bound, held
 from opschema_cli.evaluation.execution.scopes import names_in
 from opschema_cli.evaluation.execution.statements import run
 from opschema_cli.evaluation.execution.truths import truth_of
 from opschema_cli.evaluation.execution.values import Closure, Environment, Names, Object, Opaque, Running
 from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import PythonFile, Statement
+from opschema_cli.source.python import Expr, PythonFile, Statement
 
 
 class Interpreter(Machine):
@@ -72,6 +72,10 @@ class Interpreter(Machine):
         """Whether an object equals no other one."""
         methods = [member(self, value.cls, name) for name in ("__eq__", "__hash__")]
         return all(item is ABSENT for item in methods) and not is_dataclass(self, value.cls.ref)
+
+    def held(self, scope: Environment, expr: Expr) -> object:
+        """The value of an expression that a module's name holds."""
+        return held(self, scope, expr)
 
     def module_name(self, file: PythonFile, name: str) -> object:
         """The value of a module's name."""

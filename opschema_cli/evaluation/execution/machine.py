@@ -50,7 +50,11 @@ class Shared(msgspec.Struct):
     plain_methods: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether no decorator of a method makes anything but another kind of method of it."""
     constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
-    """Values of modules' names that cannot change."""
+    """Values of modules' names that cannot change, or are not known."""
+    containers: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
+    """Containers that modules' names hold, of which each execution uses a copy."""
+    examined: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    """The names of modules whose containers have been looked at, whether other values share a part of them."""
     members: dict[tuple[ClassKey, str, ClassKey | None], FoundMember] = msgspec.field(default_factory=dict)
     kinds: dict[Body, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of method that decorators make of functions."""
@@ -92,6 +96,8 @@ class Machine(ABC):
         self.depth = 0
         self.guarded = 0
         """How many ``try`` statements with handlers run."""
+        self.naming = 0
+        """How many names of modules are being evaluated."""
         self.joining = False
         """Whether to join branches on conditions that are not known."""
         self.joins: list[tuple[str, int]] = []
@@ -251,6 +257,10 @@ class Machine(ABC):
     @abstractmethod
     def hashes_by_identity(self, value: Object) -> bool:
         """Whether an object equals no other one."""
+
+    @abstractmethod
+    def held(self, scope: Environment, expr: Expr) -> object:
+        """The value of an expression that a module's name holds."""
 
     @abstractmethod
     def module_name(self, file: PythonFile, name: str) -> object:

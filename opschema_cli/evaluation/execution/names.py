@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.execution.conversion import converted, external
+from opschema_cli.evaluation.execution.copies import Copier
 from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.plain import is_scalar
 from opschema_cli.evaluation.execution.values import Closure, DtypeValue, Environment, Names, Object, Opaque, Running
@@ -31,11 +34,63 @@ def module_name(machine: Machine, file: PythonFile, name: str) -> object:
     constants = machine.shared.constants
     if key in constants:
         return constants[key]
+    if key in machine.shared.containers:
+        machine.globals[key] = found = Copier().copy(machine.shared.containers[key])
+        return found
     machine.globals[key] = _COMPUTING
-    machine.globals[key] = found = _found(machine, file, name)
+    decided = len(machine.choices.made)
+    machine.naming += 1
+    try:
+        machine.globals[key] = found = _found(machine, file, name)
+    finally:
+        machine.naming -= 1
     if is_constant(found):
         constants[key] = found
+    elif len(machine.choices.made) == decided and _is_undisturbed(machine):
+        _share(machine, key, found)
     return found
+
+
+def _share(machine: Machine, key: tuple[str, str], value: object) -> None:
+    """Keep the value of a module's name for other executions, if nothing else holds a part of it that can change."""
+    if isinstance(value, Opaque):
+        machine.shared.constants[key] = value
+    elif isinstance(value, list | dict | set | tuple) and key not in machine.shared.examined:
+        machine.shared.examined.add(key)
+        own: dict[int, object] = {}
+        others: dict[int, object] = {}
+        are_known = _note_parts(value, own)
+        held = (item for name, item in machine.globals.items() if name != key)
+        for item in (*held, *machine.class_values.values()):
+            _note_parts(item, others)
+        if are_known and own.keys().isdisjoint(others):
+            machine.shared.containers[key] = Copier().copy(value)
+
+
+def _note_parts(value: object, found: dict[int, object]) -> bool:
+    """Note the parts of a value that can change; whether it has none but containers and objects of the workspace."""
+    if is_constant(value) or isinstance(value, Opaque) or id(value) in found:
+        return True
+    parts: Iterable[object]
+    match value:
+        case dict():
+            parts = (*value, *value.values())
+        case list() | set() | tuple():
+            parts = value
+        case Object():
+            parts = value.attributes.values()
+        case _:
+            return False
+    found[id(value)] = value
+    are_known = True
+    for item in parts:
+        are_known = _note_parts(item, found) and are_known
+    return are_known
+
+
+def _is_undisturbed(machine: Machine) -> bool:
+    """Whether what runs does not depend on where it runs: under ``try``, in a loop or branch, or for another name of a module."""
+    return not (machine.naming or machine.guarded or machine.unsure or machine.joins)
 
 
 def is_constant(value: object) -> bool:
@@ -90,7 +145,7 @@ def _assigned(machine: Machine, found: ValueRef, file: PythonFile, name: str) ->
         return lasting(machine, known)
     if not isinstance(known, Opaque) or assign.value is None or not assign.sure or _is_changed(machine, where, assign):
         return known
-    return lasting(machine, machine.evaluate(module_scope(machine, where), assign.value))
+    return machine.held(module_scope(machine, where), assign.value)
 
 
 def lasting(machine: Machine, value: object) -> object:

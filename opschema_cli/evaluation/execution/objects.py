@@ -17,8 +17,16 @@ from opschema_cli.evaluation.execution.classes import (
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
 from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.machine import Machine
-from opschema_cli.evaluation.execution.names import is_frozen, module_scope
-from opschema_cli.evaluation.execution.values import BoundMethod, Closure, Object, Opaque, Record, SuperValue
+from opschema_cli.evaluation.execution.names import is_frozen, lasting, module_scope
+from opschema_cli.evaluation.execution.values import (
+    BoundMethod,
+    Closure,
+    Environment,
+    Object,
+    Opaque,
+    Record,
+    SuperValue,
+)
 from opschema_cli.evaluation.values import ClassValue, EnumMember
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef, External
@@ -49,6 +57,26 @@ def constructed(
     elif positional or keywords:
         machine.throw("TypeError", f"{cls.ref.name}() takes no arguments")
     return this
+
+
+def held(machine: Machine, scope: Environment, expr: Expr) -> object:
+    """The value of an expression that a module's name holds. An object of a class with an ``__init__`` is not made for it: other
+    code may have changed its attributes, so that only its class is known.
+    """
+    if expr.callee:
+        cls = machine.evaluate(scope, expr.items[0])
+        if isinstance(cls, ClassValue) and _is_made_by_init(machine, cls) and not is_frozen(machine, cls.ref):
+            return Object(cls, {}, complete=False, lasting=True)
+    return lasting(machine, machine.evaluate(scope, expr))
+
+
+def _is_made_by_init(machine: Machine, cls: ClassValue) -> bool:
+    """Whether an ``__init__`` of the workspace makes the objects of a class."""
+    if machine.evaluator.members(cls.ref) or is_replaced(machine, cls) or not is_plain_type(machine, cls):
+        return False
+    if "typing.NamedTuple" in outside_bases(machine, cls) or isinstance(member(machine, cls, "__new__"), Closure):
+        return False
+    return isinstance(member(machine, cls, "__init__"), Closure)
 
 
 def is_replaced(machine: Machine, cls: ClassValue) -> bool:
