@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cached_property
 from typing import NamedTuple
 
 from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.preprocessor import Condition, Directives, read_directives
 
 _BRACE = re.compile(
     r"\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|\bextern\s+(?P<links>\{)|[{}]"
 )
-_OF_C = re.compile(r"""\bextern\s*"C"\s*\Z""")
+_LINKAGE = re.compile(r"""\bextern\s*"(C|C\+\+)"\s*\Z""")
+_CPLUSPLUS = Condition("defined(__cplusplus)")
 _BEFORE = 40
 """Most characters that are looked at before a place for its linkage."""
 
@@ -31,12 +34,14 @@ MAX_DEPTH = 200
 
 
 class _Scope(NamedTuple):
-    """The namespace around a place; whether functions may be declared there, it has no name, and its functions are those of C."""
+    """The namespace around a place; whether functions may be declared there, it has no name, and the place of the ``extern "C"``
+    that is around it, if one is.
+    """
 
     name: str = ""
     declares: bool = True
     unnamed: bool = False
-    of_c: bool = False
+    of_c: int | None = None
 
 
 class Namespaces:
@@ -48,14 +53,16 @@ class Namespaces:
         self._scopes = [_Scope()]
         stack = [_Scope()]
         self.known = False
-        for token in _BRACE.finditer(only_code(text, directives=False)):
+        self._code = only_code(text, directives=False)
+        for token in _BRACE.finditer(self._code):
             around = stack[-1]
             if token["opens"]:
                 name = re.sub(r"\s+", "", token["name"] or "")
                 full = f"{around.name}::{name}" if around.name and name else around.name or name
                 stack.append(_Scope(full, True, around.unnamed or not name, around.of_c))
             elif token["links"]:
-                stack.append(around._replace(of_c='"C"' in text[token.start() : token.end()]))
+                of_c = '"C"' in text[token.start() : token.end()]
+                stack.append(around._replace(of_c=token.start() if of_c else None))
             elif token[0] == "{":
                 stack.append(around._replace(declares=False))
             else:
@@ -79,9 +86,21 @@ class Namespaces:
         return self.known and self._around(place).unnamed
 
     def is_of_c(self, place: int) -> bool:
-        """Whether a function that is declared from a place on has the name that it has in C, without its namespace."""
-        block = self.known and self._around(place).of_c
-        return block or _OF_C.search(self._text, max(0, place - _BEFORE), place) is not None
+        """Whether a function that is declared from a place on surely has the name that it has in C, without its namespace."""
+        own = _LINKAGE.search(self._text, max(0, place - _BEFORE), place)
+        if own is not None and self._code.startswith("extern", own.start()):
+            return own[1] == "C"
+        block = self._around(place).of_c if self.known else None
+        return block is not None and self._holds_with(block, place)
+
+    def _holds_with(self, block: int, place: int) -> bool:
+        """Whether what opens a block is compiled as C++ with a place in it."""
+        conditions = self._directives.conditions
+        return set(conditions(block)) <= {*conditions(place), _CPLUSPLUS}
+
+    @cached_property
+    def _directives(self) -> Directives:
+        return read_directives(self._text)
 
     def _around(self, place: int) -> _Scope:
         return self._scopes[bisect_right(self._starts, place) - 1]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from opschema_cli.cpp_definitions import CppDefinitions
 from opschema_cli.cpp_units import DECLARATIONS, Declared
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
@@ -122,16 +123,25 @@ class _Search(msgspec.Struct, dict=True):
             return "is static or in a namespace without a name: other files do not see it"
         if around.is_of_c(function.span.start):
             return 'is `extern "C"`: the generated code calls a function of C++'
-        if "inline" in words and words.isdisjoint(_EMITTED) and not self._is_used(function.name):
+        kept = not words.isdisjoint(_EMITTED) or any(map(_MACRO.fullmatch, words))
+        if "inline" in words and not kept and not self._is_used(function.name):
             return "is inline and never used, so compilers leave it out"
         return ""
 
     def _is_used(self, name: str) -> bool:
-        """Whether the C++ of the tree mentions a function otherwise than in its declarations."""
+        """Whether the tree may use a function: C++ mentions it otherwise than in its declarations, or may be made to."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         known = {(item.path, item.function.name_span.end) for item in self._tree.functions.get(name, ())}
-        paths = (path for path, names in self._tree.holding.items() if name in names)
-        return any((path, one.end()) not in known for path in paths for one in word.finditer(self._code(path)))
+        paths = (path for path in self._tree.paths if name.encode() in self.project.workspace.peek(path))
+        mentioned = any((path, one.end()) not in known for path in paths for one in word.finditer(self._code(path)))
+        return mentioned or self._tree.is_pasted(name) or self._is_used_elsewhere(name)
+
+    def _is_used_elsewhere(self, name: str) -> bool:
+        """Whether a file that may be included in C++, or become some, mentions a function."""
+        word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+        peek = self.project.workspace.peek
+        others = (path for path in self.project.workspace.files if not is_cpp(path) and not path.endswith(_NO_CPP))
+        return any(word.search(peek(path)) for path in others)
 
     def _is_certain(self, kernel: Kernel) -> bool:
         """Whether no other function of the name may be in the namespace."""
@@ -239,6 +249,9 @@ _OPENING = re.compile(
 
 _COMPILED = (".cpp", ".cc", ".cxx", ".cu", ".c")
 """Files that others do not include."""
+
+_NO_CPP = (".yaml", ".yml", ".md", ".rst", ".txt", ".json", ".toml")
+"""Files that become no C++."""
 
 _SPECIFIER = re.compile(r"\w+")
 _EMITTED = frozenset({"used", "dllexport", "noinline", "weak"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -10,7 +10,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.executorch.model import OpEntry, Tree
-from opschema_rules.torchlib.cpp_executorch import takes_context
+from opschema_rules.torchlib.cpp_executorch import runtime_misfits, takes_context
 from opschema_rules.torchlib.cpp_signature import CppSignature
 
 
@@ -22,9 +22,21 @@ class LibraryKernel(msgspec.Struct, frozen=True, eq=False):
     place: Place
     signature: CppSignature
 
+    @property
+    def misfits(self) -> Sequence[tuple[str, int | None]]:
+        """The differences from the schema, and the parameters that have them."""
+        return list(runtime_misfits(self.signature, self.schema, self.entry.name))
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether it may be right, as far as its context is known."""
+        return not takes_context(self.signature) or not self.misfits
+
 
 def library_kernels(tree: Tree) -> Iterator[LibraryKernel]:
-    """The kernels that take the context; not those of operators that torch.library defines, to which another pack compares them."""
+    """The kernels that fit no entry of their operators; not those of operators that torch.library defines, to which another pack
+    compares them.
+    """
     paths = [path for path, names in tree.libraries.items() if not tree.by_name.keys().isdisjoint(names)]
     if not paths:
         return
@@ -36,10 +48,11 @@ def library_kernels(tree: Tree) -> Iterator[LibraryKernel]:
     found = graph_of(tree.project, TorchlibOptions()).tree
     defined = {name for operator in found.operators for name in operator.names or ()}
     for item in read_cpp(tree.project, paths, {}, found.torch).runtime_kernels:
-        entry = next((one for one in tree.by_name.get(item.name, ()) if one.schema is not None), None)
+        entries = [(one, one.schema) for one in tree.by_name.get(item.name, ()) if one.schema is not None]
         kernels = item.registration.kernels
-        if entry is None or entry.schema is None or item.name in defined or kernels is None:
+        if item.name in defined or kernels is None or isinstance(kernels, Unresolved):
             continue
-        for signature in () if isinstance(kernels, Unresolved) else kernels:
-            if takes_context(signature):
-                yield LibraryKernel(entry, entry.schema, item.registration.place, signature)
+        place = item.registration.place
+        made = [LibraryKernel(entry, schema, place, kernel) for entry, schema in entries for kernel in kernels]
+        if not any(kernel.may_fit for kernel in made):
+            yield from made[:1]

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.phrases import count
-from opschema_cli.schema.cpp_inference import mismatches, return_type
-from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_cli.schema.cpp_inference import inferred_type, mismatches, return_type
+from opschema_cli.schema.operator_schema import OperatorSchema, SchemaType
 from opschema_rules.torchlib.cpp_facts import CppCall
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import CppRegistration, Registration
@@ -65,7 +65,26 @@ def runtime_misfits(signature: CppSignature, schema: OperatorSchema, title: str)
             yield f"{signature.shown} {takes}, the schema of `{title}` has {one.wanted}: every call fails", None
         elif not one.kind.startswith("returned"):
             argument, written = schema.arguments[one.index], signature.parameters[one.index + 1]
+            if _may_be_read(argument.type, inferred_type(written.type)):
+                continue
             meant = return_type(argument.type).replace("c10::SymInt", "int64_t")
             write = f" (`{meant}`)" if meant else ""
             wanted = f"the schema of `{title}` has `{one.wanted} {argument.name}`{write}"
             yield f"{signature.shown} takes `{written.type}` where {wanted}: every call fails", one.index + 1
+
+
+_INTEGERS = frozenset(("int", "SymInt", "ScalarType", "Layout", "MemoryFormat", "Device", "DeviceIndex"))
+_NUMBERS = frozenset(("int", "SymInt", "float", "SymFloat", "bool", "SymBool", "Scalar", "number"))
+
+
+def _may_be_read(declared: SchemaType, taken: SchemaType | None) -> bool:
+    """Whether the runtime may read a value of one type as another: it keeps what is not None alike whether or not it is optional,
+    keeps dtypes and the like as integers, and a ``Scalar`` as the number that it is.
+    """
+    if taken is None:
+        return True
+    first, second = (one.inner if one.optional and one.inner is not None else one for one in (declared, taken))
+    if first.inner is not None or second.inner is not None:
+        return first == second
+    names = {first.name, second.name}
+    return len(names) == 1 or names <= _INTEGERS or (names <= _NUMBERS and not names.isdisjoint(("Scalar", "number")))

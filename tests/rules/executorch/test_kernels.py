@@ -213,10 +213,29 @@ def test_a_kernel_that_an_error_hides_in_its_file() -> None:
         source(f'extern "C++" {{\n{SCALE}\n}}', PAD, BOTH),
         source('extern "C" {\nint helper();\n}', SCALE, PAD, BOTH),
         source('extern "C" int helper();', SCALE, PAD, BOTH),
+        source(f'extern "C" {{\nextern "C++" {SCALE}\n}}', PAD, BOTH),
+        source(f'// extern "C"\n{SCALE}', PAD, BOTH),
+        source(f'#define EXPORT extern "C"\n{SCALE}', PAD, BOTH),
+        f'#ifdef PLAIN_C\nextern "C" {{\n#endif\n{source(SCALE, PAD, BOTH)}\n#ifdef PLAIN_C\n}}\n#endif\n',
+        source(f"KIT_EXPORT inline {SCALE}", PAD, BOTH),
+        source(f"inline {SCALE}", PAD, BOTH)
+        + "#define USE(name) (void)&kit::native::name##_out;\nvoid run() { USE(scale) }\n",
     ],
 )
 def test_functions_that_link(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize("path", ["table.def", "table.ipp", "table.cpp.in", "table.cpp"])
+def test_an_inline_function_that_another_file_uses(path: str) -> None:
+    files = {"ops.yaml": LIST, "ops.cpp": source(f"inline {SCALE}", PAD, BOTH), path: "auto table = &scale_out;\n"}
+    assert lint_files(PACK, files).codes() == []
+
+
+def test_a_function_in_a_block_of_c_that_all_compilers_of_cpp_see() -> None:
+    guard = '#ifdef __cplusplus\nextern "C" {\n#endif\n', "#ifdef __cplusplus\n}\n#endif\n"
+    (message,) = found(source(guard[0] + SCALE + "\n" + guard[1], PAD, BOTH))
+    assert 'is `extern "C"`' in message
 
 
 LIBRARY = 'EXECUTORCH_LIBRARY(kit, "scale.out", kit::native::scale_fast);\n'
@@ -229,6 +248,10 @@ FAST = SCALE.replace("scale_out", "scale_fast")
         (FAST, ""),
         (FAST.replace("KernelRuntimeContext& c", "Context& c"), ""),
         (FAST.replace("double f", "Factor f"), ""),
+        (FAST.replace("double f", "const Scalar& f"), ""),
+        (FAST.replace("double f", "optional<double> f"), ""),
+        (FAST.replace("optional<ScalarType> t", "int64_t t"), ""),
+        (f"#ifdef FAST\n{FAST}\n#else\n{FAST.replace('double f', 'bool f')}\n#endif\n", ""),
         (
             FAST.replace("double f", "bool f"),
             "takes `bool` where the schema of `kit::scale.out` has `float factor` (`double`)",
@@ -239,6 +262,13 @@ FAST = SCALE.replace("scale_out", "scale_fast")
 def test_functions_of_executorch_library(text: str, message: str) -> None:
     wanted = [f"EXE404 `kit::native::scale_fast()` {message}: every call fails"] if message else []
     assert found(source(SCALE, PAD, BOTH, text) + LIBRARY) == wanted
+
+
+def test_a_function_of_executorch_library_for_one_of_two_entries() -> None:
+    other = LIST.replace("float factor", "bool factor").replace("_out\n", "_other\n")
+    text = source(SCALE, PAD, BOTH, FAST.replace("double f", "bool f")) + LIBRARY
+    codes = lint_files(PACK, {"ops.yaml": LIST, "other/ops.yaml": other, "ops.cpp": text}).codes()
+    assert "EXE404" not in codes
 
 
 def test_functions_of_executorch_library_for_operators_that_are_not_listed() -> None:

@@ -15,7 +15,7 @@ from opschema_rules.executorch.kernel_types import argument_type, arguments_of, 
 from opschema_rules.executorch.kernels import Candidate, KernelCheck, candidates
 from opschema_rules.executorch.library_kernels import LibraryKernel
 from opschema_rules.executorch.proofs import LINKED
-from opschema_rules.torchlib.cpp_executorch import runtime_misfits, takes_context
+from opschema_rules.torchlib.cpp_executorch import takes_context
 from opschema_rules.torchlib.cpp_signature import signature_of
 
 
@@ -329,7 +329,7 @@ def library_kernel_signature(kernel: LibraryKernel) -> Iterator[Diagnostic]:
     ```
     """
     entry, signature = kernel.entry, kernel.signature
-    for message, at in runtime_misfits(signature, kernel.schema, entry.name):
+    for message, at in kernel.misfits:
         place = signature.places[at] if at is not None else signature.place
         registered = Related(kernel.place, f"registered here for `{entry.name}`")
         yield Diagnostic(message, place, (entry.declared(), registered), ops=(entry.name,))
