@@ -274,14 +274,18 @@ setup(ext_modules=[CUDAExtension("kit._C", sources=[os.path.relpath(one, HERE) f
 """
 
 
-def made_with(scripts: dict[str, str]) -> list[tuple[str, list[str]]]:
+def made_with(scripts: dict[str, str], loading: str = LOADING) -> list[tuple[str, list[str]]]:
+    return [(name, sources) for name, sources, _ in made_of(scripts, loading)]
+
+
+def made_of(scripts: dict[str, str], loading: str) -> list[tuple[str, list[str], bool]]:
     def script(path: str) -> PythonFile | None:
         text = as_function(scripts[path]) if path in scripts else ""
         return PythonFile(Source(path, text), collect(text)) if text else None
 
-    text = as_function(IMPORTS + LOADING)
+    text = as_function(IMPORTS + loading)
     found = SetupScript(PythonFile(Source("setup.py", text), collect(text)), "", matching, script).extensions()
-    return [(item.target.name, [path.lstrip("/") for path, _ in item.target.sources]) for item in found]
+    return [(item.target.name, [path.lstrip("/") for path, _ in item.target.sources], item.complete) for item in found]
 
 
 def test_a_module_that_is_made_of_another_script() -> None:
@@ -295,3 +299,60 @@ def test_a_module_of_a_script_that_is_not_there() -> None:
 def test_a_module_of_a_script_that_makes_a_module_of_itself() -> None:
     again = f"import os\n{LOADING}"
     assert ("kit._C", []) in made_with({"csrc/build.py": again})
+
+
+LOAD = LOADING[: LOADING.index("HERE")] + "import types\n"
+SCRIPTS = {
+    "a.py": 'SOURCES = ["csrc/a.cpp"]\ndef sources():\n    return SOURCES\ndef call(function):\n    return function()\n',
+    "name.py": 'if __name__ == "build":\n    SOURCES = ["csrc/a.cpp"]\nelse:\n    SOURCES = ["csrc/b.cpp"]\n',
+}
+MODULE = f'{LOAD}m = load("build", "a.py")\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "source"),
+    [
+        (f'{MODULE}m.SOURCES = ["csrc/b.cpp"]\nCppExtension("kit._C", m.sources())', "b"),
+        (f'{LOAD}n = types.SimpleNamespace(s=["csrc/a.cpp"])\nn.s = ["csrc/b.cpp"]\nCppExtension("kit._C", n.s)', "b"),
+        (f'{MODULE}SOURCES = ["csrc/b.cpp"]\ndef f():\n    return SOURCES\nCppExtension("kit._C", m.call(f))', "b"),
+        (f'{MODULE}SOURCES = []\ndef f():\n    return m.sources()\nCppExtension("kit._C", m.call(f))', "a"),
+        (f'{LOAD}CppExtension("kit._C", load("build", "name.py").SOURCES)', "a"),
+    ],
+    ids=["an attribute of a module", "one of a namespace", "a function that is passed", "and comes back", "its name"],
+)
+def test_what_a_module_holds(script: str, source: str) -> None:
+    assert made_of(SCRIPTS, script) == [("kit._C", [f"csrc/{source}.cpp"], True)]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f'{MODULE}setattr(m, "SOURCES", [])\nCppExtension("kit._C", m.SOURCES)',
+        f'{MODULE}m.SOURCES.append("csrc/b.cpp")\nCppExtension("kit._C", load("build", "a.py").SOURCES)',
+        f'{LOAD}n = types.SimpleNamespace(s=["csrc/a.cpp"])\nfill(n)\nother.fill(n)\nvars(n)\nCppExtension("kit._C", n.s)',
+    ],
+    ids=["set by name", "made twice", "a namespace that is passed"],
+)
+def test_a_module_or_namespace_that_may_change(script: str) -> None:
+    ((_, _, complete),) = made_of(SCRIPTS, script)
+    assert not complete
+
+
+def test_scripts_that_are_loaded_under_conditions() -> None:
+    made = 'from setuptools import Extension\nExtension("kit._C", ["csrc/%s.cpp"])\n'
+    script = f'{LOAD}if os.getenv("FAST"):\n    load("build", "a.py")\nelse:\n    load("build", "b.py")\n'
+    text = as_function(IMPORTS + script)
+    scripts = {f"{name}.py": as_function(made % name) for name in "ab"}
+
+    def read(path: str) -> PythonFile:
+        return PythonFile(Source(path, scripts[path]), collect(scripts[path]))
+
+    found = SetupScript(PythonFile(Source("setup.py", text), collect(text)), "", matching, read).extensions()
+    ((_, first),), ((_, second),) = (item.target.sources for item in found)
+    assert not are_together(first, second)
+
+
+def test_a_script_that_takes_too_long_is_not_certain() -> None:
+    many = "s = " + repr(["x"] * 700) + "\n"
+    script = f'{many}CppExtension("kit._C", ["csrc/a.cpp"])\nfor a in s:\n    for b in s:\n        c = [a, b]\n'
+    assert [complete for _, _, complete in targets(script)] == [False]

@@ -136,6 +136,14 @@ def _binary(operator: str, left: Value, right: Value) -> Value:
     return UNKNOWN
 
 
+def parent_path(path: str) -> str:
+    """The folder of a path."""
+    path = posixpath.normpath(path)
+    if path == "." or path.rpartition("/")[2] == "..":
+        return posixpath.normpath(posixpath.join(path, ".."))
+    return posixpath.dirname(path) or "."
+
+
 def joined_path(parts: Sequence[str]) -> str:
     """A path of several parts, of which ``.`` is none."""
     return posixpath.join(*([part for part in parts if part != "."] or ["."]))

@@ -1,4 +1,6 @@
-"""Modules that a script makes of other scripts by their paths, as ``importlib.util.spec_from_file_location`` lets it."""
+"""Modules that a script makes of other scripts by their paths, as ``importlib.util.spec_from_file_location`` lets it, and what
+functions from outside the scripts may change.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import msgspec
 from opschema_cli.source.cmake.conditions import ALWAYS
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.starlark.run import Runner
-from opschema_cli.source.starlark.values import UNKNOWN, FunctionValue, Value
+from opschema_cli.source.starlark.values import UNKNOWN, ExtensionValue, FunctionValue, ListValue, Value
 
 Scripts = Callable[[str], PythonFile | None]
 """A function that returns the script at a path of the tree, as a function; None if there is none."""
@@ -23,8 +25,9 @@ def no_script(path: str) -> PythonFile | None:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """The path of a script, as ``spec_from_file_location`` returns it."""
+    """The path of a script and the name of the module that is made of it, as ``spec_from_file_location`` returns them."""
 
+    name: str
     path: str
 
 
@@ -46,8 +49,8 @@ class ScriptRunner(Runner):
         self.folder = folder
         self.scripts = scripts
         self.names: dict[str, Value] = {"__name__": "__main__", "__file__": "setup.py"}
-        self.loaded: dict[str, ScriptRunner] = {}
-        """The scripts of which modules were made, by the paths of their files."""
+        self.loaded: dict[str, ScriptRunner] = {file.path: self}
+        """The script that runs and those of which modules were made, by the paths of their files."""
         self.unfollowed = False
         """Whether a statement ran that may change which others run, or lists that are known by now."""
 
@@ -64,22 +67,46 @@ class ScriptRunner(Runner):
         file = self.scripts(posixpath.normpath(posixpath.join(self.folder, location.path)))
         if file is None:
             return UNKNOWN
-        if file.path not in self.loaded:
+        if file.path in self.loaded:
+            self.unfollowed = True  # it runs once more, for another module
+        else:
             script = self.beside(file)
-            script.names |= {"__name__": "module", "__file__": location.path}
+            script.names |= {"__name__": location.name, "__file__": location.path}
             script.loaded = self.loaded
+            script.conditions = self.conditions
             self.loaded[file.path] = script
             script.execute()
+            script.conditions = ALWAYS
             self.unfollowed |= script.unfollowed
         return Module(self.loaded[file.path])
 
     def run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
-        """The value that a function returns; one of a module runs there."""
-        script = self.loaded.get(value.file.path, self)
-        if script is self or script.depth:
+        """The value that a function returns; one of another script runs there."""
+        script = self.loaded[value.file.path]
+        if script is self:
             return super().run(value, positional, named)
+        before = script.conditions, script.depth
         script.conditions, script.depth = self.conditions, self.depth
         returned = script.run(value, positional, named)
-        script.conditions, script.depth = ALWAYS, 0
+        script.conditions, script.depth = before
         self.unfollowed |= script.unfollowed
         return returned
+
+
+def doubt(value: ListValue) -> None:
+    """Take every item of a list for one that may be gone, and others for there."""
+    value.items[:] = [(item, None) for item, _ in value.items]
+    value.open = True
+
+
+def may_change(value: Value, *, extensions: bool) -> None:
+    """Doubt the lists, what dictionaries hold, and the sources of ``extensions`` in a value that a function from outside gets."""
+    held = [one for one, _ in value.items] if isinstance(value, ListValue) else []
+    if isinstance(value, dict):
+        held = list(value.values())
+        value.update(dict.fromkeys(value, UNKNOWN))
+    for one in (value, *held):
+        if isinstance(one, ExtensionValue) and extensions:
+            doubt(one.sources)
+        elif isinstance(one, ListValue):
+            doubt(one)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
@@ -17,8 +16,16 @@ from opschema_cli.source.cmake.conditions import Origin, joined
 from opschema_cli.source.cmake.targets import Target
 from opschema_cli.source.python import Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.starlark.expressions import Scope as Names
-from opschema_cli.source.starlark.expressions import evaluate, joined_path
-from opschema_cli.source.starlark.script_modules import Location, Module, ScriptRunner, Scripts, no_script
+from opschema_cli.source.starlark.expressions import evaluate, joined_path, parent_path
+from opschema_cli.source.starlark.script_modules import (
+    Location,
+    Module,
+    ScriptRunner,
+    Scripts,
+    doubt,
+    may_change,
+    no_script,
+)
 from opschema_cli.source.starlark.values import (
     UNKNOWN,
     ExtensionValue,
@@ -123,8 +130,10 @@ class SetupScript(ScriptRunner):
         if len(functions) == 1:
             body = functions[0].body
             self._note(body)
-            with suppress(_TooMuchError, RecursionError):
+            try:
                 self.block(functions[0].statements, self.names, self.names)
+            except (_TooMuchError, RecursionError):
+                self.unfollowed = True
 
     def _note(self, scope: Scope) -> None:
         """Note the functions in a scope, and what is imported there or in them."""
@@ -193,8 +202,7 @@ class SetupScript(ScriptRunner):
         """Bind names; under a condition a name may also have the value that it had."""
         for target in targets:
             if target.kind == "name" and "." not in target.text:
-                known = self.conditions and target.text in local
-                local[target.text] = self._either(local[target.text], value) if known else value
+                self._set(local, target.text, value)
             elif target.kind in ("tuple", "list"):
                 listed = value.items if isinstance(value, ListValue) and not value.open else []
                 values = (
@@ -205,19 +213,29 @@ class SetupScript(ScriptRunner):
             else:
                 owner = evaluate(target.items[0], scope, self) if target.kind == "subscript" else UNKNOWN
                 if isinstance(owner, ListValue):
-                    _doubt(owner)
-                self._set_sources(target, value, scope)
+                    doubt(owner)
+                self._set_attribute(target, value, scope)
                 super().assign([target], value, local, scope)
 
-    def _set_sources(self, target: Expr, value: Value, scope: Names) -> None:
-        """Set the sources of an extension that is made."""
-        owner = target.owner
-        if owner is not None and target.member == "sources":
-            holder = evaluate(owner, scope, self)
-            if isinstance(holder, ExtensionValue) and isinstance(value, ListValue) and not self.conditions:
-                holder.sources = value
-            else:
-                self.unfollowed = True
+    def _set(self, names: dict[str, Value], name: str, value: Value) -> None:
+        """Bind a name; under a condition it may also have the value that it had."""
+        names[name] = self._either(names[name], value) if self.conditions and name in names else value
+
+    def _set_attribute(self, target: Expr, value: Value, scope: Names) -> None:
+        """Set what a module or namespace holds, or the sources of an extension that is made."""
+        name, holder = target.member, evaluate(target.owner, scope, self) if target.owner is not None else UNKNOWN
+        names = holder.script.names if isinstance(holder, Module) else holder
+        if name and isinstance(names, dict):
+            self._set(names, name, value)
+        elif (
+            name == "sources"
+            and isinstance(holder, ExtensionValue)
+            and isinstance(value, ListValue)
+            and not self.conditions
+        ):
+            holder.sources = value
+        elif name == "sources":
+            self.unfollowed = True
 
     def _extend(self, statement: Statement, local: dict[str, Value], scope: Names) -> None:
         target = statement.exprs[0]
@@ -244,7 +262,7 @@ class SetupScript(ScriptRunner):
             return value.get(name)
         if isinstance(value, ExtensionValue) and name == "sources":
             return value.sources
-        return _parent(value) if isinstance(value, str) and name == "parent" else UNKNOWN
+        return parent_path(value) if isinstance(value, str) and name == "parent" else UNKNOWN
 
     def method(self, call: Expr, scope: Names) -> Value | None:
         """A method of a path, string or list."""
@@ -284,7 +302,7 @@ class SetupScript(ScriptRunner):
         if name == "insert" and len(given) == 2:
             value.items.append((given[1], self.conditions))
         elif name not in ("sort", "reverse", "index", "count"):
-            _doubt(value)
+            doubt(value)
         return UNKNOWN
 
     def outside(self, dotted: str, positional: list[Value], named: dict[str, Value], call: Expr) -> Value:
@@ -303,12 +321,8 @@ class SetupScript(ScriptRunner):
             if found is not None:
                 return found
         for value in (*positional, *named.values()):
-            extensions = [one for one, _ in value.items] if isinstance(value, ListValue) else [value]
-            if isinstance(value, ListValue):  # it may change it
-                _doubt(value)
-            for one in extensions if name != "setup" else ():
-                if isinstance(one, ExtensionValue):
-                    _doubt(one.sources)
+            self.unfollowed |= isinstance(value, Module)
+            may_change(value, extensions=name != "setup")
         return UNKNOWN
 
     def _of_first(self, name: str, value: Value) -> Value | None:
@@ -322,13 +336,13 @@ class SetupScript(ScriptRunner):
     def _of_path(self, name: str, given: list[str], dotted: str, named: Mapping[str, Value]) -> Value | None:
         """A function on paths; None of another."""
         if name == "spec_from_file_location" and len(given) == 2:
-            return Location(given[1])
+            return Location(given[0], given[1])
         if dotted in ("os.getcwd", "os.curdir", "pathlib.Path.cwd") and not given:
             return "."
         if not given:
             return None
         if name == "dirname":
-            return _parent(given[0])
+            return parent_path(given[0])
         if dotted.endswith("path.join") or name in ("Path", "PurePath", "PosixPath"):
             return joined_path(given)
         if name == "relpath" and given[0].startswith("//"):
@@ -380,17 +394,3 @@ def _same(items: Sequence[tuple[Value, Origin]], others: Sequence[tuple[Value, O
 def _doubtful(made: Made) -> Made:
     sources = tuple((path, None) for path, _ in made.target.sources)
     return Made(msgspec.structs.replace(made.target, sources=sources), made.at, False)
-
-
-def _doubt(value: ListValue) -> None:
-    """Take every item of a list for one that may be gone, and others for there."""
-    value.items[:] = [(item, None) for item, _ in value.items]
-    value.open = True
-
-
-def _parent(path: str) -> str:
-    """The folder of a path."""
-    path = posixpath.normpath(path)
-    if path == "." or path.rpartition("/")[2] == "..":
-        return posixpath.normpath(posixpath.join(path, ".."))
-    return posixpath.dirname(path) or "."
