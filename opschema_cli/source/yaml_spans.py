@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from opschema_cli.source.text import Span, blanked
-from opschema_cli.source.yaml import Node
+from opschema_cli.source.yaml import Node, YamlFile
 
 _BREAK = re.compile(r"[ \t]*(?:\r\n|\r|\n)\s*")
 _ESCAPE = re.compile(r"\\(?:\r\n|[\r\n])[ \t]*|\\x[\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\U[\da-fA-F]{8}|\\.", re.DOTALL)
@@ -81,14 +81,14 @@ def _literal(text: str, node: Node) -> list[int] | None:
     return [*starts, *[node.end] * (len(node.value) - len(starts) + 1)]
 
 
-def refused_tabs(text: str, node: Node) -> Iterator[Span]:
+def refused_tabs(file: YamlFile, node: Node) -> Iterator[Span]:
     """The tabs in a collection outside of comments and of quoted and block scalars, which PyYAML refuses and libyaml takes."""
-    code = text[node.start : node.end]
-    if "\t" not in code:
+    code = file.source.text[node.start : node.end]
+    if "\t" not in code or file.root is None:
         return
-    scalars = (one for one in node.walk() if one.kind == "scalar" and one.style and one.start >= node.start)
-    for match in _TAB_OR_COMMENT.finditer(
-        blanked(code, ((one.start - node.start, one.end - node.start) for one in scalars))
-    ):
+    # A merged mapping lacks the values that it overrides, so look for all that are written.
+    written = (one for one in file.root.walk() if node.start <= one.start and one.end <= node.end)
+    scalars = ((one.start - node.start, one.end - node.start) for one in written if one.kind == "scalar" and one.style)
+    for match in _TAB_OR_COMMENT.finditer(blanked(code, scalars)):
         if match[0] == "\t":
             yield Span(node.start + match.start(), node.start + match.end())

@@ -122,7 +122,7 @@ class _Search(msgspec.Struct, dict=True):
         if "static" in words or around.is_unnamed(function.name_span.start):
             return "is static or in a namespace without a name: other files do not see it"
         if around.is_of_c(function.span.start):
-            return 'is `extern "C"`: the generated code calls a function of C++'
+            return 'is `extern "C"`: the generated code calls a C++ function'
         kept = not words.isdisjoint(_EMITTED) or any(map(_MACRO.fullmatch, words))
         if "inline" in words and not kept and not self._is_used(function.name):
             return "is inline and never used, so compilers leave it out"

@@ -131,11 +131,12 @@ def test_eager_mode_needs_an_output(path: str, messages: list[str]) -> None:
         ("output : Tensor(out)", "output : Tensor(out)\t# all\tof it", 1),
         ("output : Tensor(out)", "output : 'Tensor(out)'\n  #\tall of it", 0),
         ("output : Tensor(out)", "output : |\n    Tensor\t(out)", 0),
+        ("output : Tensor(out)", "output : Tensor(out)\n  <<: {output : 'Tensor\t(x)'}", 0),
     ],
 )
 def test_tabs(old: str, new: str, tabs: int) -> None:
     found = [item.message for item in lint_files(PACK, {"ops.yaml": PLAIN.replace(old, new)}).diagnostics]
-    assert found == ["PyYAML, by which the generators read the file, refuses a tab outside of quotes"] * tabs
+    assert found == ["PyYAML, with which the generators read the file, rejects a tab here; write spaces"] * tabs
 
 
 def test_a_kernel_of_a_sparse_operator_has_no_selected_rows() -> None:

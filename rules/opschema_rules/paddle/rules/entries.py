@@ -154,8 +154,8 @@ def operator_syntax(entry: OpEntry) -> Iterator[Diagnostic]:
                 f"write `{arg.type} {arg.name}` with one space; the generator of the C++ API finds no name after two"
             )
             yield found(entry, entry.part(arg.span, "args"), message)
-    for span in refused_tabs(entry.file.source.text, entry.node):
-        yield found(entry, span, "PyYAML, by which the generators read the file, refuses a tab outside of quotes")
+    for span in refused_tabs(entry.file, entry.node):
+        yield found(entry, span, "PyYAML, with which the generators read the file, rejects a tab here; write spaces")
 
 
 def _may_be_empty(entry: OpEntry, output: Node) -> bool:
