@@ -352,6 +352,17 @@ def test_scripts_that_are_loaded_under_conditions() -> None:
     assert not are_together(first, second)
 
 
+def test_scripts_that_load_each_other_over_and_over() -> None:
+    load = LOAD + 'm = load("build", "%s.py")\nCppExtension("kit._C", ["csrc/a.cpp"] + m.SOURCES)\nSOURCES = []\n'
+    scripts = {
+        f"{number}.py": f"from setuptools import Extension as CppExtension\n{load % (number + 1)}"
+        for number in range(300)
+    }
+    found = made_of(scripts, load % 0)
+    assert 1 < len(found) < 20
+    assert not found[0][2]
+
+
 def test_a_script_that_takes_too_long_is_not_certain() -> None:
     many = "s = " + repr(["x"] * 700) + "\n"
     script = f'{many}CppExtension("kit._C", ["csrc/a.cpp"])\nfor a in s:\n    for b in s:\n        c = [a, b]\n'

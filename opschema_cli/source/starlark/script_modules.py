@@ -12,7 +12,7 @@ import msgspec
 
 from opschema_cli.source.cmake.conditions import ALWAYS
 from opschema_cli.source.python import PythonFile
-from opschema_cli.source.starlark.run import Runner
+from opschema_cli.source.starlark.run import MAX_DEPTH, Runner
 from opschema_cli.source.starlark.values import UNKNOWN, ExtensionValue, FunctionValue, ListValue, Value
 
 Scripts = Callable[[str], PythonFile | None]
@@ -67,16 +67,19 @@ class ScriptRunner(Runner):
         file = self.scripts(posixpath.normpath(posixpath.join(self.folder, location.path)))
         if file is None:
             return UNKNOWN
+        if self.depth + 1 >= MAX_DEPTH:  # its calls would not be followed
+            self.unfollowed = True
+            return UNKNOWN
         if file.path in self.loaded:
             self.unfollowed = True  # it runs once more, for another module
         else:
             script = self.beside(file)
             script.names |= {"__name__": location.name, "__file__": location.path}
             script.loaded = self.loaded
-            script.conditions = self.conditions
+            script.conditions, script.depth = self.conditions, self.depth + 1
             self.loaded[file.path] = script
             script.execute()
-            script.conditions = ALWAYS
+            script.conditions, script.depth = ALWAYS, 0
             self.unfollowed |= script.unfollowed
         return Module(self.loaded[file.path])
 
