@@ -52,7 +52,7 @@ class Shared(msgspec.Struct):
     constants: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
     """Values of modules' names that cannot change, or are not known."""
     containers: dict[tuple[str, str], object] = msgspec.field(default_factory=dict)
-    """Containers that modules' names hold, of which each execution uses a copy."""
+    """Containers that names of modules hold; each execution gets a copy."""
     examined: set[tuple[str, str]] = msgspec.field(default_factory=set)
     """The names of modules whose containers have been looked at, whether other values share a part of them."""
     members: dict[tuple[ClassKey, str, ClassKey | None], FoundMember] = msgspec.field(default_factory=dict)

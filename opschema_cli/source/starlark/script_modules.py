@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import posixpath
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
-from opschema_cli.source.cmake.conditions import ALWAYS
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.starlark.run import MAX_DEPTH, Runner
 from opschema_cli.source.starlark.values import UNKNOWN, ExtensionValue, FunctionValue, ListValue, Value
@@ -37,12 +37,12 @@ class Module(msgspec.Struct, eq=False):
     script: ScriptRunner
 
     def get(self, name: str) -> Value:
-        """What the module defines under a name."""
+        """The value of a name in the module."""
         return self.script.names.get(name, UNKNOWN)
 
 
 class ScriptRunner(Runner):
-    """What runs a script and those of which it makes modules. ``names`` are those that the script defines."""
+    """Runs a script, and the scripts that it loads as modules. ``names`` are the values of the names that the script defines."""
 
     def __init__(self, file: PythonFile, folder: str, scripts: Scripts) -> None:
         super().__init__(file)
@@ -50,13 +50,13 @@ class ScriptRunner(Runner):
         self.scripts = scripts
         self.names: dict[str, Value] = {"__name__": "__main__", "__file__": "setup.py"}
         self.loaded: dict[str, ScriptRunner] = {file.path: self}
-        """The script that runs and those of which modules were made, by the paths of their files."""
+        """The runners of the first script and of all that were loaded, by the paths of their files."""
         self.unfollowed = False
         """Whether a statement ran that may change which others run, or lists that are known by now."""
 
     @abstractmethod
     def beside(self, file: PythonFile) -> ScriptRunner:
-        """What runs another script, whose work and results count as this one's."""
+        """A runner for another script, whose work and results count as this one's."""
 
     @abstractmethod
     def execute(self) -> None:
@@ -76,11 +76,9 @@ class ScriptRunner(Runner):
             script = self.beside(file)
             script.names |= {"__name__": location.name, "__file__": location.path}
             script.loaded = self.loaded
-            script.conditions, script.depth = self.conditions, self.depth + 1
             self.loaded[file.path] = script
-            script.execute()
-            script.conditions, script.depth = ALWAYS, 0
-            self.unfollowed |= script.unfollowed
+            with self._entering(script, self.depth + 1):
+                script.execute()
         return Module(self.loaded[file.path])
 
     def run(self, value: FunctionValue, positional: list[Value], named: dict[str, Value]) -> Value:
@@ -88,12 +86,17 @@ class ScriptRunner(Runner):
         script = self.loaded[value.file.path]
         if script is self:
             return super().run(value, positional, named)
+        with self._entering(script, self.depth):
+            return script.run(value, positional, named)
+
+    @contextmanager
+    def _entering(self, script: ScriptRunner, depth: int) -> Iterator[None]:
+        """Have another script run under the conditions of this one."""
         before = script.conditions, script.depth
-        script.conditions, script.depth = self.conditions, self.depth
-        returned = script.run(value, positional, named)
+        script.conditions, script.depth = self.conditions, depth
+        yield
         script.conditions, script.depth = before
         self.unfollowed |= script.unfollowed
-        return returned
 
 
 def doubt(value: ListValue) -> None:

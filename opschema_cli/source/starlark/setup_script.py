@@ -119,7 +119,7 @@ class SetupScript(ScriptRunner):
         return list(map(_doubtful, found)) if self.unfollowed else found
 
     def beside(self, file: PythonFile) -> SetupScript:
-        """What runs another script, whose extensions are among those of this one."""
+        """A runner for another script, whose extensions are among those of this one."""
         script = type(self)(file, self.folder, self.glob, self.scripts)
         script._made, script._parent = self._made, self
         return script

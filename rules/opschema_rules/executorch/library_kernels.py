@@ -29,7 +29,7 @@ class LibraryKernel(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def may_fit(self) -> bool:
-        """Whether it may be right, as far as its context is known."""
+        """Whether it fits the schema, or does not take the context first and so is not compared."""
         return not takes_context(self.signature) or not self.misfits
 
 

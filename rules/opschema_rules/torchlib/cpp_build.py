@@ -272,11 +272,9 @@ def _made_by(kind: type[SetupScript], project: Project, path: str, text: str, so
     """The extensions that a script makes, whose text may be that of its file with calls."""
 
     def script(other: str) -> PythonFile | None:
-        return (
-            _as_function(project, other, text_of(project, other), "module")
-            if other in project.workspace.files
-            else None
-        )
+        if other not in project.workspace.files:
+            return None
+        return _as_function(project, other, text_of(project, other), "module")
 
     file = _as_function(project, path, text, kind.__name__)
     if file is None:

@@ -13,6 +13,7 @@ import msgspec
 
 from opschema_cli.importing_files import IMPORTED
 from opschema_cli.project import Project
+from opschema_cli.source.import_text import import_lines
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.ops_words import BEHIND_OPS, HELD
@@ -77,17 +78,14 @@ def _uses(project: Project, path: str, helpers: Iterable[Helper]) -> bool:
 
 
 def _without_imports(text: str) -> str:
-    """A text without its import statements: a plain word is found many times as fast as the pattern."""
+    """A text without its import statements."""
     pieces: list[str] = []
-    end, at = 0, text.find("import")
-    while at >= 0:
-        start = text.rfind("\n", 0, at) + 1
+    end = 0
+    for start, _ in import_lines(text):
         found = _IMPORTS.match(text, start) if start >= end else None
         if found is not None:
             pieces.append(text[end:start])
             end = found.end()
-        line = text.find("\n", max(end, at))
-        at = text.find("import", line) if line >= 0 else -1
     return "".join((*pieces, text[end:]))
 
 
