@@ -234,7 +234,8 @@ class Project:
 
         def value_of(path: str) -> T | None:
             file = self.python(path)
-            return reading.read(file) if file is not None else None
+            found = shelf.get(self.workspace.digest(path))  # which may have come with the file
+            return reading.read(file) if found is None and file is not None else found
 
         return dict(self._values(reading, asked, self.workspace.digest, value_of))
 
@@ -421,10 +422,11 @@ class Project:
             yield YamlFile(source, document)
         self.cache.put(kind, fresh)
 
-    def load_python(self, paths: Iterable[str], *, ahead: bool = False) -> None:
+    def load_python(self, paths: Iterable[str], *, ahead: bool = False, along: tuple[str, ...] = ()) -> None:
         """Have many Python files parsed: cached ones from the cache, cold ones by workers while the caller goes on.
 
         What is wanted ``ahead`` is parsed after all that is wanted now; cached files are left until somebody asks for them.
+        ``along`` are readings of these files that will be asked for, as :class:`opschema_cli.lint.pack.Speed` has them.
         """
         asked = list(dict.fromkeys(paths))
         wanted = [path for path in asked if path not in self._python]
@@ -444,7 +446,7 @@ class Project:
             else:
                 self._keep(source, facts)
         if cold:
-            self._parse(cold, ahead=ahead)
+            self._parse(cold, ahead=ahead, along=along)
 
     def _hurry(self, paths: Iterable[str]) -> None:
         """Have those of some files that are being parsed come before what nobody waits for."""
@@ -453,7 +455,7 @@ class Project:
         if texts and self.parsers is not None:
             self.parsers().submit(texts, with_trees=self.with_trees)
 
-    def _parse(self, cold: list[Source], *, ahead: bool = False) -> None:
+    def _parse(self, cold: list[Source], *, ahead: bool, along: tuple[str, ...]) -> None:
         self._cold += len(cold)
         for source in cold:
             self._awaited.setdefault(source.digest, []).append(source)
@@ -461,7 +463,7 @@ class Project:
             wanted = {source.digest: source.text for source in cold}
             expected = wanted.keys() & self._expected.keys()
             texts = {digest: text for digest, text in wanted.items() if digest not in expected}
-            self.parsers().submit(texts, with_trees=self.with_trees, ahead=ahead)
+            self.parsers().submit(texts, with_trees=self.with_trees, ahead=ahead, along=along)
             for digest in expected:
                 self._arrived(digest, self._expected.pop(digest))
             return
@@ -506,6 +508,7 @@ class Project:
         for parsed in found:
             if parsed.tree:
                 self._trees[parsed.key] = parsed.tree
+            self._readings.take({name: {parsed.key: value} for name, value in parsed.values.items()})
             self._arrived(parsed.key, parsed.facts, refused=parsed.refused)
         if wait and not found:  # the workers were stopped
             for digest in list(self._awaited):

@@ -16,7 +16,8 @@ from opschema_cli.cache import Cache
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_cli.source import parsing, python_workers
+from opschema_cli.source import parse_process, parsing, python_workers
+from opschema_cli.source.python import ModuleFacts
 from opschema_cli.workspace import Workspace
 from tests.stalling import STALLING
 
@@ -220,15 +221,15 @@ def test_a_worker_that_runs_out_of_time_once_is_given_another_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A virtual machine that is paused may charge the pause to whatever runs."""
-    real, mark = parsing.encoded_facts, tmp_path / "paused"
+    real, mark = parsing.parsed, tmp_path / "paused"
 
-    def paused_once(text: str) -> bytes:
+    def paused_once(text: str, *, with_tree: bool) -> tuple[ModuleFacts, bytes]:
         if "slow" in text and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGPROF)
-        return real(text)
+        return real(text, with_tree=with_tree)
 
-    monkeypatch.setattr(python_workers, "encoded_facts", paused_once)
+    monkeypatch.setattr(parse_process, "parsed", paused_once)
     assert parse(["a = 1\n", "slow = 1\n", "b = 1\n"], 1) == [True, True, True]
     assert mark.exists()
 
@@ -307,7 +308,7 @@ def test_workers_that_cannot_be_started_are_an_error_and_no_wait(monkeypatch: py
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     parsers = python_workers.Parsers(1)
-    monkeypatch.setattr(python_workers, "_Worker", refuse)
+    monkeypatch.setattr(python_workers, "Worker", refuse)
     for ask in (lambda: parsers.submit({"a": "x = 1\n"}), lambda: parsers.collect(wait=True)):
         with pytest.raises(OpschemaError, match=r"does not start: Resource temporarily unavailable"):
             ask()

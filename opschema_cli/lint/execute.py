@@ -109,7 +109,7 @@ class Executor(msgspec.Struct):
         with contextlib.suppress(Exception):  # foreign code; it fails again where that is told
             more = set(pack.speed.reads_on(project, self.settings.pack_options[pack.name])) - known
             if more:
-                project.load_python(sorted(more), ahead=True)
+                project.load_python(sorted(more), ahead=True, along=pack.speed.along)
                 project.when_settled(lambda: self.read_on(pack, project, known | more))
 
     def run_early(self, pack: Pack, loaded: Loaded, project: Project) -> Rest:

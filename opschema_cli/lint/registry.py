@@ -250,7 +250,7 @@ def _finds(pack: AnyPack, project: Project, options: object) -> bool:
 
 def _prefetch(pack: AnyPack, project: Project, options: object) -> None:
     with suppress(Exception):  # foreign code; it fails again where that is told
-        project.load_python(pack.speed.reads(project, options), ahead=True)
+        project.load_python(pack.speed.reads(project, options), ahead=True, along=pack.speed.along)
 
 
 def _plugin(plugin: Plugin) -> AnyPack:

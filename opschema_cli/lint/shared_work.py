@@ -1,9 +1,9 @@
 """Divides the runs of rules over subjects between this process and helpers that are forked from it.
 
 A run is one rule over one subject. This process begins alone. Once that has taken :data:`PATIENCE` seconds of processor time,
-it writes the numbers of the runs that are left to a pipe, as ranges, and forks the helpers. All processes take ranges from the
-pipe until it is empty, so that none is idle while another has much to do. Findings are put in the order of the runs, whoever
-made them.
+or as soon as that is plain, it writes the numbers of the runs that are left to a pipe, as ranges, and forks the helpers. All
+processes take ranges from the pipe until it is empty, so that none is idle while another has much to do. Findings are put in the
+order of the runs, whoever made them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from opschema_cli.lint.timing import Timing
 
 PATIENCE = 0.1
 """Seconds of processor time after which helpers pay for their start."""
+
+GLANCE, LONG = 0.02, 1.0
+"""The seconds after which it is guessed how many all runs will take, and from how many on helpers start at once."""
 
 RANGES_FOR_EACH = 12
 """Ranges of runs for each process: with many, all end at about the same time; with few, neighbours stay together, which share
@@ -74,17 +77,22 @@ def divided(
 ) -> tuple[list[list[Diagnostic]], list[Share]]:
     """The findings of each of ``count`` runs, and what each helper did; ``in_helper`` is a helper's work."""
     found: dict[int, list[Diagnostic]] = {}
-    until = time.process_time() + PATIENCE
+    began = time.process_time()
     numbers = iter(range(count))
     for number in numbers:
         found[number] = run(number)
-        if helpers is not None and time.process_time() > until and count - number > 2:
+        if helpers is not None and count - number > 2 and _is_long(time.process_time() - began, number + 1, count):
             break
     left = list(numbers)
     shares = _shared(left, run, helpers, in_helper, found) if left and helpers is not None else []
     for share in shares:
         found.update(share.found)
     return [found[number] for number in range(count)], shares
+
+
+def _is_long(spent: float, done: int, count: int) -> bool:
+    """Whether the runs that are left are worth a helper, by the seconds that some of them took."""
+    return spent > PATIENCE or (spent > GLANCE and spent / done * count > LONG)
 
 
 def _shared(

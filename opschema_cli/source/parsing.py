@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pkgutil import resolve_name
 
 import msgspec
 
-from opschema_cli.source.python import ModuleFacts
+from opschema_cli.source.python import ModuleFacts, PythonFile
+from opschema_cli.source.text import Source
 
 SECONDS, SECONDS_PER_CHARACTER = 1.5, 20e-6
 """The processor time for one text: several times what ordinary code takes."""
@@ -29,6 +31,33 @@ def encoded_facts(text: str) -> bytes:
     from opschema_cli.source.python_facts import collect
 
     return encoded(collect(text))
+
+
+def parsed(text: str, *, with_tree: bool) -> tuple[ModuleFacts, bytes]:
+    """The facts of a text and, if asked for, its packed tree; empty where there is none."""
+    from opschema_cli.source.python_facts import collect, collect_with_tree
+
+    if not with_tree:
+        return collect(text), b""
+    # Not above: it imports libcst.
+    from opschema_cli.source.packed_tree import pack
+
+    facts, tree = collect_with_tree(text)
+    return facts, pack(*tree) if tree is not None else b""
+
+
+def values_along(names: Iterable[str], text: str, facts: ModuleFacts) -> dict[str, bytes]:
+    """The encoded values of readings (:class:`opschema_cli.readings.Reading`, each named ``module:attribute``) for a text whose
+    facts have just been collected, so that nothing need be unpacked for them. Left out is what is not found here, or fails: that
+    is computed again where it is asked for.
+    """
+    found: dict[str, bytes] = {}
+    file = PythonFile(Source("", text), facts)
+    for name in names if not facts.error else ():
+        with suppress(Exception):  # foreign code
+            reading = resolve_name(name)
+            found[reading.name] = msgspec.msgpack.encode(reading.read(file))
+    return found
 
 
 def plain_facts(text: str) -> bytes:

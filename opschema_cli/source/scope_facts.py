@@ -84,22 +84,23 @@ class _Scopes:
         self.head(found, parts)
         inner = self.scope(found.body)
         leaving = {_span(item.blocks[0]): _leaves(item.blocks[0]) for item in found.body if item.kind == "if"}
-        parts.functions.append(
-            Function(
-                found.name,
-                *found.span,
-                node.span,
-                found.params,
-                found.decorators,
-                found.returns,
-                packed_body(inner),
-                all(map(_does_nothing, found.body)),
-                not self.guard,
-                find_guards(inner.assigns, inner.conditions, leaving, node.end),
-                written_in(inner),
-                packed_statements(self.statements(found.body)),
-            )
+        statements = tuple(self.statements(found.body))
+        made = Function(
+            found.name,
+            *found.span,
+            node.span,
+            found.params,
+            found.decorators,
+            found.returns,
+            packed_body(inner),
+            all(map(_does_nothing, found.body)),
+            not self.guard,
+            find_guards(inner.assigns, inner.conditions, leaving, node.end),
+            written_in(inner),
+            packed_statements(statements),
         )
+        made.__dict__.update(body=inner, statements=statements)  # unpacked, for who goes on with the facts
+        parts.functions.append(made)
 
     def statements(self, body: Sequence[Statement]) -> Sequence[Statement]:
         """The statements of a function that are kept."""

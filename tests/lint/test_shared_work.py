@@ -256,3 +256,45 @@ def test_each_run_is_made_once_and_in_its_place(monkeypatch: pytest.MonkeyPatch,
     found, _ = divided(count, run_of, _Here(), lambda ranges: Share(ranges.taken(run_of)))
     assert sorted(made) == list(range(count))
     assert found == [[diagnostic(number)] * (number % 3) for number in range(count)]
+
+
+class _Clock:
+    """Processor time that each run takes so much of."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._now = 0.0
+
+    def process_time(self) -> float:
+        return self._now
+
+    def run(self, number: int) -> list[Diagnostic]:
+        self._now += self._seconds
+        return []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count", "alone"),
+    [
+        (0.021, 100, 1),  # 2.1 seconds in all
+        (0.021, 40, 5),  # 0.84
+        (0.0011, 800, 91),  # 0.88
+        (0.0011, 1_000, 19),  # 1.1
+        (0.00009, 1_000, None),  # 0.09
+        (0.2, 2, None),
+    ],
+)
+def test_helpers_start_once_it_is_plain_that_all_takes_long(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, count: int, alone: int | None
+) -> None:
+    clock = _Clock(seconds)
+    monkeypatch.setattr(shared_work, "time", clock)
+    left: list[int] = []
+
+    class _Noting(_Here):
+        def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
+            left.append(round(clock.process_time() / seconds))
+            return lambda: Share()
+
+    divided(count, clock.run, _Noting(), lambda ranges: Share())
+    assert left[:1] == ([] if alone is None else [alone])

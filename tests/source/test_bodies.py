@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.parsing import encoded
 from opschema_cli.source.program import Program
-from opschema_cli.source.python import Class, Function, PythonFile
+from opschema_cli.source.python import Class, Function, ModuleFacts, PythonFile
 from opschema_cli.source.python_facts import collect
 from opschema_cli.source.resolution import ClassRef, FunctionRef
 from opschema_cli.source.text import Source
@@ -31,7 +34,14 @@ def free():
         state = cls.setting = 2
     return helper
 """
-FILE = PythonFile(Source("a.py", TEXT, "utf-8", "digest"), collect(TEXT))
+
+
+def packed(text: str) -> ModuleFacts:
+    """The facts of a text as another process hands them over: nothing of its functions is unpacked."""
+    return msgspec.msgpack.decode(encoded(collect(text)), type=ModuleFacts)
+
+
+FILE = PythonFile(Source("a.py", TEXT, "utf-8", "digest"), packed(TEXT))
 
 
 def bodies() -> Bodies:
@@ -62,7 +72,7 @@ def unpacked() -> set[str]:
 
 
 def forget() -> None:
-    FILE.facts = collect(TEXT)
+    FILE.facts = packed(TEXT)
 
 
 def test_bodies_come_outermost_first() -> None:

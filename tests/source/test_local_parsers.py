@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from opschema_cli.source import parsing, python_workers, yaml_compose
+from opschema_cli.source.parse_process import Parsed
 from opschema_cli.source.parsing import encoded_facts
 from opschema_cli.source.python_facts import collect
-from opschema_cli.source.python_workers import Parsed, Parsers
+from opschema_cli.source.python_workers import Parsers
 from opschema_cli.source.yaml import YamlSyntaxError
 from opschema_cli.source.yaml_compose import compose
 from opschema_cli.user_key import user_key
@@ -38,7 +39,7 @@ def collected(parsers: Parsers) -> dict[str, Parsed]:
 
 
 def test_texts_are_parsed_when_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_workers._Worker, "__init__", no_process)
+    monkeypatch.setattr(python_workers.Worker, "__init__", no_process)
     parsers = Parsers(4, local=True)
     parsers.submit(TEXTS)
     assert parsers.collect(wait=False) == []
@@ -75,7 +76,7 @@ def test_closed_parsers_forget_what_they_were_asked() -> None:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system as in a browser: it starts no process, and lacks libcst, libyaml and jsonschema-rs."""
     monkeypatch.setattr(python_workers, "STARTS_PROCESSES", False)
-    monkeypatch.setattr(python_workers._Worker, "__init__", no_process)
+    monkeypatch.setattr(python_workers.Worker, "__init__", no_process)
     for name in ("libcst", "_ruamel_yaml", "jsonschema_rs"):
         monkeypatch.setitem(sys.modules, name, None)
     entry_schema.cache_clear()

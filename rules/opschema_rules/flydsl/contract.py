@@ -19,9 +19,7 @@ from packaging.version import InvalidVersion, Version
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.requirements import requirements
-
-JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
-"""The file in which FlyDSL itself makes arguments of tensors."""
+from opschema_rules.flydsl.detection import own_sources
 
 _NUMBERS = (
     *("0.1.5", "0.1.6", "0.1.7", "0.1.8", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.2.4"),
@@ -73,7 +71,7 @@ def find_contract(project: Project, option: str) -> Contract:
     """
     if option:
         return _of_releases((_configured(option),), "the configuration")
-    own = [path for path in project.workspace.files if f"/{path}".endswith(f"/{JIT_ARGUMENT}")]
+    own = own_sources(project)
     if len(own) == 1:
         era = _era_of(_text(project, own[0]))
         return UNKNOWN if era is None else Contract(frozenset({era}), (), own[0], own=True)

@@ -16,6 +16,9 @@ from opschema_rules.shipped import shipped_pack
 MARK = "flydsl"
 """The word that every file that uses the package holds, or gets from one that does."""
 
+JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
+"""FlyDSL's file that makes arguments of tensors, which tells a release from the others."""
+
 _USES = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t]+flydsl\b")
 
 
@@ -61,9 +64,18 @@ def _imports(data: bytes) -> bool:
 _IMPORTS = Reading("flydsl imports", _imports, bool)
 
 
+def own_sources(project: Project) -> list[str]:
+    """FlyDSL's own :data:`JIT_ARGUMENT`, wherever it lies in the workspace."""
+    return [path for path in project.workspace.files if f"/{path}".endswith(f"/{JIT_ARGUMENT}")]
+
+
 def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
-    """The Python files that the pack reads in any case."""
-    return holding(project)
+    """The Python files that the pack reads in any case: those that hold the word, and all of FlyDSL where it is developed."""
+    yield from holding(project)
+    own = own_sources(project) if not options.version else []
+    if len(own) == 1:
+        folder = f"{own[0].removesuffix(JIT_ARGUMENT)}{MARK}/"
+        yield from (path for path in project.workspace.files if path.startswith(folder) and path.endswith(".py"))
 
 
 def claims(project: Project, options: FlydslOptions, path: str) -> bool:
@@ -71,4 +83,6 @@ def claims(project: Project, options: FlydslOptions, path: str) -> bool:
     return path.endswith(".py") and _imports(project.workspace.peek(path))
 
 
-LAZY_PACK = shipped_pack(__name__, detect, FlydslOptions, claims, speed=Speed(reads))
+_ALONG = ("opschema_rules.flydsl.file_index:FILE_INDEX", "opschema_rules.flydsl.file_index:FREE_NAMES")
+
+LAZY_PACK = shipped_pack(__name__, detect, FlydslOptions, claims, speed=Speed(reads, along=_ALONG))

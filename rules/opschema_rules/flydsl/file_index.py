@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.closures import FreeNames, free_names
 from opschema_cli.readings import Reading
 from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
@@ -210,3 +211,5 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
 
 
 FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 3", index_file, FileIndex)
+
+FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

@@ -56,7 +56,9 @@ def is_compiled(tree: FlyTree, traced: Traced) -> bool:
         call.body.function is None for call in traced.calls
     ):
         return True
-    calls = (call.items[0] for body in tree.within(traced) for call in body.scope.calls)
+    launching = tree.bodies.calling(traced.body.file, ["launch"])
+    inside = (body for body in launching if traced.body in body.outward())
+    calls = (call.items[0] for body in inside for call in body.scope.calls)
     return any(item.text == "launch" if item.kind == "attribute" else item.text.endswith(".launch") for item in calls)
 
 
@@ -107,12 +109,22 @@ class _Calls:
 
     def _find(self, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:
         for body in nested(self._tree.bodies, traced):
+            targets: dict[str, Body | None] = {}
             for call in body.scope.calls:
-                named = call.callee and body.binder(call.callee.partition(".")[0]) is None
-                if named and not self._tree.names.full(body, call.callee):
-                    target = self._tree.bodies.called(body, call.callee)
-                    if target is not None and _is_top_level(target) and not _is_own(self._tree, target):
-                        yield body, call, target
+                callee = call.callee
+                if callee and callee not in targets:
+                    targets[callee] = self._target(body, callee)
+                target = targets.get(callee)
+                if target is not None:
+                    yield body, call, target
+
+    def _target(self, body: Body, callee: str) -> Body | None:
+        """The function at the top of a module that a name of the module stands for in a body; none of FlyDSL itself."""
+        if body.binder(callee.partition(".")[0]) is not None or self._tree.names.full(body, callee):
+            return None
+        target = self._tree.bodies.called(body, callee)
+        found = target is not None and _is_top_level(target) and not _is_own(self._tree, target)
+        return target if found else None
 
 
 def _is_top_level(body: Body) -> bool:

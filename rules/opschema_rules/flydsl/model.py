@@ -11,16 +11,16 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from opschema_cli.evaluation.closures import Closures, FreeNames, free_names
+from opschema_cli.evaluation.closures import Closures, FreeNames
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Bodies, Body, argument_for
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.answers import Answers
 from opschema_rules.flydsl.contract import Contract
+from opschema_rules.flydsl.file_index import FREE_NAMES
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.own_package import OwnPackage
 from opschema_rules.flydsl.words import Words
@@ -29,8 +29,6 @@ CONTRACT = "contract"
 """Name of the release that the kernels are for, on which what is found may rest."""
 
 TracedKind: TypeAlias = Literal["kernel", "jit"]
-
-_FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)
 
 
 class Kind(Enum):
@@ -292,7 +290,7 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
         return Closures(self.bodies, self._free_names)
 
     def _free_names(self, file: PythonFile) -> FreeNames:
-        return self.project.file_readings(_FREE_NAMES, [file])[file.path]
+        return self.project.file_readings(FREE_NAMES, [file])[file.path]
 
     def traced_of(self, body: Body | None) -> Traced | None:
         """The traced function whose body that is."""

@@ -12,7 +12,8 @@ from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
-from opschema_rules.flydsl.contract import JIT_ARGUMENT, RELEASES, Contract, Era, find_contract, known
+from opschema_rules.flydsl.contract import RELEASES, Contract, Era, find_contract, known
+from opschema_rules.flydsl.detection import JIT_ARGUMENT, FlydslOptions, reads
 from opschema_rules.flydsl.examples import example_files
 from opschema_rules.flydsl.pack import PACK
 
@@ -147,3 +148,22 @@ def test_an_option_that_is_no_version() -> None:
 
 def test_releases_are_in_order() -> None:
     assert list(RELEASES) == sorted(RELEASES)
+
+
+@pytest.mark.parametrize(
+    ("copies", "option", "own"),
+    [
+        (["python/"], "", ["python/flydsl/compiler/jit_argument.py", "python/flydsl/expr/derived.py"]),
+        ([""], "", ["flydsl/compiler/jit_argument.py", "flydsl/expr/derived.py"]),
+        (["python/"], "0.4.2", []),
+        (["python/", "copy/"], "", []),
+        ([], "", []),
+    ],
+)
+def test_all_of_flydsl_is_read_early_where_it_is_developed(copies: list[str], option: str, own: list[str]) -> None:
+    files = {"kernels/a.py": "import flydsl\n", "kernels/b.py": "import torch\n", "flydsl.py/note.txt": "flydsl"}
+    for folder in copies:
+        files |= {f"{folder}{JIT_ARGUMENT}": STATIC, f"{folder}flydsl/expr/derived.py": "x = 1\n"}
+        files |= {f"{folder}flydsl_tools/derived.py": "x = 1\n", f"{folder}flydsl/lib.cpp": "flydsl"}
+    project = Project(Workspace(Path("/nowhere"), files))
+    assert sorted(reads(project, FlydslOptions(option))) == sorted(["kernels/a.py", *own])

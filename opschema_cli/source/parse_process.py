@@ -1,0 +1,252 @@
+"""One process that parses Python texts, what it is sent and answers, and its stand-in where no process can be started."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from typing import NamedTuple
+
+import msgspec
+
+from opschema_cli.errors import OpschemaError
+from opschema_cli.interrupts import no_interrupts
+from opschema_cli.source.parsing import HURRIED, at_risk, encoded, parsed, values_along
+
+IN_FLIGHT = 256 * 1024
+"""Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
+
+MAX_PIPE = 1024 * 1024
+"""Bytes that a pipe is asked to hold; no system lets everyone have more."""
+
+
+class Parsed(NamedTuple):
+    """The encoded facts of the text ``key``, empty where the parser died of it; its packed tree, if asked for; the seconds that it
+    took; the encoded values of readings, by their names. ``refused`` if it was not parsed, since the run has no time left for
+    such texts.
+    """
+
+    key: str
+    facts: bytes
+    tree: bytes = b""
+    seconds: float = 0.0
+    values: Mapping[str, bytes] = {}
+    refused: bool = False
+
+
+class Task(NamedTuple):
+    """A text, its key, whether its tree is asked for, whether nobody waits for it yet, and the readings that a worker may compute
+    along.
+    """
+
+    key: str
+    text: str
+    with_tree: bool
+    ahead: bool = False
+    along: tuple[str, ...] = ()
+
+
+class LocalWorker:
+    """The stand-in for a worker where no process can be started: it parses a text when its result is asked for.
+
+    There are no timers in WebAssembly, and nothing survives a parser that dies. The limits on the length, the nesting and the
+    chains of a text bound what one text costs; once texts have taken :data:`parsing.RUN_SECONDS`, the rest of the run is refused.
+    A program that must answer is to run this where it can be ended from outside, as a page does in a web worker.
+    """
+
+    starting = False
+    ran_out_of_time = False
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+
+    @property
+    def in_flight(self) -> int:
+        """Texts that wait here, none of them begun."""
+        return len(self.tasks)
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether it waits for a text. The next one stays with the caller, who may refuse it."""
+        return not self.tasks
+
+    def give(self, task: Task, *, hurried: bool = False) -> bool:
+        """Take a text; False if it has one. There is no time that it could be ``hurried`` by."""
+        if self.tasks:
+            return False
+        self.tasks.append(task)
+        return True
+
+    def result(self) -> tuple[Task, Parsed]:
+        """The text that it was given, parsed now."""
+        task = self.tasks.pop()
+        began = time.process_time()
+        from opschema_cli.source.chains import refused
+
+        if facts := refused(task.text):
+            return task, Parsed(task.key, facts)
+        found, tree = parsed(task.text, with_tree=task.with_tree)
+        return task, Parsed(task.key, encoded(found), tree, time.process_time() - began)
+
+    def stop(self) -> None:
+        """Forget the text that has not been parsed."""
+        self.tasks.clear()
+
+
+class Worker:
+    """A process and the texts that it was sent, in the order of its answers."""
+
+    def __init__(self, context: BaseContext, others: Sequence[Worker | LocalWorker]) -> None:
+        self.tasks: list[Task] = []
+        self.in_flight = 0
+        self._sizes: list[int] = []
+        self.starting = True
+        texts, self._texts = context.Pipe(duplex=False)
+        self.answers, answers = context.Pipe(duplex=False)
+        self._room = min(_widened(self._texts), _widened(answers)) // 4
+        # A forked process also holds our ends of all pipes, and would not notice that we are gone.
+        forked = [self, *others] if context.get_start_method() == "fork" else []
+        workers = [worker for worker in forked if isinstance(worker, Worker)]
+        ours = [pipe for worker in workers for pipe in (worker._texts, worker.answers)]
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=(texts, answers, ours), daemon=True
+        )
+        with no_interrupts(), nullcontext() if forked else _among_pythons_own():
+            self.process.start()
+        texts.close()
+        answers.close()
+
+    def has_started(self) -> None:
+        """Take the sign that it is ready.
+
+        Raises:
+            OpschemaError: it died at its start, and so would the next.
+        """
+        try:
+            self.answers.recv_bytes()
+        except (EOFError, ConnectionResetError):
+            raise OpschemaError("the process that parses Python does not start") from None
+        self.starting = False
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether a text can be sent without waiting for its start."""
+        return not self.starting or self._room > 0
+
+    def give(self, task: Task, *, hurried: bool = False) -> bool:
+        """Send it a text, ``hurried`` with less time, unless it has enough to do, or the pipe might not take it before others are
+        read, or before it has started.
+        """
+        text = task.text.encode("utf-8", "surrogatepass")
+        content = msgspec.msgpack.encode(_Order(text, task.with_tree, hurried, task.along))
+        if (self.tasks or self.starting) and self.in_flight + len(content) > min(IN_FLIGHT, self._room):
+            return False
+        self.tasks.append(task)
+        self._sizes.append(len(content))
+        self.in_flight += len(content)
+        with suppress(BrokenPipeError, ConnectionResetError):  # then `result` finds the pipe closed
+            self._texts.send_bytes(content)
+        return True
+
+    def result(self) -> tuple[Task, Parsed | None]:
+        """The first text that it was sent, and what became of it; None if it died."""
+        task = self.tasks.pop(0)
+        self.in_flight -= self._sizes.pop(0)
+        try:
+            found = _ANSWERS.decode(self.answers.recv_bytes())
+            return task, Parsed(task.key, found.facts, found.tree, found.seconds, found.values)
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            self._close()
+            return task, None
+
+    def _close(self) -> None:
+        self._texts.close()
+        self.answers.close()
+
+    @property
+    def ran_out_of_time(self) -> bool:
+        """Whether it died of its budget; once may be chance, for a virtual machine charges its own pauses to its processes."""
+        return bool(sys.platform != "win32" and self.process.exitcode == -signal.SIGPROF)
+
+    def stop(self) -> None:
+        """End the process, whatever it is at."""
+        self._close()
+        self.process.kill()
+        self.process.join()
+
+
+@contextmanager
+def _among_pythons_own() -> Iterator[None]:
+    """Start a process in the folder of the standard library: a new Python (``-c``) imports first from where it starts, which
+    must not be the linted tree. It changes to the current folder once it has its own path of modules.
+    """
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.__file__))
+    try:
+        yield
+    finally:
+        os.chdir(here)
+
+
+def _widened(pipe: Connection) -> int:
+    """The capacity of a pipe in bytes, after it is enlarged as far as possible; 0 where that is not known."""
+    if sys.platform != "linux":
+        return 0
+    import fcntl
+
+    with suppress(OSError):
+        return fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, MAX_PIPE)
+    return 0
+
+
+class _Order(msgspec.Struct, array_like=True):
+    """What a worker is sent."""
+
+    text: bytes
+    with_tree: bool
+    hurried: bool
+    along: tuple[str, ...]
+
+
+class _Answer(msgspec.Struct, array_like=True):
+    """What it answers."""
+
+    facts: bytes
+    tree: bytes
+    seconds: float
+    values: dict[str, bytes]
+
+
+_ORDERS = msgspec.msgpack.Decoder(_Order)
+_ANSWERS = msgspec.msgpack.Decoder(_Answer)
+
+
+def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connection]) -> None:
+    for connection in inherited:
+        connection.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a command may have made an interrupt of it, with a traceback here
+    faulthandler.disable()  # that a worker dies is not worth a word
+    gc.disable()  # trees hold no cycles, and looking for some among half a million nodes costs a tenth of the parse
+    from opschema_cli.source import python_facts  # noqa: F401 - before the first text comes
+
+    with suppress(EOFError, ConnectionError):
+        answers.send_bytes(b"ready")
+        while True:
+            order = _ORDERS.decode(texts.recv_bytes())
+            text = order.text.decode("utf-8", "surrogatepass")
+            began = time.process_time()
+            with at_risk(text, HURRIED if order.hurried else 1.0):
+                facts, tree = parsed(text, with_tree=order.with_tree)
+                data = encoded(facts)
+            seconds = time.process_time() - began
+            values = values_along(order.along, text, facts) if data else {}
+            answers.send_bytes(msgspec.msgpack.encode(_Answer(data, tree, seconds, values)))
