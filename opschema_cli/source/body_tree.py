@@ -41,9 +41,10 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def outward(self) -> Iterator[Body]:
         """The body and all around it."""
-        yield self
-        if self.parent is not None:
-            yield from self.parent.outward()
+        body: Body | None = self
+        while body is not None:
+            yield body
+            body = body.parent
 
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
