@@ -275,16 +275,18 @@ class _Reader:
 
     def expr(self, node: ast.expr, depth: int = 0) -> Expr:
         kind = type(node)
-        line, last, starts, wide = node.lineno, node.end_lineno, self.starts, self.wide
-        if wide and (line in wide or last in wide):
-            start, end = self.bounds(node)
-        else:  # the same, without a call: most of the time of a parse is spent here
-            start, end = starts[line] + node.col_offset, starts[last] + node.end_col_offset  # type: ignore[index, operator]
-        if kind is _NAME:
+        line, starts, wide = node.lineno, self.starts, self.wide
+        if kind is _NAME:  # most are names, and most of the time of a parse is spent here
             name: str = node.id  # type: ignore[attr-defined]
+            start = starts[line] + node.col_offset if line not in wide else self.places.start(node)
             if not self.text.startswith(name, start):
                 raise NotTakenError
-            return Expr("name", start, end, name)
+            return Expr("name", start, start + len(name), name)
+        last = node.end_lineno
+        if wide and (line in wide or last in wide):
+            start, end = self.bounds(node)
+        else:
+            start, end = starts[line] + node.col_offset, starts[last] + node.end_col_offset  # type: ignore[index, operator]
         if kind is _CONSTANT:
             return self.constant(node, start, end)  # type: ignore[arg-type]
         if kind is _ATTRIBUTE and (dotted := _dotted(node)):  # type: ignore[arg-type]

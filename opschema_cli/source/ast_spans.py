@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
 from typing import TypeAlias
@@ -18,7 +17,6 @@ from opschema_cli.source.text import Span
 Placed: TypeAlias = "ast.expr | ast.stmt | ast.arg | ast.alias | ast.excepthandler | ast.pattern"
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _TO_CODE = re.compile(r"(?:\s|\\[\r\n]|#[^\r\n]*)*")
 _MARKS = re.compile(r"#[^\r\n]*|[(),]|\*\*")
 _BEFORE_NAME = re.compile(r"(?:async(?:\s|\\[\r\n])+)?(?:def|class)(?:\s|\\[\r\n])+")
@@ -39,7 +37,8 @@ class Places:
         # The starts of lines, which count from 1; a place may be one line behind the last.
         self.starts = [0, 0, *_line_ends(text), len(text)]
         # The lines on which bytes are not characters.
-        self.wide = frozenset([bisect_right(self.starts, match.start(), 1) - 1 for match in _NOT_ASCII.finditer(text)])
+        lines = range(1, len(self.starts) - 1) if not text.isascii() else ()
+        self.wide = frozenset([line for line in lines if not self._line(line).isascii()])
 
     def _line(self, line: int) -> str:
         return self.text[self.starts[line] : self.starts[line + 1]]

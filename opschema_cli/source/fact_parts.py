@@ -21,7 +21,6 @@ from opschema_cli.source.python import (
     Scope,
     Statement,
     Unpack,
-    Use,
     packed_uses,
 )
 from opschema_cli.source.text import Span
@@ -70,12 +69,12 @@ class Syntax(msgspec.Struct):
 
 
 class Parts(msgspec.Struct):
-    """A scope that is being filled."""
+    """A scope that is being filled; of a use only its fields."""
 
     assigns: list[Assign] = msgspec.field(default_factory=list)
     imports: list[Import] = msgspec.field(default_factory=list)
     calls: list[Expr] = msgspec.field(default_factory=list)
-    uses: list[Use] = msgspec.field(default_factory=list)
+    uses: list[tuple[str, int, int]] = msgspec.field(default_factory=list)
     loops: list[Loop] = msgspec.field(default_factory=list)
     returns: list[Expr] = msgspec.field(default_factory=list)
     functions: list[Function] = msgspec.field(default_factory=list)

@@ -326,8 +326,8 @@ def _no_uses() -> bytes:
     return packed_uses(())
 
 
-def packed_uses(uses: Iterable[Use]) -> bytes:
-    """Uses of names as a scope holds them."""
+def packed_uses(uses: Iterable[tuple[str, int, int]]) -> bytes:
+    """Uses of names, each the fields of a :class:`Use`, as a scope holds them."""
     return msgspec.msgpack.encode(tuple(uses))
 
 

@@ -23,7 +23,6 @@ from opschema_cli.source.python import (
     Scope,
     Statement,
     Unpack,
-    Use,
     packed_body,
     packed_statements,
     written_in,
@@ -171,7 +170,7 @@ class _Scopes:
             holder, _, attribute = node.text.rpartition(".")
             if holder:
                 head = self.syntax.heads.get(id(node)) or (node.start, node.end - len(attribute) - 1)
-                parts.uses.append(Use(holder, *head))
+                parts.uses.append((holder, *head))
         else:
             self.visit(node, parts)
 
@@ -255,21 +254,17 @@ class _Scopes:
             self.visit(expr, parts)
 
     def visit(self, expr: Expr, parts: Parts) -> None:
-        kind = expr.kind
-        while kind in ("attribute", "other"):  # a loop, since chains of calls may be long
+        while (kind := expr.kind) == "attribute" or kind == "other":  # a loop, since chains of calls may be long
             if kind == "attribute":
-                parts.uses.append(Use(f"?.{expr.text}", expr.start, expr.end))
+                parts.uses.append((f"?.{expr.text}", expr.start, expr.end))
                 expr = expr.items[0]
             elif id(expr) in self.syntax.below:
                 expr = self.syntax.below[id(expr)]
             else:
                 return
-            kind = expr.kind
         if kind == "name":
-            parts.uses.append(Use(expr.text, expr.start, expr.end))
-            return
-        read = _EXPRESSIONS.get(kind)
-        if read is not None:
+            parts.uses.append((expr.text, expr.start, expr.end))
+        elif (read := _EXPRESSIONS.get(kind)) is not None:
             read(self, expr, parts)
         else:
             self.inner(expr.items, parts)
@@ -278,7 +273,7 @@ class _Scopes:
         """The same of several; most are names."""
         for expr in exprs:
             if expr.kind == "name":
-                parts.uses.append(Use(expr.text, expr.start, expr.end))
+                parts.uses.append((expr.text, expr.start, expr.end))
             else:
                 self.visit(expr, parts)
 
@@ -288,10 +283,10 @@ class _Scopes:
             if is_word(value):
                 parts.strings.append(value)
         elif value is None or isinstance(value, bool):
-            parts.uses.append(Use(str(value), expr.start, expr.end))
+            parts.uses.append((str(value), expr.start, expr.end))
 
     def call(self, expr: Expr, parts: Parts) -> None:
-        parts.calls.append(self.expanded(expr))
+        parts.calls.append(self.expanded(expr) if self.syntax.below else expr)
         self.inner(expr.items, parts)
 
     def if_expression(self, expr: Expr, parts: Parts) -> None:
