@@ -130,7 +130,12 @@ class CppUnits(msgspec.Struct, dict=True):
         return {}
 
     def _reading(self, path: str, names: Iterable[str]) -> Iterator[tuple[str, CppDeclarations]]:
-        words = re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(name.encode()) for name in sorted(set(names))))
-        peek = self.project.workspace.peek
-        files = [file for file in self.files(path) if file == path or words.search(peek(file))]
+        words = sorted({name.encode() for name in names})
+        pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, words)))
+        files = [file for file in self.files(path) if file == path or self._holds(file, words, pattern)]
         yield from self.project.cpp_readings(DECLARATIONS, files).items()
+
+    def _holds(self, path: str, words: Sequence[bytes], pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file has one of some words; a pattern alone, which begins with no constant text, is searched for slowly."""
+        data = self.project.workspace.peek(path)
+        return any(word in data for word in words) and pattern.search(data) is not None
