@@ -21,7 +21,7 @@ from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs, scan_ahead
 from opschema_cli.lint.settings import Settings, resolve_settings
-from opschema_cli.lint.shared_work import LostForkError, Share
+from opschema_cli.lint.shared_work import LostForkError, Share, SharedFlag
 from opschema_cli.project import Project
 from opschema_cli.regular_files import read_regular
 from opschema_cli.session import MANY_MODULES, Session, path_filter
@@ -145,24 +145,34 @@ def _divide(session: Session, job: Job, project: Project, options: LintOptions, 
     def run_rest(report_parsed: Callable[[], None], publish: Publish) -> tuple[PackFindings, Project]:
         with closing(session.forked()) as child:
             project.continue_in_fork(child.cache, lambda: child.parsers)
-            helpers = HelperProcesses.of(child, project, fewer=1)
+            helpers = HelperProcesses.of(child, project, fewer=1, spare=idle)
             return run_packs(rest, project, publish=publish, helpers=helpers), project
 
-    return ForkedPacks(session, project, options, run_rest)
+    idle = SharedFlag()
+    return ForkedPacks(session, project, options, run_rest, idle)
 
 
 class HelperProcesses:
     """Processes that take a part of the runs of a pack: its :class:`~opschema_cli.lint.shared_work.Helpers`."""
 
-    def __init__(self, session: Session, project: Project, count: int) -> None:
+    def __init__(self, session: Session, project: Project, count: int, spare: SharedFlag | None = None) -> None:
         self._session, self._project = session, project
-        self.count = count
+        self._count, self._spare = count, spare
 
     @classmethod
-    def of(cls, session: Session, project: Project, *, fewer: int = 0) -> HelperProcesses | None:
-        """Those for the processors that this process and ``fewer`` others leave; None if none is left."""
-        count = min(session.processes - 1 - fewer, MAX_HELPERS)
-        return cls(session, project, count) if count > 0 else None
+    def of(
+        cls, session: Session, project: Project, *, fewer: int = 0, spare: SharedFlag | None = None
+    ) -> HelperProcesses | None:
+        """Those for the processors that this process and ``fewer`` others leave, and one more while ``spare`` is raised; None if
+        none is ever left.
+        """
+        count = session.processes - 1 - fewer
+        return cls(session, project, count, spare) if count > 0 or spare is not None else None
+
+    @property
+    def count(self) -> int:
+        """How many there are processors for now."""
+        return min(self._count + bool(self._spare), MAX_HELPERS)
 
     def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
         """Have a helper do some work; the result waits for what it has done.
@@ -197,13 +207,17 @@ class HelperProcesses:
 
 
 class ForkedPacks:
-    """Packs that run in a forked process: the :class:`~opschema_cli.lint.runner.Others` of those that run here."""
+    """Packs that run in a forked process: the :class:`~opschema_cli.lint.runner.Others` of those that run here. ``idle`` is raised
+    while this process only waits for that one.
+    """
 
-    def __init__(self, session: Session, project: Project, options: LintOptions, task: Task[PackFindings]) -> None:
+    def __init__(
+        self, session: Session, project: Project, options: LintOptions, task: Task[PackFindings], idle: SharedFlag
+    ) -> None:
         # Not at the top: an unchanged workspace does not need it.
         from opschema_cli.lint.forked_run import ForkedRun
 
-        self._project, self._options = project, options
+        self._project, self._options, self._idle = project, options, idle
         self._process = ForkedRun(task, PackFindings)
         session.helpers.callback(self._process.close)
 
@@ -213,7 +227,8 @@ class ForkedPacks:
 
     def shared(self) -> Mapping[str, bytes]:
         """Data that the packs share, by pack."""
-        return self._process.shared()
+        with self._idle.raised():
+            return self._process.shared()
 
     def join(self) -> PackFindings:
         """The findings of the packs.
@@ -221,10 +236,11 @@ class ForkedPacks:
         Raises:
             LostForkError: there are none.
         """
-        # While the child is still busy.
-        self._project.save_readings()
-        load_reporter(self._options)
-        return self._process.join(self._project)
+        with self._idle.raised():
+            # While the child is still busy.
+            self._project.save_readings()
+            load_reporter(self._options)
+            return self._process.join(self._project)
 
 
 def _run_divided(
@@ -252,9 +268,11 @@ def _run_divided(
             child.prefetch(others, forked)
             job = job_of(child, others, inputs, options)
             forked.settle()
-            return run_packs(job, forked, publish=publish), forked
+            helpers = HelperProcesses.of(child, forked, fewer=1, spare=idle)
+            return run_packs(job, forked, publish=publish, helpers=helpers), forked
 
-    forked_packs = ForkedPacks(session, project, options, run_others)
+    idle = SharedFlag()
+    forked_packs = ForkedPacks(session, project, options, run_others, idle)
     if not few:
         session.warm_up(changed)
     job = job_of(session, session.registry_for(project, prefetch=not few, but=others), inputs, options)

@@ -8,11 +8,12 @@ order of the runs, whoever made them.
 
 from __future__ import annotations
 
+import mmap
 import os
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -53,12 +54,31 @@ class LostForkError(Exception):
     """A forked process died, or read a file that has changed since: what it did must be done again."""
 
 
+class SharedFlag:
+    """A flag that a process and those that it forks share."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 1)
+
+    def __bool__(self) -> bool:
+        return self._memory[0] == 1
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """Raise it for a while."""
+        self._memory[0] = 1
+        try:
+            yield
+        finally:
+            self._memory[0] = 0
+
+
 class Helpers(Protocol):
     """Processes that can be forked to help."""
 
     @property
     def count(self) -> int:
-        """How many; at least one."""
+        """How many there are processors for now."""
 
     def fork(self, work: Callable[[], Share]) -> Callable[[], Share]:
         """Have a helper do some work; the result waits for what it has done, and may raise :class:`LostForkError`.
@@ -81,7 +101,8 @@ def divided(
     numbers = iter(range(count))
     for number in numbers:
         found[number] = run(number)
-        if helpers is not None and count - number > 2 and _is_long(time.process_time() - began, number + 1, count):
+        long = helpers is not None and _is_long(time.process_time() - began, number + 1, count)
+        if helpers is not None and long and count - number > 2 and helpers.count:
             break
     left = list(numbers)
     shares = _shared(left, run, helpers, in_helper, found) if left and helpers is not None else []

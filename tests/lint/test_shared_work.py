@@ -18,7 +18,7 @@ from opschema_cli import suggestions
 from opschema_cli.commands.lint_run import HelperProcesses
 from opschema_cli.lint import shared_work
 from opschema_cli.lint.diagnostic import Diagnostic, Place
-from opschema_cli.lint.shared_work import Ranges, Share, divided
+from opschema_cli.lint.shared_work import Ranges, Share, SharedFlag, divided
 from opschema_cli.main import run
 from opschema_cli.session import open_session
 from opschema_cli.source.text import Span
@@ -106,6 +106,66 @@ def test_pure_rules_over_subjects_that_keep_their_findings_themselves(
     Path("unrelated.py").write_text("MORE = 1\n")
     lint("--jobs", "2", *cached)
     assert (len(asked) > forks) is bool(cached)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_forked_process_has_a_helper_while_the_first_one_only_waits_for_it(
+    lint: Lint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, waits: bool
+) -> None:
+    copy_drifted()
+    for kit in ("flykit", "flykit_broken"):
+        shutil.copytree(FIXTURES / kit, ".", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    expected = alone(lint)
+    assert {item["code"][:3] for item in expected["diagnostics"]} >= {"CAR", "FLY", "WKL"}
+    forks, fork = tmp_path / "forks", HelperProcesses.fork
+
+    def noted(self: HelperProcesses, work: Callable[[], Share]) -> Callable[[], Share]:
+        with forks.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return fork(self, work)
+
+    monkeypatch.setattr(HelperProcesses, "fork", noted)
+    monkeypatch.setattr(SharedFlag, "__bool__", lambda self: waits)
+    assert lint("--no-cache", "--jobs", "2") == expected
+    assert len(set(forks.read_text().split())) == 1 + waits, "the first process has helpers in any case"
+
+
+def test_a_flag_is_seen_by_processes_that_were_forked() -> None:
+    flag = SharedFlag()
+
+    def seen() -> bool:
+        child = os.fork()
+        if not child:
+            os._exit(int(bool(flag)))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+    assert not seen()
+    child = os.fork()
+    if not child:
+        with flag.raised():
+            time.sleep(0.2)
+        os._exit(0)
+    until = time.monotonic() + 20
+    while not flag and time.monotonic() < until:
+        time.sleep(0.001)
+    assert flag
+    assert seen()
+    os.waitpid(child, 0)
+    assert not flag
+
+
+def test_helpers_are_waited_for_until_there_is_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_work, "PATIENCE", -1.0)
+    made: list[int] = []
+
+    class _Later(_Here):
+        @property
+        def count(self) -> int:  # type: ignore[override]
+            return int(len(made) > 3)
+
+    found, shares = divided(9, lambda number: made.append(number) or [], _Later(), lambda ranges: Share({8: []}))
+    assert made[:4] == [0, 1, 2, 3]
+    assert (len(found), len(shares)) == (9, 1)
 
 
 def test_what_helpers_computed_is_kept_for_the_next_run(
