@@ -11,8 +11,10 @@ from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.preprocessor import Condition, Directives, read_directives
 
 _BRACE = re.compile(
-    r"\bnamespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)|\bextern\s+(?P<links>\{)|[{}]"
+    r"n(?<!\wn)amespace\s+(?P<name>[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)?\s*(?P<opens>\{)"
+    r"|e(?<!\we)xtern\s+(?P<links>\{)|[{}]"
 )
+"""All alternatives start with one of four characters, as in :mod:`opschema_cli.source.cpp_text`."""
 _LINKAGE = re.compile(r"""\bextern\s*"(C|C\+\+)"\s*\Z""")
 _CPLUSPLUS = Condition("defined(__cplusplus)")
 _BEFORE = 40

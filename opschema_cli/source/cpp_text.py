@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 from opschema_cli.source.text import blanked
@@ -105,6 +106,12 @@ def _inside_directive(text: str, at: int) -> tuple[list[Part], int]:
     return found, len(text)
 
 
+@lru_cache(maxsize=2)
+def parts_of_file(text: str) -> tuple[Part, ...]:
+    """The same of the text of a file, kept for who asks next."""
+    return tuple(parts(text))
+
+
 def without_comments(text: str) -> str:
     """A text with one space in place of each comment, as the preprocessor makes it."""
     if "/" not in text:
@@ -118,7 +125,8 @@ def without_comments(text: str) -> str:
     return "".join((*pieces, text[at:]))
 
 
+@lru_cache(maxsize=2)
 def only_code(text: str, *, directives: bool = True) -> str:
     """A text with its comments and literals blanked so that places and lines stay; without ``directives``, these too."""
-    found = parts(text)
+    found = parts_of_file(text)
     return blanked(text, ((start, end) for kind, start, end in found if kind != "directive" or not directives))

@@ -15,7 +15,7 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
-from opschema_cli.source.cpp_text import parts, without_comments
+from opschema_cli.source.cpp_text import parts_of_file, without_comments
 from opschema_cli.source.text import Span
 
 
@@ -130,7 +130,7 @@ class _Directive(msgspec.Struct, frozen=True):
 
 
 def _directives(text: str) -> Iterator[_Directive]:
-    for kind, start, end in parts(text) if "#" in text else ():
+    for kind, start, end in parts_of_file(text) if "#" in text else ():
         match = _WORD.match(without_comments(text[start + 1 : end])) if kind == "directive" else None
         if match is not None:
             line = start

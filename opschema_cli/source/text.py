@@ -160,7 +160,7 @@ def _line(data: bytes, offset: int) -> int:
     return head.count(b"\n") + head.replace(b"\r\n", b"").count(b"\r") + 1
 
 
-_NOT_LINE_END = re.compile(r"[^\r\n]")
+_LINE = re.compile(r"[^\r\n]+")
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -169,9 +169,13 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     at = 0
     for start, end in spans:
         if start >= at:
-            pieces += (text[at:start], _NOT_LINE_END.sub(" ", text[start:end]))
+            pieces += (text[at:start], _LINE.sub(_spaces, text[start:end]))
             at = end
     return "".join((*pieces, text[at:]))
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return " " * (match.end() - match.start())
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

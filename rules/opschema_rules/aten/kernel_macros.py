@@ -45,7 +45,7 @@ class MadeByMacros(msgspec.Struct):
 
     def add(self, text: str) -> None:
         """Add what the macros make in a text."""
-        for match, end in calls(_CALL, text):
+        for match, end in calls(_CALL.finditer(text), text):
             name = match[1]
             if name in self.makers or name in self.macros or name.isupper():
                 self._use(name, text[match.start() : end])
