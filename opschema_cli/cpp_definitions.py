@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 import msgspec
@@ -14,11 +14,11 @@ from opschema_cli.cpp_units import Declared, functions_named
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
 from opschema_cli.source.cpp_text import only_code
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, ascii_words_in, places_of
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*[(/]")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(/]")
+_OPENS = re.compile(rb"\s*[(/]")
 _QUALIFIER = re.compile(rb"(?:::\s*)?(?:[A-Za-z_]\w{0,100}\s*::\s*){0,10}\Z")
 _NO_TYPE = re.compile(rb"(?:\b(?:return|else|new|throw|case|co_return)|[^\s\w>*&)\]/\"\\])\s*\Z")
 
@@ -35,15 +35,31 @@ def _may_declare(data: bytes, names: Set[str]) -> bool:
 
     Constructors have none. A declaration that is missed, as behind a comment, counts as a mention of its name.
     """
-    wanted = {name.encode() for name in names}
-    for match in _CALLED.finditer(data):
-        if match[1] in wanted:
-            before = data[max(0, match.start() - _BEFORE) : match.start()]
-            qualifier = _QUALIFIER.search(before)
-            before = before[: qualifier.start()] if qualifier is not None else before
-            if _NO_TYPE.search(before[-40:]) is None:
-                return True
+    for place in _calls(data, {name.encode() for name in names}):
+        before = data[max(0, place - _BEFORE) : place]
+        qualifier = _QUALIFIER.search(before)
+        before = before[: qualifier.start()] if qualifier is not None else before
+        if _NO_TYPE.search(before[-40:]) is None:
+            return True
     return False
+
+
+def _calls(data: bytes, names: Set[bytes]) -> Iterator[int]:
+    """The places of some names before a parenthesis, or before what may be a comment and a parenthesis."""
+    if len(names) > MANY:
+        yield from (match.start() for match in _CALLED.finditer(data) if match[1] in names)
+        return
+    for name in names:
+        yield from (place for place in places_of(name, data) if _OPENS.match(data, place + len(name)))
+
+
+def _mentions(code: str, names: Set[str]) -> Iterator[tuple[str, int]]:
+    """Some names with their places in code without comments."""
+    if len(names) > MANY:
+        yield from ((match[0], match.start()) for match in _NAME.finditer(code) if match[0] in names)
+        return
+    for name in names:
+        yield from ((name, place) for place in places_of(name, code))
 
 
 class CppDefinitions(msgspec.Struct, dict=True):
@@ -66,7 +82,7 @@ class CppDefinitions(msgspec.Struct, dict=True):
         for path in self.paths:
             data = self.project.workspace.peek(path)
             near = self.marker in data and (len(names) > MANY or any(name in data for name in names))
-            words = names.keys() & set(_WORD.findall(data)) if near else set()
+            words = names.keys() & ascii_words_in(data) if near else set()
             if words:
                 found[path] = frozenset(names[word] for word in words)
         return found
@@ -99,11 +115,10 @@ class CppDefinitions(msgspec.Struct, dict=True):
             if source is None:
                 found |= names
                 continue
-            for match in _NAME.finditer(only_code(source.text)):
-                name = match[0]
-                if name in names and name not in found and (path, match.end()) not in known:
+            for name, place in _mentions(only_code(source.text), names - found):
+                if (path, place + len(name)) not in known:
                     spans = uses.get((path, name), ())
-                    if not any(span.start <= match.start() < span.end for span in spans):
+                    if not any(span.start <= place < span.end for span in spans):
                         found.add(name)
         return frozenset(found)
 

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opschema_cli.source.text import DecodeError, Edit, EditConflictError, Source, Span, apply_edits, decode, is_found
+from opschema_cli.source.text import (
+    DecodeError,
+    Edit,
+    EditConflictError,
+    Source,
+    Span,
+    apply_edits,
+    ascii_words_in,
+    decode,
+    is_found,
+    places_of,
+)
 
 
 def test_a_position_counts_lines_and_columns_from_one() -> None:
@@ -151,3 +162,26 @@ def test_a_line_ends_with_a_line_feed_or_a_carriage_return_and_nothing_else(text
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
     assert source.line_count == len(starts)
     assert [source.line_span(line).start for line in range(1, len(starts) + 1)] == starts
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("f", [0]),
+        ("f f", [0, 2]),
+        ("ff", []),
+        ("ffff", []),
+        ("f.f(f)", [0, 2, 4]),
+        ("f_ _f 1f f1 éf", []),
+        ("xf f", [3]),
+        ("", []),
+    ],
+)
+def test_places_of_a_word(text: str, places: list[int]) -> None:
+    assert list(places_of("f", text)) == places
+    if text.isascii():
+        assert list(places_of(b"f", text.encode())) == places
+
+
+def test_words_of_bytes() -> None:
+    assert ascii_words_in("a_1+b2 é::c\n\td".encode()) == {b"a_1", b"b2", b"c", b"d"}
