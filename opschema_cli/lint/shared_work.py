@@ -8,7 +8,6 @@ order of the runs, whoever made them.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 import time
@@ -58,6 +57,9 @@ class SharedFlag:
     """A flag that a process and those that it forks share."""
 
     def __init__(self) -> None:
+        # Not at the top: not every system on which rules run has it, and those do not fork.
+        import mmap
+
         self._memory = mmap.mmap(-1, 1)
 
     def __bool__(self) -> bool:
