@@ -1,9 +1,9 @@
 """Names of FlyDSL's modules by their facts; nothing is imported. It writes ``api.json``, too:
 
-    python -m opschema_rules.flydsl.api_reading FOLDER
+    pip download --no-deps -d WHEELS flydsl==0.5.0
+    python -m opschema_rules.flydsl.api_reading WHEELS
 
-``FOLDER`` holds a folder for each release, called after its number, with what the wheel holds. What ``api.json`` says of
-releases that are not there is kept.
+What ``api.json`` says of releases that have no wheel in the folder is kept.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import msgspec
-from packaging.version import InvalidVersion, Version
+from packaging.utils import parse_wheel_filename
 
 from opschema_cli.source.python import Assign, Class, Expr, Function, PythonFile, Scope
 from opschema_cli.source.resolution import HARMLESS_BASES
@@ -56,19 +57,23 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         self._members: dict[str, frozenset[str] | None] = {}
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Package:
-        """The package in a folder."""
+    def of_texts(cls, texts: Mapping[str, str]) -> Package:
+        """The package of some texts by path."""
         # Not at the top: a run of `lint` leaves parsing to other processes.
         from opschema_cli.source.python_facts import collect
 
-        paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*.py")]
-
         def load(path: str) -> PythonFile | None:
-            text = (folder / path).read_text(encoding="utf-8")
-            facts = collect(text)
-            return PythonFile(Source(path, text), facts) if not facts.error else None
+            facts = collect(texts[path])
+            return PythonFile(Source(path, texts[path]), facts) if not facts.error else None
 
-        return cls(paths, load)
+        return cls(texts, load)
+
+    @classmethod
+    def of_wheel(cls, path: Path) -> Package:
+        """The package in a wheel."""
+        with ZipFile(path) as wheel:
+            names = (name for name in wheel.namelist() if name.startswith(f"{ROOT}/") and name.endswith(".py"))
+            return cls.of_texts({name: wheel.read(name).decode() for name in names})
 
     def __getitem__(self, module: str) -> frozenset[str] | None:
         if module not in self.paths:
@@ -207,11 +212,9 @@ def _bound(scope: Scope) -> Iterator[str]:
 def main(folder: Path) -> None:
     """Writes ``api.json``."""
     found = dict(load_api())
-    for path in folder.iterdir():
-        try:
-            found[Version(path.name)] = Package.of_folder(path).api()
-        except InvalidVersion:
-            continue
+    for path in folder.glob(f"{ROOT}-*.whl"):
+        _, release, _, _ = parse_wheel_filename(path.name)
+        found[release] = Package.of_wheel(path).api()
     PATH.write_bytes(render_api(found))
 
 

@@ -1,6 +1,6 @@
 """FlyDSL's names by release: what each of its modules has, and what has been added and removed.
 
-The table is ``api.json``, which ``api_reading`` writes from the texts of the wheels. It groups a module's names by the releases
+The table is ``api.json``, which ``api_reading`` writes from the wheels. It groups a module's names by the releases
 that have them: ``0.2.2-`` is from 0.2.2 on, ``0.1.5-0.2.1`` both and those between, ``-`` all.
 """
 
@@ -33,10 +33,21 @@ class _Table(msgspec.Struct):
     modules: dict[str, _Module]
 
 
+class _Releases(msgspec.Struct):
+    """What is read of the table if only the releases are asked for."""
+
+    releases: list[str]
+
+
+def read_releases() -> tuple[Version, ...]:
+    """The releases that the table has, in their order: those on PyPI when it was written."""
+    return tuple(map(Version, msgspec.json.decode(PATH.read_bytes(), type=_Releases).releases))
+
+
 @cache
 def load_api() -> dict[Version, Api]:
     """The names of every release that the table has."""
-    return parse_api(PATH.read_bytes()) if PATH.exists() else {}
+    return parse_api(PATH.read_bytes())
 
 
 def parse_api(data: bytes) -> dict[Version, Api]:

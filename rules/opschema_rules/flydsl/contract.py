@@ -19,14 +19,11 @@ from packaging.version import InvalidVersion, Version
 from opschema_cli.errors import OpschemaError
 from opschema_cli.project import Project
 from opschema_cli.requirements import requirements
+from opschema_rules.flydsl.api_table import read_releases
 from opschema_rules.flydsl.detection import own_sources
 
-_NUMBERS = (
-    *("0.1.5", "0.1.6", "0.1.7", "0.1.8", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.2.4"),
-    *("0.3.0", "0.3.1", "0.3.2", "0.3.4", "0.3.4.1", "0.4.0", "0.4.1", "0.4.2"),
-)
-RELEASES = tuple(map(Version, _NUMBERS))
-"""The releases on PyPI."""
+RELEASES = read_releases()
+"""The releases on PyPI that are known."""
 
 
 class Era(IntEnum):

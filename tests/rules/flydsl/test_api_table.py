@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from packaging.version import Version
@@ -12,28 +13,37 @@ from packaging.version import Version
 from opschema_rules.flydsl.api_reading import Package
 from opschema_rules.flydsl.api_table import Api, has, having, load_api, members, missing_from, parse_api, render_api
 from opschema_rules.flydsl.contract import RELEASES, known
+from opschema_rules.flydsl.key import PROGRAM_SINCE
 
 
-def test_it_has_every_release() -> None:
-    assert sorted(load_api()) == list(RELEASES)
+def test_the_releases_are_read_alone() -> None:
+    assert tuple(sorted(load_api())) == RELEASES
 
 
 @pytest.mark.parametrize(
     ("name", "releases"),
     [
-        ("flydsl.compiler.from_dlpack", "0.1.5 to 0.4.2"),
-        ("flydsl.compiler.from_torch_tensor", "0.2.2 to 0.4.2"),
+        ("flydsl.compiler.from_dlpack", f"0.1.5 to {RELEASES[-1]}"),
+        ("flydsl.compiler.from_torch_tensor", f"0.2.2 to {RELEASES[-1]}"),
         ("flydsl.expr.buffer_ops.create_buffer_resource", "0.1.5 to 0.2.4"),
         ("flydsl.expr.rocdl.cluster.compute_mcast_masks", "0.1.8 to 0.2.4"),
-        ("flydsl.expr.rocdl.mfma_f32_16x16x16f16", "0.1.5 to 0.4.2"),
-        ("flydsl.expr.rocdl", "0.1.5 to 0.4.2"),
+        ("flydsl.expr.rocdl.mfma_f32_16x16x16f16", f"0.1.5 to {RELEASES[-1]}"),
+        ("flydsl.expr.rocdl", f"0.1.5 to {RELEASES[-1]}"),
         ("flydsl.compiler.TensorAdaptor", ""),
+        ("flydsl.compiler.jit_function.KernelFunction", "0.1.5 to 0.4.2"),
+        ("flydsl.compiler.jit_function._jit_function_cache_key", "0.1.5 to 0.4.2"),
+        ("flydsl.compiler.kernel_function.KernelFunction", f"0.1.5 to {RELEASES[-1]}"),
     ],
 )
 def test_releases_of_names(name: str, releases: str) -> None:
     found = having(name)
     assert known(found) == releases
     assert [item for item in RELEASES if has(name, item)] == found
+
+
+def test_what_a_release_brought() -> None:
+    assert having("flydsl.extension.coop.warp.reduce.warp_sum")[0] == Version("0.5.0")
+    assert having("flydsl.compiler.jit_function._artifact_cache_key")[0] == PROGRAM_SINCE
 
 
 def test_what_is_not_known() -> None:
@@ -48,14 +58,15 @@ def test_what_is_not_known() -> None:
 def test_what_wrapped_tensors_have() -> None:
     marks = {
         version: sorted(name for name in members("from_dlpack", Version(version)) or () if name.startswith("mark_"))
-        for version in ("0.1.8", "0.2.0", "0.2.1", "0.4.2")
+        for version in ("0.1.8", "0.2.0", "0.2.1", "0.5.0")
     }
     dims = ["mark_layout_dynamic", "mark_shape_dynamic", "mark_stride_dynamic"]
-    assert marks == {"0.1.8": dims[:1], "0.2.0": dims[:1], "0.2.1": dims, "0.4.2": dims}
+    assert marks == {"0.1.8": dims[:1], "0.2.0": dims[:1], "0.2.1": dims, "0.5.0": dims}
     assert members("from_torch_tensor", Version("0.2.1")) is None
 
 
 def test_a_package_is_read_without_importing_it(tmp_path: Path) -> None:
+    wheel = tmp_path / "flydsl-9.9-py3-none-any.whl"
     files = {
         "flydsl/__init__.py": "from .tools import *\nraise SystemExit\n",
         "flydsl/tools.py": '__all__ = ["a", "b"]\n__all__ += ["_c"]\ndef a(): ...\ndef hidden(): ...\n',
@@ -70,6 +81,8 @@ def test_a_package_is_read_without_importing_it(tmp_path: Path) -> None:
         "flydsl/both/inner.py": "",
         "flydsl/_private/inner.py": "x = 1\n",
         "flydsl/_mlir/ir.py": "from .compiled import *\n",
+        "numpy/__init__.py": "zeros = 1\n",
+        "flydsl.libs/notes.txt": "import flydsl\n",
         "flydsl/compiler/jit_argument.py": """\
 class Base:
     def mark(self):
@@ -82,11 +95,11 @@ def from_dlpack(tensor) -> Tensor: ...
 def from_torch_tensor(tensor): ...
 """,
     }
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    with ZipFile(wheel, "w") as written:
+        for path, text in files.items():
+            written.writestr(path, text)
     found = {
-        name: sorted(names) if names is not None else None for name, names in Package.of_folder(tmp_path).api().items()
+        name: sorted(names) if names is not None else None for name, names in Package.of_wheel(wheel).api().items()
     }
     assert found == {
         "flydsl": [

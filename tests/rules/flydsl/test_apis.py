@@ -6,6 +6,7 @@ import pytest
 
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.testing import Linted, lint_files
+from opschema_rules.flydsl.contract import RELEASES
 from opschema_rules.flydsl.examples import HEAD, KERNELS_PATH, example_files
 from opschema_rules.flydsl.pack import PACK
 
@@ -42,13 +43,13 @@ def found(linted: Linted) -> list[tuple[str, str]]:
             "0.2.4",
             "import flydsl.extension.random as rng\n",
             "flydsl.extension.random",
-            "FlyDSL 0.2.4 has no `flydsl.extension`, which is in 0.3.1 to 0.4.2",
+            f"FlyDSL 0.2.4 has no `flydsl.extension`, which is in 0.3.1 to {RELEASES[-1]}",
         ),
         (
             "0.2.1",
             "t = flyc.from_torch_tensor(torch.empty(4))\n",
             "from_torch_tensor",
-            "FlyDSL 0.2.1 has no `flydsl.compiler.from_torch_tensor`, which is in 0.2.2 to 0.4.2",
+            f"FlyDSL 0.2.1 has no `flydsl.compiler.from_torch_tensor`, which is in 0.2.2 to {RELEASES[-1]}",
         ),
         (
             "0.4.2",
@@ -56,6 +57,12 @@ def found(linted: Linted) -> list[tuple[str, str]]:
             "fly_types",
             "FlyDSL 0.4.2 has no `flydsl.compiler.protocol.fly_types`, which is in 0.1.5 to 0.1.6: "
             "it is `get_ir_types` from 0.1.7 on (`opschema migrate rename-api`)",
+        ),
+        (
+            "0.5.0",
+            "from flydsl.compiler.jit_function import JitFunction, KernelFunction\n",
+            "KernelFunction",
+            "FlyDSL 0.5.0 has no `flydsl.compiler.jit_function.KernelFunction`, which is in 0.1.5 to 0.4.2",
         ),
         (
             "0.4.2",

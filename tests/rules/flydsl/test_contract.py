@@ -82,7 +82,7 @@ def test_two_copies_say_nothing() -> None:
         ("requirements.txt", "flydsl==0.3.1\n", "0.3.1"),
         ("requirements.txt", "torch\nFlyDSL >= 0.2.2 , < 0.3  # the DSL\n", "0.2.2 to 0.2.4"),
         ("requirements.txt", "flydsl[dev]~=0.2.3; python_version > '3.9'\n", "0.2.3 to 0.2.4"),
-        ("requirements.txt", "flydsl (>=0.4)\n", "0.4.0 to 0.4.2"),
+        ("requirements.txt", "flydsl (>=0.4)\n", f"0.4.0 to {RELEASES[-1]}"),
         ("requirements.txt", "flydsl===0.4.1 --hash=sha256:00\n", "0.4.1"),
         ("requirements.txt", "flydsl!=0.1.5,<=0.1.7\n", "0.1.6 to 0.1.7"),
         ("requirements.txt", "flydsl==0.3.*\n", "0.3.0 to 0.3.4.1"),
@@ -95,9 +95,9 @@ def test_two_copies_say_nothing() -> None:
             "0.3.1 to 0.3.4.1",
         ),
         ("pyproject.toml", '[tool.poetry.dependencies]\nflydsl = "0.1.8"\n', "0.1.8"),
-        ("pyproject.toml", '[tool.poetry.dependencies]\nflydsl = ">=0.4.1,<1"\n', "0.4.1 to 0.4.2"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\nflydsl = ">=0.4.1,<1"\n', f"0.4.1 to {RELEASES[-1]}"),
         ("setup.py", 'FLYDSL = "flydsl==0.2.0"\nsetup(install_requires=[FLYDSL])\n', "0.2.0"),
-        ("setup.cfg", "[options]\ninstall_requires =\n    flydsl>=0.4.2\n", "0.4.2"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    flydsl>=0.4.2\n", f"0.4.2 to {RELEASES[-1]}"),
         # What pins nothing.
         ("requirements.txt", "# flydsl==0.1.8 was slow\nflydsl\n", ""),
         ("requirements.txt", "my-flydsl==0.1.8\nflydsl-extras==0.1.8\n", ""),
@@ -142,7 +142,7 @@ def test_the_configuration_goes_before_all(option: str, era: Era) -> None:
 
 
 def test_an_option_that_is_no_version() -> None:
-    with pytest.raises(OpschemaError, match=r"`version` is `newest`, which is not a version such as `0\.4\.2`"):
+    with pytest.raises(OpschemaError, match="`version` is `newest`, which is not a version such as `0"):
         lint_files([PACK], example_files([("toml", '[flydsl]\nversion = "newest"\n'), ("python", "x = fx\n")]))
 
 
