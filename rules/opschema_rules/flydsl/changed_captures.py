@@ -1,4 +1,4 @@
-"""Captured variables that change between two launches: the cache key is computed once, and holds no list, dict or set at all."""
+"""Captured variables that change between two launches: a computed key is computed once, and holds no list, dict or set at all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from opschema_cli.evaluation.statements import all_statements, bound_by, is_vari
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Loop, Statement
 from opschema_rules.flydsl.helpers import is_compiled
+from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced, nested
 
 _CHANGES = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
@@ -31,7 +32,7 @@ class ChangedCapture(msgspec.Struct, frozen=True):
 
 def changed_captures(tree: FlyTree) -> Iterator[ChangedCapture]:
     """The changed captures of the tree's functions, each variable once."""
-    for traced in tree.traced:
+    for traced in tree.traced if has_computed_key(tree) else ():
         around = traced.body.parent
         if traced.kind == "jit" and around is not None and around.function is not None and is_compiled(tree, traced):
             calls = [(call.body, call.expr) for call in traced.calls if around in call.body.outward()]

@@ -1,7 +1,7 @@
 """Builds the small workspace that a rule's example stands in.
 
 A ``python`` fence is the module of the kernels, below its imports; one with a path after its language is that entire file. A
-``toml`` fence is ``opschema.toml``; without one, a current FlyDSL is configured.
+``toml`` fence is ``opschema.toml``; without one, the newest FlyDSL is configured.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opschema_cli.lint.examples import files_of
+from opschema_rules.flydsl.contract import RELEASES
 
 KERNELS_PATH = "kit/kernels.py"
 
@@ -22,7 +23,7 @@ import flydsl.expr as fx
 """
 
 BASE_FILES = {
-    "opschema.toml": '[flydsl]\nversion = "0.4.2"\n',
+    "opschema.toml": f'[flydsl]\nversion = "{RELEASES[-1]}"\n',
     "kit/__init__.py": "",
 }
 

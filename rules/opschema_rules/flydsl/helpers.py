@@ -12,6 +12,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.code import FlyCode, FlyFile
 from opschema_rules.flydsl.detection import EXTRA, naming_folders
+from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.names import ROOT
 
@@ -40,7 +41,7 @@ def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
     their own folder, and plain functions in the same folder.
     """
     calls = _Calls(tree)
-    for traced in tree.traced:
+    for traced in tree.traced if has_computed_key(tree) else ():
         if traced.kind == "jit" and is_compiled(tree, traced) and not _is_own(tree, traced.body):
             yield from _unseen(tree, traced, calls)
 

@@ -11,6 +11,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef, Unresolved
 from opschema_cli.source.python import Assign, Use
 from opschema_rules.flydsl.helpers import is_compiled
+from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 
 
@@ -26,7 +27,7 @@ class Baked(msgspec.Struct, frozen=True):
 
 def baked_attributes(tree: FlyTree) -> Iterator[Baked]:
     """The attributes of instances that compiled methods depend on, each once for each method, at its first read."""
-    for traced in tree.traced:
+    for traced in tree.traced if has_computed_key(tree) else ():
         if traced.kind == "jit" and traced.body.this == "self" and traced.takes_instance and is_compiled(tree, traced):
             yield from _baked(tree, traced)
 

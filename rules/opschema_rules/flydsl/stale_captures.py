@@ -13,6 +13,7 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Use
 from opschema_rules.flydsl.alternatives import alternatives
 from opschema_rules.flydsl.helpers import is_compiled
+from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.uncached_captures import Captures, UncachedCapture
 
@@ -38,7 +39,7 @@ def stale_captures(tree: FlyTree) -> Iterator[StaleCapture]:
     """The stale captures of the tree's functions, each variable once."""
     found: set[Cell] = set()
     kinds = Captures(tree)
-    for traced in _keyed(tree, kinds):
+    for traced in _keyed(tree, kinds) if has_computed_key(tree) else ():
         for item in _of(tree, kinds, traced):
             if item.cell not in found:
                 found.add(item.cell)

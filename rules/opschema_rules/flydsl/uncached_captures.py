@@ -1,7 +1,7 @@
 """Captured variables whose values the cache key surely leaves out.
 
 FlyDSL folds captured values into the key of a compiled function by their ``repr``, if they are numbers, strings, None,
-tuples or (from 0.3.2) members of enumerations; it follows captured functions; all else it leaves out, from 0.1.5 to today.
+tuples or (from 0.3.2) members of enumerations; it follows captured functions; all else it leaves out, up to 0.4.2.
 """
 
 from __future__ import annotations

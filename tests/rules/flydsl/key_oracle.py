@@ -2,12 +2,14 @@
 
 The process is one of its own (``python -m tests.rules.flydsl.key_oracle FOLDER``, FLYDSL lying in the folder). It gets, as
 JSON, modules with their expressions, each of which gives ``(function under jit, what it captured)`` or a method under
-``jit``, an instance and its arguments; it answers with the key and the ``repr`` of what was captured.
+``jit``, an instance and its arguments; it answers with the key and the ``repr`` of what was captured. From 0.5.0 on the key is
+that of the traced program, so the function is called, with a tensor and numbers.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[3]
 
@@ -27,6 +30,12 @@ FOLDERS = [Path(item) for item in os.environ.get("OPSCHEMA_FLYDSL", "").split(os
 
 NEEDED = ("flydsl", "numpy", "torch")
 """Modules without which FlyDSL does not trace; they lie in the folder or are installed."""
+
+
+def release_of(folder: Path) -> Version:
+    """The release of FlyDSL that is installed in a folder."""
+    (found,) = folder.glob("flydsl-*.dist-info")
+    return Version(found.name.removeprefix("flydsl-").removesuffix(".dist-info"))
 
 
 def _release(folder: Path) -> object:
@@ -69,6 +78,8 @@ def keys(folder: Path, modules: Sequence[Module]) -> list[list[Answer]]:
 def _answers(folder: str, modules: list[Module]) -> list[list[Answer]]:
     jit_function: Any = importlib.import_module("flydsl.compiler.jit_function")
     jit_function._flydsl_key = lambda *_: "flydsl"  # the same for all, and slow
+    if hasattr(jit_function, "_artifact_cache_key"):
+        jit_function._artifact_cache_key = _stopping(jit_function._artifact_cache_key)
     found = []
     for number, (files, expressions) in enumerate(modules):
         root = Path(folder, str(number))
@@ -86,7 +97,36 @@ def _answers(folder: str, modules: list[Module]) -> list[list[Answer]]:
     return found
 
 
+class _TracedError(Exception):
+    """A call is traced; its text is the key of the program."""
+
+
+def _stopping(find: Any) -> Any:
+    def stop(*arguments: Any, **options: Any) -> None:
+        raise _TracedError(find(*arguments, **options))
+
+    return stop
+
+
+def _traced_key(function: Any, arguments: Sequence[object]) -> str:
+    try:
+        function(*arguments)
+    except _TracedError as found:
+        return str(found)
+    raise AssertionError("the call is not traced")
+
+
+def _arguments(function: Any) -> list[object]:
+    """A tensor for a parameter ``A``, a number for another."""
+    torch: Any = importlib.import_module("torch")
+    return [torch.zeros(4) if name == "A" else 1 for name in inspect.signature(function).parameters]
+
+
 def _answer(jit_function: Any, built: tuple[Any, ...]) -> Answer:
+    if hasattr(jit_function, "_artifact_cache_key"):
+        if len(built) == 2:
+            return _traced_key(built[0], _arguments(built[0].func)), repr(built[1])
+        return _traced_key(built[0], [built[1], *built[2]]), ""
     if len(built) == 2:
         function, captured = built
         return jit_function._jit_function_cache_key(function.func), repr(captured)

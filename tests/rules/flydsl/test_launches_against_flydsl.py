@@ -8,9 +8,10 @@ import pytest
 
 from opschema_cli.testing import lint_files
 from opschema_rules.flydsl.examples import BASE_FILES, KERNELS_PATH
+from opschema_rules.flydsl.key import PROGRAM_SINCE
 from opschema_rules.flydsl.pack import PACK
-from tests.rules.flydsl.key_oracle import RELEASES
-from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HELPERS, KINDS, LATE, Case
+from tests.rules.flydsl.key_oracle import RELEASES, release_of
+from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HASHED, HELPERS, KINDS, LATE, Case
 from tests.rules.flydsl.trace_oracle import errors
 
 CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS]
@@ -22,6 +23,21 @@ def test_what_the_rules_say(case: Case) -> None:
     select = RULES if "FLY212" not in case.codes else [*RULES, "FLY212"]
     linted = lint_files([PACK], {**BASE_FILES, KERNELS_PATH: case.text()}, select)
     assert sorted(linted.codes()) == sorted(case.codes), [item.message for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("contract", "reported"),
+    [
+        ('[flydsl]\nversion = "0.1.8"\n', True),
+        ('[flydsl]\nversion = "0.4.2"\n', True),
+        ('[flydsl]\nversion = "0.5.0"\n', False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in HASHED])
+def test_what_a_key_cannot_hold(case: Case, contract: str, reported: bool) -> None:
+    files = {**BASE_FILES, "opschema.toml": contract, KERNELS_PATH: case.text()}
+    assert lint_files([PACK], files, RULES).codes() == list(case.codes) * reported
 
 
 @pytest.mark.parametrize(
@@ -41,8 +57,9 @@ def test_elements_have_a_type_only_if_all_callers_pass_it(host: str, found: int)
 
 @pytest.mark.parametrize("folder", RELEASES)
 def test_flydsl_says_the_same(folder: Path) -> None:
-    plain, *found = errors(folder, [case.text() for case in (Case(), *CASES)])
+    plain, *found = errors(folder, [case.text() for case in (Case(), *CASES, *HASHED)])
     if plain:
         pytest.skip(f"this FlyDSL traces nothing here: {plain}")
-    differ = [(case.id, error) for case, error in zip(CASES, found, strict=True) if bool(error) != case.raises]
-    assert differ == []
+    refused = [*(case.raises for case in CASES), *[release_of(folder) < PROGRAM_SINCE] * len(HASHED)]
+    named = zip([*CASES, *HASHED], found, refused, strict=True)
+    assert [(case.id, error) for case, error, raises in named if bool(error) != raises] == []

@@ -117,8 +117,8 @@ def drop_mark_static(draft: Draft, sites: Sequence[Site], options: NoMigrationOp
     Notes say
 
     - each text that was shortened: read it again;
-    - each call on a dynamic tensor: its sizes are no longer in the key. Pass the sizes that the kernel compiles in as
-      `fx.Constexpr[int]`;
+    - each call on a dynamic tensor: up to FlyDSL 0.4.2 its sizes are no longer in the key. Pass the sizes that the kernel
+      compiles in as `fx.Constexpr[int]`;
     - each remaining mention, except of `torch._dynamo.mark_static`.
 
     A call is left unchanged, with a note, if its object may be something else or its arguments may have effects; everything

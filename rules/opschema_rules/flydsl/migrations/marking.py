@@ -5,6 +5,7 @@ from __future__ import annotations
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.key import is_program
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.reader import MARKS
 
@@ -53,6 +54,8 @@ def _values(tree: FlyTree, body: Body, name: str) -> list[tuple[Body, Expr]]:
 
 def pins(tree: FlyTree, body: Body, expr: Expr, seen: frozenset[str] = frozenset()) -> bool:
     """Whether a wrapped tensor may have a dynamic layout, so that nothing else has its sizes in the key."""
+    if is_program(tree):
+        return False
     if Era.DYNAMIC in tree.contract.eras:
         return True
     if expr.kind == "name":

@@ -14,16 +14,21 @@ from opschema_rules.flydsl.code import FlyFile
 def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     """A captured variable that changes between two launches.
 
-    What a function under `@flyc.jit` captures is compiled into the code. FlyDSL computes the cache key of captured values
-    once, before the first launch, and never looks at the contents of lists, dicts and sets. So a launch after the variable
-    has changed silently runs the code for the old value. Variables of the module are different: FlyDSL raises `RuntimeError`
-    if they change.
+    What a function under `@flyc.jit` captures is compiled into the code. Up to 0.4.2 FlyDSL computes the cache key of
+    captured values once, before the first launch, and never looks at the contents of lists, dicts and sets. So a launch after
+    the variable has changed silently runs the code for the old value. Variables of the module are different: FlyDSL raises
+    `RuntimeError` if they change. From 0.5.0 on every launch is traced anew, so nothing is reported.
 
     Pass the value as a parameter that is an `fx.Constexpr`, or build the function anew for each value, in a factory that
     gets the value as a number or a tuple. Only changes are reported that stand before a call of the function, in a function
     that changes the variable by one of its own parameters, or in a loop by the loop's variable.
 
     Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     def build(tile: int):
@@ -46,6 +51,11 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
 
     Bad:
 
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
+
     ```python
     def measure(A):
         threads = 64
@@ -64,6 +74,11 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Good:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     def build(tile: int):
@@ -85,6 +100,11 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Good, a function is built for each value:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     def measure(A):

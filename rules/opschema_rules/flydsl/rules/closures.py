@@ -19,17 +19,23 @@ from opschema_rules.flydsl.stale_captures import StaleCapture, stale_captures
 def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
     """A captured value that changes the compiled code but not its cache key.
 
-    A function under `@flyc.jit` is compiled once for each cache key, and the artifact is kept on the disk. The key holds
-    the source of the function and of what it captures, and the captured values that are numbers, strings, `None`, tuples,
-    classes or members of enumerations. It does not hold lists, dicts, sets, bytes, dtypes and devices of torch, and
-    instances of classes, frozen dataclasses too. Two builds that differ in nothing else have the same key: the second one,
-    in this process or in another, silently runs the code of the first.
+    A function under `@flyc.jit` is compiled once for each cache key, and the artifact is kept on the disk. Up to FlyDSL
+    0.4.2 the key holds the source of the function and of what it captures, and the captured values that are numbers,
+    strings, `None`, tuples, classes or members of enumerations. It does not hold lists, dicts, sets, bytes, dtypes and
+    devices of torch, and instances of classes, frozen dataclasses too. Two builds that differ in nothing else have the same
+    key: the second one, in this process or in another, silently runs the code of the first. From 0.5.0 on the key is the
+    traced program, so nothing is reported.
 
     A capture of a kernel or a helper counts as a capture of the function that launches it. Not reported are values that
     derive from what the key holds, constants, values that are the same for every caller in the workspace, and unknown
     values.
 
     Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     def build(sizes: list):
@@ -45,6 +51,11 @@ def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Bad, the number of stages is only read from the instance:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     from dataclasses import dataclass
@@ -69,6 +80,11 @@ def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
 
     Bad:
 
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
+
     ```python
     def build(dtype: torch.dtype):
         @flyc.jit
@@ -79,6 +95,11 @@ def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Good, a tuple is part of the key, and so are the numbers that a list is made of:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     def build(order: tuple, tile: int):
@@ -92,6 +113,11 @@ def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Good, the tag represents what is not part of the key:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     def build(dtype: torch.dtype, sizes: list):
@@ -142,13 +168,19 @@ def _bound(cell: Cell) -> Span:
 def cross_dir_helper(code: FlyCode) -> Iterator[Diagnostic]:
     """A helper in another folder, traced into a function whose cache key does not see it.
 
-    The key of a compiled function holds its source, that of the kernels it launches, and that of the plain functions they
-    call by name, if these lie in the folder of the compiled function. A helper in another folder, or called as an attribute
-    of its module, is traced like the rest, but after an edit of it the old artifact is run, until the cache is cleared or
-    FlyDSL changes its version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose files count for
-    every key; where the workspace names any, nothing is reported. There is one finding for each folder of helpers.
+    Up to FlyDSL 0.4.2 the key of a compiled function holds its source, that of the kernels it launches, and that of the
+    plain functions they call by name, if these lie in the folder of the compiled function. A helper in another folder, or
+    called as an attribute of its module, is traced like the rest, but after an edit of it the old artifact is run, until the
+    cache is cleared or FlyDSL changes its version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose
+    files count for every key; where the workspace names any, nothing is reported. There is one finding for each folder of
+    helpers. From 0.5.0 on the key is the traced program, so nothing is reported.
 
     Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python kit/common/math.py
     def double(x):
@@ -170,6 +202,11 @@ def cross_dir_helper(code: FlyCode) -> Iterator[Diagnostic]:
     ```
 
     Good:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python kit/math.py
     def double(x):
@@ -216,14 +253,19 @@ def _unseen(folder: str, found: list[Helper]) -> Diagnostic:
 def instance_state(file: FlyFile) -> Iterator[Diagnostic]:
     """An instance attribute that a method under `@flyc.jit` compiles into the code.
 
-    The cache key of a compiled method contains the type of `self`, but not its attributes. Attributes that the method and
-    its kernels read are constants of the code, so another instance of the class, even in the same process, runs the code of
-    the first one.
+    Up to FlyDSL 0.4.2 the cache key of a compiled method contains the type of `self`, but not its attributes. Attributes that
+    the method and its kernels read are constants of the code, so another instance of the class, even in the same process,
+    runs the code of the first one. From 0.5.0 on the key is the traced program, so nothing is reported.
 
     The rule reports attributes that `__init__` or a dataclass sets from its arguments. It does not report class attributes,
     or attributes that callers also pass as arguments.
 
     Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     class Scale:
@@ -240,6 +282,11 @@ def instance_state(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Good:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     class Scale:

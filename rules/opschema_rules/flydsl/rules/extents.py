@@ -24,9 +24,9 @@ def module_extent(file: FlyFile) -> Iterator[Diagnostic]:
     """A module constant that is a size of tensors, and that a launch compiles into the code.
 
     The grid is computed from the constant while the function is traced, so the artifact is for this one size. From FlyDSL
-    0.2.0 on the value is part of the cache key, and the function raises if the constant changes while the process runs: a
-    limitation. Before that it is not part of the key: after an edit of the file, the artifact for the old size is run,
-    reads zeros beyond its end and drops writes there.
+    0.2.0 on the value is part of the cache key: a limitation. Up to 0.4.2 the function raises if the constant changes while
+    the process runs; from 0.5.0 on it is compiled again. Before 0.2.0 the value is not part of the key: after an edit of the
+    file, the artifact for the old size is run, reads zeros beyond its end and drops writes there.
 
     Only plain extents are reported: an integer that is by itself a size where torch creates a tensor, that is divided in
     the grid of a launch (`M // BLOCK`), and that is never a divisor, as tiles are. The migration `extent-to-parameter`

@@ -13,6 +13,7 @@ from opschema_rules.flydsl.arguments import ON_DEVICE, Argument, call_arguments,
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.dsl_types import clash, lacking
+from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -37,8 +38,8 @@ def late_constexpr(file: FlyFile) -> Iterator[Diagnostic]:
     raises, and arithmetic with it fails when the module is verified. Make the launcher's parameter a `Constexpr` too, which
     compiles once for each value, or the kernel's an `fx.Int32`.
 
-    A launcher's `Constexpr` becomes part of the compile cache's key, so it takes numbers, strings and tuples: a list, a set
-    or a dict raises `TypeError` in every release, `None` since 0.2.0.
+    Up to 0.4.2 a launcher's `Constexpr` becomes part of the compile cache's key, so it takes numbers, strings and tuples: a
+    list, a set or a dict raises `TypeError`, and so does `None` from 0.2.0 on. FlyDSL 0.5.0 accepts them.
 
     Bad:
 
@@ -55,6 +56,11 @@ def late_constexpr(file: FlyFile) -> Iterator[Diagnostic]:
     ```
 
     Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.4.2"
+    ```
 
     ```python
     @flyc.jit
@@ -101,7 +107,7 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
                 (*_origin(item), *_declared(item)),
                 ops=(target.title,),
             )
-    elif _is_host(tree, item.call):
+    elif has_computed_key(tree) and _is_host(tree, item.call):
         nothing = item.expr.kind == "const" and item.expr.value is None and item.text == "None"
         if item.expr.kind in _COLLECTIONS or (nothing and tree.contract.surely(Era.SPLIT, Era.CURRENT)):
             what = "None" if nothing else f"a {item.expr.kind}"

@@ -20,8 +20,8 @@ def unread_parameter(file: FlyFile) -> Iterator[Diagnostic]:
     """Parameters of a kernel or launcher that its body never reads. Those of one function are one finding.
 
     Every call evaluates and passes it, the kernel loads it, and a reader expects it to set a bound: a kernel that takes `n`
-    and does not compare with it writes out of bounds if `n` is not a multiple of its tile. A `Constexpr` that nothing reads
-    compiles the kernel again for each of its values.
+    and does not compare with it writes out of bounds if `n` is not a multiple of its tile. Up to FlyDSL 0.4.2 a `Constexpr`
+    that nothing reads compiles the kernel again for each of its values.
 
     Nothing is reported for a name that begins with `_`, a parameter that is deleted, functions that read none of their
     parameters, `self`, a stream (see [ignored-stream](FLY219.md)), and a `Constexpr` of a launcher, which may be there to
