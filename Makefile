@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda gpu cuda-wheels check bench docs records site torch-table torch-releases lock sbom dist pythons man clean
+.PHONY: help demo test cuda gpu cuda-wheels check bench docs records site torch-table torch-releases flydsl-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ torch-table: $(VENV)/.dev  ## write the table of torch's shapes and dtypes from 
 
 torch-releases: $(VENV)/.dev  ## write the tables of torch's releases from the wheels in WHEELS, of which none may be missing
 	$(BIN)/python -m benchmarks.torch_releases $(WHEELS)
+
+flydsl-releases: $(VENV)/.dev  ## add the releases of FlyDSL that are new on PyPI to the table of its names
+	$(BIN)/python -m benchmarks.flydsl_releases
 
 lock: $(VENV)-tools/.made  ## write requirements/ci.txt: for every platform and Python, each file with its hash
 	$(VENV)-tools/bin/uv pip compile --quiet pyproject.toml requirements/ci.in --extra dev --override requirements/without-torch.txt \

@@ -23,7 +23,7 @@ _USES = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t]+flydsl\b")
 
 
 class FlydslOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
-    """``version`` is the FlyDSL that the kernels are for (``0.4.2``); empty, the tree says it."""
+    """``version`` is the FlyDSL that the kernels are for (such as ``0.4.2``); empty, the tree says it."""
 
     version: str = ""
 

@@ -34,7 +34,7 @@ ATTRIBUTES = {
     "MmaAtom": frozenset[str](),
     "Layout": frozenset({"rank", "shape", "stride"}),
 }
-"""The attributes of FlyDSL's types in 0.1.8 and 0.4.2, without those that all of them have."""
+"""The attributes of FlyDSL's types in 0.1.8, 0.4.2 and 0.5.0, without those that all of them have."""
 
 _OF_NUMBERS = frozenset({"dtype"})
 

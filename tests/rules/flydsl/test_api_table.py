@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from pathlib import Path
+from subprocess import CompletedProcess
 from zipfile import ZipFile
 
 import pytest
 from packaging.version import Version
 
+from benchmarks.flydsl_releases import missing
 from opschema_rules.flydsl.api_reading import Package
 from opschema_rules.flydsl.api_table import Api, has, having, load_api, members, missing_from, parse_api, render_api
 from opschema_rules.flydsl.contract import RELEASES, known
@@ -127,6 +130,26 @@ def test_the_table_reads_back() -> None:
     assert parse_api(render_api(found)) == found
     assert '"-0.1,0.3-": "a"' in render_api(found).decode()
     assert parse_api(render_api(load_api())) == load_api()
+
+
+@pytest.mark.skipif("OPSCHEMA_ONLINE" not in os.environ, reason="it asks PyPI: set OPSCHEMA_ONLINE")
+def test_no_release_is_missing() -> None:
+    assert missing() == []
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        ("flydsl (9.1)\nAvailable versions: 9.1, 9.0, 0.5.0, 0.1.5\n  LATEST:    9.1\n", ["9.0", "9.1"]),
+        ("flydsl (0.5.0)\nAvailable versions: 0.5.0\n", []),
+    ],
+)
+def test_releases_that_are_new(listed: str, found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **options: object) -> CompletedProcess[str]:
+        return CompletedProcess(command, 0, listed)
+
+    monkeypatch.setattr("subprocess.run", run)
+    assert missing() == [Version(item) for item in found]
 
 
 def test_against_the_installed_flydsl() -> None:

@@ -27,7 +27,7 @@ from opschema_rules.flydsl.model import FlyTree
 
 
 class RenameApi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``to`` is the target release of FlyDSL (`0.4.2`); default: the newest known one."""
+    """``to`` is the target release of FlyDSL, such as `0.4.2`; default: the newest known one."""
 
     to: str = ""
 
