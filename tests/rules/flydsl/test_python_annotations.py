@@ -54,6 +54,15 @@ def test_a_string_cannot_be_passed() -> None:
     assert not lint(text, "").diagnostics
 
 
+@pytest.mark.parametrize(
+    ("version", "is_fixed"), [("0.2.0", False), ("0.2.2", False), ("0.2.3", True), ("0.5.0", True)]
+)
+def test_a_string_is_a_constant_only_from_0_2_3_on(version: str, is_fixed: bool) -> None:
+    (found,) = lint(LAUNCHED.format(annotation="str"), version).diagnostics
+    assert (found.fix is not None) is is_fixed
+    assert ("capture it instead" in found.message) is not is_fixed
+
+
 @pytest.mark.parametrize("annotation", ["fx.Int32", "fx.Constexpr[int]", "Unknown", "object", "tuple", "'int'"])
 def test_other_annotations(annotation: str) -> None:
     found = lint(LAUNCHED.format(annotation=annotation)).diagnostics

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.python import Expr
@@ -17,6 +19,9 @@ from opschema_rules.flydsl.proofs import TRACED
 _NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
 """FlyDSL's types of Python's numbers."""
 
+STRINGS_SINCE = Version("0.2.3")
+"""The first release since 0.2.0 that takes ``Constexpr[str]``; the others raise where the function is defined."""
+
 
 @rule("FLY206", "python-annotation", fixable="safe", proof=TRACED, pure=True)
 def python_annotation(file: FlyFile) -> Iterator[Diagnostic]:
@@ -25,7 +30,7 @@ def python_annotation(file: FlyFile) -> Iterator[Diagnostic]:
     The annotation says how an argument is compiled: `fx.Constexpr[int]` keeps it as a Python value, part of the cache key;
     `fx.Int32` makes it a run-time value. FlyDSL ignores `int`, `float` and `bool`: what is passed becomes an `fx.Int32`,
     `fx.Float32` or `fx.Boolean`, which no `range`, no shape and no `if` of Python can use. From 0.2.3 on it warns. A `str`
-    can only be passed as `fx.Constexpr[str]`; otherwise the call raises `TypeError`.
+    can only be passed as `fx.Constexpr[str]`, which 0.2.0 to 0.2.2 do not have; otherwise the call raises `TypeError`.
 
     A function under `@flyc.jit` is reported if it launches a kernel, is returned by the function around it or called by the
     module. A function that traced functions call is a plain function to them, with plain arguments.
@@ -89,12 +94,14 @@ def _judged(tree: FlyTree, traced: Traced, item: Parameter, annotation: Expr) ->
         fix = Fix(f"annotate `{made}`, as which it is compiled", (edit,)) if prefix else None
         yield Diagnostic(message, place, (), fix, ops=(traced.title,), severity=Severity.WARNING)
     elif written == "str" and tree.contract.surely(Era.SPLIT, Era.CURRENT):
-        message = (
-            f"`{item.name}` of `{traced.title}` is annotated `str`, which no call can pass at run time: "
-            f"annotate `{prefix or 'fx'}.Constexpr[str]`"
-        )
-        edit = FileEdit(place.path, Edit(annotation.span, f"{prefix}.Constexpr[str]"))
-        fix = Fix(f"annotate `{prefix}.Constexpr[str]`", (edit,)) if prefix else None
+        message = f"`{item.name}` of `{traced.title}` is annotated `str`, which no call can pass at run time: "
+        fix = None
+        if any(release < STRINGS_SINCE for release in tree.contract.releases):
+            message += f"capture it instead, as `Constexpr[str]` is only in {STRINGS_SINCE} and later"
+        else:
+            message += f"annotate `{prefix or 'fx'}.Constexpr[str]`"
+            edit = FileEdit(place.path, Edit(annotation.span, f"{prefix}.Constexpr[str]"))
+            fix = Fix(f"annotate `{prefix}.Constexpr[str]`", (edit,)) if prefix else None
         yield Diagnostic(message, place, (), fix, ops=(traced.title,))
 
 
