@@ -81,6 +81,7 @@ PACKAGE = {
     "flydsl/compiler/jit_function.py": (
         "def jit(f): return f\ndef kernel(*a, **k): return a\ndef compile(f, *a): return f\ndef _snapshot_refs(): pass\n",
         "def jit(f): return f\ndef kernel(*a, **k): return a\ndef compile(f, *a): return f\nimport enum\nenum.Enum\n",
+        "def jit(f): return f\ndef kernel(*a, **k): return a\ndef compile(f, *a): return f\ndef _artifact_cache_key(asm): pass\n",
         "kernel = 1\njit = kernel\n",
     ),
     "flydsl/compiler/ast_rewriter.py": ("def scf_for_dispatch(): pass\n", "_could_be_dynamic = 1\n"),
@@ -201,6 +202,20 @@ def test_a_change_in_flydsl_itself_concerns_files_only_through_answers(tmp_path:
     assert runs["FLY213"] == 3  # also those that use `lane_id`, which is removed, and `helper`, which decides now
     assert found == lint(tmp_path, None, "")[0]
     assert {item.place.path for item in found if item.code == "FLY207"} == {"k0.py"}
+
+
+def test_what_flydsls_own_key_misses_follows_its_file(tmp_path: Path) -> None:
+    cache, package = Cache(tmp_path / "cache.sqlite"), PACKAGE["flydsl/compiler/jit_function.py"]
+    folder = tmp_path / "tree"
+    for path, texts in PACKAGE.items():
+        write(folder, f"python/{path}", f"# flydsl\n{texts[0]}")
+    build = "def build(sizes: list):\n    @flyc.jit\n    def launch(A: fx.Tensor):\n        print(sizes)\n    return launch\n"
+    write(folder, "k.py", f"{HEAD}\n{build}")
+    for text, codes in ((package[0], ["FLY204"]), (package[2], []), (package[0], ["FLY204"])):
+        write(folder, "python/flydsl/compiler/jit_function.py", f"# flydsl\n{text}")
+        found = lint(folder, cache, "")[0]
+        assert [item.code for item in found if item.code == "FLY204"] == codes
+        assert found == lint(folder, None, "")[0]
 
 
 def test_only_files_are_judged_again_that_a_change_concerns(tmp_path: Path) -> None:

@@ -51,12 +51,15 @@ def test_the_object_of_a_call_stays(before: str, after: str) -> None:
 
 
 def test_a_dynamic_tensor_loses_its_sizes_from_the_key() -> None:
-    done = migrate("t = flyc.from_dlpack(a).mark_layout_dynamic(1)\nu = t.mark_static([0])\nv = flyc.from_dlpack(b)\n")
+    text = "t = flyc.from_dlpack(a).mark_layout_dynamic(1)\nu = t.mark_static([0])\nv = flyc.from_dlpack(b)\n"
+    done = migrate(text)
     assert code(done) == "t = flyc.from_dlpack(a).mark_layout_dynamic(1)\nu = t\nv = flyc.from_dlpack(b)\n"
     note = (
         "without `mark_static()` its sizes are not in the key of the kernel: pass those that it bakes as `fx.Constexpr`"
     )
     assert done.notes() == [f"kit/kernels.py:{LINES + 2}: {note}"]
+    assert migrate(text, "0.4.2").notes() == done.notes()
+    assert migrate(text, "0.5.0").notes() == []  # what the kernel bakes is in the program, which is the key
 
 
 @pytest.mark.parametrize(
