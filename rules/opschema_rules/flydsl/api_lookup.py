@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.text import Place
-from opschema_rules.flydsl.api_renames import RENAMED, Renamed
+from opschema_rules.flydsl.api_renames import MOVED, RENAMED, Renamed
 from opschema_rules.flydsl.api_table import having, load_api, members, missing_from
 from opschema_rules.flydsl.contract import known
 from opschema_rules.flydsl.model import FlyTree
@@ -84,6 +84,11 @@ class Lookup:
         """The present name of an absent one, if the tree's FlyDSL has it."""
         rows = [row for row in RENAMED if row.old == name and row.removed]
         return next((row for row in rows if self.absent_of(row.new) is None), None)
+
+    def moved(self, name: str) -> str:
+        """The module that has an absent name, if the tree's FlyDSL has it; empty if none is known."""
+        module = MOVED.get(name, "")
+        return module if module and self.absent_of(f"{module}.{name.rpartition('.')[2]}") is None else ""
 
     def _of_releases(self, name: str, seen: list[Version]) -> Absent:
         never = not any(item in seen for item in self.tree.contract.releases)

@@ -119,3 +119,10 @@ def _protocol() -> Iterator[Renamed]:
 
 RENAMED: tuple[Renamed, ...] = tuple(_rows())
 """In the order of their releases for each name."""
+
+MOVED = {
+    "flydsl.compiler.jit_function.KernelFunction": "flydsl.compiler.kernel_function",
+    "flydsl.utils.smem_allocator.SMEM_CAPACITY_MAP": "flydsl.runtime.device",
+    "flydsl.utils.smem_allocator.check_smem_capacity": "flydsl.runtime.device",
+}
+"""Names that are in another module only, by their old names in full."""

@@ -6,6 +6,8 @@ import pytest
 
 from opschema_cli.lint.diagnostic import Severity
 from opschema_cli.testing import Linted, lint_files
+from opschema_rules.flydsl.api_renames import MOVED
+from opschema_rules.flydsl.api_table import having
 from opschema_rules.flydsl.contract import RELEASES
 from opschema_rules.flydsl.examples import HEAD, KERNELS_PATH, example_files
 from opschema_rules.flydsl.pack import PACK
@@ -62,7 +64,21 @@ def found(linted: Linted) -> list[tuple[str, str]]:
             "0.5.0",
             "from flydsl.compiler.jit_function import JitFunction, KernelFunction\n",
             "KernelFunction",
-            "FlyDSL 0.5.0 has no `flydsl.compiler.jit_function.KernelFunction`, which is in 0.1.5 to 0.4.2",
+            "FlyDSL 0.5.0 has no `flydsl.compiler.jit_function.KernelFunction`, which is in 0.1.5 to 0.4.2: "
+            "import it from `flydsl.compiler.kernel_function`",
+        ),
+        (
+            "0.4.0",
+            "from flydsl.utils.smem_allocator import SmemAllocator, check_smem_capacity\n",
+            "check_smem_capacity",
+            "FlyDSL 0.4.0 has no `flydsl.utils.smem_allocator.check_smem_capacity`, which is in 0.1.5 to 0.3.4.1: "
+            "import it from `flydsl.runtime.device`",
+        ),
+        (
+            "0.3.1",
+            "from flydsl.runtime.device import SMEM_CAPACITY_MAP\n",
+            "SMEM_CAPACITY_MAP",
+            f"FlyDSL 0.3.1 has no `flydsl.runtime.device.SMEM_CAPACITY_MAP`, which is in 0.4.0 to {RELEASES[-1]}",
         ),
         (
             "0.4.2",
@@ -327,3 +343,11 @@ def test_flydsls_own_files_beside_a_configured_version() -> None:
     }
     linted = lint_files([PACK], files, ["FLY207"])
     assert [item.place.path for item in linted.diagnostics] == [KERNELS_PATH]
+
+
+@pytest.mark.parametrize(("name", "module"), MOVED.items())
+def test_what_moved_is_in_one_module_or_the_other(name: str, module: str) -> None:
+    new = f"{module}.{name.rpartition('.')[2]}"
+    assert set(having(name)) | set(having(new)) == set(RELEASES)
+    assert max(RELEASES) in having(new)
+    assert max(RELEASES) not in having(name)

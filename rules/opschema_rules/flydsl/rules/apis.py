@@ -234,8 +234,11 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
     else:
         lacks = f"what wraps a tensor has no `{found.name}` in {found.where}"
     row = lookup.renamed(found.name)
-    renamed = f"it is `{row.new_word}` from {row.since} on (`opschema migrate rename-api`)" if row is not None else ""
-    instead = renamed or INSTEAD.get(found.word, "")
+    module = lookup.moved(found.name)
+    if row is not None:
+        instead = f"it is `{row.new_word}` from {row.since} on (`opschema migrate rename-api`)"
+    else:
+        instead = f"import it from `{module}`" if module else INSTEAD.get(found.word, "")
     message = f"{lacks}: {instead}" if instead else lacks
     related = (Related(found.place, "what it has"),) if found.place is not None else ()
     return Diagnostic(message, place, related, severity=Severity.ERROR if found.always else Severity.WARNING)
