@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from opschema_rules.flydsl.examples import HEAD
 
 XS = "XS = [1, 2, 3, 4]"
@@ -13,7 +15,8 @@ XS = "XS = [1, 2, 3, 4]"
 class Case:
     """A kernel of this body, a launcher that calls and launches it, and the host's call; the codes that lint finds.
 
-    ``refused`` tells whether FlyDSL raises; by default, whether lint finds anything.
+    ``refused`` tells whether FlyDSL raises; by default, whether lint finds anything. The releases before ``taken_since``
+    raise, too.
     """
 
     body: str = "x = n + 1"
@@ -26,6 +29,7 @@ class Case:
     host: str = "launch(torch.zeros(4, 4), 3)"
     helper: str = ""
     refused: bool | None = None
+    taken_since: str = "0"
 
     @property
     def id(self) -> str:
@@ -36,10 +40,10 @@ class Case:
         usual = [getattr(default, name) for name in names]
         return " / ".join(part for part, same in zip(parts, usual, strict=True) if part != same) or "plain"
 
-    @property
-    def raises(self) -> bool:
-        """Whether FlyDSL refuses the program."""
-        return bool(self.codes) if self.refused is None else self.refused
+    def raises(self, release: Version) -> bool:
+        """Whether a release of FlyDSL refuses the program."""
+        refused = bool(self.codes) if self.refused is None else self.refused
+        return refused or release < Version(self.taken_since)
 
     def text(self) -> str:
         """The module."""
@@ -190,7 +194,14 @@ KINDS = [
 ]
 
 HASHED = [
-    Case(codes=("FLY216",), takes=LAUNCHED, call="k(A, fx.Int32(4))", host=f"launch(torch.zeros(4, 4), {value})")
+    Case(
+        codes=("FLY216",),
+        takes=LAUNCHED,
+        call="k(A, fx.Int32(4))",
+        host=f"launch(torch.zeros(4, 4), {value})",
+        refused=False,
+        taken_since="0.5.0",
+    )
     for value in ("[3]", "{3: 4}", "{3}")
 ]
 """Values of a launcher's constant that cannot be in a key of captured and passed values, as FlyDSL computes one up to 0.4.2."""
@@ -332,8 +343,12 @@ ELEMENTS = [
         ("x = 0.0\nif fx.const_expr(False):\n    for i in range(n):\n        x = A[i, 0]", HALF),
         ("x = 0.0\nfor i in range(n):\n    if fx.const_expr(False):\n        x = A[i, 0]", HALF),
         ("x = A[0, 0]\nfor i in range(n):\n    x = A[i, 0]", HALF),
-        ("x = 0\nfor i in range(n):\n    x += A[i, 0]", "launch(torch.zeros(4, 4, dtype=torch.int32), 3)"),
         refused=False,
+    ),
+    Case(
+        "x = 0\nfor i in range(n):\n    x += A[i, 0]",
+        host="launch(torch.zeros(4, 4, dtype=torch.int32), 3)",
+        taken_since="0.2.2",
     ),
 ]
 """Elements of tensor arguments, whose type the host's tensor decides."""
