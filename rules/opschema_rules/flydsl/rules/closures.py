@@ -24,7 +24,7 @@ def closure_capture(file: FlyFile) -> Iterator[Diagnostic]:
     strings, `None`, tuples, classes or members of enumerations. It does not hold lists, dicts, sets, bytes, dtypes and
     devices of torch, and instances of classes, frozen dataclasses too. Two builds that differ in nothing else have the same
     key: the second one, in this process or in another, silently runs the code of the first. From 0.5.0 on the key is the
-    traced program, so nothing is reported.
+    traced program, so nothing is reported where FlyDSL may be that new.
 
     A capture of a kernel or a helper counts as a capture of the function that launches it. Not reported are values that
     derive from what the key holds, constants, values that are the same for every caller in the workspace, and unknown
@@ -173,7 +173,7 @@ def cross_dir_helper(code: FlyCode) -> Iterator[Diagnostic]:
     called as an attribute of its module, is traced like the rest, but after an edit of it the old artifact is run, until the
     cache is cleared or FlyDSL changes its version. The environment variable `FLYDSL_EXTRA_SOURCE_DIRS` names folders whose
     files count for every key; where the workspace names any, nothing is reported. There is one finding for each folder of
-    helpers. From 0.5.0 on the key is the traced program, so nothing is reported.
+    helpers. From 0.5.0 on the key is the traced program, so nothing is reported where FlyDSL may be that new.
 
     Bad:
 
@@ -255,7 +255,8 @@ def instance_state(file: FlyFile) -> Iterator[Diagnostic]:
 
     Up to FlyDSL 0.4.2 the cache key of a compiled method contains the type of `self`, but not its attributes. Attributes that
     the method and its kernels read are constants of the code, so another instance of the class, even in the same process,
-    runs the code of the first one. From 0.5.0 on the key is the traced program, so nothing is reported.
+    runs the code of the first one. From 0.5.0 on the key is the traced program, so nothing is reported where FlyDSL may be
+    that new.
 
     The rule reports attributes that `__init__` or a dataclass sets from its arguments. It does not report class attributes,
     or attributes that callers also pass as arguments.

@@ -39,7 +39,8 @@ def late_constexpr(file: FlyFile) -> Iterator[Diagnostic]:
     compiles once for each value, or the kernel's an `fx.Int32`.
 
     Up to 0.4.2 a launcher's `Constexpr` becomes part of the compile cache's key, so it takes numbers, strings and tuples: a
-    list, a set or a dict raises `TypeError`, and so does `None` from 0.2.0 on. FlyDSL 0.5.0 accepts them.
+    list, a set or a dict raises `TypeError`, and so does `None` from 0.2.0 on. FlyDSL 0.5.0 accepts them, so they are not
+    reported where FlyDSL may be that new.
 
     Bad:
 
