@@ -117,6 +117,47 @@ def use():
 """
 
 
+UNREAD = """\
+@flyc.kernel
+def scale(A: fx.Tensor):
+    pass
+
+
+@flyc.jit
+def launch(A: fx.Tensor, mode: fx.Constexpr[int]):
+    scale(A).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+def use():
+    for mode in (1, 2):
+        launch(torch.empty(64, 64), mode)
+"""
+
+MODULE = """\
+threads = 64
+
+
+@flyc.kernel
+def scale(A: fx.Tensor):
+    pass
+
+
+@flyc.jit
+def launch(A: fx.Tensor):
+    scale(A).launch(grid=(1, 1, 1), block=(threads, 1, 1))
+
+
+def use():
+    global threads
+    launch(torch.empty(64, 64))
+    threads = 128
+    try:
+        launch(torch.empty(64, 64))
+    except RuntimeError:
+        pass
+"""
+
+
 class Program(msgspec.Struct, frozen=True):
     """A program, the artifacts that it leaves or its error, and the rule that reports it.
 
@@ -159,6 +200,8 @@ PROGRAMS = {
         changed("[32]", "max(value[0], n)", "value[0] = size; launch(a, size)", "A: fx.Tensor, n: fx.Constexpr[int]"), 2
     ),
     "a changed list that none captures": Program(changed("[32]", "64", "value[0] = size; launch(a)"), 1),
+    "a constant that nothing reads": Program(UNREAD, 2, traced=1),
+    "a changed variable of the module": Program(MODULE, 1, traced=2),  # up to 0.4.2 it raises
     "numbers": Program(CAPTURES.format("size: int", "size", "64, 128"), 2),
 }
 
