@@ -47,16 +47,17 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
 def _of_parameter(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
     """The alternatives of a parameter, or of the target of a loop: its argument, and what is assigned to a parameter later."""
     given = frame.bindings[name]
-    options = bindings(frame.body.scope, name)
-    if not options or name not in (item.name for item in frame.body.params):
+    if name not in (item.name for item in frame.body.params):
         return evaluator.values(given)
+    options = bindings(frame.body.scope, name)
+    if len(options) >= MAX_BINDINGS:
+        return UNKNOWN
     start = frame.body.function.start if frame.body.function is not None else 0
     entry = Assign(name, start, start, None, Span(start, start))
     seen = _seen(evaluator, frame, [entry, *options], at)
-    if len(options) >= MAX_BINDINGS:
-        return UNKNOWN
     values = [value for item in seen if item is not entry for value in _of_binding(evaluator, frame, item, at)]
-    return distinct([*(evaluator.values(given) if entry in seen else ()), *values]) or UNKNOWN
+    passed = evaluator.values(given) if entry in seen else ()
+    return distinct([*(changed(evaluator, frame, entry, value, at) for value in passed), *values]) or UNKNOWN
 
 
 def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:

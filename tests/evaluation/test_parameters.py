@@ -1,0 +1,31 @@
+"""Parameters that a function changes in place."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.evaluation.values import Items, Table
+from tests.evaluation.evaluating import values_of
+
+
+@pytest.mark.parametrize(
+    ("body", "is_open"),
+    [
+        ("slots.append(1)", True),
+        ("slots[0] = 1", True),
+        ("slots.sort()", True),
+        ("slots[0] == 1", False),
+        ("other.append(1)", False),
+    ],
+)
+def test_a_list_that_a_function_changes_is_open(body: str, is_open: bool) -> None:
+    (value,) = values_of(f"def made(slots):\n    {body}\n    return slots\n\n\nfound = made([0, 1])\n")
+    assert isinstance(value, Items)
+    assert value.open is is_open
+
+
+def test_an_item_that_a_function_writes_is_known() -> None:
+    (value,) = values_of("def made(row):\n    row['a'] = 1\n    return row\n\n\nfound = made({'b': 2})\n")
+    assert isinstance(value, Table)
+    assert [key for key, _ in value.entries] == ["b", "a"]
+    assert not value.open
