@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.source.python import Expr
 from opschema_rules.pypto.facts import Payload
 from opschema_rules.pypto.model import Declared, Direction, Kernel, Program, Signature
 from opschema_rules.pypto.task_matching import Task, tasks
@@ -99,28 +98,6 @@ def is_shifted(program: Program, kernel: Kernel) -> bool:
     return program.contract.rule == "widest" and bool(misplaced(kernel.signature))
 
 
-def arg_index(kernel: Kernel) -> list[int] | None:
-    """The slots that the parallel list of a kernel names; None when it has none or it is not known."""
-    if "arg_index" not in kernel.fields:
-        return None
-    expr = kernel.fields["arg_index"][1]
-    if expr.kind == "call" and expr.callee == "list" and len(expr.items) == 2:
-        expr = expr.items[1]
-    if expr.kind == "call" and expr.callee == "range" and len(expr.items) == 2:
-        end = _number(expr.items[1])
-        return list(range(end)) if end is not None and 0 <= end < 1000 else None
-    if expr.kind not in ("list", "tuple"):
-        return None
-    found = [_number(item) for item in expr.items]
-    known = [number for number in found if number is not None]
-    return known if len(known) == len(found) else None
-
-
-def _number(expr: Expr) -> int | None:
-    value = expr.value
-    return value if expr.kind == "const" and isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _is_known(kernel: Kernel) -> bool:
     return kernel.signature is None or kernel.signature.slots is not None
 
@@ -151,7 +128,7 @@ def _named(kernels: Sequence[Kernel]) -> list[Claim] | None:
     """The claims where entries name their slots; None when a list of them is wrong or not known."""
     found: list[Claim] = []
     for kernel in dict.fromkeys(kernels):
-        slots = arg_index(kernel) if entries(kernel) else []
+        slots = kernel.indexes if entries(kernel) else ()
         if slots is None or len(slots) != len(entries(kernel)):
             return None
         pairs = zip(entries(kernel), slots, strict=True)

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from opschema_cli.evaluation.containers import constant
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
@@ -119,8 +120,10 @@ class _Reader(msgspec.Struct, frozen=True):
         func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
         (source, missing), signature = self._source(body, item.fields), self._signature(body, item)
         written = item.computed is None
-        fields = {name: pair for name, pair in item.fields.items() if written or name != "arg_index"}
-        return Kernel(program, item.expr, fields, source, signature, func_id, missing=missing, written=written)
+        indexes = self._indexes(body, item)
+        return Kernel(
+            program, item.expr, item.fields, source, signature, func_id, indexes, missing=missing, written=written
+        )
 
     def _orchestration(self, body: Body, program: Program, expr: Expr) -> OrchestrationPart | None:
         item = record_of(self.evaluator, body, expr)
@@ -206,8 +209,8 @@ class _Reader(msgspec.Struct, frozen=True):
         return Signature(expr, known, "", enum)
 
     def _of_computed(self, record: Record, computed: Mapping[str, BoundArgument]) -> Signature:
-        """The signature of a computed dict; one that names its slots, or has none, is not known."""
-        if "signature" not in computed or "arg_index" in computed:
+        """The signature of a computed dict; of one without a signature it is not known."""
+        if "signature" not in computed:
             return Signature(record.expr, None, "its dict is computed")
         return self._computed(record.fields["signature"][1], computed["signature"])
 
@@ -222,6 +225,23 @@ class _Reader(msgspec.Struct, frozen=True):
         return (
             Signature(expr, known) if len(known) == len(items) else Signature(expr, None, "an entry of it is not known")
         )
+
+    def _indexes(self, body: Body, record: Record) -> tuple[int, ...] | None:
+        """The numbers in a kernel's ``arg_index``, however they are computed; None when there are none or they are not known."""
+        if "arg_index" not in record.fields:
+            return None
+        expr = record.fields["arg_index"][1]
+        argument = record.computed["arg_index"] if record.computed is not None else bound(self.evaluator, body, expr)
+        values = self.evaluator.values(argument)
+        items = self.evaluator.elements(argument.frame, values[0]) if len(values) == 1 else None
+        found = [self._number(item) for item in items or ()]
+        known = tuple(item for item in found if item is not None)
+        return known if items is not None and len(known) == len(found) else None
+
+    def _number(self, item: BoundArgument) -> int | None:
+        values = self.evaluator.values(item)
+        word = constant(values[0]) if len(values) == 1 else None
+        return word[0] if word and isinstance(word[0], int) and not isinstance(word[0], bool) else None
 
     def _direction(self, item: BoundArgument) -> Direction | None:
         """The direction that an element of a computed list is."""

@@ -98,9 +98,12 @@ class Part:
 
 @dataclass(eq=False)
 class Kernel(Part):
-    """A kernel: its ``func_id``, None when that is not known. ``title`` is how messages call it."""
+    """A kernel: its ``func_id``, None when that is not known. ``title`` is how messages call it. ``indexes`` are the numbers in
+    its ``arg_index``, None when it has none or they are not known.
+    """
 
     func_id: int | None = None
+    indexes: tuple[int, ...] | None = None
 
     @property
     def title(self) -> str:

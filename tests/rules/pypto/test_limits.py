@@ -129,11 +129,20 @@ def test_a_number_that_no_task_has_a_tensor_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["[*range(3)]", "make()", "range(size)", "list(range(-1))", "[0, 1, two]", "{0, 1, 2}"]
+    "written", ["[*range(3)]", "make()", "range(size)", "[0, 1, two]", "{0, 1, 2}", "[0] + [1, 2]", "SLOTS"]
 )
 def test_a_parallel_list_that_is_not_known(written: str) -> None:
     text = f', "signature": [D.IN, D.IN, D.OUT], "arg_index": {written}'
     assert lint(program(kernels(text), contract="arg-index")).codes() == []
+
+
+def test_a_parallel_list_that_is_computed() -> None:
+    text = ', "signature": [D.IN, D.IN, D.OUT], "arg_index": '
+    assert len(found(program(kernels(text + "list(range(-1))"), contract="arg-index"), "PTO112")) == 1
+    (short,) = found(program("SLOTS = [0, 1]\n" + kernels(text + "SLOTS"), contract="arg-index"), "PTO112")
+    assert short.startswith("SLOTS: the `arg_index` of kernel 0 has 2 numbers, and its `signature` 3 entries")
+    (beyond,) = found(program(kernels(text + "[i + 2 for i in range(3)]"), contract="arg-index"), "PTO112")
+    assert beyond.endswith("kernel 0 declares tensors 3 and 4, and no task of it has more than 3")
 
 
 def test_kernels_that_declare_nothing_need_no_list() -> None:

@@ -13,10 +13,10 @@ from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.mentions import mentions
 from opschema_cli.migrate.migration import Note, Site, migration
+from opschema_cli.project import Project
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Place, Span
 from opschema_rules.pypto import proofs
-from opschema_rules.pypto.claims import arg_index as numbers_of
 from opschema_rules.pypto.claims import in_order, misplaced, width
 from opschema_rules.pypto.migrations.layout import declare, line_width
 from opschema_rules.pypto.migrations.scopes import PROGRAMS
@@ -50,7 +50,7 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
     for program in draft.loaded.subjects:
         for kernel in program.kernels if isinstance(program, Program) else ():
             has = _FIELD in kernel.fields
-            if options.action == "drop" and has:
+            if options.action == "drop" and has and kernel.written:
                 place = kernel.at(kernel.fields[_FIELD][1])
                 yield Site(place, f"drop `{_FIELD}` of {kernel.title}", (kernel.title,), (), kernel)
             elif options.action == "add" and not has and kernel.signature is not None and _is_first(kernel):
@@ -61,15 +61,29 @@ def find(draft: Draft, options: ArgIndex) -> Iterator[Site]:
 
 
 def _given_elsewhere(draft: Draft) -> Iterator[Site]:
-    """The places in descriptions that set the field outside of the dict of a kernel: ``kernel["arg_index"] = slots``."""
+    """The places in descriptions that set the field outside of the dict of a kernel: ``kernel["arg_index"] = slots``, a call of
+    another file's function that does.
+    """
     programs = [item for item in draft.loaded.subjects if isinstance(item, Program)]
     known = {
-        kernel.at(kernel.fields[_FIELD][0]) for item in programs for kernel in item.kernels if _FIELD in kernel.fields
+        kernel.at(kernel.fields[_FIELD][0])
+        for item in programs
+        for kernel in item.kernels
+        if _FIELD in kernel.fields and kernel.written
     }
-    for file in {item.file.path: item.file for item in programs}.values():
-        for span in sorted(_given_in(file)) if _FIELD in file.source.text else ():
-            if Place(file.path, span) not in known:
-                yield Site(Place(file.path, span), f"drop `{_FIELD}`", (), (), _Elsewhere())
+    found = {
+        Place(file.path, span)
+        for file in {item.file.path: item.file for item in programs}.values()
+        for span in (_given_in(file) if _FIELD in file.source.text else ())
+    }
+    imported = {
+        kernel.place
+        for item in programs
+        for kernel in item.kernels
+        if _FIELD in kernel.fields and _FIELD not in item.file.source.text
+    }
+    for place in sorted((found - known) | imported, key=lambda item: (item.path, item.span)):
+        yield Site(place, f"drop `{_FIELD}`", (), (), _Elsewhere())
 
 
 def _given_in(file: PythonFile) -> set[Span]:
@@ -111,34 +125,15 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
 
     With `action=drop` the field is removed from every kernel, with its comments. Entry *i* then stands for tensor *i*: a note
     names every list that says something else (`[3, 4, 5]`), as that is lost, and `derive-signatures` writes such signatures
-    anew. If code sets the field in another way (`kernel["arg_index"] = slots`), a note asks you to drop it. Other mentions of the
-    field in these files are reported as notes, too.
+    anew. Lists are evaluated: names, sums, comprehensions, helpers of the tree; a note says where that fails. If code sets the
+    field in another way (`kernel["arg_index"] = slots`, a comprehension of dicts), a note asks you to drop it. Other mentions of
+    the field in these files are reported as notes, too, and so are named lists that nothing else uses.
 
         opschema migrate arg-index -o action=add
         opschema migrate arg-index -o action=drop --apply
     """
     if options.action == "drop":
-        for site in sites:
-            if isinstance(site.subject, _Elsewhere):
-                yield Note(site.place, f"{site.title} by hand: it is not in the dict of a kernel", leaves_site=True)
-        kernels = [site.subject for site in sites if isinstance(site.subject, Kernel)]
-        lost = [(kernel, _lost(kernel)) for kernel in kernels]
-        _drop(draft, kernels)
-        for kernel, words in lost:
-            if words:
-                yield Note(kernel.at(kernel.fields[_FIELD][1]), f"`{_FIELD}` of {kernel.title} {words}")
-        elsewhere = {site.place for site in sites if isinstance(site.subject, _Elsewhere)}
-        since = draft.revision
-        left = mentions(draft.settle(), [_FIELD], sorted({site.place.path for site in sites}))
-        reported = {draft.forward(place, since) for place in elsewhere}
-        yield from (
-            Note(item.place, f"`{_FIELD}` is still mentioned here")
-            for item in left
-            if not any(
-                place.path == item.place.path and _on_one_line(draft.text(place.path), place.span, item.place.span)
-                for place in reported
-            )
-        )
+        yield from _dropped(draft, sites)
         return
     longest = line_width(draft.project)
     for site in sites:
@@ -153,24 +148,76 @@ def arg_index(draft: Draft, sites: Sequence[Site], options: ArgIndex) -> Iterato
         draft.edit(site.place.path, edits)
 
 
-def _on_one_line(text: str, one: Span, other: Span) -> bool:
-    return "\n" not in text[min(one.start, other.start) : max(one.end, other.end)]
+# -- drop --------------------------------------------------------------------------------------------------------------
+
+
+def _dropped(draft: Draft, sites: Sequence[Site]) -> Iterator[Note]:
+    elsewhere = [site for site in sites if isinstance(site.subject, _Elsewhere)]
+    for site in elsewhere:
+        yield Note(site.place, f"{site.title} by hand: it is not in the dict of a kernel", leaves_site=True)
+    kernels = [site.subject for site in sites if isinstance(site.subject, Kernel)]
+    lists = {kernel: kernel.at(kernel.fields[_FIELD][1]) for kernel in (*kernels, *_computed(draft, elsewhere))}
+    lost = [
+        (place, f"`{_FIELD}` of {kernel.title} {words}") for kernel, place in lists.items() if (words := _lost(kernel))
+    ]
+    names = {kernel.fields[_FIELD][1].text for kernel in kernels if kernel.fields[_FIELD][1].kind == "name"}
+    _drop(draft, kernels)
+    yield from (Note(*item) for item in lost)
+    since, project = draft.revision, draft.settle()
+    reported = [draft.forward(site.place, since) for site in elsewhere]
+    paths = sorted({site.place.path for site in sites})
+    yield from (
+        Note(item.place, f"`{_FIELD}` is still mentioned here")
+        for item in mentions(project, [_FIELD], paths)
+        if not any(_on_one_line(project, item.place, place) for place in reported)
+    )
+    yield from _unused(project, names, paths)
+
+
+def _computed(draft: Draft, elsewhere: Sequence[Site]) -> Iterator[Kernel]:
+    """The kernels with the field whose dicts are computed, in the files of some sites: people have to drop it there."""
+    paths = {site.place.path for site in elsewhere}
+    for program in draft.loaded.subjects:
+        for kernel in program.kernels if isinstance(program, Program) and program.file.path in paths else ():
+            if _FIELD in kernel.fields and not kernel.written:
+                yield kernel
+
+
+def _on_one_line(project: Project, one: Place, other: Place) -> bool:
+    if one.path != other.path:
+        return False
+    between = Span(min(one.span.start, other.span.start), max(one.span.end, other.span.end))
+    return "\n" not in project.workspace.source(one.path).text[between.start : between.end]
+
+
+def _unused(project: Project, names: set[str], paths: Sequence[str]) -> Iterator[Note]:
+    """The lists that only the field has used."""
+    found: dict[tuple[str, str], list[Place]] = {}
+    for item in mentions(project, names, paths):
+        found.setdefault((item.place.path, item.name), []).append(item.place)
+    for (_, name), places in found.items():
+        if len(places) == 1:
+            yield Note(places[0], f"`{name}` is no longer used in this file")
 
 
 def _lost(kernel: Kernel) -> str:
     """What is lost with the list of a kernel; empty if it only counts."""
-    numbers = numbers_of(kernel)
+    numbers = kernel.indexes
     if numbers is None:
-        return "is not known: check that its entries are in the order of the tensors"
-    if numbers == list(range(len(numbers))):
-        entries = width(kernel)
-        more = entries is not None and entries != len(numbers)
+        return "cannot be evaluated: check that its entries are in the order of the tensors"
+    if numbers == tuple(range(len(numbers))):
+        is_known = kernel.signature is not None and kernel.signature.slots is not None
+        more = is_known and width(kernel) != len(numbers)
         return (
-            f"listed {len(numbers)} tensors for {entries} entries; now each entry stands for one tensor" if more else ""
+            f"listed {len(numbers)} tensors for {width(kernel)} entries; now each entry stands for one tensor"
+            if more
+            else ""
         )
     last = len(numbers) - 1
+    verb = "was" if kernel.written else "is"
     return (
-        f"was {numbers}: its entries stand for tensors 0 to {last} now; `derive-signatures` writes the entire signature"
+        f"{verb} {[*numbers]}: without it, its entries stand for tensors 0 to {last}; `derive-signatures` writes the entire "
+        "signature"
     )
 
 

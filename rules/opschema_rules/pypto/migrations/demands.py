@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from opschema_rules.pypto.claims import Reading, arg_index, entries, misplaced, readings, width
+from opschema_rules.pypto.claims import Reading, entries, misplaced, readings, width
 from opschema_rules.pypto.facts import Payload
 from opschema_rules.pypto.kernel_code import access
 from opschema_rules.pypto.model import Direction, Kernel, Program
@@ -88,7 +88,7 @@ def _told(program: Program, kernel: Kernel, wish: _Wish) -> Iterator[Demand | Do
     directions = _written(program, kernel, wish)
     limit = program.contract.core_tensors
     before = tuple(entry.direction for entry in entries(kernel))
-    named = wish.indexes is None or [*wish.indexes] == (arg_index(kernel) or [])
+    named = wish.indexes is None or wish.indexes == (kernel.indexes or ())
     if named and (directions == before or _is_shown(wish.reading, before, directions)):
         return
     if limit and sum(item is not Direction.SCALAR for item in directions) > limit:
@@ -177,7 +177,7 @@ def _named(reading: Reading, slots: Slots) -> Mapping[Kernel, _Wish] | str:
         return f"none of its task's kernels names the tensors {listed} of the payload"
     found: dict[Kernel, _Wish] = {}
     for kernel in kernels:
-        pairs = zip(entries(kernel), arg_index(kernel) or (), strict=False)
+        pairs = zip(entries(kernel), kernel.indexes or (), strict=False)
         own = [(index, entry.direction) for entry, index in pairs if entry.direction is not Direction.SCALAR]
         if own:
             wanted = tuple(_meant(slots, index, declared, shared=len(kernels) > 1) for index, declared in own)

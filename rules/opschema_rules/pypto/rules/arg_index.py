@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
-from opschema_rules.pypto.claims import arg_index, entries
+from opschema_cli.phrases import joined
+from opschema_rules.pypto.claims import entries
 from opschema_rules.pypto.model import Direction, Kernel, Program
 from opschema_rules.pypto.task_matching import Task, tasks
 
@@ -74,7 +75,7 @@ def arg_index_list(program: Program) -> Iterator[Diagnostic]:
 
 
 def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
-    slots, count = arg_index(kernel), len(entries(kernel))
+    slots, count = kernel.indexes, len(entries(kernel))
     if "arg_index" not in kernel.fields:
         if count and kernel.signature is not None:
             yield Diagnostic(
@@ -92,20 +93,29 @@ def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
             kernel.at(expr),
             ops=(kernel.title,),
         )
-    elif slots is not None and expr.kind in ("list", "tuple"):
+    elif slots is not None:
         yield from _beyond(kernel, slots, own)
 
 
-def _beyond(kernel: Kernel, slots: list[int], own: list[Task]) -> Iterator[Diagnostic]:
+def _beyond(kernel: Kernel, slots: Sequence[int], own: list[Task]) -> Iterator[Diagnostic]:
     """Numbers that none of a kernel's tasks has a tensor for."""
     if not own or not all(task.whole and task.payloads for task in own):
         return
     most = max(task.widest for task in own)
-    for slot, entry, item in zip(slots, entries(kernel), kernel.fields["arg_index"][1].items, strict=True):
-        if entry.direction is not Direction.SCALAR and not 0 <= slot < most:
-            yield Diagnostic(
-                f"{kernel.title} declares tensor {slot}, and no task of it has more than {most}",
-                kernel.at(item),
-                ops=(kernel.title,),
-                severity=Severity.WARNING,
-            )
+    pairs = enumerate(zip(slots, entries(kernel), strict=True))
+    wrong = {
+        at: slot for at, (slot, entry) in pairs if entry.direction is not Direction.SCALAR and not 0 <= slot < most
+    }
+    if wrong:
+        expr, first = kernel.fields["arg_index"][1], min(wrong)
+        written = expr.items[first] if expr.kind in ("list", "tuple") and len(expr.items) == len(slots) else expr
+        yield Diagnostic(
+            f"{kernel.title} declares {_tensors([*wrong.values()])}, and no task of it has more than {most}",
+            kernel.at(written),
+            ops=(kernel.title,),
+            severity=Severity.WARNING,
+        )
+
+
+def _tensors(numbers: Sequence[int]) -> str:
+    return f"tensor{'s' if len(numbers) > 1 else ''} {joined([*map(str, numbers)])}"

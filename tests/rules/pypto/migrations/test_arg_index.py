@@ -120,8 +120,8 @@ def test_a_list_that_says_something_else_is_told() -> None:
     done = migrate(program(indexed(("IN, IN", "3, 4"), ("OUT", "0")), MIXED), "drop")
     (note,) = done.notes()
     assert note.endswith(
-        "`arg_index` of kernel 0 was [3, 4]: its entries stand for tensors 0 to 1 now; `derive-signatures` writes the entire "
-        "signature"
+        "`arg_index` of kernel 0 was [3, 4]: without it, its entries stand for tensors 0 to 1; `derive-signatures` writes the "
+        "entire signature"
     )
 
 
@@ -143,13 +143,109 @@ def test_a_field_that_is_given_otherwise_is_left_and_told(config: str) -> None:
     assert note.endswith("drop `arg_index` by hand: it is not in the dict of a kernel")
 
 
+FULL = "[D.IN, D.IN, D.OUT]"
+
+
+def listing(slots: str, before: str = "", signature: str = FULL) -> str:
+    """A kernel whose ``arg_index`` is an expression."""
+    return before + kernels(f', "signature": {signature}, "arg_index": {slots}')
+
+
 @pytest.mark.parametrize(
-    ("slots", "told"),
-    [("[0, 1]", "listed 2 tensors for 3 entries"), ("SLOTS", "is not known"), ("[*range(3)]", "is not known")],
+    ("slots", "before"),
+    [
+        ("OFFSETS", "OFFSETS = [3, 4, 5]\n"),
+        ("OFFSETS", "OFFSETS: list[int] = [3, 4, 5]\n"),
+        ("FIRST + [4, 5]", "FIRST = [3]\n"),
+        ("[3 + i for i in range(3)]", ""),
+        ("list(range(3, 6))", ""),
+        ("[*range(3, 6)]", ""),
+        ("tuple(range(3, 6))", ""),
+        ("behind(3)", "def behind(first, count=3):\n    return [first + i for i in range(count)]\n"),
+        ('SLOTS["vector"]', 'SLOTS = {"cube": [0, 1, 2], "vector": [3, 4, 5]}\n'),
+        ("EVERY[3:]", "EVERY = [0, 1, 2, 3, 4, 5]\n"),
+        ("[START, START + 1, START + 2]", "START = 3\n"),
+    ],
 )
-def test_what_a_list_does_not_say_is_told(slots: str, told: str) -> None:
-    files = program(kernels(f', "signature": [D.IN, D.IN, D.OUT], "arg_index": {slots}'))
+def test_offsets_that_a_list_computes_are_told(slots: str, before: str) -> None:
+    done = migrate(program(listing(slots, before)), "drop")
+    assert '"arg_index"' not in done.files[CONFIG]
+    assert any("was [3, 4, 5]: without it, its entries stand for tensors 0 to 2" in note for note in done.notes())
+
+
+@pytest.mark.parametrize(
+    ("slots", "before"),
+    [
+        ("[*range(3)]", ""),
+        ("[0] + [1, 2]", ""),
+        ("first(3)", "def first(count):\n    return list(range(count))\n"),
+    ],
+)
+def test_lists_that_count_are_dropped_without_a_note(slots: str, before: str) -> None:
+    done = migrate(program(listing(slots, before)), "drop")
+    assert done.files == program(before + signed("IN, IN, OUT"))
+    assert done.notes() == []
+
+
+@pytest.mark.parametrize(
+    ("slots", "before"),
+    [
+        ("SLOTS", ""),
+        ("SLOTS", "import os\nSLOTS = [0, 1, int(os.environ['LAST'])]\n"),
+        ("SLOTS", "SLOTS = [0, 1]\nSLOTS.append(5)\n"),
+        ("SLOTS", "SLOTS = [0, 1, 2]\nSLOTS[2] = 5\n"),
+        ("SLOTS", "SLOTS = [0, 1, 2]\nfor _ in range(2):\n    SLOTS += [3]\n"),
+        ("made()", "def made(slots=[]):\n    slots.append(1)\n    return slots\n"),
+        ("made([0])", "def made(slots):\n    slots[0] = 1\n    return slots\n"),
+    ],
+)
+def test_a_list_that_cannot_be_evaluated_is_told(slots: str, before: str) -> None:
+    done = migrate(program(listing(slots, before)), "drop")
+    assert '"arg_index"' not in done.files[CONFIG]
+    assert any("cannot be evaluated: check that its entries are in the order" in note for note in done.notes())
+
+
+def test_a_list_that_differs_in_length_is_told() -> None:
+    (note,) = migrate(program(listing("[0, 1]")), "drop").notes()
+    assert "listed 2 tensors for 3 entries" in note
+
+
+def test_nothing_is_said_of_the_entries_of_a_signature_that_is_not_known() -> None:
+    assert migrate(program(listing("[0, 1]", signature="made()")), "drop").notes() == []
+
+
+def test_a_list_that_nothing_else_uses_is_told() -> None:
+    used = migrate(program(listing("SLOTS", "SLOTS = [0, 1, 2]\n") + "COUNT = len(SLOTS)\n"), "drop")
+    assert used.notes() == []
+    (note,) = migrate(program(listing("SLOTS", "SLOTS = [0, 1, 2]\n")), "drop").notes()
+    assert note.endswith("`SLOTS` is no longer used in this file")
+
+
+COMPUTED = """\
+def kernel(number, slots):
+    return {"func_id": number, "core_type": "aiv", "signature": [D.IN, D.OUT], "arg_index": slots}
+
+
+KERNELS = [kernel(0, [0, 1]), kernel(1, [2, 3])]
+"""
+
+
+def test_what_a_person_loses_with_a_computed_dict_is_told() -> None:
+    files = program(COMPUTED)
     done = migrate(files, "drop")
-    assert done.files == program(signed("IN, IN, OUT"))
-    (note,) = done.notes()
-    assert told in note
+    assert done.files == files
+    by_hand, lost = done.notes()
+    assert by_hand.endswith("drop `arg_index` by hand: it is not in the dict of a kernel")
+    assert "`arg_index` of kernel 1 is [2, 3]: without it, its entries stand for tensors 0 to 1" in lost
+
+
+def test_a_helper_of_another_file_that_sets_the_field_is_told() -> None:
+    helper = COMPUTED[: COMPUTED.index("\n\n\n")]
+    head = "from made import kernel\n"
+    listed = 'KERNELS = [{"func_id": 5, "core_type": "aiv"}, kernel(0, [0, 1]), kernel(1, [2, 3])]\n'
+    files = program(head + listed)
+    files["program/made.py"] = HEAD + helper + "\n"
+    done = migrate(files, "drop")
+    assert done.files == files
+    assert any("drop `arg_index` by hand" in note for note in done.notes())
+    assert any("`arg_index` of kernel 1 is [2, 3]" in note for note in done.notes())
