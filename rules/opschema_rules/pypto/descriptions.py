@@ -28,6 +28,7 @@ _ADDED = re.compile(r"""\b(?:KERNELS|incores["']\])\s*(?:\.\s*(?:append|extend|i
 _SET = re.compile(
     r"""\[\s*["'](?:signature|arg_index)["']\s*\]\s*(?:\+=|=(?!=))|\bsetdefault\(\s*["'](?:signature|arg_index)["']"""
 )
+_KERNEL = ("source", "core_type")
 _DIRECTIONS = {item.value: item for item in Direction}
 
 
@@ -108,6 +109,7 @@ class _Reader(msgspec.Struct, frozen=True):
         records, is_complete = records_of(self.evaluator, body, fields[keys[1]][1])
         known = [item for item in records if "func_id" in item.fields]
         program.kernels = [self._kernel(body, program, item) for item in known]
+        program.unnumbered = [self._kernel(body, program, item) for item in records if _is_unnumbered(item)]
         identified = all(item.func_id is not None for item in program.kernels)
         complete = is_complete and identified and len(known) == len(records)
         program.whole = complete and _ADDED.search(body.file.source.text) is None
@@ -116,7 +118,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return program
 
     def _kernel(self, body: Body, program: Program, item: Record) -> Kernel:
-        number = item.fields["func_id"][1].value
+        number = item.fields["func_id"][1].value if "func_id" in item.fields else None
         func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
         (source, missing), signature = self._source(body, item.fields), self._signature(body, item)
         written = item.computed is None
@@ -203,6 +205,9 @@ class _Reader(msgspec.Struct, frozen=True):
         expr = fields["signature"][1]
         slots = [self._declared(body, item) for item in expr.items] if expr.kind in ("list", "tuple") else [None]
         known = tuple(slot for slot in slots if slot is not None)
+        refused = tuple(item for item in expr.items if self._is_refused(body, item)) if expr.kind == "list" else ()
+        if refused:
+            return Signature(expr, None, "an entry of it is no direction", refused=refused)
         if len(known) != len(slots):
             return self._computed(expr, bound(self.evaluator, body, expr))
         enum = known[0].expr.text.rpartition(".")[0] if known else ""
@@ -256,16 +261,28 @@ class _Reader(msgspec.Struct, frozen=True):
         owner, _, name = expr.text.rpartition(".")
         if expr.kind != "name" or not owner or name not in _DIRECTIONS:
             return None
-        full = self.bodies.external(body, owner)
-        known = full.rpartition(".")[2] == _ENUM or owner.rpartition(".")[2] == _ENUM or self._is_enum(body, owner)
-        return Declared(_DIRECTIONS[name], expr) if known else None
+        return Declared(_DIRECTIONS[name], expr) if self._is_enum(body, owner) else None
+
+    def _is_refused(self, body: Body, expr: Expr) -> bool:
+        """Whether an entry is no direction: a constant, or a name that the runtime's enum does not have."""
+        owner, _, name = expr.text.rpartition(".")
+        unknown = expr.kind == "name" and owner and name not in _DIRECTIONS and self._is_enum(body, owner)
+        return bool(unknown) or (expr.kind == "const" and isinstance(expr.value, str))
 
     def _is_enum(self, body: Body, owner: str) -> bool:
-        """Whether a name is imported as the enum, from the tree itself or under a condition."""
+        """Whether a name is the enum: by its own name, or imported from the runtime, the tree itself or under a condition."""
+        full = self.bodies.external(body, owner)
+        if full.rpartition(".")[2] == _ENUM or owner.rpartition(".")[2] == _ENUM:
+            return True
         first = owner.partition(".")[0]
         module = self.bodies.module(body.file)
         imported = [item for item in (*body.scope.imports, *module.scope.imports) if item.name == first]
         return bool(imported) and all(item.attr == _ENUM for item in imported)
+
+
+def _is_unnumbered(record: Record) -> bool:
+    """Whether a dict is that of a kernel without a number."""
+    return record.computed is None and "func_id" not in record.fields and not record.fields.keys().isdisjoint(_KERNEL)
 
 
 def _named(value: Value) -> Direction | None:

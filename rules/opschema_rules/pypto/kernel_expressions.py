@@ -143,7 +143,7 @@ class Expressions(Variables, ABC):
         )
         if is_cast:
             if tokens.words[at + 1 : close] == ["void"]:
-                return Result(), end
+                return Result(), self.unary(close + 1, end)[1]
             inner, behind = self.unary(close + 1, end)
             refs = self.read(inner, at, behind)
             return Result(self._cast(" ".join(tokens.words[at + 1 : close]), refs, at, behind)), behind

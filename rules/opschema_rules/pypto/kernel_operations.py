@@ -25,8 +25,8 @@ PIPE = re.compile(r"\bTPipe\b")
 
 OF_MEMORY: dict[str, tuple[EffectKind | None, ...]] = {
     **dict.fromkeys(("TPUSH", "TPOP", "TFREE", "TALLOC"), ("exchanged", None)),
-    **dict.fromkeys(("TPUT", "SdmaTput"), ("exchanged", "read", None)),
-    **dict.fromkeys(("TGET", "SdmaTget"), ("written", "exchanged", None)),
+    **dict.fromkeys(("TPUT", "SdmaTput", "UrmaTput"), ("exchanged", "read", None)),
+    **dict.fromkeys(("TGET", "SdmaTget", "UrmaTget"), ("written", "exchanged", None)),
     "TNOTIFY": ("exchanged", None, None),
     "TWAIT": ("read", None, None),
     "TTEST": ("read", None, None),

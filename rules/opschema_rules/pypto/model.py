@@ -42,13 +42,14 @@ class Declared(msgspec.Struct, frozen=True):
 
 class Signature(msgspec.Struct, frozen=True):
     """A list of directions. ``slots`` is None when it is not known, and ``reason`` says why. ``enum`` is how the list spells the
-    enum (``D``, ``ArgDirection``), empty when it has no entry or is computed.
+    enum (``D``, ``ArgDirection``), empty when it has no entry or is computed. ``refused`` are entries that are no directions.
     """
 
     expr: Expr
     slots: tuple[Declared, ...] | None
     reason: str = ""
     enum: str = ""
+    refused: tuple[Expr, ...] = ()
 
     @property
     def is_computed(self) -> bool:
@@ -129,9 +130,9 @@ class Program:
     """One description: a module (``KERNELS``, ``ORCHESTRATION``) or a class (``CALLABLE``) in ``file``.
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
-    not told. ``whole`` says that every kernel of it is known, so that an id that is not here is nowhere;
-    ``listed`` that it is one of several callables, of which a case may run none. ``joined`` holds its tasks, once a rule has
-    asked for them.
+    not told. ``unnumbered`` are kernels without a ``func_id``. ``whole`` says that every kernel of it is known, so that an id
+    that is not here is nowhere; ``listed`` that it is one of several callables, of which a case may run none. ``joined`` holds
+    its tasks, once a rule has asked for them.
     """
 
     project: Project = field(repr=False)
@@ -143,6 +144,7 @@ class Program:
     contract: Contract
     runtime: str = ""
     kernels: list[Kernel] = field(default_factory=list)
+    unnumbered: list[Kernel] = field(default_factory=list)
     orchestration: OrchestrationPart | None = None
     whole: bool = True
     listed: bool = False

@@ -1,4 +1,4 @@
-"""The function that a description names for its orchestration: that it is there, and takes what is declared."""
+"""The functions that the runtime calls: an orchestration's, which the description names, and those of kernels."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
-from opschema_cli.source.cpp_text import without_comments
-from opschema_cli.source.text import Edit
+from opschema_cli.source.cpp_text import only_code, without_comments
+from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.pypto import proofs
-from opschema_rules.pypto.model import OrchestrationPart, Program
+from opschema_rules.pypto.kernel_code import arguments_of
+from opschema_rules.pypto.kernel_walk import ENTRY
+from opschema_rules.pypto.model import Kernel, OrchestrationPart, Program
 
 
 @rule("PTO113", "orchestration-function", fixable="unsafe", proof=proofs.LOADED)
 def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     """A description that names a function which its orchestration's source does not have.
 
-    The runtime looks the function up by its name when the program is loaded, and aborts. Nothing is reported if the name
-    appears in the source outside comments, even in a macro, if the source includes another file that may define it, or if the
-    tree's runtime always uses `aicpu_orchestration_entry`, as older ones do.
+    The runtime looks the function up by its name when the program is loaded, and aborts. A function that is defined without
+    `extern "C"` has another name in the compiled library, and is not found either. Nothing is reported if the name appears in
+    the source outside comments, even in a macro, if the source includes another file that may define it, or if the tree's
+    runtime always uses `aicpu_orchestration_entry`, as older ones do.
 
     Bad:
 
@@ -48,7 +51,9 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     text = _source_of(part) if part is not None and asked and _is_asked_for(program) else None
     if part is None or text is None or _INCLUDES.search(text):
         return
-    if re.search(rf"\b{re.escape(part.function)}\b", without_comments(text)):
+    code = without_comments(text)
+    if re.search(rf"\b{re.escape(part.function)}\b", code):
+        yield from _mangled(part, text)
         return
     defined = sorted(set(_DEFINED.findall(text)))
     if not defined:
@@ -65,6 +70,32 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     yield Diagnostic(f"`{part.source}` has no function `{part.function}`{hint}", place, fix=fix)
 
 
+def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
+    """A function of a file that says nowhere `extern "C"`, nor does a header of its own that declares it."""
+    place = next((match.span(1) for match in _DEFINED.finditer(only_code(text)) if match[1] == part.function), None)
+    if (
+        place is None
+        or _EXPORTS.search(without_comments(text))
+        or any(part.function in it for it in _headers(part, text))
+    ):
+        return
+    yield Diagnostic(
+        f'`{part.function}` is defined without `extern "C"`, so that the runtime does not find it by its name',
+        Place(part.source or "", Span(*place)),
+        (part.related(part.fields["function_name"][1], "the name that it looks for"),),
+    )
+
+
+def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
+    """The texts of the headers of the tree that a source may include."""
+    names, workspace = set(_HEADER.findall(code)), part.program.project.workspace
+    for path in workspace.files:
+        if path.rpartition("/")[2] in names:
+            yield without_comments(workspace.peek(path).decode("utf-8", "replace"))
+
+
+_EXPORTS = re.compile(r'\bextern\s*"C"')
+_HEADER = re.compile(r'#\s*include\s*"(?:[^"]*/)?([^"/]+)"')
 _DEFINED = re.compile(r"\bvoid\s+(\w+)\s*\([^;{})]*\b\w*Args\b[^;{})]*\)\s*\{")
 _INCLUDES = re.compile(r'#\s*include\s*"[^"]*\.(?:cpp|cc|inc|inl|ipp)"')
 
@@ -81,11 +112,10 @@ def _source_of(part: OrchestrationPart) -> str | None:
 
 @rule("PTO114", "orchestration-arguments", needs=(CPP,))
 def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
-    """An orchestration that reads more tensors than its signature, or its `expected_arg_count`, declares.
+    """An orchestration that reads more tensors than its signature declares.
 
     `orch_args.tensor(3)` is the fourth entry of the orchestration's signature. After the last entry there is no tensor: the
-    runtime copies none, and the orchestration reads arbitrary memory; if `expected_arg_count` is too small as well, nothing
-    checks it. Scalars have no entry, as they are not tensors.
+    runtime copies none, and the orchestration reads arbitrary memory. Scalars have no entry, as they are not tensors.
 
     Bad:
 
@@ -120,3 +150,46 @@ def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
         f"the signature has {len(signature.slots)} entries, and the orchestration takes tensor {index}: declare it"
     )
     yield Diagnostic(message, place, related=(Related(Place(part.source or "", span), "taken here"),))
+
+
+@rule("PTO123", "kernel-entry")
+def kernel_entry(program: Program) -> Iterator[Diagnostic]:
+    """A kernel's source without `kernel_entry()`.
+
+    Kernels are linked with `-e kernel_entry`, whatever the description calls them: without such a function the linker takes the
+    first code of the file, and a simulator finds nothing to call. Nothing is reported if the name appears in the file, even in a
+    macro, or if the file includes another one of the program.
+
+    Bad:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_add(__gm__ int64_t *args) {
+        use(reinterpret_cast<__gm__ ChipTensor *>(args[0]));
+    }
+    ```
+
+    Good:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        use(reinterpret_cast<__gm__ ChipTensor *>(args[0]));
+    }
+    ```
+    """
+    sources: dict[str, Kernel] = {}
+    for kernel in program.kernels:
+        if kernel.source is not None:
+            sources.setdefault(kernel.source, kernel)
+    for path, kernel in sources.items():
+        code, source = arguments_of(kernel), program.project.source(path)
+        if code is None or source is None or not (code.absent and code.open):
+            continue
+        text = only_code(source.text)
+        found = _TAKES_ARGUMENTS.search(text)
+        if found is not None and ENTRY not in text:
+            message = f"`{path}` defines `{found[1]}()`; {kernel.title} is called by the name `{ENTRY}()`"
+            related = kernel.related(kernel.fields["source"][1], "the kernel")
+            yield Diagnostic(message, Place(path, Span(*found.span(1))), (related,), ops=(kernel.title,))
+
+
+_TAKES_ARGUMENTS = re.compile(r"\b(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*\w*\s*\)\s*\{")

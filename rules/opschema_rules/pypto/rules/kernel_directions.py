@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_rules.pypto.kernel_code import access, arguments_of
+from opschema_rules.pypto.kernel_code import Access, access, arguments_of
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.task_matching import Task, tasks
 
@@ -94,3 +94,27 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
         verb = "read" if several else "reads"
         message = f"tensor {at} of the task is added as `OUT`, and {titles} only {verb} it: use `add_input`"
         yield Diagnostic(message, place, (shown.read,), ops=ops)
+    elif kind == "out" and shown.read is not None and not shown.exchanged and _reads_old(task, shown):
+        verb = "read" if several else "reads"
+        message = (
+            f"tensor {at} of the task is added as `OUT`, and {titles} {verb} it before writing it: use `add_inout`"
+        )
+        yield Diagnostic(message, place, (shown.read,), ops=ops)
+    elif kind == "out" and shown.read is None and shown.written is None and not shown.exchanged and _is_taken(task, at):
+        message = (
+            f"tensor {at} of the task is added as `OUT`, and no code of {titles} writes it: its memory stays undefined"
+        )
+        yield Diagnostic(message, place, ops=ops)
+
+
+def _reads_old(task: Task, shown: Access) -> bool:
+    """Whether kernels read what was in a tensor before them: no scalar may tell them not to."""
+    told = any(slot.kind == "scalar" for payload in task.payloads for slot in payload.slots)
+    return shown.written is not None and not shown.writes_first and not told
+
+
+def _is_taken(task: Task, at: int) -> bool:
+    """Whether a tensor is more than a token that orders tasks: the orchestration's own, or one that a kernel takes."""
+    codes = [arguments_of(kernel) for kernel in task.kernels]
+    taken = any(use.index == at for code in codes if code is not None for use in code.uses)
+    return taken or any(slot.argument >= 0 for slot in task.slots(at))

@@ -1,0 +1,132 @@
+"""The fields of a description's dicts: those that the runtime requires, and the values that it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from opschema_cli.lint.diagnostic import Diagnostic, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.python import Expr
+from opschema_cli.suggestions import did_you_mean, near_name, nearest
+from opschema_rules.pypto.model import Direction, Kernel, Part, Program
+
+_REQUIRED = ("func_id", "source", "core_type")
+_CORES = ("aic", "aiv")
+
+
+@rule("PTO121", "description-field")
+def description_field(program: Program) -> Iterator[Diagnostic]:
+    """A field of a kernel or of the orchestration that is missing, misspelled, or has a value which the runtime does not take.
+
+    A kernel needs a `func_id` (a number from 0), a `source` and a `core_type`, the orchestration a `source` and a
+    `function_name`: the loader stops with a `KeyError` without them. A `core_type` other than `aic` and `aiv` is built for the
+    wrong core, as the tool chain takes anything but `aiv` for the cube core. A misspelled `signature` counts as none, which is a
+    warning. An entry of a signature is `IN`, `OUT`, `INOUT` or `SCALAR` of the runtime's `ArgDirection`, not a string.
+
+    Nothing is reported for a dict that is computed or unpacks another, nor for a field that statements of the file set.
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_typ": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+    ]
+    ```
+
+    Bad:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_type": "AIV", "signature": [D.IN, D.IN, D.OUTPUT]},
+    ]
+    ```
+
+    Good:
+
+    ```python
+    KERNELS = [
+        {"func_id": 0, "source": "add.cpp", "core_type": "aiv", "signature": [D.IN, D.IN, D.OUT]},
+    ]
+    ```
+    """
+    for kernel in (*program.kernels, *program.unnumbered):
+        if kernel.written:
+            yield from _lacking(kernel, _REQUIRED)
+            yield from _of_kernel(kernel)
+            yield from _directions(kernel)
+    part = program.orchestration
+    if part is not None and part.written:
+        yield from _lacking(part, ("function_name",))
+        yield from _directions(part)
+
+
+def _title(part: Part) -> str:
+    return part.title if isinstance(part, Kernel) else "the orchestration"
+
+
+def _ops(part: Part) -> tuple[str, ...]:
+    return (part.title,) if isinstance(part, Kernel) else ()
+
+
+def _lacking(part: Part, required: tuple[str, ...]) -> Iterator[Diagnostic]:
+    """Required fields that a dict does not have, each at the field that may be meant to be it."""
+    absent = [name for name in required if name not in part.fields and not _is_set(part.program, name)]
+    for name in absent:
+        meant = _meant(name, part.fields, required)
+        place = part.at(part.fields[meant][0]) if meant else part.place
+        hint = f": is `{meant}` a misspelling of it?" if meant else ""
+        yield Diagnostic(f"{_title(part)} has no `{name}`, and cannot be loaded without{hint}", place, ops=_ops(part))
+    if "signature" not in part.fields and (meant := _meant("signature", part.fields, required)):
+        message = f"`{meant}` of {_title(part)} is not read; did you mean `signature`?"
+        yield Diagnostic(message, part.at(part.fields[meant][0]), ops=_ops(part), severity=Severity.WARNING)
+
+
+def _meant(name: str, fields: Mapping[str, tuple[Expr, Expr]], required: tuple[str, ...]) -> str | None:
+    others = [field for field in fields if field not in (*required, "signature")]
+    return near_name(name, others, 0.8)
+
+
+def _is_set(program: Program, field: str) -> bool:
+    """Whether a statement of the file may give dicts a field."""
+    return (
+        re.search(rf"""\[\s*["']{field}["']\s*\]\s*=|["']{field}["']\s*,|\b{field}\s*=""", program.file.source.text)
+        is not None
+    )
+
+
+def _of_kernel(kernel: Kernel) -> Iterator[Diagnostic]:
+    core = kernel.fields["core_type"][1] if "core_type" in kernel.fields else None
+    if core is not None and core.kind == "const" and core.value not in _CORES:
+        near = nearest(core.value, _CORES) if isinstance(core.value, str) else None
+        hint = did_you_mean(near) or ": it is `aic` for the cube core or `aiv` for a vector core"
+        message = f"`core_type` of {kernel.title} is {kernel.program.file.text(core)}{hint}"
+        yield Diagnostic(message, kernel.at(core), ops=_ops(kernel))
+    number = kernel.fields["func_id"][1] if "func_id" in kernel.fields else None
+    if number is not None and number.kind == "const" and not _is_id(number.value):
+        message = f"`func_id` of {kernel.title} is {kernel.program.file.text(number)}: it is a number from 0"
+        yield Diagnostic(message, kernel.at(number), ops=_ops(kernel))
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _directions(part: Part) -> Iterator[Diagnostic]:
+    """One finding for all entries of a signature that are no directions."""
+    refused = part.signature.refused if part.signature is not None else ()
+    if refused:
+        text = part.program.file.text(refused[0])
+        word = re.sub(r"\W", "", text.rpartition(".")[2])
+        near = near_name(word.upper(), [item.value for item in Direction], 0.6)
+        more = f" and {len(refused) - 1} more entries are" if len(refused) > 1 else " is"
+        message = f"{text}{more} not a direction in the signature of {_title(part)}"
+        yield Diagnostic(f"{message}{_advice(near)}", part.at(refused[0]), ops=_ops(part))
+
+
+def _advice(near: str | None) -> str:
+    return (
+        f"; did you mean `ArgDirection.{near}`?"
+        if near
+        else ": it is `IN`, `OUT`, `INOUT` or `SCALAR` of `ArgDirection`"
+    )
