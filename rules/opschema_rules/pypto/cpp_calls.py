@@ -22,6 +22,7 @@ from opschema_rules.pypto.cpp_values import (
     Table,
     Tensors,
     Value,
+    objects_of,
     united,
 )
 from opschema_rules.pypto.cpp_walk import Evaluation, Walk
@@ -49,6 +50,9 @@ _NO_EFFECT = re.compile(
     r"|std::(?:min|max|abs|ceil|floor|to_string|size|make_pair)|(?:float_|double_)?to_(?!\w*[Tt]ensor)\w+"
     r"|get_element_size|\w*_cast|(?:pto2_)?rt_(?!submit)\w+|PTO2\w*|unlikely|likely|get_sys_cnt\w*"
 )
+_SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)
+"""Words in the names of functions that may submit what they get, though it is empty."""
+
 _SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")
 _IDLE = ("dump", "set_dependencies")
 _VIEWS = re.compile(
@@ -111,6 +115,8 @@ class Calls:
         if name in self.walk.parts.macros:
             self.expressions.expand(name, node, scope, state)
         if _NO_EFFECT.fullmatch(name) is None or name in self.walk.parts.macros:
+            filled = (number for value in values for number in objects_of(value) if _may_submit(name, number, state))
+            self.walk.passed_on.update(dict.fromkeys(filled, name))
             self.expressions.give(values, f"`{name or 'what is called'}()` is not in this file", node, state)
             self.expressions.changed(arguments, scope, state)
             if "rt_submit" in name:
@@ -250,6 +256,7 @@ class Calls:
         if what == "dummy_task":
             return OTHER
         held = values[at] if at is not None else None
+        self.walk.submitted.update(number for value in values for number in objects_of(value))
         payloads = state.payloads(held.number) if isinstance(held, Object) else LOST
         payloads = frozenset(_located(payload, node) for payload in payloads)
         self.walk.spend(sum(8 + len(payload.slots) for payload in payloads))
@@ -264,6 +271,11 @@ class Calls:
         submit = Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span)
         self.walk.submit(submit, state, turned=isinstance(held, Object) and held.number in state.turned)
         return OTHER
+
+
+def _may_submit(name: str, number: int, state: State) -> bool:
+    """Whether a function that is not followed may get a payload to submit: one that is filled, or by its name."""
+    return _SUBMITS.search(name) is not None or any(payload.slots for payload in state.payloads(number))
 
 
 def _located(payload: Payload, node: CppNode) -> Payload:

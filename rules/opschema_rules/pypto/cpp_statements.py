@@ -46,6 +46,7 @@ class Statements(Walk):
                 self.bind(scope, state, name, Outside() if "Args" in parameter.text else UNKNOWN)
         self._frames.append(Frame(self.number()))
         self.block(function.field("body"), scope, state)
+        self.close()
         if self.jumps:
             self.notes.lose_payloads("`goto` is not followed", function.span)
 

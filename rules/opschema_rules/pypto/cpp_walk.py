@@ -123,6 +123,8 @@ class Walk(ABC):
         self.notes = Notes()
         self.taken: dict[int, Span] = {}
         self.reached: set[int] = set()
+        self.passed_on: dict[int, str] = {}
+        self.submitted: set[int] = set()
         self.ranges: dict[int, range] = {}
         self._skipped: set[int] = set()
         self.jumps = False
@@ -180,6 +182,12 @@ class Walk(ABC):
     def lose(self, reason: str) -> None:
         """Say that more may be submitted, or done to tensors, than is known."""
         self.notes.unresolved = self.notes.unresolved or reason
+
+    def close(self) -> None:
+        """Say what was passed on, filled but not submitted in the file: who gets it may submit it."""
+        names = [name for number, name in self.passed_on.items() if number not in self.submitted]
+        if names:
+            self.lose(f"`{names[0]}()` is not in this file, and may submit what it gets")
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
         """Note a submit; ``turned`` says that what it passes hangs on how often a loop turned."""

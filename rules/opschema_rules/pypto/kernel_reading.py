@@ -56,8 +56,10 @@ def _plain(text: str) -> KernelCode | None:
 
 
 def _read(text: str, *, brief: bool) -> KernelCode:
-    code = _follow(KernelText(text), follows_memory=not brief)
-    absent = ENTRY not in text and _INCLUDES.search("\n" + text) is None if code.open else not code.uses
+    file = KernelText(text)
+    code = _follow(file, follows_memory=not brief)
+    unnamed = next(file.mentions(ENTRY), None) is None and _INCLUDES.search("\n" + text) is None
+    absent = unnamed if code.open else not code.uses
     return KernelCode(code.uses, () if brief else code.effects, code.open, absent, brief)
 
 

@@ -29,6 +29,10 @@ _IS_NUMBER = re.compile(r"\s*=\s*(\d+)\s*[;,}]")
 _CHANGES = re.compile(r"\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)")
 _TYPE = re.compile(r"(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]")
 _USING = re.compile(r"using\s+(\w+)\s*=([^;]*);")
+_MACRO = re.compile(
+    r"(?m)^[ \t]*\#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()\n]*\))?(?P<body>(?:\\\r?\n|[^\n])*)"
+)
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
 _OPENS = re.compile(r"\s{0,40}\(")
 _QUALIFIERS = re.compile(r"\s*(?:(?:const|noexcept)\b\s*|__attribute__\s*|->[^;{}]*)*\Z")
 
@@ -131,7 +135,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         if opened is None or self.core(at) == DEAD:
             return None
         first = opened.end() - 1
-        close = self._closing(first)
+        close = self._closing(first) if self._code[first] == "(" else -1
         body = self._next(close, "{") if close >= 0 else -1
         end = self._closing(body) if body >= 0 and self._leads_to_body(close + 1, body) else -1
         if end < 0:
@@ -217,6 +221,15 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     @cached_property
+    def macros(self) -> dict[str, frozenset[str]]:
+        """The words in the bodies of macros, and of the macros that these use; parameters left out."""
+        found: dict[str, set[str]] = {}
+        for match in _MACRO.finditer(self.text) if "define" in self.text else ():
+            words = set(_WORD.findall(match["body"])).difference(_WORD.findall(match["parameters"] or ""))
+            found.setdefault(match["name"], set()).update(words)
+        return {name: _reached(found, name) for name, words in found.items() if words}
+
+    @cached_property
     def types(self) -> frozenset[str]:
         """The classes that the file defines."""
         return frozenset(_TYPE.findall(self.text))
@@ -239,6 +252,15 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     def _has(self, words: re.Pattern[str]) -> bool:
         found = words.finditer(self.text) if "tomic" in self.text else ()
         return any(not self._is_comment(match.start()) for match in found)
+
+
+def _reached(macros: dict[str, set[str]], name: str) -> frozenset[str]:
+    found, waiting = set[str](), [name]
+    while waiting:
+        new = macros.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return frozenset(found)
 
 
 def blank(text: str) -> str:

@@ -178,6 +178,7 @@ class KernelWalk:
                 frame.push(parameter.name, refs)
         self._depth += 1
         self._follow(frame)
+        self._lose_in_macros(frame)
         self._depth -= 1
         self._known[call] = frame.returned
         return frame.returned
@@ -198,6 +199,15 @@ class KernelWalk:
             if self.core != DEAD:
                 self._apply(self, frame, piece.block, tokens)
         self.core = outer
+
+    def _lose_in_macros(self, frame: Frame) -> None:
+        """Lose the variables that stand in bodies of macros which a function uses."""
+        for name, words in self.file.macros.items():
+            refs = frozenset(ref for (_, variable), found in frame.values.items() if variable in words for ref in found)
+            uses = frame.pieces.naming(name) if refs else ()
+            for index in uses[:1]:
+                start = frame.pieces.piece(index).start
+                self.lose(refs, f"the macro `{name}` uses it", Span(start, start))
 
     def _pieces_of(self, function: Function) -> Pieces:
         key = function.body_at

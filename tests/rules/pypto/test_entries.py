@@ -1,4 +1,4 @@
-"""The function that a description names, and the tensors that it takes."""
+"""The functions that the runtime calls, and the tensors that an orchestration takes."""
 
 from __future__ import annotations
 
@@ -57,3 +57,57 @@ def test_a_signature_that_is_too_short_is_told_where_it_stands() -> None:
 @pytest.mark.parametrize("signature", ["D.IN, D.IN, D.OUT, D.OUT", "*REST", ""])
 def test_a_signature_that_may_be_long_enough(signature: str) -> None:
     assert found("aicpu_orchestration_entry", signature) == []
+
+
+BODY = "void aicpu_orchestration_entry(const ChipTaskArgs &orch_args) {}\n"
+
+
+def entry(text: str, more: dict[str, str] | None = None) -> list[tuple[str, str, str]]:
+    return found("aicpu_orchestration_entry", "D.IN", {SOURCE: text, **(more or {})})
+
+
+def test_a_function_that_is_not_exported() -> None:
+    message = (
+        '`aicpu_orchestration_entry` is defined without `extern "C"`, so that the runtime does not find it by its name'
+    )
+    text = f'/* extern "C" {{ */\n#include "api.h"\nnamespace program {{\n{BODY}}}\n'
+    assert entry(text) == [("PTO113", "aicpu_orchestration_entry", message)]
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (f'extern "C" {{\n{BODY}}}\n', {}),
+        (f'extern "C" {BODY}', {}),
+        (f'#define EXPORT extern "C"\nEXPORT {BODY}', {}),
+        (f'#include "program.h"\n{BODY}', {"include/program.h": f'extern "C" {BODY.replace(" {}", ";")}'}),
+    ],
+)
+def test_a_function_that_is_or_may_be_exported(text: str, more: dict[str, str]) -> None:
+    assert entry(text, more) == []
+
+
+KERNEL = "program/kernels/aiv/add.cpp"
+
+
+def kernel(text: str) -> list[tuple[str, str]]:
+    linted = lint_files([PACK], {**PACK.example([]), KERNEL: text}, ["PTO123"])
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+def test_a_kernel_under_another_name() -> None:
+    message = f"`{KERNEL}` defines `add()`; kernel 0 (`add`) is called by the name `kernel_entry()`"
+    assert kernel('// kernel_entry\nextern "C" __aicore__ void add(__gm__ int64_t *args) {}\n') == [("add", message)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {}\n',
+        "#define KERNEL(name) void name(__gm__ int64_t *args)\nKERNEL(kernel_entry) {}\n",
+        '#include "add_impl.h"\nvoid add(__gm__ int64_t *args) {}\n',
+        "",
+    ],
+)
+def test_a_kernel_that_has_its_entry_or_may_have_it(text: str) -> None:
+    assert kernel(text) == []

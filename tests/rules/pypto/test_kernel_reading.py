@@ -39,10 +39,10 @@ def read(body: str, helpers: str = HELPERS) -> KernelCode:
     return read_kernel(f'{helpers}extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {{\n{body}\n}}\n')
 
 
-def effects(body: str, core: str = "") -> dict[int, str]:
+def effects(body: str, core: str = "", helpers: str = HELPERS) -> dict[int, str]:
     """What is done to each argument: ``read``, ``written``, both, or ``lost``."""
     found: dict[int, set[str]] = {}
-    for item in read(body).of_core(core).effects:
+    for item in read(body, helpers).of_core(core).effects:
         found.setdefault(item.index, set()).add(item.kind)
     return {index: "lost" if "lost" in kinds else "+".join(sorted(kinds)) for index, kinds in sorted(found.items())}
 
@@ -119,6 +119,8 @@ def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
         f"{A} View g(a); set_atomic_add(); TSTORE(g, tile);",
         f"{A} View g(a); constexpr auto mode = AtomicType::AtomicAdd; TSTORE<Tile, View, mode>(g, tile);",
         f"{A} View g(a); g.method();",
+        f"{A} (void)elsewhere(a);",
+        f"{A} View g(a); (void)elsewhere(n, Other(g));",
         f"{A} TPUSH(tile, a);",
         f"{A} View g(a); pto::comm::TBROADCAST(group, g, tile);",
         f"{A} View g(b), h(b); SdmaTget(g, h, tile, a);",
@@ -128,6 +130,31 @@ def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
 )
 def test_what_cannot_be_followed_is_lost(body: str) -> None:
     assert effects(body)[0] == "lost"
+
+
+MACROS = """\
+#define STORE_TO(to, tile) TSTORE(to, tile)
+#define STORE_IT TSTORE(g, \\
+    tile)
+#define STORE STORE_IT
+#define OUT g
+#define ARG(i) args[i]
+#define COUNT 4
+"""
+
+
+@pytest.mark.parametrize("use", ["STORE_TO(g, tile);", "STORE_IT;", "STORE;", "TSTORE(OUT, tile);"])
+def test_what_a_macro_uses_is_lost(use: str) -> None:
+    assert effects(f"{A} View g(a); {use}", helpers=MACROS + HELPERS)[0] == "lost"
+
+
+def test_a_macro_that_reaches_for_arguments_opens_the_kernel() -> None:
+    assert read(f"{A} auto *b = ARG(1);", MACROS + HELPERS).open == "the macro `ARG` uses it"
+
+
+def test_macros_that_have_nothing_to_do_with_arguments() -> None:
+    loop = f"{A} View g(a); for (int i = 0; i < COUNT; i++) TSTORE(g, tile);"
+    assert effects(loop, helpers=MACROS + HELPERS) == {0: "written"}
 
 
 @pytest.mark.parametrize(

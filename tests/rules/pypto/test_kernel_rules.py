@@ -103,6 +103,27 @@ def test_an_output_that_is_only_read() -> None:
     ]
 
 
+def test_an_output_that_no_code_writes() -> None:
+    unwritten = (
+        "tensor 2 of the task is added as `OUT`, and no code of kernel 0 (`add`) writes it: its memory stays undefined"
+    )
+    assert [message for _, _, message in found(f"{LOADS} {tensor(2)}", "PTO117")] == [unwritten]
+    assert [message for _, _, message in found(LOADS, "PTO117")] == [unwritten]
+
+
+def test_an_output_that_is_read_before_it_is_written() -> None:
+    reads = f"{LOADS} {tensor(2)} TLOAD(tile, c); TSTORE(c, tile);"
+    assert [message for _, _, message in found(reads, "PTO117")] == [
+        "tensor 2 of the task is added as `OUT`, and kernel 0 (`add`) reads it before writing it: use `add_inout`"
+    ]
+    assert found(reads, "PTO117", cpp=payload(IN, OUT, "p.add_scalar(1);")) == []
+    assert found(f"{SOUND} TLOAD(tile, c);", "PTO117") == []
+
+
+def test_an_output_that_only_orders_tasks() -> None:
+    assert found(LOADS, "PTO117", cpp=payload(IN, "p.add_output(TensorCreateInfo(shape, 1, DataType::INT32));")) == []
+
+
 @pytest.mark.parametrize(
     "body",
     [

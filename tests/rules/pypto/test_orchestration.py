@@ -223,6 +223,8 @@ def test_functions_and_macros_of_the_file(before: str, body: str, expected: list
         ("SUBMIT(p);", "#define SUBMIT(q) rt_submit_aiv_task(0, q)"),
         ("submitter.run();", "struct S { void run() { rt_submit_aiv_task(0, q); } };"),
         ("f();", "void f() {} void f(int) { rt_submit_aiv_task(0, q); }"),
+        ("CoreTaskArgs p; p.add_input(a); go(0, p);", ""),
+        ("CoreTaskArgs p; submit_all(p);", ""),
     ],
 )
 def test_an_entry_says_that_it_may_do_more(body: str, before: str) -> None:
@@ -236,6 +238,9 @@ def test_an_entry_says_that_it_may_do_more(body: str, before: str) -> None:
         "#if 0\nrt_submit_aiv_task(0, p);\n#endif",
         'LOG_INFO("%" PRIu64 " of\\n", n);',
         "f(n);",
+        "CoreTaskArgs p; fill(p); rt_submit_aiv_task(0, p);",
+        "CoreTaskArgs p; p.add_input(a); complete(p); rt_submit_aiv_task(0, p);",
+        "Sizes sizes; prepare(sizes);",
     ],
 )
 def test_an_entry_that_is_followed_whole_says_nothing(body: str) -> None:

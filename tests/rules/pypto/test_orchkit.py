@@ -239,6 +239,23 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {f"{MEAN}[D.IN, D.INOUT": f"{MEAN}[D.IN, D.INOUT, D.IN"},
         "pool/test_pool.py:20:95: signature-wide",
     ),
+    "a field that is misspelled": (
+        POOL,
+        {'mean.cpp", "core_type"': 'mean.cpp", "core"'},
+        "pool/test_pool.py:20:13: description-field",
+    ),
+    "an orchestration's output that no task has": (
+        POOL,
+        {
+            "D.IN, D.INOUT, D.OUT],": "D.IN, D.INOUT, D.OUT, D.OUT],",
+        },
+        "pool/test_pool.py:17:49: orch-tensor-unused",
+    ),
+    "a kernel under another name": (
+        "pool/kernels/aiv/publish.cpp",
+        {"kernel_entry": "kernel_publish"},
+        "pool/kernels/aiv/publish.cpp:23:28: kernel-entry",
+    ),
     "an input that is written": (
         "attention/kernels/aic/scores.cpp",
         {"TSTORE(scores, scoresTile);": "TSTORE(scores, scoresTile);\nTSTORE(keys, scoresTile);"},

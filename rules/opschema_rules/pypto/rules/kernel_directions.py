@@ -13,17 +13,20 @@ from opschema_rules.pypto.task_matching import Task, tasks
 
 @rule("PTO117", "kernel-direction", severity="warning", needs=(CPP,))
 def kernel_direction(program: Program) -> Iterator[Diagnostic]:
-    """A kernel that writes a tensor which its task adds as an input, or only reads one that it adds as an output.
+    """A kernel that writes a tensor which its task adds as an input, or does not write one that it adds as an output.
 
     The runtime orders tasks by the directions in which the orchestration adds their tensors. It does not let a task wait for
-    one that writes an `add_input` tensor, so that it may read old data; memory of an `add_output` tensor that no kernel of
-    the task writes stays undefined. Signatures do not show this, if they repeat the same mistake.
+    one that writes an `add_input` tensor, so that it may read old data. An `add_output` tensor waits for no task that writes it
+    before: a kernel that reads it first reads old data, too, and if no kernel of the task writes it, its memory stays undefined.
+    Signatures do not show this, if they repeat the same mistake.
 
     The C++ of all kernels of the task is followed from `args[i]` through casts, pointers and helpers to what loads, stores,
     reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, or for
     `add_inout` and `add_no_dep`, which also serve to order tasks. Memory through which the cores of a task or several ranks
-    exchange data (the buffer of a `TPipe`, what `TPUT` and `TNOTIFY` write on another rank) does not show a direction. The memory
-    of kernels that pypto's compiler wrote is not followed here.
+    exchange data (the buffer of a `TPipe`, what `TPUT` and `TNOTIFY` write on another rank) does not show a direction. An
+    output that the runtime allocates and no kernel takes is valid: it only orders tasks. Nothing is reported for reads before
+    writes if the task also passes scalars, as these may tell the kernel not to read. The memory of kernels that pypto's compiler
+    wrote is not followed here.
 
     Bad:
 
@@ -108,13 +111,16 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
 
 
 def _reads_old(task: Task, shown: Access) -> bool:
-    """Whether kernels read what was in a tensor before them: no scalar may tell them not to."""
+    """Whether a kernel reads what was in a tensor before it: no other core may write it first, no scalar may tell not to."""
     told = any(slot.kind == "scalar" for payload in task.payloads for slot in payload.slots)
-    return shown.written is not None and not shown.writes_first and not told
+    return shown.written is not None and not shown.writes_first and not told and len(set(task.kernels)) == 1
 
 
 def _is_taken(task: Task, at: int) -> bool:
-    """Whether a tensor is more than a token that orders tasks: the orchestration's own, or one that a kernel takes."""
-    codes = [arguments_of(kernel) for kernel in task.kernels]
-    taken = any(use.index == at for code in codes if code is not None for use in code.uses)
-    return taken or any(slot.argument >= 0 for slot in task.slots(at))
+    """Whether a tensor is more than a token that orders tasks: the orchestration's own, or one that a kernel takes; not known
+    of kernels that take arguments which the task does not pass.
+    """
+    codes = [code for kernel in task.kernels if (code := arguments_of(kernel)) is not None]
+    used = {use.index for code in codes for use in code.uses}
+    passed = max(len(payload.slots) for payload in task.payloads)
+    return max(used, default=0) < passed and (at in used or any(slot.argument >= 0 for slot in task.slots(at)))

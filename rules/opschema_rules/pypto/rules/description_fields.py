@@ -76,7 +76,9 @@ def _lacking(part: Part, required: tuple[str, ...]) -> Iterator[Diagnostic]:
         meant = _meant(name, part.fields, required)
         place = part.at(part.fields[meant][0]) if meant else part.place
         hint = f": is `{meant}` a misspelling of it?" if meant else ""
-        yield Diagnostic(f"{_title(part)} has no `{name}`, and cannot be loaded without{hint}", place, ops=_ops(part))
+        yield Diagnostic(
+            f"{_title(part)} has no `{name}`, and cannot be loaded without it{hint}", place, ops=_ops(part)
+        )
     if "signature" not in part.fields and (meant := _meant("signature", part.fields, required)):
         message = f"`{meant}` of {_title(part)} is not read; did you mean `signature`?"
         yield Diagnostic(message, part.at(part.fields[meant][0]), ops=_ops(part), severity=Severity.WARNING)
@@ -99,34 +101,31 @@ def _of_kernel(kernel: Kernel) -> Iterator[Diagnostic]:
     core = kernel.fields["core_type"][1] if "core_type" in kernel.fields else None
     if core is not None and core.kind == "const" and core.value not in _CORES:
         near = nearest(core.value, _CORES) if isinstance(core.value, str) else None
-        hint = did_you_mean(near) or ": it is `aic` for the cube core or `aiv` for a vector core"
+        hint = did_you_mean(near) or "; it has to be `aic` (the cube core) or `aiv` (a vector core)"
         message = f"`core_type` of {kernel.title} is {kernel.program.file.text(core)}{hint}"
         yield Diagnostic(message, kernel.at(core), ops=_ops(kernel))
     number = kernel.fields["func_id"][1] if "func_id" in kernel.fields else None
-    if number is not None and number.kind == "const" and not _is_id(number.value):
-        message = f"`func_id` of {kernel.title} is {kernel.program.file.text(number)}: it is a number from 0"
+    if number is not None and not _may_be_id(number):
+        message = (
+            f"`func_id` of {kernel.title} is {kernel.program.file.text(number)}; it has to be a number, not below 0"
+        )
         yield Diagnostic(message, kernel.at(number), ops=_ops(kernel))
 
 
-def _is_id(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _may_be_id(expr: Expr) -> bool:
+    is_number = isinstance(expr.value, int) and not isinstance(expr.value, bool)
+    return is_number if expr.kind == "const" else not (expr.kind == "unary" and expr.text == "-")
 
 
 def _directions(part: Part) -> Iterator[Diagnostic]:
     """One finding for all entries of a signature that are no directions."""
     refused = part.signature.refused if part.signature is not None else ()
     if refused:
-        text = part.program.file.text(refused[0])
+        text, more = part.program.file.text(refused[0]), len(refused) - 1
         word = re.sub(r"\W", "", text.rpartition(".")[2])
         near = near_name(word.upper(), [item.value for item in Direction], 0.6)
-        more = f" and {len(refused) - 1} more entries are" if len(refused) > 1 else " is"
-        message = f"{text}{more} not a direction in the signature of {_title(part)}"
-        yield Diagnostic(f"{message}{_advice(near)}", part.at(refused[0]), ops=_ops(part))
-
-
-def _advice(near: str | None) -> str:
-    return (
-        f"; did you mean `ArgDirection.{near}`?"
-        if near
-        else ": it is `IN`, `OUT`, `INOUT` or `SCALAR` of `ArgDirection`"
-    )
+        hint = f"{'' if refused[0].kind == 'name' else 'ArgDirection.'}{near}" if near else None
+        subject = f"`{text}`{f' and {more} more' if more else ''} in the signature of {_title(part)}"
+        what = "are not directions" if more else "is not a direction"
+        advice = did_you_mean(hint) or "; use `IN`, `OUT`, `INOUT` or `SCALAR` of `ArgDirection`"
+        yield Diagnostic(f"{subject} {what}{advice}", part.at(refused[0]), ops=_ops(part))

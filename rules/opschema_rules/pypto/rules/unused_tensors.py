@@ -1,4 +1,4 @@
-"""The orchestration's own tensors that none of its tasks writes or uses."""
+"""The orchestration's own tensors that none of its tasks uses."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from opschema_rules.pypto.model import Direction, Program
 from opschema_rules.pypto.staging import uses_of
 
 
-@rule("PTO122", "orch-out-unwritten", severity="warning", needs=(CPP,))
-def orch_out_unwritten(program: Program) -> Iterator[Diagnostic]:
-    """A tensor that the orchestration declares `OUT` but no task writes.
+@rule("PTO122", "orch-tensor-unused", severity="warning", needs=(CPP,))
+def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
+    """A tensor that the orchestration declares and nothing uses.
 
-    The runtime copies it back to the host, although its memory on the device was never filled: the result is undefined. Often a
-    task writes another tensor instead, or was removed. A tensor that is declared `IN` or `INOUT` and never used is an info: it is
-    copied for nothing, and may have been mixed up with another.
+    The runtime copies an `OUT` tensor back to the host although nothing wrote its memory on the device: the result is undefined.
+    Often a task writes another tensor instead, or was removed. For an `IN` or `INOUT` tensor this is an info: it is copied
+    for nothing, or was mixed up with another.
 
-    Nothing is reported if the orchestration cannot be followed, or if it is one of several `callables`.
+    Nothing is reported if the orchestration cannot be followed, or if it is one of several `callables`. `orch-out-read` reports
+    an `OUT` tensor that is only read.
 
     Bad:
 
@@ -59,14 +60,12 @@ def orch_out_unwritten(program: Program) -> Iterator[Diagnostic]:
     uses = uses_of(entry)
     where = Related(Place(part.source or "", entry.span), "all that it does")
     for index, declared in enumerate(part.signature.slots or ()):
-        own = uses.get(index, [])
-        if declared.direction is Direction.OUT and all(use.effect == "in" for use in own):
-            message = (
-                f"tensor {index} of the orchestration is declared `OUT`, and no task writes it: its memory is undefined"
+        if declared.direction is not Direction.SCALAR and not uses.get(index):
+            is_output = declared.direction is Direction.OUT
+            effect = "no task writes it: its memory is undefined" if is_output else "nothing uses it"
+            yield Diagnostic(
+                f"tensor {index} of the orchestration is declared `{declared.direction.value}`, and {effect}",
+                part.at(declared.expr),
+                (where,),
+                severity=Severity.WARNING if is_output else Severity.INFO,
             )
-            yield Diagnostic(message, part.at(declared.expr), (where,))
-        elif declared.direction is not Direction.SCALAR and not own:
-            message = (
-                f"tensor {index} of the orchestration is declared `{declared.direction.value}`, and nothing uses it"
-            )
-            yield Diagnostic(message, part.at(declared.expr), (where,), severity=Severity.INFO)
