@@ -248,7 +248,8 @@ class EntryParam(msgspec.Struct, eq=False):
 @dataclass(eq=False)
 class SpecEntry:
     """A ``@pl.jit`` function (``host`` for ``@pl.jit.host``), or the orchestration of a ``@pl.program``, with the specs that a
-    harness passes to it. ``spelled`` is how its file writes ``pl.Out`` and ``pl.InOut``, where it has a way to.
+    harness passes to it. ``spelled`` is how its file writes ``pl.Out`` and ``pl.InOut``, where it has a way to. ``lists`` are the
+    lists of specs that are known entirely, each in its order.
     """
 
     project: Project = field(repr=False)
@@ -259,6 +260,7 @@ class SpecEntry:
     host: bool
     params: list[EntryParam]
     spelled: Mapping[str, str]
+    lists: tuple[tuple[SpecItem, ...], ...] = ()
 
     def at(self, target: Expr | Span) -> Place:
         """A stretch of the entry's file as a place."""

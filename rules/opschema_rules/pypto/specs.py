@@ -129,7 +129,10 @@ class Pairs(msgspec.Struct):
         spelled = {name: self._spelled(outer, name) for name in ("Out", "InOut")}
         known = {name: text for name, text in spelled.items() if text}
         host = "jit.host" in names
-        return SpecEntry(self.project, body.file, function.name, function.span, function.outer, host, params, known)
+        ordered = tuple(found.items for found in lists if found.whole)
+        return SpecEntry(
+            self.project, body.file, function.name, function.span, function.outer, host, params, known, ordered
+        )
 
     def _loads(self, body: Body, call: Expr) -> bool:
         return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS

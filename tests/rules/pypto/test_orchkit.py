@@ -209,6 +209,16 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {"total: pl.InOut[pl.Tensor[[ROWS, WIDTH], pl.FP32]]": "total: pl.Tensor[[ROWS, WIDTH], pl.FP32]"},
         "language/scale.py:23:12: golden-output-direction",
     ),
+    "specs that are exchanged": (
+        SCALE,
+        {
+            'TensorSpec("x", [rows, width], torch.float32, init_value=torch.randn),\n        Scalar': "Scalar",
+            'TensorSpec("out", [rows, width], torch.float32, is_output=True)': (
+                'TensorSpec("out", [rows, width], torch.float32, is_output=True), TensorSpec("x", [rows, width], torch.float32)'
+            ),
+        },
+        "language/scale.py:36:9: spec-order",
+    ),
     "a function that the source does not have": (
         ATTENTION,
         {'"aicpu_orchestration_entry"': '"aicpu_orchestration_enter"'},

@@ -477,3 +477,41 @@ def test_a_suppression_on_the_function_covers_its_parameters() -> None:
 def test_hostile_input_is_passed_over(text: str) -> None:
     assert "OPS900" not in lint(text).codes()
     assert "PTO110" not in lint(text).codes()
+
+
+# Order
+
+RUN = "run_jit(fn=add, specs=build_specs())\n"
+EXCHANGED = """\
+def build_specs():
+    return [
+        TensorSpec("y", [8], torch.float32, is_output=True),
+        ScalarSpec("n", torch.int32, 3),
+        TensorSpec("x", [8], torch.float32, init_value=torch.randn),
+    ]
+
+"""
+
+
+def orders(text: str) -> list[tuple[str, str]]:
+    linted = lint_files([PACK], {"run.py": HEAD + text}, ["PTO124"])
+    return [(linted.text(item.place)[:15], item.message) for item in linted.diagnostics]
+
+
+def test_specs_in_another_order() -> None:
+    message = "specs are passed in their order: `x` of `add` gets the tensor of the spec `y`"
+    assert orders(ENTRY + EXCHANGED + RUN) == [('TensorSpec("y",', message)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENTRY + SPECS + RUN,
+        ENTRY.replace("@pl.jit", "@pl.jit.host") + EXCHANGED + RUN,
+        ENTRY + EXCHANGED.replace('"x"', '"input"') + RUN,
+        ENTRY + EXCHANGED.replace('"x"', "name") + RUN,
+        ENTRY + EXCHANGED.replace("    ]\n", "    ][::-1]\n") + RUN,
+    ],
+)
+def test_specs_in_order_or_not_known(text: str) -> None:
+    assert orders(text) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.model import EntryParam, SpecEntry
@@ -161,3 +161,75 @@ def _fix(entry: SpecEntry, param: EntryParam, word: str | None) -> Fix | None:
     }.get((param.direction or "", word), "")
     edits = (FileEdit(entry.file.path, edit),)
     return Fix(f"declare it `{entry.spelled[word]}`", edits, "unsafe" if why else "safe", why)
+
+
+@rule("PTO124", "spec-order", severity="warning")
+def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
+    """Specs in another order than the parameters that they are named after.
+
+    The harness passes tensors to a `@pl.jit` function or a program in the order of their specs; their names only matter to the
+    golden function. If two specs are exchanged, each of the parameters gets the other's tensor, which is not noticed if their
+    shapes agree. The parameters of a `@pl.jit.host` entry get their specs by name, so it is not checked, and neither is a
+    list of specs that is computed.
+
+    Bad:
+
+    ```python examples/divide.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+
+    @pl.jit
+    def divide(
+        x: pl.Tensor[[8, 8], pl.FP32], by: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]
+    ): ...
+
+
+    run_jit(
+        fn=divide,
+        specs=[
+            TensorSpec("by", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("x", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [8, 8], torch.float32, is_output=True),
+        ],
+    )
+    ```
+
+    Good:
+
+    ```python examples/divide.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+
+    @pl.jit
+    def divide(
+        x: pl.Tensor[[8, 8], pl.FP32], by: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]
+    ): ...
+
+
+    run_jit(
+        fn=divide,
+        specs=[
+            TensorSpec("x", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("by", [8, 8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [8, 8], torch.float32, is_output=True),
+        ],
+    )
+    ```
+    """
+    params = {item.param.name: item for item in entry.params}
+    for specs in entry.lists if not entry.host else ():
+        named = [item for item in specs if item.name in params]
+        wanted = [name for name in params if any(item.name == name for item in named)]
+        wrong = [pair for pair in zip(named, wanted, strict=False) if pair[0].name != pair[1]]
+        if wrong and len(named) == len(wanted) == len(specs):
+            spec, name = wrong[0]
+            yield Diagnostic(
+                f"specs are passed in their order: `{name}` of `{entry.name}` gets the tensor of the spec `{spec.name}`",
+                Place(spec.file.path, spec.call.span),
+                (Related(entry.at(params[name].param.span), "the parameter"),),
+                ops=(entry.name,),
+            )
