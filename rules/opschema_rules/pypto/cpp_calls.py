@@ -47,7 +47,7 @@ _SUBMIT = re.compile(r"(?:pto2_)?rt_submit_(?P<core>aic|aiv|)_?(?P<what>task|dum
 _GRAPH = re.compile(r"(?:pto2_)?rt_submit_graph")
 _NO_EFFECT = re.compile(
     r"(?:[A-Z]\w*_)?(?:LOG|ASSERT|CHECK|EXPECT|PRINT|PROF|TRACE|CYCLE_COUNT)\w*|always_assert|assert|printf"
-    r"|std::(?:min|max|abs|ceil|floor|to_string|size|make_pair)|(?:float_|double_)?to_(?!\w*[Tt]ensor)\w+"
+    r"|std::(?:min|max|abs|ceil|floor|to_string|size)|(?:float_|double_)?to_(?!\w*[Tt]ensor)\w+"
     r"|get_element_size|\w*_cast|(?:pto2_)?rt_(?!submit)\w+|PTO2\w*|unlikely|likely|get_sys_cnt\w*"
 )
 _SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)

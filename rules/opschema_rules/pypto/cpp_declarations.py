@@ -36,6 +36,7 @@ _PLAIN = re.compile(
 )
 _ARRAY = re.compile(r"\barray<\s*([\w:]+)\s*,\s*(\w+)\s*>")
 _COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
+_HOLDS = re.compile(r"\b(?:vector|array|span|initializer_list|reference_wrapper|optional|unique_ptr|shared_ptr)\s*\Z")
 _LISTS = ("argument_list", "initializer_list", "parameter_list")
 
 
@@ -125,7 +126,7 @@ class Declarations:
         if _ARRAY.search(of) and is_list:
             self.walk.expressions.keep(parts, "it is one of several", declarator, state)
             return UNKNOWN
-        if _PLAIN.search(of) or "pointer_declarator" in kinds:
+        if _PLAIN.search(of.partition("<")[0]) or "pointer_declarator" in kinds:
             return parts[0] if len(parts) == 1 and isinstance(parts[0], Number) else UNKNOWN
         return (
             self._made(number, given, parts, declarator, state)
@@ -204,7 +205,8 @@ def _given(declarator: CppNode) -> CppNode | None:
 
 def is_tensor(of: str) -> bool:
     """Whether a type is that of tensors."""
-    return _TENSOR.search(of) is not None
+    head, _, inner = of.partition("<")
+    return _TENSOR.search(inner if _HOLDS.search(head) else head) is not None
 
 
 def is_fresh(node: CppNode | None, of: str = "") -> bool:

@@ -26,7 +26,7 @@ class Calls(Expressions):
         """Follow a call; where its result leads."""
         tokens = self.tokens
         pairs = list(tokens.split(bracket + 1, tokens.partner[bracket]))
-        values = [self.value(first, last) for first, last in pairs]
+        values = [self._given(first, last) for first, last in pairs]
         refs = frozenset(ref for value in values for ref in value)
         if not refs or NO_EFFECT.match(name):
             return NOTHING
@@ -54,6 +54,13 @@ class Calls(Expressions):
             return self._enter(name, pairs, values, span)
         self.unfollowed(refs, f"`{name}()` is not in the file", at, bracket, name)
         return NOTHING
+
+    def _given(self, first: int, last: int) -> Refs:
+        """Where an argument leads; one that a pointer leads to (``*target``) may be written through a reference."""
+        is_target = last == first + 2 and self.tokens.words[first] == "*"
+        if is_target and (refs := self.value(first + 1, last)) and all(level != "args" for level, _ in refs):
+            return refs
+        return self.value(first, last)
 
     def _is_view(self, name: str) -> bool:
         """Whether a name is that or an alias of a view of memory, or of a pipe through it."""

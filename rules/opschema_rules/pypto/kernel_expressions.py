@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 
 from opschema_rules.pypto.kernel_facts import UseKind
@@ -11,6 +12,12 @@ from opschema_rules.pypto.kernel_variables import WIDE, Result, Variables
 from opschema_rules.pypto.kernel_walk import NOTHING, Refs
 
 _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
+_ARITHMETIC = re.compile(
+    r"\b(?:bool|char|short|int|signed|unsigned|float|double|half|bfloat16\w*|float\d+\w*|u?int\d+(?:_t)?|hifloat\w*)\b"
+)
+MAX_ALIASES = 4
+"""Most aliases of aliases of a type that are followed."""
+
 _UNREAD = frozenset(("sizeof", "decltype", "alignof", "typeid", "noexcept"))
 _QUESTION, _COLON = frozenset("?"), frozenset(":")
 _MULTIPLYING = frozenset(("*", "/", "%"))
@@ -138,8 +145,9 @@ class Expressions(Variables, ABC):
     def _bracket(self, at: int, end: int) -> tuple[Result, int]:
         tokens, close = self.tokens, self.tokens.partner[at]
         following = tokens.word(close + 1, end)
-        is_cast = tokens.is_type(at + 1, close) and (
-            is_name(following) or following in ("(", "*", "&") or following.isdigit()
+        is_operand = is_name(following) or following in ("(", "*", "&") or following.isdigit()
+        is_cast = (tokens.is_type(at + 1, close) and is_operand) or (
+            is_name(following) and close == at + 2 and is_name(tokens.words[at + 1])
         )
         if is_cast:
             if tokens.words[at + 1 : close] == ["void"]:
@@ -154,7 +162,11 @@ class Expressions(Variables, ABC):
         return Result(self.value(at + 1, close)), close + 1
 
     def _cast(self, kind: str, refs: Refs, at: int, behind: int) -> Refs:
-        """A value as another type."""
+        """A value as another type; one of a type that is not known is lost."""
+        kind = self._spelled_out(kind)
+        if refs and "*" not in kind and not WIDE.search(kind) and not _ARITHMETIC.search(kind):
+            self.walk.lose(refs, f"`{kind}` is not known", self.tokens.span(at, behind))
+            return NOTHING
         found = set(refs)
         for ref in refs:
             level, index = ref
@@ -172,6 +184,16 @@ class Expressions(Variables, ABC):
                 found.discard(ref)
                 found.add(("memory", index))
         return frozenset(found)
+
+    def _spelled_out(self, kind: str) -> str:
+        """A type with the aliases of the file replaced."""
+        aliases = self.walk.file.aliases
+        for _ in range(MAX_ALIASES if aliases else 0):
+            words = [aliases.get(word, word).strip() for word in kind.split()]
+            if words == kind.split():
+                break
+            kind = " ".join(words)
+        return kind
 
     def _argument(self, start: int, end: int) -> Refs:
         return self.value(start, end)

@@ -33,6 +33,7 @@ _MACRO = re.compile(
     r"(?m)^[ \t]*\#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()\n]*\))?(?P<body>(?:\\\r?\n|[^\n])*)"
 )
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
+_TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]{1,200}[\s*&])(\w+)\s*;")
 _OPENS = re.compile(r"\s{0,40}\(")
 _QUALIFIERS = re.compile(r"\s*(?:(?:const|noexcept)\b\s*|__attribute__\s*|->[^;{}]*)*\Z")
 
@@ -236,8 +237,10 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def aliases(self) -> dict[str, str]:
-        """Names that ``using`` gives to types, with these."""
-        return {match[1]: match[2] for match in _USING.finditer(self.text)}
+        """Names that ``using`` and ``typedef`` give to types, with these."""
+        found = {match[1]: match[2] for match in _USING.finditer(self.text)}
+        found.update({match[2]: match[1] for match in (_TYPEDEF.finditer(self.text) if "typedef" in self.text else ())})
+        return found
 
     @cached_property
     def has_atomics(self) -> bool:

@@ -58,6 +58,12 @@ A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
     [
         ("View g(data(args, 0)); TLOAD(tile, g);", {0: "read"}),
         ("View g(data(args, RESULT)); TSTORE(g, tile);", {2: "written"}),
+        ("View g(data(args, 2)); auto *to = &g; TSTORE(*to, tile);", {2: "written"}),
+        ("using P = __gm__ ChipTensor *; auto *t = (P)args[1]; View g(t->buffer.addr); TSTORE(g, tile);", {1: "written"}),
+        (
+            "typedef __gm__ ChipTensor *P; auto *t = static_cast<P>(args[1]); View g(t->buffer.addr); TLOAD(tile, g);",
+            {1: "read"},
+        ),
         ("copy<4>(data(args, 1), data(args, 0));", {0: "read", 1: "written"}),
         (f"{A} a[3] = 1.0f;", {0: "written"}),
         (f"{A} a[3] += 1.0f;", {0: "read+written"}),
@@ -120,6 +126,9 @@ def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
         f"{A} View g(a); constexpr auto mode = AtomicType::AtomicAdd; TSTORE<Tile, View, mode>(g, tile);",
         f"{A} View g(a); g.method();",
         f"{A} (void)elsewhere(a);",
+        f"{A} elsewhere(*a);",
+        "auto *a = reinterpret_cast<Unknown>(args[0]); a[0] = 1;",
+        "auto *a = (Unknown)args[0]; a[0] = 1;",
         f"{A} View g(a); (void)elsewhere(n, Other(g));",
         f"{A} TPUSH(tile, a);",
         f"{A} View g(a); pto::comm::TBROADCAST(group, g, tile);",

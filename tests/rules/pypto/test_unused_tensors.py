@@ -42,6 +42,8 @@ def test_an_input_that_no_task_has() -> None:
         ("p.add_input(a, b);", "elsewhere(c);", "p.add_output(created);"),
         ("p.add_input(a, b);", "set_tensor_data(c, 1, at, 0.0f);", "p.add_output(created);"),
         ("fill(p);",),
+        ("p.add_input(a, b);", "std::pair<const ChipTensor &, int> one{c, 0};", "p.add_output(one.first);"),
+        ("p.add_input(a, b);", "auto one = std::make_pair(std::cref(c), 0);", "p.add_output(one.first);"),
         ("p.add_input(a, b);", "run_rest(orch_args);"),
         ("p.add_input(a, b);", "p.add_input(c);"),
     ],
