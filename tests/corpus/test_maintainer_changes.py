@@ -9,7 +9,7 @@ import pytest
 
 from opschema_rules.flydsl.pack import PACK as FLYDSL
 from opschema_rules.pypto.pack import PACK as PYPTO
-from tests.corpus import flydsl_changes, pypto_changes
+from tests.corpus import flydsl_changes, pypto_changes, pypto_more_changes
 from tests.corpus.seeded import Tree, chosen, outcomes
 
 EACH = 4
@@ -57,6 +57,16 @@ def test_mistakes_in_simplers_programs(simpler: Tree) -> None:
     assert len(missed) <= 6, missed
 
 
+def test_more_mistakes_in_simplers_programs(simpler: Tree) -> None:
+    changes = {kind: chosen(make, simpler.texts, EACH) for kind, make in pypto_more_changes.FAULTS.items()}
+    found = outcomes(simpler, [item for items in changes.values() for item in items], pypto_changes.group)
+    missed = [
+        f"{kind}: {item.path}:{item.line}" for kind, items in changes.items() for item in items if not found[item]
+    ]
+    assert len(found) >= 36
+    assert len(missed) <= 3, missed
+
+
 def test_right_changes_of_flydsls_kernels(flydsl: Tree) -> None:
     changes = [item for make in flydsl_changes.RIGHT.values() for item in chosen(make, flydsl.texts, RIGHT)]
     found = outcomes(flydsl, changes, flydsl_changes.group)
@@ -65,7 +75,8 @@ def test_right_changes_of_flydsls_kernels(flydsl: Tree) -> None:
 
 
 def test_right_changes_of_simplers_programs(simpler: Tree) -> None:
-    changes = [item for make in pypto_changes.RIGHT.values() for item in chosen(make, simpler.texts, RIGHT)]
+    kinds = {**pypto_changes.RIGHT, **pypto_more_changes.RIGHT}
+    changes = [item for make in kinds.values() for item in chosen(make, simpler.texts, RIGHT)]
     found = outcomes(simpler, changes, pypto_changes.group)
     assert len(changes) >= 15
     assert {(item.path, item.line): new for item, new in found.items() if new} == {}
