@@ -91,7 +91,7 @@ def test_a_kernel_that_writes_an_input() -> None:
         (
             "PTO117",
             "warning",
-            "tensor 1 of the task is added as `IN`, and kernel 0 (`add`) writes it, for which no task waits: use `add_inout`",
+            "tensor 1 of the task is added as `IN`, and kernel 0 (`add`) writes it; no task waits for that: use `add_inout`",
         )
     ]
 
@@ -237,7 +237,7 @@ def test_the_other_side_of_an_exchange_has_a_direction() -> None:
     got = f"{LOADS} {tensor(2)} pto::comm::TGET(c, a, tile);"
     ((_, _, message),) = found(got, "PTO117", cpp=payload(IN, "p.add_input(c);"))
     assert message == (
-        "tensor 2 of the task is added as `IN`, and kernel 0 (`add`) writes it, for which no task waits: use `add_output`"
+        "tensor 2 of the task is added as `IN`, and kernel 0 (`add`) writes it; no task waits for that: use `add_output`"
     )
     sent = f"{tensor(0)} {tensor(2)} {tensor(1)} pto::comm::TPUT(a, c, tile); TLOAD(tile, b);"
     ((_, _, message),) = found(sent, "PTO117", cpp=payload(IN, OUT))

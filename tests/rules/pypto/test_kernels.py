@@ -130,8 +130,8 @@ def test_one_id_for_several_kernels() -> None:
     )
     linted = lint(config)
     assert [item.message for item in linted.diagnostics] == [
-        "`func_id` 3 is that of `add` too, whose place `mul` takes: give it another",
-        "`func_id` 3 is that of `add` too, whose place `sub` takes: give it another",
+        "`func_id` 3 is also that of `add`, which `mul` replaces: give one of them another id",
+        "`func_id` 3 is also that of `add`, which `sub` replaces: give one of them another id",
     ]
     assert [linted.position(item.place).line for item in linted.diagnostics] == [9, 10]
 

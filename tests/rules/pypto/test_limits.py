@@ -47,7 +47,7 @@ def test_scalars_of_a_signature_take_room() -> None:
 def test_a_payload_beyond_the_limit() -> None:
     files = program(kernels(', "signature": make()'), options="max-tensors = 2")
     assert found(files, "PTO105") == [
-        "orch_args.tensor(2).ref(): the payload has more than 2 tensors from here on, and the runtime refuses the task "
+        "orch_args.tensor(2).ref(): the payload has more than 2 tensors from here on, and the runtime rejects the task "
         "(the configuration, the newest runtime): split it"
     ]
 
@@ -62,7 +62,7 @@ def test_scalars_have_a_limit_of_their_own() -> None:
     body = "CoreTaskArgs p;\np.add_scalar(1, 2);\np.add_scalars(values, 3);\nrt_submit_aiv_task(0, p);\n"
     assert lint(program(kernels(""), body, options="max-scalars = 5")).codes() == []
     assert found(program(kernels(""), body, options="max-scalars = 4"), "PTO105") == [
-        "p.add_scalars(values, 3): the payload has more than 4 scalars from here on, and the runtime refuses the task "
+        "p.add_scalars(values, 3): the payload has more than 4 scalars from here on, and the runtime rejects the task "
         "(the configuration, the newest runtime): split it"
     ]
 
@@ -108,15 +108,15 @@ def test_a_signature_without_the_parallel_list() -> None:
     linted = lint(files)
     assert [(item.code, item.severity.value) for item in linted.diagnostics] == [("PTO112", "error")]
     assert found(files, "PTO112") == [
-        "[D.IN, D.IN, D.OUT]: kernel 0 has a `signature` and no `arg_index`, which the runtime refuses: "
-        "add the tensor of each entry (`arg-index`, says the configuration)"
+        "[D.IN, D.IN, D.OUT]: kernel 0 has a `signature` and no `arg_index`, which the runtime requires: "
+        "list the tensor of each entry (`arg-index`, says the configuration)"
     ]
 
 
 def test_a_parallel_list_of_another_length() -> None:
     text = ', "signature": [D.IN, D.IN, D.OUT], "arg_index": [0, 1]'
     assert found(program(kernels(text), contract="arg-index"), "PTO112") == [
-        "[0, 1]: the `arg_index` of kernel 0 has 2 numbers, and its `signature` 3 entries: the runtime refuses it "
+        "[0, 1]: the `arg_index` of kernel 0 has 2 numbers, and its `signature` 3 entries: the runtime rejects it "
         "(`arg-index`, says the configuration)"
     ]
     assert lint(program(kernels(text))).codes() == []

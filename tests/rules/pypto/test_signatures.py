@@ -12,8 +12,7 @@ from tests.rules.pypto.programs import ALONE, MIXED, THREE, beside, fixed, found
 def test_a_kernel_without_signature() -> None:
     files = program(kernels(""))
     assert found(files, "PTO101") == [
-        '"func_id": 0: kernel 0 has no `signature`, and is submitted with the tensors [IN, IN, OUT], '
-        "of which none is dumped: declare them"
+        '"func_id": 0: kernel 0 has no `signature`, so that none of its tensors [IN, IN, OUT] are dumped: declare them'
     ]
     assert beside(files, "PTO101") == ["rt_submit_aiv_task(0, p): submitted here"]
     assert lint(files).codes() == ["PTO101"]
@@ -21,8 +20,7 @@ def test_a_kernel_without_signature() -> None:
 
 def test_an_empty_signature_is_none() -> None:
     assert found(program(signed("")), "PTO101") == [
-        "[]: kernel 0 has an empty `signature`, and is submitted with the tensors [IN, IN, OUT], "
-        "of which none is dumped: declare them"
+        "[]: kernel 0 has an empty `signature`, so that none of its tensors [IN, IN, OUT] are dumped: declare them"
     ]
 
 
@@ -383,8 +381,8 @@ def test_a_kernel_that_runs_twice_in_one_task_is_no_two_tasks() -> None:
 def test_a_scalar_before_a_tensor_shifts_the_rest() -> None:
     files = program(signed("IN, SCALAR, IN, OUT"))
     assert found(files, "PTO104") == [
-        "D.SCALAR: a scalar stands before a tensor in the signature of kernel 0, so that every entry behind it is for the "
-        "tensor after the one it means: put it last, or leave it out"
+        "D.SCALAR: a scalar stands before a tensor in the signature of kernel 0, and shifts all directions after it: "
+        "put it last, or leave it out"
     ]
     assert [(item.code, item.severity.value) for item in lint(files).diagnostics] == [("PTO104", "warning")]
     assert fixed(files, "PTO104") == signed("IN, IN, OUT, SCALAR")
@@ -409,7 +407,7 @@ def test_a_tensor_behind_a_scalar_is_an_error() -> None:
     body = "CoreTaskArgs p;\np.add_scalar(4);\np.add_input(orch_args.tensor(0).ref());\nrt_submit_aiv_task(0, p);\n"
     files = program(signed("IN"), body)
     assert found(files, "PTO104") == [
-        "orch_args.tensor(0).ref(): a tensor is added behind a scalar, and the runtime refuses the task: "
+        "orch_args.tensor(0).ref(): a tensor is added after a scalar, so that the runtime rejects the task: "
         "add all tensors first"
     ]
     assert beside(files, "PTO104") == ["4: the scalar"]

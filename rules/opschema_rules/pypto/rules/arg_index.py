@@ -79,7 +79,7 @@ def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
     if "arg_index" not in kernel.fields:
         if count and kernel.signature is not None:
             yield Diagnostic(
-                f"{kernel.title} has a `signature` and no `arg_index`, which the runtime refuses: add the tensor of each entry"
+                f"{kernel.title} has a `signature` and no `arg_index`, which the runtime requires: list the tensor of each entry"
                 f"{kernel.program.contract.told}",
                 kernel.at(kernel.signature.expr),
                 ops=(kernel.title,),
@@ -89,7 +89,7 @@ def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
     if slots is not None and len(slots) != count:
         yield Diagnostic(
             f"the `arg_index` of {kernel.title} has {len(slots)} numbers, and its `signature` {count} entries: the "
-            f"runtime refuses it{kernel.program.contract.told}",
+            f"runtime rejects it{kernel.program.contract.told}",
             kernel.at(expr),
             ops=(kernel.title,),
         )

@@ -90,7 +90,7 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
     if kind == "in" and shown.written is not None:
         verb, word = "write" if several else "writes", "`add_inout`" if shown.read is not None else "`add_output`"
         message = (
-            f"tensor {at} of the task is added as `IN`, and {titles} {verb} it, for which no task waits: use {word}"
+            f"tensor {at} of the task is added as `IN`, and {titles} {verb} it; no task waits for that: use {word}"
         )
         yield Diagnostic(message, place, (shown.written,), ops=ops)
     elif kind == "out" and shown.read is not None and shown.written is None and not shown.exchanged:

@@ -104,7 +104,8 @@ def _duplicates(program: Program) -> Iterator[Diagnostic]:
         if other is not kernel:
             names = [f"`{name}`" if (name := _name(item)) else "another" for item in (kernel, other)]
             message = (
-                f"`func_id` {kernel.func_id} is that of {names[1]} too, whose place {names[0]} takes: give it another"
+                f"`func_id` {kernel.func_id} is also that of {names[1]}, which {names[0]} replaces: give one of them "
+                "another id"
             )
             related = other.related(other.fields["func_id"][1], "the other kernel")
             yield Diagnostic(message, kernel.at(kernel.fields["func_id"][1]), (related,))

@@ -121,7 +121,7 @@ def _of_task(task: Task) -> Iterator[Diagnostic]:
             over = _over(slots, limit)
             if over is not None:
                 yield Diagnostic(
-                    f"the payload has more than {limit} {what} from here on, and the runtime refuses the task "
+                    f"the payload has more than {limit} {what} from here on, and the runtime rejects the task "
                     f"({contract.limits_source}): split it",
                     task.at(over.span),
                     (task.related(task.submit.span, "submitted here"),),

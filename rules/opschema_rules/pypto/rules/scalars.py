@@ -82,8 +82,8 @@ def _in_orchestration(program: Program) -> Iterator[Diagnostic]:
     if part is not None:
         for scalar in misplaced(part.signature)[:1]:
             yield Diagnostic(
-                "a scalar stands before a tensor in the orchestration's `signature`, so that every entry behind it is for "
-                "the tensor after the one it means: put it last, or leave it out",
+                "a scalar stands before a tensor in the orchestration's `signature`, and shifts all directions after it: put "
+                "it last, or leave it out",
                 part.at(scalar.expr),
             )
 
@@ -91,8 +91,8 @@ def _in_orchestration(program: Program) -> Iterator[Diagnostic]:
 def _in_kernel(program: Program, kernel: Kernel) -> Iterator[Diagnostic]:
     for scalar in misplaced(kernel.signature)[:1]:
         yield Diagnostic(
-            f"a scalar stands before a tensor in the signature of {kernel.title}, so that every entry behind it is for "
-            "the tensor after the one it means: put it last, or leave it out",
+            f"a scalar stands before a tensor in the signature of {kernel.title}, and shifts all directions after it: put "
+            "it last, or leave it out",
             kernel.at(scalar.expr),
             (),
             declaring(program, kernel),
@@ -108,7 +108,7 @@ def _in_payload(task: Task, payload: Payload) -> Iterator[Diagnostic]:
             scalar = scalar or slot
         elif scalar is not None:
             yield Diagnostic(
-                "a tensor is added behind a scalar, and the runtime refuses the task: add all tensors first",
+                "a tensor is added after a scalar, so that the runtime rejects the task: add all tensors first",
                 task.at(slot.span),
                 (task.related(scalar.span, "the scalar"),),
                 ops=tuple(dict.fromkeys(kernel.title for kernel in task.kernels)),

@@ -79,8 +79,7 @@ def signature_missing(program: Program) -> Iterator[Diagnostic]:
     for kernel, reading in found.items():
         tensors = reading.longest.tensors
         yield Diagnostic(
-            f"{kernel.title} {_lack(kernel)}, and is submitted with the tensors {_listed(tensors)}, of which none is "
-            "dumped: declare them",
+            f"{kernel.title} {_lack(kernel)}, so that none of its tensors {_listed(tensors)} are dumped: declare them",
             _missing_at(kernel),
             (reading.task.related(reading.task.submit.span, "submitted here"),),
             declaring(program, kernel),
