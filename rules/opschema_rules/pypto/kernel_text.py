@@ -222,13 +222,29 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     @cached_property
-    def macros(self) -> dict[str, frozenset[str]]:
-        """The words in the bodies of macros, and of the macros that these use; parameters left out."""
+    def macros(self) -> dict[str, set[str]]:
+        """The words in the bodies of macros, their parameters left out; macros without any are left out."""
         found: dict[str, set[str]] = {}
         for match in _MACRO.finditer(self.text) if "define" in self.text else ():
             words = set(_WORD.findall(match["body"])).difference(_WORD.findall(match["parameters"] or ""))
-            found.setdefault(match["name"], set()).update(words)
-        return {name: _reached(found, name) for name, words in found.items() if words}
+            if words:
+                found.setdefault(match["name"], set()).update(words)
+        return found
+
+    def words_of(self, macro: str) -> set[str]:
+        """The words in the body of a macro, and in those of the macros that it uses."""
+        if macro not in self._words:
+            found, waiting = set[str](), [macro]
+            while waiting:
+                new = self.macros.get(waiting.pop(), set()) - found
+                found |= new
+                waiting += new
+            self._words[macro] = found
+        return self._words[macro]
+
+    @cached_property
+    def _words(self) -> dict[str, set[str]]:
+        return {}
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -255,15 +271,6 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     def _has(self, words: re.Pattern[str]) -> bool:
         found = words.finditer(self.text) if "tomic" in self.text else ()
         return any(not self._is_comment(match.start()) for match in found)
-
-
-def _reached(macros: dict[str, set[str]], name: str) -> frozenset[str]:
-    found, waiting = set[str](), [name]
-    while waiting:
-        new = macros.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return frozenset(found)
 
 
 def blank(text: str) -> str:

@@ -41,6 +41,9 @@ MAX_DEPTH = 60
 MAX_CALLS = 400
 """Most calls with different arguments that are followed in one file."""
 
+MAX_MACROS = 200
+"""Most macros of a file that are followed. Those of simpler's kernels have at most ten."""
+
 MAX_NESTING = 30
 """Deepest nesting of calls that is followed."""
 
@@ -202,8 +205,14 @@ class KernelWalk:
 
     def _lose_in_macros(self, frame: Frame) -> None:
         """Lose the variables that stand in bodies of macros which a function uses."""
-        for name, words in self.file.macros.items():
-            refs = frozenset(ref for (_, variable), found in frame.values.items() if variable in words for ref in found)
+        if len(self.file.macros) > MAX_MACROS:
+            self.lose_all("its file defines too many macros")
+            return
+        for name in self.file.macros:
+            hidden = self.file.words_of(name)
+            refs = frozenset(
+                ref for (_, variable), found in frame.values.items() if variable in hidden for ref in found
+            )
             uses = frame.pieces.naming(name) if refs else ()
             for index in uses[:1]:
                 start = frame.pieces.piece(index).start

@@ -273,3 +273,8 @@ MANY = 3_000
 )
 def test_what_would_take_too_long_is_not_followed(body: str) -> None:
     assert read(body).open
+
+
+def test_too_many_macros_are_not_followed() -> None:
+    macros = "".join(f"#define M{n} M{n + 1}\n" for n in range(MANY))
+    assert read("use(args[0]); M0;", macros).open == "its file defines too many macros"
