@@ -181,17 +181,15 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
 
 
     @pl.jit
-    def divide(
-        x: pl.Tensor[[8, 8], pl.FP32], by: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]
-    ): ...
+    def divide(x: pl.Tensor[[8], pl.FP32], by: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]): ...
 
 
     run_jit(
         fn=divide,
         specs=[
-            TensorSpec("by", [8, 8], torch.float32, init_value=torch.randn),
-            TensorSpec("x", [8, 8], torch.float32, init_value=torch.randn),
-            TensorSpec("y", [8, 8], torch.float32, is_output=True),
+            TensorSpec("by", [8], torch.float32, init_value=torch.randn),
+            TensorSpec("x", [8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [8], torch.float32, is_output=True),
         ],
     )
     ```
@@ -205,17 +203,15 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
 
 
     @pl.jit
-    def divide(
-        x: pl.Tensor[[8, 8], pl.FP32], by: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]
-    ): ...
+    def divide(x: pl.Tensor[[8], pl.FP32], by: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]): ...
 
 
     run_jit(
         fn=divide,
         specs=[
-            TensorSpec("x", [8, 8], torch.float32, init_value=torch.randn),
-            TensorSpec("by", [8, 8], torch.float32, init_value=torch.randn),
-            TensorSpec("y", [8, 8], torch.float32, is_output=True),
+            TensorSpec("x", [8], torch.float32, init_value=torch.randn),
+            TensorSpec("by", [8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [8], torch.float32, is_output=True),
         ],
     )
     ```
