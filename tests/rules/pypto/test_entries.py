@@ -88,16 +88,23 @@ def test_a_function_that_is_or_may_be_exported(text: str, more: dict[str, str]) 
 
 
 KERNEL = "program/kernels/aiv/add.cpp"
+OTHER_NAME = '// kernel_entry\nextern "C" __aicore__ void add(__gm__ int64_t *args) {}\n'
+DUMP = {"src/common/platform/include/aicpu/args_dump_aicpu.h": "// the widest signature; callable.sig_count()\n"}
 
 
-def kernel(text: str) -> list[tuple[str, str]]:
-    linted = lint_files([PACK], {**PACK.example([]), KERNEL: text}, ["PTO123"])
+def kernel(text: str, runtime: dict[str, str] = DUMP) -> list[tuple[str, str]]:
+    linted = lint_files([PACK], {**PACK.example([]), KERNEL: text, **runtime}, ["PTO123"])
     return [(linted.text(item.place), item.message) for item in linted.diagnostics]
 
 
 def test_a_kernel_under_another_name() -> None:
     message = f"`{KERNEL}` defines `add()`; kernel 0 (`add`) is called by the name `kernel_entry()`"
-    assert kernel('// kernel_entry\nextern "C" __aicore__ void add(__gm__ int64_t *args) {}\n') == [("add", message)]
+    assert kernel(OTHER_NAME) == [("add", message)]
+
+
+@pytest.mark.parametrize("runtime", [{}, {EXECUTOR: OLD}, {EXECUTOR: NEW}])
+def test_a_kernel_of_a_runtime_that_may_take_any_name(runtime: dict[str, str]) -> None:
+    assert kernel(OTHER_NAME, runtime) == []
 
 
 @pytest.mark.parametrize(

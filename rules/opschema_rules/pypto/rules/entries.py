@@ -160,7 +160,15 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
     first code of the file, and a simulator finds nothing to call. Nothing is reported if the name appears in the file, even in a
     macro, or if the file includes another one of the program.
 
+    The first runtimes took a kernel under any name. So the rule is silent unless the tree's runtime, the commit that it is
+    pinned at, or `signatures` in `opschema.toml` shows that the runtime is a later one.
+
     Bad:
+
+    ```toml opschema.toml
+    [pypto]
+    signatures = "widest"
+    ```
 
     ```cpp program/kernels/aiv/add.cpp
     extern "C" __aicore__ void kernel_add(__gm__ int64_t *args) {
@@ -170,6 +178,11 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
 
     Good:
 
+    ```toml opschema.toml
+    [pypto]
+    signatures = "widest"
+    ```
+
     ```cpp program/kernels/aiv/add.cpp
     extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
         use(reinterpret_cast<__gm__ ChipTensor *>(args[0]));
@@ -177,7 +190,7 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     sources: dict[str, Kernel] = {}
-    for kernel in program.kernels:
+    for kernel in program.kernels if program.contract.certain else ():  # what makes it certain is younger than the name
         if kernel.source is not None:
             sources.setdefault(kernel.source, kernel)
     for path, kernel in sources.items():
