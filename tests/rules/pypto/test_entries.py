@@ -60,6 +60,7 @@ def test_a_signature_that_may_be_long_enough(signature: str) -> None:
 
 
 BODY = "void aicpu_orchestration_entry(const ChipTaskArgs &orch_args) {}\n"
+DECLARED = 'extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &orch_args);\n'
 
 
 def entry(text: str, more: dict[str, str] | None = None) -> list[tuple[str, str, str]]:
@@ -70,8 +71,9 @@ def test_a_function_that_is_not_exported() -> None:
     message = (
         '`aicpu_orchestration_entry` is defined without `extern "C"`, so that the runtime does not find it by its name'
     )
-    text = f'/* extern "C" {{ */\n#include "api.h"\nnamespace program {{\n{BODY}}}\n'
-    assert entry(text) == [("PTO113", "aicpu_orchestration_entry", message)]
+    text = f'/* extern "C" {{ */\n#include <cstdint>\n#include "pto_orchestration_api.h"\nnamespace program {{\n%s{BODY}}}\n'
+    for before in ("", "static inline ", "enum { ADD, MUL };\nstatic int run() {\n    return ADD;\n}\n"):
+        assert entry(text % before) == [("PTO113", "aicpu_orchestration_entry", message)]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,21 @@ def test_a_function_that_is_not_exported() -> None:
         (f'extern "C" {{\n{BODY}}}\n', {}),
         (f'extern "C" {BODY}', {}),
         (f'#define EXPORT extern "C"\nEXPORT {BODY}', {}),
-        (f'#include "program.h"\n{BODY}', {"include/program.h": f'extern "C" {BODY.replace(" {}", ";")}'}),
+        (f'#include "program.h"\n{BODY}', {"include/program.h": DECLARED}),
+        (f'#include "pto_program.h"\n{BODY}', {"include/pto_program.h": DECLARED}),
+        (f'#include "api.h"\nORCH_API {BODY}', {"include/api.h": '#define ORCH_API extern "C"\n'}),
+        (f'#include "api.h"\nBEGIN_C\n{BODY}END_C\n', {"include/api.h": '#define BEGIN_C extern "C" {\n'}),
+        (f'#include "pto_orchestration_api.h"\nPTO_EXPORT {BODY}', {}),
+        (f'#include "pto_orchestration_api.h"\nBEGIN_C\nstatic int turns;\n{BODY}END_C\n', {}),
+        (f'#include "pto_orchestration_api.h"\nBEGIN_C static int turns;\n{BODY}END_C\n', {}),
+        (f'#include "pto_orchestration_api.h"\nEXPORT(aicpu)\nstatic int turns;\n{BODY}', {}),
+        (f"#include <program.h>\n{BODY}", {"include/program.h": DECLARED}),
+        (f"#include PROGRAM\n{BODY}", {"include/program.h": DECLARED}),
+        (f'#include "a.h"\n{BODY}', {"include/a.h": '#include "b.h"\n', "include/b.h": DECLARED}),
+        (f'#define LINK(x) extern x\nLINK("C") {BODY}', {}),
+        (f"__attribute__((visibility)) {BODY}", {}),
+        (f"#pragma redefine_extname aicpu_orchestration_entry entry\n{BODY}", {}),
+        ('void run(const CArgs &a) asm("aicpu_orchestration_entry");\nvoid run(const CArgs &a) {}\n', {}),
     ],
 )
 def test_a_function_that_is_or_may_be_exported(text: str, more: dict[str, str]) -> None:

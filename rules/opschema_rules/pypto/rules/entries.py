@@ -24,7 +24,8 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     The runtime looks the function up by its name when the program is loaded, and aborts. A function that is defined without
     `extern "C"` has another name in the compiled library, and is not found either. Nothing is reported if the name appears in
     the source outside comments, even in a macro, if the source includes another file that may define it, or if the tree's
-    runtime always uses `aicpu_orchestration_entry`, as older ones do.
+    runtime always uses `aicpu_orchestration_entry`, as older ones do. A missing `extern "C"` is only reported if the file has
+    no macros outside of functions, and includes only the runtime's `pto_*.h` and the standard library.
 
     Bad:
 
@@ -71,19 +72,32 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
 
 
 def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
-    """A function of a file that says nowhere `extern "C"`, nor does a header of its own that declares it."""
-    place = next((match.span(1) for match in _DEFINED.finditer(only_code(text)) if match[1] == part.function), None)
+    """A plain function of a file that says nowhere `extern "C"`, with no macro or header that may say it."""
+    code, places = without_comments(text), only_code(text, directives=False)
+    found = re.search(rf"(?:\A|[;{{}}])\s*(?:(?:static|inline)\s+)*void\s+({re.escape(part.function)})\s*\(", places)
     if (
-        place is None
-        or _EXPORTS.search(without_comments(text))
-        or any(part.function in it for it in _headers(part, text))
+        found is None
+        or not any(match.span(1) == found.span(1) for match in _DEFINED.finditer(places))
+        or len(re.findall(rf"\b{re.escape(part.function)}\b", code)) > 1
+        or _EXPORTS.search(code)
+        or _has_macros(places)
+        or not all(_KNOWN.fullmatch(item.strip()) for item in _INCLUDED.findall(code))
+        or any(part.function in it for it in _headers(part, code))
     ):
         return
     yield Diagnostic(
         f'`{part.function}` is defined without `extern "C"`, so that the runtime does not find it by its name',
-        Place(part.source or "", Span(*place)),
+        Place(part.source or "", Span(*found.span(1))),
         (part.related(part.fields["function_name"][1], "the name that it looks for"),),
     )
+
+
+def _has_macros(code: str) -> bool:
+    """Whether something that may be a macro stands outside of functions, in a text without its directives."""
+    outer = _BRACES.sub("", code)
+    for _ in range(_DEEPEST):
+        outer = _BLOCK.sub(";", outer)
+    return _ALONE.search(code) is not None or _MACRO.search(outer) is not None
 
 
 def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
@@ -94,6 +108,16 @@ def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
             yield without_comments(workspace.peek(path).decode("utf-8", "replace"))
 
 
+_INCLUDED = re.compile(r"(?m)^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
+_KNOWN = re.compile(
+    r'"(?:[^"]*/)?pto\w*\.h"'
+    r"|<(?:[a-z_]+|(?:assert|inttypes|limits|math|stdbool|stddef|stdint|stdio|stdlib|string)\.h)>"
+)
+_DEEPEST = 20
+_BRACES = re.compile(r"\b(?:namespace\b[\s\w:]{0,100}|extern\s*)\{")
+_BLOCK = re.compile(r"\{[^{}]*\}")
+_ALONE = re.compile(r"(?m)^[ \t]*(?!(?:do|else|try)\b)[A-Za-z_]\w*[ \t]*$")
+_MACRO = re.compile(r"(?:\A|[;{}])\s*[A-Z][A-Z0-9_]+\b|\b[A-Z][A-Z0-9_]+\s*\(")
 _EXPORTS = re.compile(r'\bextern\s*"C"')
 _HEADER = re.compile(r'#\s*include\s*"(?:[^"]*/)?([^"/]+)"')
 _DEFINED = re.compile(r"\bvoid\s+(\w+)\s*\([^;{})]*\b\w*Args\b[^;{})]*\)\s*\{")
