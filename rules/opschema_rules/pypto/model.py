@@ -249,7 +249,7 @@ class EntryParam(msgspec.Struct, eq=False):
 class SpecEntry:
     """A ``@pl.jit`` function (``host`` for ``@pl.jit.host``), or the orchestration of a ``@pl.program``, with the specs that a
     harness passes to it. ``spelled`` is how its file writes ``pl.Out`` and ``pl.InOut``, where it has a way to. ``lists`` are the
-    lists of specs that are known entirely, each in its order.
+    lists of specs that are known entirely, and passed in the order in which they are written.
     """
 
     project: Project = field(repr=False)

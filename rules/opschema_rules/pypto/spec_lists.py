@@ -52,6 +52,19 @@ class SpecLists(msgspec.Struct):
         """Every list that an expression may stand for; none where it is not known."""
         return [_blurred(found, body) for found in islice(self._read(body, expr, MAX_CALLS), _MOST)]
 
+    def in_order(self, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
+        """Whether an expression is a list as it is written, or a call of a function that only returns such a list: nothing can
+        reorder or rename its specs.
+        """
+        if expr.kind in ("list", "tuple"):
+            return all(item.kind == "call" for item in expr.items)
+        if expr.kind == "binary" and expr.text == "+":
+            return all(self.in_order(body, item, hops) for item in expr.items)
+        target = called(self.bodies, body, expr) if expr.kind == "call" and hops else None
+        if target is None or target.function is None or target.function.decorator_names:
+            return False
+        return len(target.scope.returns) == 1 and self.in_order(target, target.scope.returns[0], hops - 1)
+
     def _read(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
         if hops < 0:
             return

@@ -14,12 +14,13 @@ from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
-from opschema_rules.pypto.language import called, direction_of, entries, is_entry, language_name
+from opschema_rules.pypto.language import called, direction_of, entries, full_name, is_entry, language_name
 from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
 from opschema_rules.pypto.spec_lists import SpecLists, Specs
 
 _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
 _RUNS = frozenset({"run", "run_jit", "compile_and_run"})
+_HARNESSES = frozenset({"golden", "pypto"})
 
 
 def read_entries(project: Project, paths: Iterable[str]) -> list[SpecEntry]:
@@ -37,6 +38,7 @@ class Pairs(msgspec.Struct):
     bodies: Bodies
     lists: SpecLists
     found: dict[tuple[str, int], tuple[Body, list[Specs]]] = msgspec.field(default_factory=dict)
+    ordered: dict[tuple[str, int], list[tuple[SpecItem, ...]]] = msgspec.field(default_factory=dict)
 
     def entries(self) -> list[SpecEntry]:
         """Every entry, with all that is passed to it."""
@@ -71,6 +73,8 @@ class Pairs(msgspec.Struct):
                 continue
             lists = self.lists.of(body, specs)
             candidates = list(self._candidates(body, entry))
+            if len(candidates) == 1 and candidates[0][1] is None and self._is_harness(body, call):
+                self._order(candidates[0][0], body, specs)
             for function, at in candidates:
                 for found in lists:
                     if (
@@ -105,6 +109,19 @@ class Pairs(msgspec.Struct):
         for function in entries(self.bodies, known[1], known[1].scope.returns[0]):
             for found in self.lists.of(known[0], known[0].scope.returns[0]):
                 self._file(function, found)
+            self._order(function, known[0], known[0].scope.returns[0])
+
+    def _is_harness(self, body: Body, call: Expr) -> bool:
+        """Whether a call is of the harness of pypto-lib or pypto, which pass specs in their order."""
+        module, _, name = full_name(self.bodies, body, call.callee).rpartition(".")
+        return name in _RUNS and module.partition(".")[0] in _HARNESSES
+
+    def _order(self, function: Body, body: Body, expr: Expr) -> None:
+        """Note specs whose order is that in which they are written."""
+        if self.lists.in_order(body, expr):
+            assert function.function is not None
+            lists = [found.items for found in self.lists.of(body, expr) if found.whole]
+            self.ordered.setdefault((function.file.path, function.function.start), []).extend(lists)
 
     def _file(self, function: Body, found: Specs) -> None:
         assert function.function is not None
@@ -129,7 +146,7 @@ class Pairs(msgspec.Struct):
         spelled = {name: self._spelled(outer, name) for name in ("Out", "InOut")}
         known = {name: text for name, text in spelled.items() if text}
         host = "jit.host" in names
-        ordered = tuple(found.items for found in lists if found.whole)
+        ordered = tuple(self.ordered.get((body.file.path, function.start), ()))
         return SpecEntry(
             self.project, body.file, function.name, function.span, function.outer, host, params, known, ordered
         )

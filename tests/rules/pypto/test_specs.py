@@ -500,7 +500,11 @@ def orders(text: str) -> list[tuple[str, str]]:
 
 def test_specs_in_another_order() -> None:
     message = "specs are passed in their order: `x` of `add` gets the tensor of the spec `y`"
-    assert orders(ENTRY + EXCHANGED + RUN) == [('TensorSpec("y",', message)]
+    case = "class Case:\n    def define_tensors(self):\n        return build_specs()\n"
+    case += "    def get_program(self):\n        return add\n"
+    displayed = EXCHANGED.replace("def build_specs():\n    return ", "run_jit(fn=add, specs=").replace("]\n\n", "])\n")
+    for text in (EXCHANGED + RUN, EXCHANGED + case, displayed):
+        assert orders(ENTRY + text) == [('TensorSpec("y",', message)]
 
 
 @pytest.mark.parametrize(
@@ -511,7 +515,38 @@ def test_specs_in_another_order() -> None:
         ENTRY + EXCHANGED.replace('"x"', '"input"') + RUN,
         ENTRY + EXCHANGED.replace('"x"', "name") + RUN,
         ENTRY + EXCHANGED.replace("    ]\n", "    ][::-1]\n") + RUN,
+        ENTRY + EXCHANGED.replace("def build", "@by_name\ndef build") + RUN,
+        ENTRY + EXCHANGED.replace("return", "specs =") + "    fix(specs)\n    return specs\n" + RUN,
+        ENTRY + EXCHANGED + "from mine import check\ncheck(fn=add, specs=build_specs())\n",
+        ENTRY + EXCHANGED + "from mine import run\nrun(fn=add, specs=build_specs())\n",
+        ENTRY + EXCHANGED + "def check(fn, specs):\n    fn(**{item.name: item for item in specs})\n"
+        "check(fn=add, specs=build_specs())\n",
+        ENTRY + EXCHANGED + "run_jit(fn=add if FORWARD else other, specs=build_specs())\n",
+        ENTRY + EXCHANGED + "if FORWARD:\n    fn = add\nelse:\n    fn = other()\nrun_jit(fn=fn, specs=build_specs())\n",
     ],
 )
 def test_specs_in_order_or_not_known(text: str) -> None:
     assert orders(text) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "specs[0], specs[2] = specs[2], specs[0]\n",
+        "first, n, last = specs\nspecs[0] = last\nspecs[2] = first\n",
+        "other = specs\nother.reverse()\n",
+        "specs.sort(key=lambda item: item.name)\n",
+        "specs.insert(0, specs.pop())\n",
+        "fix(specs)\n",
+        "for item, name in zip(specs, 'xny'):\n    item.name = name\n",
+    ],
+)
+def test_specs_that_may_be_put_in_order(change: str) -> None:
+    assert orders(f"{ENTRY}{EXCHANGED}specs = build_specs()\n{change}run_jit(fn=add, specs=specs)\n") == []
+
+
+def test_a_spec_that_may_get_another_name() -> None:
+    specs = (
+        "first = TensorSpec('y', [8], torch.float32)\nfirst.name = 'x'\nlast = TensorSpec('x', [8], torch.float32)\n"
+    )
+    assert orders(f"{ENTRY}{specs}run_jit(fn=add, specs=[first, last])\n") == []

@@ -169,8 +169,11 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
 
     The harness passes tensors to a `@pl.jit` function or a program in the order of their specs; their names only matter to the
     golden function. If two specs are exchanged, each of the parameters gets the other's tensor, which is not noticed if their
-    shapes agree. The parameters of a `@pl.jit.host` entry get their specs by name, so it is not checked, and neither is a
-    list of specs that is computed.
+    shapes agree. The parameters of a `@pl.jit.host` entry get their specs by name, so it is not checked.
+
+    Only lists that are written in the call, or returned at once by a function that it calls, are compared: a list that has a name
+    may be changed before it is passed. The call has to be of the harness in `golden` or `pypto`, as another may pass tensors by
+    name.
 
     Bad:
 
