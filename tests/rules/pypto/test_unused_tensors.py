@@ -23,8 +23,12 @@ UNWRITTEN = "tensor 2 of the orchestration is declared `OUT`, and no task writes
 UNUSED = "tensor 1 of the orchestration is declared `IN`, and nothing uses it"
 
 
-def test_an_output_that_no_task_has() -> None:
-    assert found("p.add_input(a, b);", "p.add_output(created);") == [("warning", UNWRITTEN)]
+@pytest.mark.parametrize(
+    "more",
+    ["", "LOG_INFO(1);", "enum { MUL, ADD };\nrun(ADD);", "const int TURNS = 4;\nrun(TURNS);", "// SUBMIT_REST c"],
+)
+def test_an_output_that_no_task_has(more: str) -> None:
+    assert found("p.add_input(a, b);", "p.add_output(created);", more) == [("warning", UNWRITTEN)]
 
 
 def test_an_input_that_no_task_has() -> None:
@@ -46,6 +50,21 @@ def test_an_input_that_no_task_has() -> None:
         ("p.add_input(a, b);", "auto one = std::make_pair(std::cref(c), 0);", "p.add_output(one.first);"),
         ("p.add_input(a, b);", "run_rest(orch_args);"),
         ("p.add_input(a, b);", "p.add_input(c);"),
+        ("p.add_input(a, b);", "p.add_scalar(c.buffer.addr);"),
+        ("p.add_input(a, b);", "p.add_scalar(reinterpret_cast<uint64_t>(c.data()));"),
+        ("p.add_input(a, b);", "std::optional<ChipTensor> one(c);", "p.add_output(one.value());"),
+        ("p.add_input(a, b);", "std::vector<ChipTensor> v = {c};", "p.add_output(v.front());"),
+        ("p.add_input(a, b);", "std::reference_wrapper<const ChipTensor> one = c;", "p.add_output(one.get());"),
+        ("p.add_input(a, b);", "const ChipTensor &one = std::max(c, c);", "p.add_output(one);"),
+        ("p.add_input(a, b);", "ChipTensor one{c.buffer.addr, 4};", "p.add_output(one);"),
+        ("p.add_input(a, b);", "int turns = c.shapes[0];", "p.add_scalar(turns);"),
+        ("p.add_input(a, b);", "SUBMIT_REST(1);"),
+        ("p.add_input(a, b);", "SUBMIT_REST;"),
+        ("p.add_input(a, b);", '#include "rest.inc"'),
+        ("p.add_input(a, b);", "#define rest(p) p.add_output(c)", "rest(p);"),
+        ("p.add_input(a, b);", "auto *one = &orch_args.tensor(0);", "p.add_output(one[2].ref());"),
+        ("p.add_input(a, b);", "auto *one = &orch_args.tensor(0).ref();", "p.add_output(one[2]);"),
+        ("p.add_input(a, b);", "int turns = orch_args.tensor(2).ref().shapes[0];", "p.add_scalar(turns);"),
     ],
 )
 def test_what_is_or_may_be_used(lines: tuple[str, ...]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.text import Span
 from opschema_rules.pypto.model import Direction, Program
 from opschema_rules.pypto.staging import uses_of
 
@@ -18,8 +21,10 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
     Often a task writes another tensor instead, or was removed. For an `IN` or `INOUT` tensor this is an info: it is copied
     for nothing, or was mixed up with another.
 
-    Nothing is reported if the orchestration cannot be followed, or if it is one of several `callables`. `orch-out-read` reports
-    an `OUT` tensor that is only read.
+    A tensor is unused if the orchestration takes it nowhere, or gives it a name that it does not use again, be it for a shape
+    only. Nothing is reported if the orchestration cannot be followed, if it uses its arguments in any form but
+    `orch_args.tensor(2).ref()`, if it has macros that its file does not define, or if it is one of several `callables`.
+    `orch-out-read` reports an `OUT` tensor that is only read.
 
     Bad:
 
@@ -27,7 +32,7 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
     const ChipTensor &a = orch_args.tensor(0).ref();
     const ChipTensor &b = orch_args.tensor(1).ref();
     const ChipTensor &c = orch_args.tensor(2).ref();
-    TensorCreateInfo created(c.shapes, 2, DataType::FLOAT32);
+    TensorCreateInfo created(a.shapes, 2, DataType::FLOAT32);
     CoreTaskArgs p;
     p.add_input(a, b);
     p.add_output(created);
@@ -57,10 +62,14 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
         or not entry.submits
     ):
         return
+    source = program.project.source(part.source) if part.source is not None else None
+    named = _named_again(source.text, entry.span) if source is not None else None
+    if named is None:
+        return
     uses = uses_of(entry)
     where = Related(Place(part.source or "", entry.span), "all that it does")
     for index, declared in enumerate(part.signature.slots or ()):
-        if declared.direction is not Direction.SCALAR and not uses.get(index):
+        if declared.direction is not Direction.SCALAR and index not in named and not uses.get(index):
             is_output = declared.direction is Direction.OUT
             effect = "no task writes it: its memory is undefined" if is_output else "nothing uses it"
             yield Diagnostic(
@@ -69,3 +78,45 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
                 (where,),
                 severity=Severity.WARNING if is_output else Severity.INFO,
             )
+
+
+def _named_again(text: str, entry: Span) -> set[int] | None:
+    """The tensors that an entry may use by its text: all but those that it gives an unused name. None where the text may use any
+    by a macro or a pointer.
+    """
+    file = only_code(text)
+    code = only_code(text, directives=False)
+    body, macros = code[entry.start : entry.end], "\n".join(_DEFINES.findall(file))
+    head, _, block = body.partition("{")
+    found = _ARGUMENTS.search(head)
+    if found is None or _INCLUDE.search(file, entry.start, entry.end) or _unknown(f"{body}\n{macros}", code, macros):
+        return None
+    taken = re.compile(
+        rf"(?:\bconst\s+)?(?:\bauto|\b\w*Tensor)\s*&?\s*(?P<name>\w+)\s*=\s*{found[1]}\.tensor\((?P<at>\d+)\)\.ref\(\)\s*;"
+        rf"|(?<!&){found[1]}\.(?:tensor\((?P<other>\d+)\)\.ref\(\)|scalar\(|\w+_count\()"
+    )
+    uses = list(taken.finditer(block))
+    if len(uses) != len(re.findall(rf"\b{found[1]}\b", f"{block}\n{macros}")):
+        return None
+    names = re.findall(r"\b[A-Za-z_]\w*", f"{block}\n{macros}")
+    again = {int(use["other"]) for use in uses if use["other"]}
+    return again | {int(use["at"]) for use in uses if use["at"] and names.count(use["name"]) > 1}
+
+
+def _unknown(body: str, code: str, macros: str) -> bool:
+    """Whether a text may have macros of other files."""
+    known = {
+        *_SET.findall(code),
+        *_MACRO.findall(macros),
+        *(name for inner in _ENUM.findall(code) for name in _CAPITALS.findall(inner)),
+    }
+    return any(name not in known and not name.startswith(("PTO", "LOG_")) for name in _CAPITALS.findall(body))
+
+
+_ARGUMENTS = re.compile(r"\b\w*Args\s*&\s*(\w+)")
+_INCLUDE = re.compile(r"#\s*include\b")
+_DEFINES = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\\\n]|\\\r?\n|\\.)*")
+_MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
+_SET = re.compile(r"\b([A-Z]\w+)\s*=(?!=)")
+_ENUM = re.compile(r"\benum\b[\s\w:]{0,100}\{([^{}]*)\}")
+_CAPITALS = re.compile(r"(?<![\w:.>])[A-Z][A-Z0-9_]+\b")
