@@ -115,7 +115,10 @@ def kernel(text: str, runtime: dict[str, str] = DUMP) -> list[tuple[str, str]]:
 
 def test_a_kernel_under_another_name() -> None:
     message = f"`{KERNEL}` defines `add()`; kernel 0 (`add`) is called by the name `kernel_entry()`"
-    assert kernel(OTHER_NAME) == [("add", message)]
+    includes = '#include <cstdint>\n#include <pto/pto-inst.hpp>\n#include "tensor.h"\nusing namespace pto;\n'
+    helper = "#ifndef __gm__\n#define __gm__\n#endif\nstatic void run() {\n    TLOAD(a, b);\n}\n"
+    for text in (OTHER_NAME, includes + helper + OTHER_NAME, OTHER_NAME.replace("void", "__attribute__((weak)) void")):
+        assert kernel(text) == [("add", message)]
 
 
 @pytest.mark.parametrize("runtime", [{}, {EXECUTOR: OLD}, {EXECUTOR: NEW}])
@@ -128,8 +131,21 @@ def test_a_kernel_of_a_runtime_that_may_take_any_name(runtime: dict[str, str]) -
     [
         'extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {}\n',
         "#define KERNEL(name) void name(__gm__ int64_t *args)\nKERNEL(kernel_entry) {}\n",
-        '#include "add_impl.h"\nvoid add(__gm__ int64_t *args) {}\n',
+        f'#include "add_impl.h"\n{OTHER_NAME}',
         "",
+        f"#include <entry.hpp>\n{OTHER_NAME}",
+        f'#define H "entry.h"\n#include H\n{OTHER_NAME}',
+        f'{OTHER_NAME}#include "entry.inl"\n',
+        "static void add(__gm__ int64_t *args) {}\n",
+        "extern void add(__gm__ int64_t *args) {}\n",
+        "template <> void add(__gm__ int64_t *args) {}\n",
+        f'#define CAT(a, b) a##b\n{OTHER_NAME}extern "C" __aicore__ void CAT(kernel, _entry)(__gm__ int64_t *args) {{}}\n',
+        f"#define entry(a) a##_entry\n{OTHER_NAME}void entry(kernel)(__gm__ int64_t *args) {{}}\n",
+        f"#include <pto/pto-inst.hpp>\n{OTHER_NAME}PTO_KERNEL(add)\n",
+        f"#include <pto/pto-inst.hpp>\n{OTHER_NAME}PTO_KERNEL(body)\n",
+        f"#include <pto/pto-inst.hpp>\n{OTHER_NAME}PTO_KERNEL\n",
+        f"{OTHER_NAME}static void run() {{ add(nullptr); }}\n",
+        OTHER_NAME.replace("add", "KERNEL_NAME"),
     ],
 )
 def test_a_kernel_that_has_its_entry_or_may_have_it(text: str) -> None:

@@ -81,7 +81,7 @@ def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
         or len(re.findall(rf"\b{re.escape(part.function)}\b", code)) > 1
         or _EXPORTS.search(code)
         or _has_macros(places)
-        or not all(_KNOWN.fullmatch(item.strip()) for item in _INCLUDED.findall(code))
+        or not _includes_only(code, _ORCHESTRATION_HEADER)
         or any(part.function in it for it in _headers(part, code))
     ):
         return
@@ -100,6 +100,12 @@ def _has_macros(code: str) -> bool:
     return _ALONE.search(code) is not None or _MACRO.search(outer) is not None
 
 
+def _includes_only(code: str, header: re.Pattern[str]) -> bool:
+    """Whether all includes of a text are of such headers and of the standard library."""
+    included = [item.strip() for item in _INCLUDED.findall(code)]
+    return all(header.fullmatch(item) or _STANDARD.fullmatch(item) for item in included)
+
+
 def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
     """The texts of the headers of the tree that a source may include."""
     names, workspace = set(_HEADER.findall(code)), part.program.project.workspace
@@ -109,10 +115,8 @@ def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
 
 
 _INCLUDED = re.compile(r"(?m)^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
-_KNOWN = re.compile(
-    r'"(?:[^"]*/)?pto\w*\.h"'
-    r"|<(?:[a-z_]+|(?:assert|inttypes|limits|math|stdbool|stddef|stdint|stdio|stdlib|string)\.h)>"
-)
+_ORCHESTRATION_HEADER = re.compile(r'"(?:[^"]*/)?pto\w*\.h"')
+_STANDARD = re.compile(r"<(?:[a-z_]+|(?:assert|inttypes|limits|math|stdbool|stddef|stdint|stdio|stdlib|string)\.h)>")
 _DEEPEST = 20
 _BRACES = re.compile(r"\b(?:namespace\b[\s\w:]{0,100}|extern\s*)\{")
 _BLOCK = re.compile(r"\{[^{}]*\}")
@@ -181,8 +185,11 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
     """A kernel's source without `kernel_entry()`.
 
     Kernels are linked with `-e kernel_entry`, whatever the description calls them: without such a function the linker takes the
-    first code of the file, and a simulator finds nothing to call. Nothing is reported if the name appears in the file, even in a
-    macro, or if the file includes another one of the program.
+    first code of the file, and a simulator finds nothing to call.
+
+    An exported function that takes a kernel's arguments (`__gm__ int64_t *args`) is reported if it is named nowhere else in the
+    file. Nothing is reported if `kernel_entry` appears in the file, even in a macro, if other macros may make it, or if the file
+    includes another one of the program.
 
     The first runtimes took a kernel under any name. So the rule is silent unless the tree's runtime, the commit that it is
     pinned at, or `signatures` in `opschema.toml` shows that the runtime is a later one.
@@ -221,12 +228,34 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
         code, source = arguments_of(kernel), program.project.source(path)
         if code is None or source is None or not (code.absent and code.open):
             continue
-        text = only_code(source.text)
-        found = _TAKES_ARGUMENTS.search(text)
-        if found is not None and ENTRY not in text:
-            message = f"`{path}` defines `{found[1]}()`; {kernel.title} is called by the name `{ENTRY}()`"
+        found = _other_entry(source.text)
+        if found is not None:
+            message = f"`{path}` defines `{source.text[found.start : found.end]}()`"
+            message += f"; {kernel.title} is called by the name `{ENTRY}()`"
             related = kernel.related(kernel.fields["source"][1], "the kernel")
-            yield Diagnostic(message, Place(path, Span(*found.span(1))), (related,), ops=(kernel.title,))
+            yield Diagnostic(message, Place(path, found), (related,), ops=(kernel.title,))
 
 
-_TAKES_ARGUMENTS = re.compile(r"\b(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*\w*\s*\)\s*\{")
+def _other_entry(text: str) -> Span | None:
+    """The name of a function that is surely meant as the entry of a kernel without `kernel_entry`."""
+    code, places = without_comments(text), only_code(text, directives=False)
+    found = _TAKES_ARGUMENTS.search(places)
+    if (
+        found is None
+        or not _EXPORTS.match(text, found.start())
+        or found[1].isupper()
+        or len(re.findall(rf"\b{found[1]}\b", code)) > 1
+        or "##" in code
+        or ENTRY in code
+        or _has_macros(places)
+        or not _includes_only(code, _KERNEL_HEADER)
+    ):
+        return None
+    return Span(*found.span(1))
+
+
+_TAKES_ARGUMENTS = re.compile(
+    r"\bextern\s+(?:(?:__aicore__|__global__|__attribute__\s*\(\([^()]*\)\))\s+)*void\s+(?:__aicore__\s+)?"
+    r"(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*\w*\s*\)\s*\{"
+)
+_KERNEL_HEADER = re.compile(r'"(?:[^"]*/)?(?:tensor|intrinsic|pipe_sync|pto\w*)\.h"|<pto/[\w/.-]+>')
