@@ -64,6 +64,8 @@ def test_an_input_that_no_task_has() -> None:
         ("p.add_input(a, b);", "#define rest(p) p.add_output(c)", "rest(p);"),
         ("p.add_input(a, b);", "auto *one = &orch_args.tensor(0);", "p.add_output(one[2].ref());"),
         ("p.add_input(a, b);", "auto *one = &orch_args.tensor(0).ref();", "p.add_output(one[2]);"),
+        ("p.add_input(a, b);", "auto *one = & orch_args.tensor(0).ref();", "p.add_output(one[2]);"),
+        ("p.add_input(a, b);", "auto *one = &a;", "p.add_output(one[2]);"),
         ("p.add_input(a, b);", "int turns = orch_args.tensor(2).ref().shapes[0];", "p.add_scalar(turns);"),
     ],
 )

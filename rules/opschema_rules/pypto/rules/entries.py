@@ -256,6 +256,6 @@ def _other_entry(text: str) -> Span | None:
 
 _TAKES_ARGUMENTS = re.compile(
     r"\bextern\s+(?:(?:__aicore__|__global__|__attribute__\s*\(\([^()]*\)\))\s+)*void\s+(?:__aicore__\s+)?"
-    r"(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*\w*\s*\)\s*\{"
+    r"(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*(?:\w+\s*)?\)\s*\{"
 )
 _KERNEL_HEADER = re.compile(r'"(?:[^"]*/)?(?:tensor|intrinsic|pipe_sync|pto\w*)\.h"|<pto/[\w/.-]+>')

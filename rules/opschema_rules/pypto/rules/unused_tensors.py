@@ -92,11 +92,12 @@ def _named_again(text: str, entry: Span) -> set[int] | None:
     if found is None or _INCLUDE.search(file, entry.start, entry.end) or _unknown(f"{body}\n{macros}", code, macros):
         return None
     taken = re.compile(
-        rf"(?:\bconst\s+)?(?:\bauto|\b\w*Tensor)\s*&?\s*(?P<name>\w+)\s*=\s*{found[1]}\.tensor\((?P<at>\d+)\)\.ref\(\)\s*;"
-        rf"|(?<!&){found[1]}\.(?:tensor\((?P<other>\d+)\)\.ref\(\)|scalar\(|\w+_count\()"
+        rf"(?:\bconst\s+)?(?:\bauto|\b\w*Tensor)\s*(?:&\s*)?(?P<name>\w+)\s*=\s*{found[1]}\.tensor\((?P<at>\d+)\)\.ref\(\)\s*;"
+        rf"|(?<!&)(?<!& ){found[1]}\.(?:tensor\((?P<other>\d+)\)\.ref\(\)|scalar\(|\w+_count\()"
     )
     uses = list(taken.finditer(block))
-    if len(uses) != len(re.findall(rf"\b{found[1]}\b", f"{block}\n{macros}")):
+    addresses = {use["name"] for use in uses} & {*_ADDRESS.findall(block)}
+    if addresses or len(uses) != len(re.findall(rf"\b{found[1]}\b", f"{block}\n{macros}")):
         return None
     names = re.findall(r"\b[A-Za-z_]\w*", f"{block}\n{macros}")
     again = {int(use["other"]) for use in uses if use["other"]}
@@ -114,6 +115,7 @@ def _unknown(body: str, code: str, macros: str) -> bool:
 
 
 _ARGUMENTS = re.compile(r"\b\w*Args\s*&\s*(\w+)")
+_ADDRESS = re.compile(r"[(,={]\s*&\s*(\w+)")
 _INCLUDE = re.compile(r"#\s*include\b")
 _DEFINES = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\\\n]|\\\r?\n|\\.)*")
 _MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
