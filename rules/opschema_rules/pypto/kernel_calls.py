@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from opschema_cli.source.text import Span
-from opschema_rules.pypto.kernel_expressions import Expressions
+from opschema_rules.pypto.kernel_expressions import ARITHMETIC, Expressions
 from opschema_rules.pypto.kernel_operations import (
     AS_NUMBER,
     CONTEXT,
@@ -15,8 +15,10 @@ from opschema_rules.pypto.kernel_operations import (
     OF_MEMORY,
     PIPE,
 )
+from opschema_rules.pypto.kernel_pieces import parameters_of
+from opschema_rules.pypto.kernel_text import Function
 from opschema_rules.pypto.kernel_tokens import is_name
-from opschema_rules.pypto.kernel_walk import NOTHING, Refs
+from opschema_rules.pypto.kernel_walk import NOTHING, Ref, Refs
 
 
 class Calls(Expressions):
@@ -27,12 +29,13 @@ class Calls(Expressions):
         tokens = self.tokens
         pairs = list(tokens.split(bracket + 1, tokens.partner[bracket]))
         values = [self._given(first, last) for first, last in pairs]
+        places = [self.place(first, last) for first, last in pairs]
         refs = frozenset(ref for value in values for ref in value)
-        if not refs or NO_EFFECT.match(name):
+        if not (refs or any(places)) or NO_EFFECT.match(name):
             return NOTHING
         span = tokens.span(at, tokens.partner[bracket] + 1)
         if FIRST_IS_WRITTEN.match(name):
-            self._instruction(values, span)
+            self._instruction([values[0] or places[0], *values[1:]], span)
             return NOTHING
         if name == "TASSIGN" and values[0] <= refs and len(pairs) > 1:
             target = tokens.words[pairs[0][0]]
@@ -51,8 +54,10 @@ class Calls(Expressions):
             return refs
         functions = self.walk.file.functions(name)
         if functions and self.frame.find(name, self.block) is None:
+            self._refer(functions, places, span)
             return self._enter(name, pairs, values, span)
-        self.unfollowed(refs, f"`{name}()` is not in the file", at, bracket, name)
+        named = NOTHING if ARITHMETIC.fullmatch(name) else frozenset[Ref]().union(*places)
+        self.unfollowed(refs | named, f"`{name}()` is not in the file", at, bracket, name)
         return NOTHING
 
     def _given(self, first: int, last: int) -> Refs:
@@ -88,6 +93,13 @@ class Calls(Expressions):
         if "AtomicType::" in parameters:
             return "AtomicType::AtomicNone" not in parameters
         return None if parameters and file.has_atomics else False
+
+    def _refer(self, functions: list[Function], places: list[Refs], span: Span) -> None:
+        """Lose the memory that functions of the file take by reference."""
+        for function in functions:
+            for parameter, place in zip(parameters_of(function), places, strict=False):
+                if parameter.is_reference or parameter.is_pack:
+                    self.walk.lose(place, "a reference to it is passed on", span)
 
     def _enter(self, name: str, pairs: list[tuple[int, int]], values: list[Refs], span: Span) -> Refs:
         functions = self.walk.file.functions(name)

@@ -12,9 +12,11 @@ from opschema_rules.pypto.kernel_variables import WIDE, Result, Variables
 from opschema_rules.pypto.kernel_walk import NOTHING, Refs
 
 _CASTS = frozenset(("reinterpret_cast", "static_cast", "const_cast", "dynamic_cast", "bit_cast"))
-_ARITHMETIC = re.compile(
+ARITHMETIC = re.compile(
     r"\b(?:bool|char|short|int|signed|unsigned|float|double|half|bfloat16\w*|float\d+\w*|u?int\d+(?:_t)?|hifloat\w*)\b"
 )
+"""Types of numbers."""
+
 MAX_ALIASES = 4
 """Most aliases of aliases of a type that are followed."""
 
@@ -81,6 +83,13 @@ class Expressions(Variables, ABC):
             self.walk.lose_all("its arguments are reached by an offset")
         return NOTHING if is_number else refs
 
+    def place(self, start: int, end: int) -> Refs:
+        """The memory that an expression stands for (``x[3]``), which may be written through a reference to it."""
+        if end - start < 2:
+            return NOTHING
+        result, behind = self.unary(start, end)
+        return result.place if behind == end else NOTHING
+
     def read(self, result: Result, first: int, behind: int) -> Refs:
         """Use the value of a result: memory that it stands for is read."""
         if result.place:
@@ -118,6 +127,9 @@ class Expressions(Variables, ABC):
         return self._postfix(result, at, behind, end)
 
     def _counted(self, result: Result, at: int, behind: int) -> None:
+        """Note what ``++`` and ``--`` do; a list of arguments that is moved is not followed."""
+        if any(level == "args" for level, _ in result.refs):
+            self.walk.lose_all("its arguments are reached by an offset")
         for kind in ("read", "written") if result.place else ():
             self.walk.effect(result.place, kind, self.tokens.span(at, behind))
 
@@ -164,7 +176,7 @@ class Expressions(Variables, ABC):
     def _cast(self, kind: str, refs: Refs, at: int, behind: int) -> Refs:
         """A value as another type; one of a type that is not known is lost."""
         kind = self._spelled_out(kind)
-        if refs and "*" not in kind and not WIDE.search(kind) and not _ARITHMETIC.search(kind):
+        if refs and "*" not in kind and not WIDE.search(kind) and not ARITHMETIC.search(kind):
             self.walk.lose(refs, f"`{kind}` is not known", self.tokens.span(at, behind))
             return NOTHING
         found = set(refs)
@@ -290,7 +302,7 @@ class Expressions(Variables, ABC):
     def _values(self, bracket: int) -> Refs:
         refs: Refs = NOTHING
         for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
-            refs |= self.value(first, last)
+            refs |= self.value(first, last) | self.place(first, last)
         return refs
 
 

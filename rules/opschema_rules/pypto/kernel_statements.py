@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from opschema_rules.pypto.kernel_calls import Calls
+from opschema_rules.pypto.kernel_expressions import ARITHMETIC
+from opschema_rules.pypto.kernel_pieces import REACH
 from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
 from opschema_rules.pypto.kernel_variables import Result
 from opschema_rules.pypto.kernel_walk import NOTHING, Frame, KernelWalk, Refs
@@ -47,6 +51,10 @@ class Statement(Calls):
                 self._statement(close + 1, end)
         elif word == "return":
             self.frame.returned |= self.value(start + 1, end)
+            if self._returns_reference():
+                self.walk.lose(
+                    self.place(start + 1, end), "a reference to it is returned", self.tokens.span(start, end)
+                )
         elif word == "case" or word == "default":
             at = self.tokens.find(frozenset(":"), start, end)
             self._statement(at + 1 if at >= 0 else end, end)
@@ -84,17 +92,27 @@ class Statement(Calls):
             refs = self._constructed(behind)
         elif following == ":":
             refs = self.value(behind + 1, end)
+        if not refs and at >= 0 and not {"&", "&&", "*"}.isdisjoint(tokens.words[:head]):
+            self.walk.lose(self.place(at + 1, end), "a reference to it is kept", tokens.span(at, end))
         if following == "[" and refs:
             self.walk.lose(refs, "an array takes it", tokens.span(behind, behind + 1))
             return
         self.narrow(refs, tokens.words[: behind - 1])
         self.bind((self.block, name), refs)
 
+    def _returns_reference(self) -> bool:
+        """Whether the function returns one."""
+        function = self.frame.function
+        head = function.file.text[max(0, function.parameters_at - REACH) : function.parameters_at]
+        return "&" in re.split(r"[;{}]", head)[-1]
+
     def _constructed(self, bracket: int) -> Refs:
         """What an object is made of: ``GlobalData g(pointer, shape)``."""
         refs: Refs = NOTHING
         for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
             refs |= self.value(first, last)
+            if ARITHMETIC.search(" ".join(self.tokens.words[:bracket])) is None or "&" in self.tokens.words[:bracket]:
+                self.walk.lose(self.place(first, last), "an object takes it", self.tokens.span(first, last))
         if refs and not self.walk.file.types.isdisjoint(self.tokens.words[:bracket]):
             self.walk.lose(refs, "an object takes it", self.tokens.span(bracket, bracket + 1))
             return NOTHING
@@ -105,8 +123,11 @@ class Statement(Calls):
         refs = self.value(at + 1, end)
         target, behind = self.unary(start, at)
         compound = self.tokens.words[at] != "="
+        if compound and any(level == "args" for level, _ in target.refs):
+            self.walk.lose_all("its arguments are reached by an offset")
         if behind < at:  # not an expression that can be assigned to
             self.read(target, start, at)
+            refs |= self.place(at + 1, end)
             self.walk.lose(refs, "what it is assigned to is not followed", self.tokens.span(start, at))
         elif target.place:
             self.walk.effect(target.place, "written", self.tokens.span(start, at))

@@ -27,6 +27,9 @@ static __aicore__ void copy(__gm__ float *to, __gm__ float *from) {
     TLOAD(tile, source);
     TSTORE(target, tile);
 }
+static __aicore__ void set(__gm__ float &x) { x = 1.0f; }
+static __aicore__ float last(float x) { return x; }
+static __aicore__ __gm__ float &item(__gm__ float *from, int at) { return from[at]; }
 #if defined(__DAV_CUBE__)
 constexpr bool CUBE = true;
 #else
@@ -69,6 +72,7 @@ A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
         (f"{A} a[3] += 1.0f;", {0: "read+written"}),
         (f"{A} float x = a[3];", {0: "read"}),
         (f"{A} *a = 0;", {0: "written"}),
+        (f"{A} float x = float(a[3]) + last(a[3]);", {0: "read"}),
         (f"{A} if (*(a + 1) > 0) return;", {0: "read"}),
         (f"{A} {B} b[i] = a[i];", {0: "read", 1: "written"}),
         (f"{A} auto *p = a + 4; auto *q = p; q[0] = 1;", {0: "written"}),
@@ -85,7 +89,7 @@ A, B, C = (T.format(name, index) for index, name in enumerate("abc"))
         (f"{A} View g(a); float x = memory_of(g)[0];", {0: "read"}),
         (f"{A} for (int i = 0; i < 4; i++) {{ View g(a + i); TLOAD(tile, g); }}", {0: "read"}),
         (f"{A} {B} {{ View g(a); TLOAD(tile, g); }} {{ View g(b); TSTORE(g, tile); }}", {0: "read", 1: "written"}),
-        (f"{A} {B} for (auto *p = a; n; p++) use(p[0]); for (auto *p = b; n; p++) *p = 0;", {0: "read", 1: "written"}),
+        (f"{A} {B} for (auto *p = a; n; p++) x += p[0]; for (auto *p = b; n; p++) *p = 0;", {0: "read", 1: "written"}),
         (f"{A} auto work = [&]() {{ a[0] = 1; }}; work();", {0: "written"}),
         (f"{A} dcci((__gm__ void *)a, x); (void)a;", {}),
         ("auto t = reinterpret_cast<__gm__ ChipTensor *>(args[0]); int n = t->shapes[0] * t->strides[1];", {}),
@@ -127,6 +131,18 @@ def test_what_is_followed(body: str, expected: dict[int, str]) -> None:
         f"{A} View g(a); g.method();",
         f"{A} (void)elsewhere(a);",
         f"{A} elsewhere(*a);",
+        f"{A} elsewhere(a[3]);",
+        f"{A} object.method(a[3]);",
+        f"{A} Object object(a[3]);",
+        f"{A} memcpy(reinterpret_cast<__gm__ Item *>(a)->field, x, 4); memcpy(elsewhere(a), x, 4);",
+        f"{A} set(*a);",
+        f"{A} set(a[3]);",
+        f"{A} set(*data(args, 0));",
+        f"{A} auto &e = a[3]; e = 1;",
+        f"{A} float &e = *a; e = 1;",
+        f"{A} auto &[x, y] = *reinterpret_cast<__gm__ Item *>(a); x = 1;",
+        f"{A} auto *rest = reinterpret_cast<__gm__ Item *>(a)->field; rest[0] = 1;",
+        f"{A} item(a, 3) = 1;",
         "auto *a = reinterpret_cast<Unknown>(args[0]); a[0] = 1;",
         "auto *a = (Unknown)args[0]; a[0] = 1;",
         f"{A} View g(a); (void)elsewhere(n, Other(g));",
@@ -173,6 +189,10 @@ def test_macros_that_have_nothing_to_do_with_arguments() -> None:
         "for (int i = 0; i < 4; i++) use(args[i]);",
         "elsewhere(args);",
         "Kernel kernel; kernel.run(args);",
+        "args++; auto *a = reinterpret_cast<__gm__ ChipTensor *>(*args);",
+        "++args; auto *a = reinterpret_cast<__gm__ ChipTensor *>(*args);",
+        "args += 2; auto *a = reinterpret_cast<__gm__ ChipTensor *>(*args);",
+        "args = args + 2; auto *a = reinterpret_cast<__gm__ ChipTensor *>(*args);",
     ],
 )
 def test_an_index_that_is_not_known_opens_the_kernel(body: str) -> None:
