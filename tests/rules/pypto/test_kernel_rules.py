@@ -111,13 +111,51 @@ def test_an_output_that_no_code_writes() -> None:
     assert [message for _, _, message in found(LOADS, "PTO117")] == [unwritten]
 
 
-def test_an_output_that_is_read_before_it_is_written() -> None:
-    reads = f"{LOADS} {tensor(2)} TLOAD(tile, c); TSTORE(c, tile);"
-    assert [message for _, _, message in found(reads, "PTO117")] == [
-        "tensor 2 of the task is added as `OUT`, and kernel 0 (`add`) reads it before writing it: use `add_inout`"
-    ]
-    assert found(reads, "PTO117", cpp=payload(IN, OUT, "p.add_scalar(1);")) == []
-    assert found(f"{SOUND} TLOAD(tile, c);", "PTO117") == []
+READS_OF_OLD = [
+    "TLOAD(tile, c); TSTORE(c, tile);",
+    "for (int k = 0; k < 4; k++) { if (k > 0) TLOAD(acc, c); TSTORE(c, acc); }",
+    "for (int k = 0; k < 4; k++) { if (k) TLOAD(acc, c); else TEXPANDS(acc, 0.f); TSTORE(c, acc); }",
+    "auto *p = c_t->data_as<float>(); for (int i = 0; i < 8; i++) p[i] = i > 0 ? p[i - 1] + 1 : 0;",
+    "int i = 0; do { if (i) TLOAD(acc, c); TSTORE(c, acc); } while (++i < 8);",
+    "for (int s = 0; s < 2; s++) switch (s) { case 1: TLOAD(tile, c); break; case 0: TSTORE(c, tile); }",
+    "goto first; last: TLOAD(tile, c); return; first: TSTORE(c, tile); goto last;",
+    "auto load = [&]() { TLOAD(tile, c); }; TSTORE(c, tile); load();",
+    "TSTORE(c, tile); load(c);",
+    "if (get_block_idx() == 1) { SyncAll(); TLOAD(tile, c); } else { TSTORE(c, tile); SyncAll(); }",
+]
+
+
+@pytest.mark.parametrize("body", READS_OF_OLD)
+def test_an_output_that_is_read_and_written(body: str) -> None:
+    helper = "static void load(GlobalTensor<float, S, S> &g) { TLOAD(tile, g); }\n"
+    whole = {ADD: helper + kernel(f"{LOADS} {tensor(2)} {body}")}
+    assert found("", "PTO117", others=whole) == []
+
+
+UNSEEN_WRITES = [
+    ("auto *p = (__gm__ float *)args[3]; p[0] = 1;", (IN, OUT, "p.add_scalar(c.buffer.addr);"), ""),
+    ("EPILOGUE;", (IN, OUT), '#include "epilogue.h"\n'),
+    ("STORE_OUT(2, tile);", (IN, OUT), '#include "../common/epilogue.hpp"\n'),
+    ("EPILOGUE;", (IN, OUT), "#include <common/epilogue.h>\n"),
+    ("EPILOGUE;", (IN, OUT), "#define HEADER <epilogue.h>\n#include HEADER\n"),
+    ("set(*c_t->data_as<float>());", (IN, OUT), "static void set(__gm__ float &x) { x = 1.f; }\n"),
+    ("auto *o = c_t->data_as<float>(); set(o[1]);", (IN, OUT), "static void set(__gm__ float &x) { x = 1.f; }\n"),
+    ("auto *o = c_t->data_as<float>(); auto &e = o[1]; e = 1.f;", (IN, OUT), ""),
+    ("auto *o = c_t->data_as<float>(); auto &&e = *o; e += 1.f;", (IN, OUT), ""),
+    ("args++; args++; auto *t = (__gm__ ChipTensor *)*args; t->data_as<float>()[0] = 1;", (IN, OUT), ""),
+]
+
+
+@pytest.mark.parametrize(("body", "lines", "before"), UNSEEN_WRITES)
+@pytest.mark.parametrize("reads", ["", "TLOAD(tile, c);"])
+def test_an_output_that_may_be_written(body: str, lines: tuple[str, ...], before: str, reads: str) -> None:
+    whole = {ADD: before + kernel(f"{LOADS} {tensor(2)} {reads} {body}")}
+    assert found("", "PTO117", cpp=payload(*lines), others=whole) == []
+
+
+def test_headers_of_the_runtime_hide_no_writes() -> None:
+    headers = '#include <cstdint>\n#include <pto/pto-inst.hpp>\n#include "tensor.h"\n#include "intrinsic.h"\n'
+    assert len(found("", "PTO117", others={ADD: headers + kernel(LOADS)})) == 1
 
 
 def test_an_output_that_only_orders_tasks() -> None:

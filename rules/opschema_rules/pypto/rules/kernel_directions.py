@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_rules.pypto.kernel_code import Access, access, arguments_of
+from opschema_rules.pypto.kernel_code import access, arguments_of
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.task_matching import Task, tasks
+
+_OWN_INCLUDE = re.compile(
+    r"(?m)^[ \t]*#[ \t]*include\b"
+    r'(?![ \t]*(?:[<"](?:pto/[\w/.-]+|pto\w*\.h)[>"]|<(?:std\w+\.h|\w+)>|"(?:tensor|intrinsic|pipe_sync)\.h"))'
+)
+"""An include of code that is neither the standard's nor the runtime's: its macros are not followed."""
 
 
 @rule("PTO117", "kernel-direction", severity="warning", needs=(CPP,))
@@ -17,16 +24,17 @@ def kernel_direction(program: Program) -> Iterator[Diagnostic]:
 
     The runtime orders tasks by the directions in which the orchestration adds their tensors. It does not let a task wait for
     one that writes an `add_input` tensor, so that it may read old data. An `add_output` tensor waits for no task that writes it
-    before: a kernel that reads it first reads old data, too, and if no kernel of the task writes it, its memory stays undefined.
+    before: a kernel that only reads it reads old data, too, and if no kernel of the task writes it, its memory stays undefined.
     Signatures do not show this, if they repeat the same mistake.
 
     The C++ of all kernels of the task is followed from `args[i]` through casts, pointers and helpers to what loads, stores,
     reads or writes. Nothing is reported where this cannot be followed, where one variable may be several arguments, or for
     `add_inout` and `add_no_dep`, which also serve to order tasks. Memory through which the cores of a task or several ranks
     exchange data (the buffer of a `TPipe`, what `TPUT` and `TNOTIFY` write on another rank) does not show a direction. An
-    output that the runtime allocates and no kernel takes is valid: it only orders tasks. Nothing is reported for reads before
-    writes if the task also passes scalars, as these may tell the kernel not to read. The memory of kernels that pypto's compiler
-    wrote is not followed here.
+    output that the runtime allocates and no kernel takes is valid: it only orders tasks. An output that a kernel reads and writes
+    is never reported, as the order of these is not known. Nothing is said of outputs that are not written if the task passes
+    scalars, among which the address may be, or if a kernel includes code of its own tree. The memory of kernels that pypto's
+    compiler wrote is not followed here.
 
     Bad:
 
@@ -93,27 +101,25 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
             f"tensor {at} of the task is added as `IN`, and {titles} {verb} it; no task waits for that: use {word}"
         )
         yield Diagnostic(message, place, (shown.written,), ops=ops)
-    elif kind == "out" and shown.read is not None and shown.written is None and not shown.exchanged:
+    elif kind != "out" or shown.written is not None or shown.exchanged or _may_write_unseen(task, kernels):
+        return
+    elif shown.read is not None:
         verb = "read" if several else "reads"
         message = f"tensor {at} of the task is added as `OUT`, and {titles} only {verb} it: use `add_input`"
         yield Diagnostic(message, place, (shown.read,), ops=ops)
-    elif kind == "out" and shown.read is not None and not shown.exchanged and _reads_old(task, shown):
-        verb = "read" if several else "reads"
-        message = (
-            f"tensor {at} of the task is added as `OUT`, and {titles} {verb} it before writing it: use `add_inout`"
-        )
-        yield Diagnostic(message, place, (shown.read,), ops=ops)
-    elif kind == "out" and shown.read is None and shown.written is None and not shown.exchanged and _is_taken(task, at):
+    elif _is_taken(task, at):
         message = (
             f"tensor {at} of the task is added as `OUT`, and no code of {titles} writes it: its memory stays undefined"
         )
         yield Diagnostic(message, place, ops=ops)
 
 
-def _reads_old(task: Task, shown: Access) -> bool:
-    """Whether a kernel reads what was in a tensor before it: no other core may write it first, no scalar may tell not to."""
-    told = any(slot.kind == "scalar" for payload in task.payloads for slot in payload.slots)
-    return shown.written is not None and not shown.writes_first and not told and len(set(task.kernels)) == 1
+def _may_write_unseen(task: Task, kernels: tuple[Kernel, ...]) -> bool:
+    """Whether kernels may write tensors by what is not followed: an address among the scalars, a macro of another file."""
+    passes = any(slot.kind == "scalar" for payload in task.payloads for slot in payload.slots)
+    peek = task.program.project.workspace.peek
+    sources = [kernel.source for kernel in kernels if kernel.source is not None]
+    return passes or any(_OWN_INCLUDE.search(peek(path).decode("utf-8", "replace")) for path in sources)
 
 
 def _is_taken(task: Task, at: int) -> bool:
