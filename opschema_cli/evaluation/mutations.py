@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.reaching import loops
 from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Plain, Table, Value, Values
 from opschema_cli.source.python import Assign
+from opschema_cli.source.text import Span
 
 
 def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: int | None) -> Value:
@@ -29,12 +31,17 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
 def _written(
     evaluator: Evaluator, frame: Frame, item: Assign, table: Table, at: int | None
 ) -> Iterator[tuple[str, BoundArgument]]:
-    """Writes of the body to items of a dictionary before ``at``; an absent item counts as None."""
-    for write in frame.body.scope.items:
+    """Writes of the body to items of a dictionary before ``at``; an absent item counts as None. A loop may not run that is
+    not around the use, too.
+    """
+    scope = frame.body.scope
+    around = set(loops(scope, at)) if at is not None else set[Span]()
+    for write in scope.items:
         before = at is None or write.value.start < at
         if write.target == item.target and before and runs(evaluator, frame, write.value.span):
             values: Values = ()
-            if doubts(evaluator, frame, write.value.start):
+            skipped = not around.issuperset(loops(scope, write.value.start))
+            if skipped or doubts(evaluator, frame, write.value.start):
                 other = evaluator.values(dict(table.entries).get(write.key)) or (Plain(None),)
                 values = (*evaluator.evaluate(frame, write.value), *other)
             yield write.key, BoundArgument(frame, write.value, values)

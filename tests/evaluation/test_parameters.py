@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opschema_cli.evaluation.values import Items, Table
+from opschema_cli.evaluation.values import Items, Plain, Table
 from tests.evaluation.evaluating import values_of
 
 
@@ -29,3 +29,18 @@ def test_an_item_that_a_function_writes_is_known() -> None:
     assert isinstance(value, Table)
     assert [key for key, _ in value.entries] == ["b", "a"]
     assert not value.open
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ("row['a'] = 1; found = row['a']", {1}),
+        ("for i in turns():\n        row['a'] = 1; found = row['a']", {1}),
+        ("for i in turns():\n        row['a'] = 1\n    found = row['a']", {0, 1}),
+        ("for i in turns():\n        for j in i:\n            row['a'] = 1\n        found = row['a']", {0, 1}),
+        ("while more():\n        row['a'] = 1\n    found = row['a']", {0, 1}),
+    ],
+)
+def test_a_write_in_a_loop_may_not_run(body: str, known: set[int]) -> None:
+    values = values_of(f"def made(row):\n    {body}\n    return found\n\n\nfound = made({{'a': 0}})\n")
+    assert {item.value for item in values if isinstance(item, Plain)} == known
