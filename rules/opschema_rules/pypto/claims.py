@@ -129,7 +129,7 @@ def _named(kernels: Sequence[Kernel]) -> list[Claim] | None:
     found: list[Claim] = []
     for kernel in dict.fromkeys(kernels):
         slots = kernel.indexes if entries(kernel) else ()
-        if slots is None or len(slots) != len(entries(kernel)):
+        if slots is None or (slots and not kernel.fixed) or len(slots) != len(entries(kernel)):
             return None
         pairs = zip(entries(kernel), slots, strict=True)
         found += [Claim(kernel, entry, slot) for entry, slot in pairs if _is_tensor(entry)]

@@ -19,6 +19,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import Program as Modules
 from opschema_cli.source.python import Expr
+from opschema_rules.pypto.fixed_lists import is_fixed
 from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
 from opschema_rules.pypto.records import Record, bound, fields_of, record_of, records_of
 from opschema_rules.pypto.templates import ENDING, template_of
@@ -122,10 +123,11 @@ class _Reader(msgspec.Struct, frozen=True):
         func_id = number if isinstance(number, int) and not isinstance(number, bool) else None
         (source, missing), signature = self._source(body, item.fields), self._signature(body, item)
         written = item.computed is None
-        indexes = self._indexes(body, item)
-        return Kernel(
-            program, item.expr, item.fields, source, signature, func_id, indexes, missing=missing, written=written
-        )
+        kernel = Kernel(program, item.expr, item.fields, source, signature, func_id, missing=missing, written=written)
+        kernel.indexes = self._indexes(body, item)
+        field = item.fields["arg_index"][1] if written and "arg_index" in item.fields else None
+        kernel.fixed = field is not None and is_fixed(self.bodies.of(body.file), field)
+        return kernel
 
     def _orchestration(self, body: Body, program: Program, expr: Expr) -> OrchestrationPart | None:
         item = record_of(self.evaluator, body, expr)

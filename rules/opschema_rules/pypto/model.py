@@ -100,11 +100,12 @@ class Part:
 @dataclass(eq=False)
 class Kernel(Part):
     """A kernel: its ``func_id``, None when that is not known. ``title`` is how messages call it. ``indexes`` are the numbers in
-    its ``arg_index``, None when it has none or they are not known.
+    its ``arg_index``, None when it has none or they are not known; ``fixed`` says that no code of the file can change them.
     """
 
     func_id: int | None = None
     indexes: tuple[int, ...] | None = None
+    fixed: bool = False
 
     @property
     def title(self) -> str:

@@ -145,6 +145,34 @@ def test_a_parallel_list_that_is_computed() -> None:
     assert beyond.endswith("kernel 0 declares tensors 3 and 4, and no task of it has more than 3")
 
 
+@pytest.mark.parametrize(
+    ("written", "before", "after"),
+    [
+        ("SLOTS", "SLOTS = [0, 1]\nALSO = SLOTS\nALSO.append(2)\n", ""),
+        ("SLOTS", "SLOTS = [0, 1]\nSLOTS.append(2)\n", ""),
+        ("SLOTS", "SLOTS = [0, 1]\nSLOTS += [2]\n", ""),
+        ("SLOTS", "def add(z):\n    z.append(2)\n\n\nSLOTS = [0, 1]\nadd(SLOTS)\n", ""),
+        ("SLOTS", "SLOTS = [0, 1]\n", "for item in KERNELS:\n    SLOTS.append(2)\n"),
+        ("SLOTS", "import bisect\nSLOTS = [0, 2]\nbisect.insort(SLOTS, 1)\n", ""),
+        ("SLOTS", "from other import SLOTS\n", ""),
+        ("make([0, 1])", "def make(x):\n    add(x)\n    return x\ndef add(z):\n    z.append(2)\n", ""),
+        ("make([0, 1])", "def make(x):\n    x.append(2)\n    return x\n", ""),
+        ("list({0, 1, 1, 2})", "", ""),
+        ("list(set([0, 1, 1, 2]))", "", ""),
+        ("sorted(SLOTS)", "SLOTS = {0, 1, 1, 2}\n", ""),
+        ("[0, 1]", "", "KERNELS[0]['arg_index'].append(2)\n"),
+        ("[0, 1]", "", "KERNELS[0]['arg_index'].insert(0, 2)\n"),
+        ("[0, 1]", "", "KERNELS[0]['arg_index'] += [2]\n"),
+        ("[0, 1]", "", "for item in KERNELS:\n    item.update(arg_index=list(range(3)))\n"),
+        ("[0, 1]", "", "for item in KERNELS:\n    item.update({'arg_index': [0, 1, 2]})\n"),
+        ("[0, 1]", "FIELD = 'arg_index'\n", "KERNELS[0][FIELD] = [0, 1, 2]\n"),
+    ],
+)
+def test_a_parallel_list_that_may_change(written: str, before: str, after: str) -> None:
+    text = f', "signature": [D.IN, D.IN, D.OUT], "arg_index": {written}'
+    assert lint(program(before + kernels(text) + after, contract="arg-index")).codes() == []
+
+
 def test_kernels_that_declare_nothing_need_no_list() -> None:
     whole = ', "signature": [D.IN, D.IN, D.OUT], "arg_index": [0, 1, 2]'
     assert lint(program(kernels("", whole, ', "signature": []'), MIXED, "arg-index")).codes() == []

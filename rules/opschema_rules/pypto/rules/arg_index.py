@@ -19,7 +19,8 @@ def arg_index_list(program: Program) -> Iterator[Diagnostic]:
     From simpler `b972b288e` until `b1e4bd239` each kernel with a `signature` had a parallel `arg_index`: the tensor of the
     payload that each entry is for. A kernel without it, or with one of another length, is rejected when the program is
     loaded; a number for which no task of the kernel has a tensor is ignored by the dump, which is a warning. Other runtimes
-    have no such list, so nothing is checked for them.
+    have no such list, so nothing is checked for them. Neither is a list that code of the file may change, or one that its functions
+    make.
 
     Bad:
 
@@ -75,7 +76,7 @@ def arg_index_list(program: Program) -> Iterator[Diagnostic]:
 
 
 def _of_kernel(kernel: Kernel, own: list[Task]) -> Iterator[Diagnostic]:
-    slots, count = kernel.indexes, len(entries(kernel))
+    slots, count = kernel.indexes if kernel.fixed else None, len(entries(kernel))
     if "arg_index" not in kernel.fields:
         if count and kernel.signature is not None:
             yield Diagnostic(
