@@ -89,7 +89,51 @@ def test_an_orchestration_without_a_function() -> None:
         (written(signature="[D.IN, LAST]"), "LAST = D.OUT\n", ""),
         (written(signature="[D.IN, Other.OUTPUT]"), "", ""),
         (written(signature="made()"), "", ""),
+        (written(core_type=""), "", "CT = 'core_type'\nfor item in KERNELS:\n    item[CT] = 'aiv'\n"),
+        (written(core_type=""), "from common import CT\n", "first = found()\nfirst[CT] = 'aiv'\n"),
+        (written(core_type=""), "", "import common\ncommon.finish(KERNELS)\n"),
+        (written(core_type=""), "", "import common\ncommon.finish(KERNELS[0])\n"),
+        (written(core_type=""), "", "for item in KERNELS:\n    finish(item)\n"),
+        (written(core_type=""), "", "def finish():\n    every = KERNELS\n"),
+        (written(core_type='"AIV"'), "", "for item in KERNELS:\n    item['core_type'] = item['core_type'].lower()\n"),
+        (written(func_id='"0"'), "", "for item in KERNELS:\n    item['func_id'] = int(item['func_id'])\n"),
+        (written(signature="", signature_doc='"x"'), "", ""),
+        (written(signature="", old_signature='"x"'), "", ""),
+        (written(func_id="-0"), "", ""),
+        (written(func_id="-(-1)"), "", ""),
+        (written(core_type='"dsp"'), "", "def test_it():\n    with pytest.raises(ValueError):\n        build()\n"),
+        (written(core_type=""), "", "def test_it(self):\n    self.assertRaises(KeyError, build)\n"),
     ],
 )
 def test_a_field_that_is_or_may_be_right(kernel: str, before: str, after: str) -> None:
     assert found(kernel, before, after) == []
+
+
+ORCHESTRATION = '{"source": "main.cpp", "signature": [D.IN]}'
+
+
+@pytest.mark.parametrize(
+    "after", ["import common\ncommon.finish(ORCHESTRATION)\n", "ORCHESTRATION.update(function_name='run')\n"]
+)
+def test_an_orchestration_that_other_code_completes(after: str) -> None:
+    files = PACK.example([("python", f"ORCHESTRATION = {ORCHESTRATION}\n{after}")])
+    assert lint_files([PACK], files, ["PTO121"]).diagnostics == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# func_id\nKERNELS = [{'source': 'x.cu', 'name': 'x'}, {'source': 'y.cu'}]\n",
+        "# func_id\nKERNELS = [{'source': 'x.cu', 'func_id': 'f'}]\nORCHESTRATION = {'source': 'x'}\n",
+        "class X:\n    CALLABLE = {'orchestration': {'source': 'x'}, 'incores': [{'source': 'y', 'func_id': 'f'}]}\n",
+    ],
+)
+def test_descriptions_that_may_be_for_another_runtime(text: str) -> None:
+    files = {**PACK.example([]), "program/kernel_config.py": text}
+    assert lint_files([PACK], files, ["PTO121"]).diagnostics == []
+
+
+def test_a_kernel_beside_a_whole_one_needs_no_import() -> None:
+    kernels = "KERNELS = [{'func_id': 0, 'source': 'x.cpp', 'core_type': 'aiv'}, {'func_id': 1, 'source': 'y.cpp'}]\n"
+    files = {**PACK.example([]), "program/kernel_config.py": kernels}
+    assert len(lint_files([PACK], files, ["PTO121"]).diagnostics) == 1

@@ -13,6 +13,8 @@ from opschema_rules.pypto.model import Direction, Kernel, Part, Program
 
 _REQUIRED = ("func_id", "source", "core_type")
 _CORES = ("aic", "aiv")
+_LISTS = frozenset(("KERNELS", "ORCHESTRATION", "CALLABLE"))
+_EXPECTS_ERROR = re.compile(r"\b(?:raises|assertRaises\w*)\s*\(")
 
 
 @rule("PTO121", "description-field")
@@ -24,7 +26,9 @@ def description_field(program: Program) -> Iterator[Diagnostic]:
     wrong core, as the tool chain takes anything but `aiv` for the cube core. A misspelled `signature` counts as none, which is a
     warning. An entry of a signature is `IN`, `OUT`, `INOUT` or `SCALAR` of the runtime's `ArgDirection`, not a string.
 
-    Nothing is reported for a dict that is computed or unpacks another, nor for a field that statements of the file set.
+    Nothing is reported for a dict that is computed or unpacks another, for a field that statements of the file may set, where code
+    of the file uses the list or expects an error, nor in a file that may be for another runtime: one without a kernel that has
+    all three fields, and that does not name `ArgDirection`.
 
     Bad:
 
@@ -50,6 +54,8 @@ def description_field(program: Program) -> Iterator[Diagnostic]:
     ]
     ```
     """
+    if not _is_checked(program):
+        return
     for kernel in (*program.kernels, *program.unnumbered):
         if kernel.written:
             yield from _lacking(kernel, _REQUIRED)
@@ -59,6 +65,18 @@ def description_field(program: Program) -> Iterator[Diagnostic]:
     if part is not None and part.written:
         yield from _lacking(part, ("function_name",))
         yield from _directions(part)
+
+
+def _is_checked(program: Program) -> bool:
+    """Whether a description is surely one of this runtime that is loaded as it is written: its file names the enum or a kernel
+    has all fields, no test expects an error, and no code of the file uses its lists.
+    """
+    text = program.file.source.text
+    whole = any(kernel.written and all(name in kernel.fields for name in _REQUIRED) for kernel in program.kernels)
+    if not (whole or "ArgDirection" in text) or _EXPECTS_ERROR.search(text):
+        return False
+    uses = (use.name for scope in program.file.body.walk() for use in scope.uses)
+    return all(_LISTS.isdisjoint(name.split(".")) for name in uses)
 
 
 def _title(part: Part) -> str:
@@ -79,33 +97,41 @@ def _lacking(part: Part, required: tuple[str, ...]) -> Iterator[Diagnostic]:
         yield Diagnostic(
             f"{_title(part)} has no `{name}`, and cannot be loaded without it{hint}", place, ops=_ops(part)
         )
-    if "signature" not in part.fields and (meant := _meant("signature", part.fields, required)):
+    is_set = _is_set(part.program, "signature")
+    if "signature" not in part.fields and not is_set and (meant := _meant("signature", part.fields, required)):
         message = f"`{meant}` of {_title(part)} is not read; did you mean `signature`?"
         yield Diagnostic(message, part.at(part.fields[meant][0]), ops=_ops(part), severity=Severity.WARNING)
 
 
 def _meant(name: str, fields: Mapping[str, tuple[Expr, Expr]], required: tuple[str, ...]) -> str | None:
-    others = [field for field in fields if field not in (*required, "signature")]
+    others = [
+        field
+        for field in fields
+        if field not in (*required, "signature") and not field.startswith(f"{name}_") and not field.endswith(f"_{name}")
+    ]
     return near_name(name, others, 0.8)
 
 
 def _is_set(program: Program, field: str) -> bool:
-    """Whether a statement of the file may give dicts a field."""
-    return (
-        re.search(rf"""\[\s*["']{field}["']\s*\]\s*=|["']{field}["']\s*,|\b{field}\s*=""", program.file.source.text)
-        is not None
-    )
+    """Whether a statement of the file may give dicts a field: one that names it other than as a key, or whose key is not known."""
+    set_ = rf"""["']{field}["'](?!\s*:)|\b{field}\s*=|\[\s*[A-Za-z_][\w.]*\s*\]\s*=(?!=)|\.\s*update\("""
+    return re.search(set_, program.file.source.text) is not None
 
 
 def _of_kernel(kernel: Kernel) -> Iterator[Diagnostic]:
     core = kernel.fields["core_type"][1] if "core_type" in kernel.fields else None
-    if core is not None and core.kind == "const" and core.value not in _CORES:
+    if (
+        core is not None
+        and core.kind == "const"
+        and core.value not in _CORES
+        and not _is_set(kernel.program, "core_type")
+    ):
         near = nearest(core.value, _CORES) if isinstance(core.value, str) else None
         hint = did_you_mean(near) or "; it has to be `aic` (the cube core) or `aiv` (a vector core)"
         message = f"`core_type` of {kernel.title} is {kernel.program.file.text(core)}{hint}"
         yield Diagnostic(message, kernel.at(core), ops=_ops(kernel))
     number = kernel.fields["func_id"][1] if "func_id" in kernel.fields else None
-    if number is not None and not _may_be_id(number):
+    if number is not None and not _may_be_id(number) and not _is_set(kernel.program, "func_id"):
         message = (
             f"`func_id` of {kernel.title} is {kernel.program.file.text(number)}; it has to be a number, not below 0"
         )
@@ -114,7 +140,12 @@ def _of_kernel(kernel: Kernel) -> Iterator[Diagnostic]:
 
 def _may_be_id(expr: Expr) -> bool:
     is_number = isinstance(expr.value, int) and not isinstance(expr.value, bool)
-    return is_number if expr.kind == "const" else not (expr.kind == "unary" and expr.text == "-")
+    return is_number if expr.kind == "const" else not _is_negative(expr)
+
+
+def _is_negative(expr: Expr) -> bool:
+    value = expr.items[0].value if expr.kind == "unary" and expr.text == "-" else None
+    return isinstance(value, int) and value > 0
 
 
 def _directions(part: Part) -> Iterator[Diagnostic]:
