@@ -25,7 +25,12 @@ class Calls(Expressions):
     """The expressions of one piece, with their calls."""
 
     def call(self, name: str, at: int, bracket: int) -> Refs:
-        """Follow a call; where its result leads."""
+        """Follow a call, once; where its result leads."""
+        if bracket not in self.called:
+            self.called[bracket] = self._call(name, at, bracket)
+        return self.called[bracket]
+
+    def _call(self, name: str, at: int, bracket: int) -> Refs:
         tokens = self.tokens
         pairs = list(tokens.split(bracket + 1, tokens.partner[bracket]))
         values = [self._given(first, last) for first, last in pairs]

@@ -300,6 +300,12 @@ class Expressions(Variables, ABC):
         return Result(frozenset(ref for ref in result.refs if ref[0] == "slot"), result.place), after
 
     def _values(self, bracket: int) -> Refs:
+        """Where the arguments of a call lead, or what they stand for."""
+        if bracket not in self.called:
+            self.called[bracket] = self._all_values(bracket)
+        return self.called[bracket]
+
+    def _all_values(self, bracket: int) -> Refs:
         refs: Refs = NOTHING
         for first, last in self.tokens.split(bracket + 1, self.tokens.partner[bracket]):
             refs |= self.value(first, last) | self.place(first, last)

@@ -24,13 +24,14 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Variables:
-    """One piece, with the variables that it sees."""
+    """One piece, with the variables that it sees. ``called`` is where its calls lead that were followed, by their bracket."""
 
     def __init__(self, walk: KernelWalk, frame: Frame, block: int, tokens: Tokens) -> None:
         self.walk = walk
         self.frame = frame
         self.block = block
         self.tokens = tokens
+        self.called: dict[int, Refs] = {}
         self._depth = 0
 
     def sinks(self) -> bool:

@@ -298,3 +298,8 @@ def test_what_would_take_too_long_is_not_followed(body: str) -> None:
 def test_too_many_macros_are_not_followed() -> None:
     macros = "".join(f"#define M{n} M{n + 1}\n" for n in range(MANY))
     assert read("use(args[0]); M0;", macros).open == "its file defines too many macros"
+
+
+@pytest.mark.parametrize("call", ["last(", "elsewhere(", "object.method(", "*item("])
+def test_nested_calls_are_followed_once(call: str) -> None:
+    assert effects(f"{A} float x = {call * 12}a[3]{')' * 12};")[0] in ("read", "lost")
