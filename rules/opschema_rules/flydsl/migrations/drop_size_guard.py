@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import libcst as cst
 import msgspec
@@ -13,11 +14,12 @@ from opschema_cli.migrate.codemods.imports import drop_imports, unused_imports
 from opschema_cli.migrate.codemods.rewrite import Rewrite
 from opschema_cli.migrate.codemods.scopes import dotted
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.mentions import occurrences, texts_with
 from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.python import Function, PythonFile
 from opschema_cli.source.python_tree import PythonTree
-from opschema_cli.source.text import Place, Span
+from opschema_cli.source.text import Place, Source, Span
 from opschema_rules.flydsl import proofs
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.migrations.scopes import TREE
@@ -27,6 +29,8 @@ from opschema_rules.flydsl.model import FlyTree
 _MAKER = "make_buffer_tensor"
 _COUNT = "num_records_bytes"
 _GUARD = re.compile(r"\bguards?\b", re.IGNORECASE)
+_DEMANDS = re.compile(r"\b(?:required|must|raises?|guards?)\b", re.IGNORECASE)
+_TEXTS = (".py", ".md", ".rst", ".txt")
 _STRINGS = (cst.SimpleString, cst.FormattedStringText)
 _STATIC = frozenset({"is_static", "is_static_shape"})
 
@@ -52,11 +56,10 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     own = tree.answers.definition(_MAKER)
     if own is None:
         return
-    guards = list(_guards(draft, own.file, own.function))
-    for _, question in guards:
+    for _, question in _guards(draft, own.file, own.function):
         title = f"drop the guard of `{_MAKER}`"
         yield Site(Place(own.file.path, question), title, (), (), _Guard(own.function.name, question))
-    if not _may_raise(draft, tree, own.file.path, [span for span, _ in guards]):
+    if _other_message(draft, tree) is None:
         yield from _tests(draft, tree)
 
 
@@ -68,18 +71,26 @@ def _guards(draft: Draft, file: PythonFile, function: Function) -> Iterator[tupl
             yield tree.span(node), tree.span(asked)
 
 
-def _may_raise(draft: Draft, tree: FlyTree, home: str, guards: Sequence[Span]) -> bool:
-    """Whether FlyDSL may still raise with the byte count in the message: a string outside the guards and docstrings names it."""
-    for file in tree.package.files:
-        if _COUNT in file.source.text:
-            parsed = draft.tree(file.path)
-            docstrings = {id(node.value) for node in parsed.walk(parsed.module) if isinstance(node, cst.Expr)}
-            for node in parsed.walk(parsed.module):
-                if id(node) not in docstrings and isinstance(node, _STRINGS) and _COUNT in node.value:
-                    at = parsed.span(node).start
-                    if file.path != home or not any(span.start <= at < span.end for span in guards):
-                        return True
-    return False
+def _other_message(draft: Draft, tree: FlyTree) -> Place | None:
+    """The place of a string that names the byte count outside the guards and docstrings of FlyDSL, by which it may still raise."""
+    own = tree.answers.definition(_MAKER)
+    guards = [span for span, _ in _guards(draft, own.file, own.function)] if own is not None else []
+    for file in (item for item in tree.package.files if _COUNT in item.source.text):
+        parsed = draft.tree(file.path)
+        for node in _strings(parsed):
+            at = parsed.span(node).start
+            is_home = own is not None and file.path == own.file.path
+            if not (is_home and any(guard.start <= at < guard.end for guard in guards)):
+                return Place(file.path, Span(at, at))
+    return None
+
+
+def _strings(tree: PythonTree) -> Iterator[cst.CSTNode]:
+    """The strings that name the byte count, but for docstrings."""
+    docstrings = {id(node.value) for node in tree.walk(tree.module) if isinstance(node, cst.Expr)}
+    for node in tree.walk(tree.module):
+        if id(node) not in docstrings and isinstance(node, _STRINGS) and _COUNT in node.value:
+            yield node
 
 
 def _question(test: cst.BaseExpression) -> cst.Attribute | None:
@@ -175,9 +186,11 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
     layout is decided, with imports that only it used. A test is removed if all that it checks is that a call raises with
     `num_records_bytes` in the message. Other tests of the same file remain, since they still hold.
 
-    Tests are kept if a string elsewhere in FlyDSL names the byte count, which may be the message of another guard. A note says
-    where the docstring and comments of the function, or the rest of a changed test file, may still mention the guard.
+    Tests are kept if a string elsewhere in FlyDSL names the byte count, which may be the message of another guard; a note at
+    each of them says where that string is. Notes also list where the docstring and comments of the function, the rest of a
+    changed test file, and comments and documents elsewhere may still mention the guard.
     """
+    other, kept = _kept(draft, sites)
     bench = Workbench(draft)
     changed: dict[str, Span] = {}
     tested: dict[str, None] = {}
@@ -204,8 +217,15 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
     bench.commit()
     since = draft.revision
     draft.settle()
-    for path, span in changed.items():
-        place = draft.forward(Place(path, span), since)
+    yield from _notes_of_kept(draft, other, kept)
+    yield from _leftovers(
+        draft, {path: draft.forward(Place(path, span), since) for path, span in changed.items()}, tested
+    )
+
+
+def _leftovers(draft: Draft, changed: Mapping[str, Place], tested: Iterable[str]) -> Iterator[Note]:
+    """What may still mention a dropped guard."""
+    for place in changed.values():
         yield Note(place, "its docstring and comments may still mention the guard: read them again")
     for path in tested:
         mention = _GUARD.search(draft.text(path))
@@ -213,3 +233,40 @@ def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOpt
             yield Note(
                 Place(path, Span(*mention.span())), "this may still mention the guard: check the rest of the file"
             )
+    for place in _demands(draft) if changed else ():
+        if place.path not in {*changed, *tested}:
+            yield Note(place, "this may describe the guard: check it")
+
+
+def _kept(draft: Draft, sites: Sequence[Site]) -> tuple[Place | None, list[Place]]:
+    """The tests that may expect a guard which is dropped, and the place of the string that keeps them."""
+    tree = tree_of(draft) if any(isinstance(site.subject, _Guard) for site in sites) else None
+    other = _other_message(draft, tree) if tree is not None else None
+    return other, [test.place for test in _tests(draft, tree)] if tree is not None and other is not None else []
+
+
+def _notes_of_kept(draft: Draft, other: Place | None, kept: Sequence[Place]) -> Iterator[Note]:
+    if other is None:
+        return
+    at = draft.forward(other)
+    for place in kept:
+        line = draft.text(at.path).count("\n", 0, at.span.start) + 1
+        why = f"it is kept, as `{at.path}:{line}` names `{_COUNT}`, too"
+        yield Note(draft.forward(place), f"this test may expect the guard: {why}")
+
+
+def _demands(draft: Draft) -> Iterator[Place]:
+    """Comments and documents that may say that the byte count has to be passed: the first such place of each file."""
+    for source in texts_with(draft.project, {_COUNT}):
+        if source.path.endswith(_TEXTS):
+            found = (span for span in occurrences(source.text, _COUNT) if _is_demanded(source, span))
+            yield from (Place(source.path, span) for span in islice(found, 1))
+
+
+def _is_demanded(source: Source, span: Span) -> bool:
+    """Whether the line of a mention, or the next one, is of prose and makes a demand."""
+    start = source.text.rfind("\n", 0, span.start) + 1
+    lines = source.text[start:].split("\n", 2)[:2]
+    if source.path.endswith(".py"):
+        lines = [line for line in lines if line.lstrip().startswith("#")] if lines[0].lstrip().startswith("#") else []
+    return any(_DEMANDS.search(line) for line in lines)

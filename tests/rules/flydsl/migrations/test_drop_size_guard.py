@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from opschema_cli.testing import Migrated, migrate_files
@@ -62,9 +64,11 @@ def test_works():
 )
 
 
-def migrate(maker: str, tests: str = TESTS, argument: str = DYNAMIC) -> Migrated:
+def migrate(
+    maker: str, tests: str = TESTS, argument: str = DYNAMIC, others: Mapping[str, str] | None = None
+) -> Migrated:
     files = {"flydsl/__init__.py": "", "flydsl/compiler/__init__.py": "", "flydsl/compiler/jit_argument.py": argument}
-    return migrate_files(PACK, "drop-size-guard", {**files, MAKER: maker, TEST: tests})
+    return migrate_files(PACK, "drop-size-guard", {**files, MAKER: maker, TEST: tests, **(others or {})})
 
 
 def test_the_guard_and_its_test_are_dropped() -> None:
@@ -115,6 +119,37 @@ def test_a_docstring_that_names_the_count_is_no_guard() -> None:
 def test_what_a_test_file_still_says_of_the_guard_is_noted() -> None:
     notes = migrate(GUARDED, f'"""The guard of sizes."""\n\n{TESTS}').notes()
     assert notes[1:] == [f"{TEST}:1: this may still mention the guard: check the rest of the file"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("flydsl/checks.py", "def check(n):\n    raise ValueError(f'num_records_bytes is {n}')\n", 2),
+        ("flydsl/names.py", "\nNAMES = ['num_records_bytes']\n", 2),
+        (MAKER, f"{GUARDED}\n\nMESSAGE = 'no num_records_bytes'\n", 7),
+    ],
+)
+def test_a_test_that_another_string_keeps_is_noted(path: str, text: str, line: int) -> None:
+    done = migrate(GUARDED, others={path: text})
+    assert "is_static_shape" not in done.files[MAKER]
+    assert done.files[TEST] == TESTS
+    at = TESTS[: TESTS.index("def test_raises")].count("\n") + 1
+    assert done.notes()[0] == (
+        f"{TEST}:{at}: this test may expect the guard: it is kept, as `{path}:{line}` names `num_records_bytes`, too"
+    )
+
+
+def test_what_elsewhere_demands_the_count_is_noted() -> None:
+    others = {
+        "kernels/store.py": "# `num_records_bytes` is required when `max_size=False`.\nN = 4\n",
+        "kernels/load.py": "# `num_records_bytes` is the size in bytes.\nassert (num_records_bytes := 4)  # required\n",
+        "kernels/copy.py": "def copy(num_records_bytes):\n    raise ValueError\n",
+        "docs/buffers.md": "Pass `num_records_bytes`,\nor the call raises.\n",
+    }
+    assert migrate(GUARDED, others=others).notes()[1:] == [
+        "docs/buffers.md:1: this may describe the guard: check it",
+        "kernels/store.py:1: this may describe the guard: check it",
+    ]
 
 
 def test_nothing_is_done_where_sizes_are_compiled_in() -> None:
