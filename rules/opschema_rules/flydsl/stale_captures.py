@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from opschema_cli.evaluation.closures import Capture, Cell
-from opschema_cli.evaluation.data_flow import comes_from, names_in, roots, variables
+from opschema_cli.evaluation.data_flow import comes_from, flows_of, names_in, roots, variables
+from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Use
@@ -18,6 +19,10 @@ from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.uncached_captures import Captures, UncachedCapture
 
 _WRITES = frozenset({"append", "extend", "add", "update", "insert", "clear"})
+
+
+_FIXED = frozenset({"const", "dict", "list", "set", "tuple", "unary"})
+"""Kinds of expressions that are constants, or displays of them."""
 
 
 class StaleCapture(msgspec.Struct, frozen=True):
@@ -172,9 +177,18 @@ def _is_constant(tree: FlyTree, root: Cell) -> bool:
 
 
 def _folded(tree: FlyTree, body: Body, expr: Expr) -> object:
-    """The value of an argument: of a variable of a loop, the one text that all its values have."""
+    """The value of an argument: of a variable of a loop, the one text that all its values have; of a local that is never changed,
+    that of what it is assigned.
+    """
     texts = {at.file.text(item) for at, item in alternatives(tree, body, expr)}
-    return Folded(texts.pop()) if len(texts) == 1 else tree.evaluator.fold(body, expr)
+    if len(texts) == 1:
+        return Folded(texts.pop())
+    flows = flows_of(body) if is_variable(expr) else None
+    written = flows.get(expr.text, []) if flows is not None else []
+    value = written[0].value if len(written) == 1 and not written[0].changes else None
+    value = value if value is not None else expr
+    is_fixed = all(part.kind in _FIXED for part in value.walk())
+    return Folded(body.file.text(value)) if is_fixed else tree.evaluator.fold(body, value)
 
 
 def _may_vary(root: Cell, kind: UncachedCapture) -> bool:
