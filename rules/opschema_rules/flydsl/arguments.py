@@ -7,17 +7,21 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.lint.diagnostic import Related
 from opschema_cli.source.bodies import Body, arguments_for
 from opschema_cli.source.call_misfits import Misfit, misfits
 from opschema_cli.source.program import Folded
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
+from opschema_rules.flydsl.tensors import value_of
 
 ATTRIBUTES = ("unit_attrs", "value_attrs")
 """Keywords that the call of any kernel takes besides its parameters."""
+
+_PLAIN = frozenset({"int", "float", "bool", "str"})
 
 ON_DEVICE = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
 """Kinds of parameters whose values surely are known on the GPU only."""
@@ -52,9 +56,26 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
         rebound = any(item.target == self.expr.text for body in self._inner for item in body.scope.assigns)
         return found if binder is self.around.body and not rebound else None
 
+    def _is_plain(self, binder: Body | None, param: Param) -> bool:
+        """Whether a parameter of a function that nothing traces surely is a plain value, as its annotation says."""
+        annotation = param.annotation
+        written = any(item.target == param.name for item in binder.scope.assigns) if binder is not None else True
+        traced = binder is None or self.tree.around(binder) is not None
+        return annotation is not None and annotation.text in _PLAIN and not written and not traced
+
     @property
     def _inner(self) -> Iterator[Body]:
         return self.tree.within(self.around) if self.around is not None else iter(())
+
+    @cached_property
+    def value(self) -> Expr:
+        """What the host passes: of a local variable that nothing tests and that has one value, that value."""
+        body = self.call.body
+        found = (
+            value_of(self.tree, body, self.expr.text) if is_variable(self.expr) and body.binds(self.expr.text) else None
+        )
+        tests = (part.text for test in body.scope.conditions for part in test.expr.walk() if part.kind == "name")
+        return found if found is not None and self.expr.text not in tests else self.expr
 
     @cached_property
     def device(self) -> DeviceValue:
@@ -68,8 +89,12 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
             return self.own.kind is Kind.CONSTEXPR
         body = self.call.body
         for part in self.expr.walk():
-            binder = body.binder(part.text.partition(".")[0]) if part.kind == "name" else None
-            if binder is not None and any(item.name == part.text.partition(".")[0] for item in binder.params):
+            name = part.text if part.kind == "name" else ""
+            binder = body.binder(name.partition(".")[0]) if name else None
+            param = binder.function.param(name.partition(".")[0]) if binder is not None and binder.function else None
+            if param is not None and part is self.expr:
+                return self._is_plain(binder, param)
+            if param is not None:
                 return False
         found = self.tree.evaluator.fold(body, self.expr)
         return isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import ValueRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
+from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
 
 COMPILE = "flydsl.compiler.compile"
@@ -15,6 +17,9 @@ COMPILE = "flydsl.compiler.compile"
 _COMPILE = COMPILE.rpartition(".")[2]
 
 _TRACERS = ("jit", "kernel")
+
+_WHOLE = -1
+"""The place of what is returned by itself, and not in a tuple."""
 
 _CACHES = frozenset({"functools.cache", "functools.lru_cache"})
 """Decorators of a factory that leave what it returns as it is."""
@@ -29,26 +34,28 @@ class Calls:
         self._compilers = tree.words.aliased(_TRACERS)
         self._launching: dict[Body, _Launches] = {}
         self._within: dict[Body, list[Call]] = {}
-        self._makers: dict[Body, Traced | None] = {}
+        self._makers: dict[Body, dict[int, Traced]] = {}
+        self._attributes: dict[tuple[Body, str], Expr | None] = {}
 
     def of(self, traced: Traced) -> list[Call]:
         """The calls of a traced function: those by its name, then those through other names."""
         found = [
             Call(traced, body, expr, self._launches(body, expr)) for body, expr in self.bodies.calls_of(traced.body)
         ]
-        words, compilers = self.tree.words.aliased(self._holders(traced)), self.tree.words.aliased([_COMPILE])
-        for path in self._files(traced, compilers):
+        held = self._holders(traced) | self._applied_names(traced)
+        words, compilers = self.tree.words.aliased(held), self.tree.words.aliased([_COMPILE])
+        for path in self._files(traced, compilers, words):
             file = self.bodies.program.load(path)
             for body in self.bodies.calling(file, words | compilers) if file is not None else ():
                 found += (call for call in self.within(body) if call.target is traced)
         return found
 
-    def _files(self, traced: Traced, compilers: frozenset[str]) -> list[str]:
-        """The files that may have a traced function compiled, or call the factory that makes it and then what holds it."""
+    def _files(self, traced: Traced, compilers: frozenset[str], held: frozenset[str]) -> list[str]:
+        """The files that may have a traced function compiled, or call the factory that makes it, or what holds it."""
         words, home = self.tree.words, traced.body.file.path
-        found = {path for word in words.aliased([traced.name]) for path in words.passing(word, home, compilers)}
-        factory = traced.body.parent.function if traced.body.parent is not None else None
-        for word in words.aliased([factory.name]) if factory is not None else ():
+        passed = compilers if traced.decorator in traced.function.decorators else compilers | self._compilers
+        found = {path for word in words.aliased([traced.name]) for path in words.passing(word, home, passed)}
+        for word in held:
             found.update(words.calling(word, home))
         return words.in_order(found)
 
@@ -102,49 +109,123 @@ class Calls:
         return not self.tree.words.is_passed(name, self._compilers)
 
     def _made(self, body: Body, expr: Expr) -> Traced | None:
-        """The result of a factory that an expression stands for: a name that holds it, or the factory's call."""
+        """The traced function that an expression stands for: the result of a factory or of ``flyc.jit(function)``, or a name that
+        holds one.
+        """
         if expr.kind == "call":
-            factory = self.bodies.called(body, expr.callee)
-            return self._made_by(factory) if factory is not None else None
-        if expr.kind != "name" or "." in expr.text:
+            return self._made_by(body, expr)
+        if expr.kind != "name":
             return None
+        if "." in expr.text or body.binder(expr.text) is None:
+            found = self._held_by_instance(body, expr.text) or self._imported(body, expr.text)
+            if found is not None or "." in expr.text:
+                return found
         binder = body.binder(expr.text) or self.bodies.module(body.file)
         values = binder.values(expr.text) if binder.cls is None else None
-        if values is None or len(values) != 1 or values[0].kind != "call":
-            return None
-        factory = self.bodies.called(binder, values[0].callee)
-        return self._made_by(factory) if factory is not None else None
+        if values is not None and len(values) == 1 and values[0].kind == "call":
+            return self._made_by(binder, values[0])
+        unpacked = [item for item in binder.scope.unpacks if expr.text in item.targets and not item.starred]
+        written = [item for item in binder.scope.assigns if item.target == expr.text]
+        if len(written) == len(unpacked) == 1 and unpacked[0].value.kind == "call" and binder.binds(expr.text):
+            return self._made_by(binder, unpacked[0].value, unpacked[0].targets.index(expr.text))
+        return None
 
-    def _made_by(self, factory: Body) -> Traced | None:
-        """The traced function that a factory makes."""
+    def _imported(self, body: Body, dotted: str) -> Traced | None:
+        """The function that another module gives a name."""
+        if self.bodies.imported_from(body, dotted) is None:
+            return None
+        found = self.bodies.resolve(body, dotted)
+        if not isinstance(found, ValueRef) or found.owner is not None or found.assign.value is None:
+            return None
+        value = found.assign.value
+        return self._made_by(self.bodies.module(found.file), value) if value.kind == "call" else None
+
+    def _held_by_instance(self, body: Body, dotted: str) -> Traced | None:
+        """The function in an attribute of an instance that its class gives it, and nothing else in that class or below it."""
+        this, _, attribute = dotted.partition(".")
+        method = next((item for item in body.outward() if item.this == this and item.owner is not None), None)
+        around = method.parent if method is not None else None
+        if method is None or around is None or method.owner is None or "." in attribute:
+            return None
+        found: list[tuple[Body, Expr | None]] = []
+        for ref in self.bodies.family(method.owner):
+            cls = self.bodies.cls(ref)
+            for item in [cls, *self.bodies.within(cls)] if cls is not None else []:
+                found += (
+                    (item, each.value) for each in item.scope.assigns if item.attribute_of(each.target) == attribute
+                )
+        writer, value = found[0] if len(found) == 1 else (body, None)
+        return self._made_by(writer, value) if value is not None and value.kind == "call" else None
+
+    def _made_by(self, body: Body, call: Expr, at: int = _WHOLE) -> Traced | None:
+        """The traced function that a call makes: one that it traces, or one that a factory returns, at a place of a tuple."""
+        factory = self.bodies.called(body, call.callee)
+        if factory is not None:
+            return self._returned(factory).get(at)
+        named = called_word(call.items[0]) in self._compilers and at == _WHOLE
+        return (
+            next((item for item in self.tree.finder.applied_in(body) if item.decorator.span == call.span), None)
+            if named
+            else None
+        )
+
+    def _returned(self, factory: Body) -> dict[int, Traced]:
+        """The traced functions that a factory returns, by their places in a tuple."""
         if factory not in self._makers:
             inside = (self.tree.traced_of(item) for item in self.bodies.within(factory)) if factory.function else ()
-            found = (item for item in inside if item is not None and self._makes(factory, item))
-            self._makers[factory] = next(found, None)
+            places = ((item, self._place(factory, item)) for item in inside if item is not None)
+            self._makers[factory] = {at: item for item, at in places if at is not None}
         return self._makers[factory]
 
     def _holders(self, traced: Traced) -> set[str]:
-        """The factory that returns a traced function, and the names that bodies give what it returns."""
+        """The factory that returns a traced function, and the last words of what bodies call what it returns."""
         factory = traced.body.parent
-        if factory is None or factory.function is None or self._made_by(factory) is not traced:
+        if factory is None or factory.function is None or traced not in self._returned(factory).values():
             return set()
         held = {factory.function.name}
         for body, made in self.bodies.calls_of(factory):
-            for item in body.scope.assigns if body.cls is None else ():
-                if item.value is not None and item.value.span == made.span and "." not in item.target:
-                    held.add(item.target)
+            values = ((item.target, item.value) for item in body.scope.assigns if body.cls is None)
+            held.update(
+                name.rpartition(".")[2] for name, value in values if value is not None and value.span == made.span
+            )
+            unpacked = (item for item in body.scope.unpacks if item.value.span == made.span)
+            held.update(name for item in unpacked for name in item.targets if name and "." not in name)
         return held
 
-    def _makes(self, body: Body, traced: Traced) -> bool:
-        """Whether a function returns the one traced function of that name that it defines, and nothing else."""
+    def _applied_names(self, traced: Traced) -> set[str]:
+        """The names that are given what ``flyc.jit(function)`` makes."""
+        if traced.decorator in traced.function.decorators:
+            return set()
+        words, found = self.tree.words, set[str]()
+        homes = (words.passing(word, traced.body.file.path, self._compilers) for word in words.aliased([traced.name]))
+        for path in words.in_order(path for paths in homes for path in paths):
+            file = self.bodies.program.load(path)
+            for body in self.bodies.calling(file, self._compilers) if file is not None else ():
+                found.update(item.target for item in body.scope.assigns if _is_at(item.value, traced.decorator))
+        return {name.rpartition(".")[2] for name in found}
+
+    def _place(self, body: Body, traced: Traced) -> int | None:
+        """The place at which a function returns the one traced function of that name that it defines; None if that is not sure."""
         function, returned = body.function, body.scope.returns
         if function is None or body.parent is None or traced.decorator not in traced.function.decorators:
-            return False
+            return None
         around = body.parent
         plain = all(self.tree.names.external(around, name) in _CACHES for name in function.decorator_names)
         alone = len(self.bodies.functions_within(body, traced.name)) == 1 and body.values(traced.name) == []
-        named = all(item.kind == "name" and item.text == traced.name for item in returned)
-        return plain and alone and bool(returned) and named
+        places = {_place_in(item, traced.name) for item in returned} if plain and alone else {None}
+        return places.pop() if len(places) == 1 else None
+
+
+def _is_at(expr: Expr | None, other: Expr) -> bool:
+    return expr is not None and expr.span == other.span
+
+
+def _place_in(returned: Expr, name: str) -> int | None:
+    """The place of a name in what is returned: the whole of it, or one of a tuple."""
+    if returned.kind == "name" and returned.text == name:
+        return _WHOLE
+    found = [at for at, item in enumerate(returned.elements or ()) if item.kind == "name" and item.text == name]
+    return found[0] if returned.kind == "tuple" and len(found) == 1 else None
 
 
 class _Launches:

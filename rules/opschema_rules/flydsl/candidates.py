@@ -11,6 +11,9 @@ from opschema_cli.source.python import Expr
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMPREHENSION = re.compile(r"\bin\b[^\n:]*\bif\b[^\n:]*[])}]|^[ \t]+if\b[^:\n]*$")
 _SUBSCRIPT = re.compile(r"([A-Za-z_]\w*|[\])])\[")
+_MEMBER = re.compile(r"(?<!for )\b([A-Za-z_][\w.]*)(?: not)? in [\[(A-Za-z_]")
+_REPEATED = re.compile(r"[\])'\"] ?\* ?|\* ?[\[(]")
+_FORMAT = re.compile(r"\{[^{}\n]*:[^{}\n]+\}")
 _INDEXES = frozenset({"thread_idx", "block_idx"})
 _DISPLAYS = frozenset({"list", "tuple", "listcomp"})
 
@@ -64,8 +67,15 @@ def is_display(expr: Expr) -> bool:
 
 
 def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -> bool:
-    """Whether a line has the condition of a comprehension, or indexes one of the ``arrays`` by a device value."""
+    """Whether a line has the condition of a comprehension, searches for a device value, repeats or formats by one, or indexes one
+    of the ``arrays`` by it.
+    """
     if "if" in line and _COMPREHENSION.search(line) is not None:
+        return True
+    if any(not device.isdisjoint(match[1].split(".")) for match in (_MEMBER.finditer(line) if " in " in line else ())):
+        return True
+    repeats = "*" in line and _REPEATED.search(line) is not None
+    if (repeats or ("{" in line and _FORMAT.search(line) is not None)) and not device.isdisjoint(_WORD.findall(line)):
         return True
     found = _SUBSCRIPT.finditer(line) if "[" in line else ()  # the expression tries every word
     arrays_indexed = (match for match in found if match[1] in arrays or match[1] in "])")

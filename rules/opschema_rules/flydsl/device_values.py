@@ -6,7 +6,7 @@ Each number among the parameters is one, unless it is a ``Constexpr``, and so is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
@@ -213,10 +213,10 @@ def statements_of(body: Body) -> Iterable[Statement]:
     return all_statements(body.function.statements) if body.function is not None else ()
 
 
-def names_bound(body: Body) -> set[str]:
-    """The names that the statements and comprehensions of a function bind."""
-    bound = {name for item in statements_of(body) for name, _ in _stored(item)}
-    return bound | {name for item in statements_of(body) for target in targets(item) for name in bound_by(target)}
+def names_bound(statements: Sequence[Statement]) -> set[str]:
+    """The names that statements and the comprehensions in them bind."""
+    bound = {name for item in statements for name, _ in _stored(item)}
+    return bound | {name for item in statements for target in targets(item) for name in bound_by(target)}
 
 
 def _bindings(body: Body) -> Iterator[tuple[str, _Bound]]:

@@ -71,18 +71,18 @@ def _asked(values: DeviceValues, body: Body, callee: str) -> tuple[tuple[Param, 
     method = values.tree.bodies.called(body, callee)
     if method is None or method.function is None:
         return (), set()
-    return method.params, deciding(method.file.text(method.function.outer), method.params)
+    params = method.params[1:] if method.this else method.params
+    return params, deciding(method.file.text(method.function.outer), method.params)
 
 
 def _decisions(helper: Body, name: str) -> Iterator[tuple[Expr, str]]:
     """The expressions by which every call of a function decides with a parameter, before any statement that may leave it."""
-    if name in names_bound(helper):
-        return
     for item in helper.function.statements if helper.function is not None else ():
         found = _decision(item, name)
         if found is not None:
             yield found
-        if found is not None or any(inner.kind in _LEAVES for inner in all_statements([item])):
+        inside = list(all_statements([item]))
+        if found is not None or any(inner.kind in _LEAVES for inner in inside) or name in names_bound(inside):
             return
 
 

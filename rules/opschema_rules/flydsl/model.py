@@ -237,6 +237,9 @@ class Finder(Protocol):
     def traced_of(self, body: Body) -> Traced | None:
         """The traced function whose body that is."""
 
+    def applied_in(self, body: Body) -> list[Traced]:
+        """The functions that ``flyc.jit(function)`` traces in a body."""
+
     def called_in(self, body: Body) -> list[Traced]:
         """The traced functions that a body calls, in the order of their first calls."""
 

@@ -21,7 +21,12 @@ Use: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_exp
 _SHAPED = {"full": 1, "make_rmem_tensor": 1, "filled": 1, "UniversalCopy": 1, "make_tile": 9}
 """FlyDSL's functions whose first arguments are shapes that it needs while it traces, and how many."""
 _GUARD = re.compile(r"\b(?:isinstance|hasattr|type|is_static)\(\s*([A-Za-z_]\w*)")
-_CALLED = frozenset({"range_constexpr", "range", "int", "float", "bool", "min", "max", *_SHAPED})
+_COUNTING = frozenset({"int", "float", "round", "hex", "oct", "bin", "chr", "bytes"})
+_DECIDING = frozenset({"any", "all", "sorted", "min", "max"})
+_SEARCHING = frozenset({"index", "count", "pop"})
+"""Methods of Python's lists that compare or count."""
+_CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_SHAPED})
+_SEQUENCES = frozenset({"list", "tuple", "typing.List", "typing.Tuple"})
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):
@@ -39,7 +44,10 @@ def needs(values: DeviceValues) -> Iterator[Need]:
     """The device values of a traced function that Python needs."""
     inner, traced = values.bodies, values.traced
     constants = [item.name for item in traced.parameters if item.kind is Kind.CONSTEXPR]
-    arrays = {"Array", *constants, *displays([*traced.body.outward(), *inner])}
+    captured = [
+        item.name for body in traced.body.outward() for item in body.params if _is_sequence_type(item.annotation)
+    ]
+    arrays = {"Array", *constants, *captured, *displays([*traced.body.outward(), *inner])}
     for body in inner:
         if body.function is not None and may_need(body, values.candidates, _CALLED | {"const_expr"}, arrays):
             found = _Needs(values, body, list(all_statements(body.function.statements)))
@@ -61,13 +69,23 @@ class _Needs:
         elif item.kind == "assert":
             yield from self._decided(item.exprs[0], "assert", item.exprs[0])
         for expr in own_expressions(item):
-            if expr.kind == "for":
+            yield from self._in(expr)
+
+    def _in(self, expr: Expr) -> Iterator[Need]:
+        match expr.kind:
+            case "for":
                 for test in expr.items[2:]:
                     yield from self._decided(test, "if", test)
-            elif expr.kind == "call":
+            case "call":
                 yield from self._called(expr)
-            elif expr.kind == "subscript":
+            case "subscript":
                 yield from self._indexed(expr)
+            case "compare" if expr.text in ("in", "not-in"):
+                yield from self._searched(expr.items[0], expr.items[1], "in", expr)
+            case "binary" if expr.text == "*":
+                yield from self._repeated(expr)
+            case "field" if not expr.text and any(part.items for part in expr.items[1:]):
+                yield from self._need(expr.items[0], "count", "a format", expr)
 
     def _need(self, expr: Expr, use: Use, by: str, outer: Expr) -> Iterator[Need]:
         value = self.values.of(self.body, expr)
@@ -94,14 +112,56 @@ class _Needs:
         if own == "range_constexpr" or (external == "range" and call.span not in self.loops):
             yield from self._each(arguments, "count", own or external, call)
         elif own in _SHAPED:
-            yield from self._each(_flat(arguments[: _SHAPED[own]]), "shape", name, call)
-        elif external in ("int", "float") or external.startswith("math."):
+            shapes = [self._display(item) for item in arguments[: _SHAPED[own]]]
+            yield from self._each(_flat(shapes), "shape", name, call)
+        elif external in _COUNTING or external.startswith("math."):
             yield from self._each(arguments, "count", external, call)
         elif external == "bool" and len(arguments) == 1:
             yield from self._decided(arguments[0], external, call)
-        elif external in ("min", "max") and len(arguments) > 1:
-            numbers = [item for item in arguments if self.values.of(self.body, item) == "number"]
-            yield from self._each(numbers[:1], "decide", external, call)
+        elif external in _DECIDING and arguments:
+            yield from self._compared(external, arguments, call)
+        elif name.rpartition(".")[2] in _SEARCHING and len(arguments) == 1:
+            owner = Expr("name", call.start, call.start + len(name.rpartition(".")[0]), name.rpartition(".")[0])
+            if name.endswith(".pop"):
+                yield from self._each(arguments if self._is_sequence(owner) else (), "count", name, call)
+            else:
+                yield from self._searched(arguments[0], owner, name, call)
+
+    def _compared(self, name: str, arguments: list[Expr], call: Expr) -> Iterator[Need]:
+        """The number that a function of Python's compares with others, or asks if it is true."""
+        only = arguments[0] if len(arguments) == 1 else None
+        items = list(only.elements or ()) if only is not None and only.kind in ("list", "tuple") else arguments
+        if only is not None and only.kind in ("generator", "listcomp"):
+            yield from self._each([item for item in only.items[:1] if self._is_number(item)], "decide", name, call)
+        elif name in ("any", "all"):
+            yield from self._each(
+                items[:1] if items is not arguments and self._is_number(items[0]) else (), "decide", name, call
+            )
+        elif len(items) > 1 and (name != "sorted" or items is not arguments):
+            yield from self._each([item for item in items if self._is_number(item)][:1], "decide", name, call)
+
+    def _is_number(self, expr: Expr) -> bool:
+        return self.values.of(self.body, expr) == "number"
+
+    def _display(self, expr: Expr) -> Expr:
+        """The tuple that a variable of the function is, or the expression itself."""
+        bound = self.values.bindings(self.body, expr.text) if is_variable(expr) else None
+        one = bound[0] if bound is not None and len(bound) == 1 else None
+        return one if isinstance(one, Expr) and one.kind == "tuple" else expr
+
+    def _searched(self, item: Expr, within: Expr, by: str, outer: Expr) -> Iterator[Need]:
+        """A number that is compared with the items of a list, the first of which is another."""
+        written = [part.text for part in within.elements or ()]
+        empty = within.kind in ("list", "tuple") and not within.items
+        if not empty and self._is_number(item) and self._is_sequence(within) and (item.text or "-") not in written:
+            yield from self._need(item, "decide", by, outer)
+
+    def _repeated(self, expr: Expr) -> Iterator[Need]:
+        """The number by which a list, tuple or string is repeated."""
+        for one, other in (expr.items, expr.items[::-1]):
+            text = one.kind == "literal" or (one.kind == "const" and isinstance(one.value, str))
+            if text or one.kind in ("list", "tuple", "listcomp"):
+                yield from self._need(other, "count", "*", expr)
 
     def _each(self, exprs: Iterable[Expr], use: Use, by: str, outer: Expr) -> Iterator[Need]:
         for expr in exprs:
@@ -131,8 +191,21 @@ class _Needs:
             constant = parameter is not None and parameter.kind is Kind.CONSTEXPR and bound == [None]
             return constant or all(isinstance(item, Expr) and is_display(item) for item in bound)
         binder = self.body.binder(value.text) or self.values.names.bodies.module(self.body.file)
+        param = binder.function.param(value.text) if binder.function is not None else None
+        if param is not None and param.annotation is not None:
+            head = param.annotation.items[0] if param.annotation.kind == "subscript" else param.annotation
+            return self.values.names.external(binder, head.text) in _SEQUENCES and not _is_assigned(binder, value.text)
         values = binder.values(value.text)
         return bool(values) and all(is_display(item) for item in values or ())
+
+
+def _is_sequence_type(annotation: Expr | None) -> bool:
+    head = annotation.items[0] if annotation is not None and annotation.kind == "subscript" else annotation
+    return head is not None and head.text.rpartition(".")[2].lower() in ("list", "tuple")
+
+
+def _is_assigned(body: Body, name: str) -> bool:
+    return any(item.target == name for item in body.scope.assigns)
 
 
 def is_const_expr(expr: Expr) -> bool:

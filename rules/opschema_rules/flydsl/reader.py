@@ -62,7 +62,7 @@ class Reader:
             if body in decorated and (found := self.traced_of(body)) is not None:
                 yield found
             if body in calling:
-                yield from self._applied(body)
+                yield from self.applied_in(body)
 
     def traced_of(self, body: Body) -> Traced | None:
         """The traced function whose body that is: by its decorator, or by a call in any file."""
@@ -79,7 +79,7 @@ class Reader:
         for path in words.in_order(passing):
             file = self.bodies.program.load(path)
             for caller in self.bodies.calling(file, self._compilers) if file is not None else ():
-                yield from (item for item in self._applied(caller) if item.body is body)
+                yield from (item for item in self.applied_in(caller) if item.body is body)
 
     def called_in(self, body: Body) -> list[Traced]:
         """The traced functions that a body calls, in the order of their first calls."""
@@ -105,7 +105,7 @@ class Reader:
             if kind is not None:
                 yield Traced(body, kind, decorator, _parameters(self.names, body), self._calls.of)
 
-    def _applied(self, body: Body) -> list[Traced]:
+    def applied_in(self, body: Body) -> list[Traced]:
         """The functions that ``flyc.jit(function)`` traces in a body."""
         if body not in self._applications:
             self._applications[body] = list(self._find_applied(body))

@@ -99,6 +99,24 @@ LATE = _late(
     "import math\nx = math.log2(n)",
     "x = fx.full((n,), 0.0, fx.Float32)",
     "x = fx.Vector.filled(n, 0.0, fx.Float32)",
+    "size = (n, 4)\nx = fx.full(size, 0.0, fx.Float32)",
+    "x = [0] * n",
+    "x = (n // 2) * (1, 2)",
+    "x = 'ab' * n",
+    "for i in range(4):\n    x = [n] * i",
+    "x = n in (1, 2)",
+    "x = n not in XS",
+    "x = XS.index(n)",
+    "x = XS.count(fx.thread_idx.x)\ny = n",
+    "x = XS.pop(n)",
+    "x = round(n)",
+    "x = hex(fx.thread_idx.x)\ny = n",
+    "x = f'{n:02d}'",
+    "x = any([n > 1, n < 3])",
+    "x = all(n > i for i in XS)",
+    "x = sorted([n, 3])",
+    "x = max([n, 3])",
+    "x = max(i + n for i in XS)",
 )
 
 ALWAYS_TRUE = [
@@ -107,6 +125,18 @@ ALWAYS_TRUE = [
 ]
 
 FINE = _fine(
+    "x = sum([n, n])",
+    "x = [n, n] * 2",
+    "x = str(n) + f'{n} {n!r} {len(XS):02d}'",
+    "x = n in {1: 2}",
+    "x = 3 in XS\ny = n",
+    "x = any([True, len(XS) > 2])\ny = n",
+    "x = max([len(XS), 3]) + n",
+    "x = XS.index(3) + n",
+    "x = n % 4",
+    "n = len(XS)\nx = [0] * n",
+    "def f(n):\n    return hex(n)\nx = f(3)\ny = n",
+    "for i in fx.range_constexpr(4):\n    if fx.const_expr(i in (1, 2)):\n        x = [n] * i",
     "x = n + 1",
     "for i in range(n):\n    x = i + 1",
     "for i in fx.range_constexpr(4):\n    x = XS[i] + n",
@@ -154,6 +184,11 @@ CALLS = [
     Case(codes=("FLY214",), launch=".launch(grid=(1, 1, 1, 2), block=(64,), stream=stream)", refused=False),
     Case(codes=("FLY214",), launch=".launch(grid=(n / 64,), block=(64,), stream=stream)"),
     Case(codes=("FLY214",), launch=".launch(grid=(1,), block=(64,), stream=0)"),
+    Case(
+        codes=("FLY214",),
+        call="blocks = n / 64\n    k(A, n)",
+        launch=".launch(grid=(blocks,), block=(64,), stream=stream)",
+    ),
     Case(launch=".launch(grid=(n // 64,), block=[64, 1, 1], stream=stream, smem=0)"),
     Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=[256, 1])"),
     Case(codes=("FLY215",), decorator="flyc.kernel(known_block_size=256)"),
@@ -176,6 +211,16 @@ KINDS = [
     Case("x = fx.thread_idx.x + n", params=CONSTEXPR, call="k(A, 4)"),
     Case("x = A", ("FLY212",), params=CONSTEXPR, refused=False),
     Case(takes=LAUNCHED, call="k(A, fx.Int32(n))"),
+    Case(
+        codes=("FLY216",),
+        takes=LAUNCHED,
+        call="k(A, fx.Int32(n))",
+        host="order = [3]\n    launch(torch.zeros(4, 4), order)",
+    ),
+    Case(codes=("FLY218",), host="bias = None\n    launch(bias, 3)"),
+    Case(host="bias = None\n    if bias is not None:\n        launch(bias, 3)"),
+    *(Case(codes=("FLY218",), host=f"launch({given}, 3)") for given in ("'a'", "(4, 4)", "[torch.zeros(4)]", "{}")),
+    *(Case(codes=("FLY218",), host=f"launch(torch.zeros(4, 4), {given})") for given in ("'3'", "[3]", "(3,)")),
     Case(codes=("FLY218",), takes=LAUNCHED),
     Case(codes=("FLY218",), call="k(A, 7)"),
     Case(call="k(A, XS)", refused=True),
@@ -219,6 +264,8 @@ HELPERS = [
     _helped("def f(n):\n    for i in range(n):\n        pass", "FLY217"),
     _helped("def f(n):\n    while n > 4:\n        pass", "FLY217"),
     _helped("def f(n, m):\n    assert m\n    return n", "FLY217", body="x = f(1, m=n)"),
+    _helped("def f(n):\n    while n > 4:\n        n = n - 1\n    return n", "FLY217"),
+    _helped("def f(n):\n    n = 3\n    while n > 4:\n        pass\n    return n"),
     _helped("def f(n):\n    if n is None:\n        return 4\n    return n"),
     _helped("def f(n):\n    if isinstance(n, int):\n        return 4 if n > 3 else 3\n    return n"),
     _helped(
@@ -475,4 +522,32 @@ PLAIN = [
 ]
 """Loops in loops over lists, which remain Python's."""
 
-BLOCKS = [*TILED, *PLAIN, *EXITS, *SCOPES, *CARRIED, *BOUNDS]
+CONDITIONS = [
+    *_told(
+        "FLY229",
+        "if n:\n    x = 1",
+        "if n & 1:\n    x = 1",
+        "if fx.thread_idx.x % 2:\n    x = n",
+        "lane = fx.thread_idx.x % 64\nif lane:\n    x = n",
+        "while n // 2 - 1:\n    x = n",
+        "x = 1 if n - 1 else 2",
+        "for i in range(4):\n    if i & 1:\n        x = n",
+        "if fx.Int64(n):\n    x = 1",
+        "def f():\n    if n:\n        x = 1\nf()",
+    ),
+    *_fine(
+        "if (n & 1) != 0:\n    x = 1",
+        "if not n:\n    x = 1",
+        "odd = n % 2 == 1\nif odd:\n    x = 1",
+        "if (n > 1) & (n < 3):\n    x = 1",
+        "if fx.Boolean(n > 1):\n    x = 1",
+        "if n > 1 and n < 3:\n    x = 1 if n > 1 else 2",
+        "for i in fx.range_constexpr(4):\n    if i & 1:\n        x = n",
+        "if len(XS):\n    x = n",
+        "n = 3\nif n & 1:\n    x = n",
+        "x = 1 if XS else n",
+    ),
+]
+"""Conditions of the GPU that are numbers."""
+
+BLOCKS = [*CONDITIONS, *TILED, *PLAIN, *EXITS, *SCOPES, *CARRIED, *BOUNDS]

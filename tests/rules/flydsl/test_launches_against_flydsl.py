@@ -14,7 +14,7 @@ from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HA
 from tests.rules.flydsl.trace_oracle import errors
 
 CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS]
-RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224)]
+RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229)]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])

@@ -17,7 +17,9 @@ from opschema_cli.source.text import Edit, Place, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import ATTRIBUTES, signature
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
+from opschema_rules.flydsl.number_types import FLOAT, NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
@@ -110,12 +112,10 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
 def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     """Whether an entry of a size is a value of run time divided by ``/``."""
     around = tree.around(call.body)
+    types = NumberTypes(device_values(tree, around)) if around is not None else None
     for entry in value.items if value.kind in ("tuple", "list") else (value,):
-        owner = entry.items[0] if entry.kind == "binary" and entry.text == "/" else None
-        name = owner.text if owner is not None and owner.kind == "name" else ""
-        found = around.parameter(name) if around is not None and name else None
-        binder = call.body.binder(name) if name else None
-        if around is not None and found is not None and found.kind is Kind.NUMBER and binder is around.body:
+        floating = types is not None and types.of(call.body, entry) == FLOAT
+        if floating and types is not None and types.values.of(call.body, entry) == "number":
             return f"`{call.body.file.text(entry)}` is a float, but entries of `{keyword}` are integers: write `//`"
     return ""
 

@@ -19,6 +19,8 @@ from opschema_rules.flydsl.proofs import TRACED
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _COLLECTIONS = ("list", "set", "dict")
+_DISPLAYS = ("list", "tuple", "set", "dict")
+_UNFIT = frozenset({"const", "literal", "fstring", *_DISPLAYS})
 
 
 def _at(traced: Traced, parameter: Parameter) -> Place:
@@ -109,9 +111,9 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
                 ops=(target.title,),
             )
     elif has_computed_key(tree) and _is_host(tree, item.call):
-        nothing = item.expr.kind == "const" and item.expr.value is None and item.text == "None"
-        if item.expr.kind in _COLLECTIONS or (nothing and tree.contract.surely(Era.SPLIT, Era.CURRENT)):
-            what = "None" if nothing else f"a {item.expr.kind}"
+        kind, nothing = item.value.kind, _is_none(item)
+        if kind in _COLLECTIONS or (nothing and tree.contract.surely(Era.SPLIT, Era.CURRENT)):
+            what = "None" if nothing else f"a {kind}"
             yield Diagnostic(
                 f"`{target.name}` takes `{name}` as a `Constexpr`, which is part of the compile cache's key and cannot be {what}: "
                 "pass numbers, strings or a tuple of them",
@@ -119,6 +121,10 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
                 _declared(item),
                 ops=(target.title,),
             )
+
+
+def _is_none(item: Argument) -> bool:
+    return item.value.kind == "const" and item.call.body.file.text(item.value) == "None"
 
 
 def _origin(item: Argument) -> Iterator[Related]:
@@ -146,8 +152,8 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     a Python number, `None` or a launcher's `Constexpr`, it raises `TypeError: Cannot derive IR types`, and so does a
     default that is a Python number. Write `fx.Int32(4)`, or declare the parameter a `Constexpr`.
 
-    A launcher's arguments come from the host, which may pass Python numbers, but not `None` for a tensor or a number, also
-    not by default; the fraction of a `float` for an `fx.Int32` is lost silently.
+    A launcher's arguments come from the host, which may pass Python numbers, but no `None`, string, list, tuple or dict for a
+    tensor or a number, also not by default; the fraction of a `float` for an `fx.Int32` is lost silently.
 
     A tensor that is passed where a number or an `fx.TiledCopy` is declared, or the reverse, causes an error only when the
     body reads an attribute of it that the argument does not have: annotations are not enforced, and the argument decides. An
@@ -339,17 +345,20 @@ def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     parameter, target = item.parameter, item.call.target
     if item.around is not None and Kind.NUMBER not in (parameter.kind, item.own.kind if item.own else None):
         yield from _other_type(tree, item)
-    if item.expr.kind != "const" or parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
+    value = item.value
+    if parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or value.kind not in _UNFIT or not _is_host(tree, item.call):
         return
-    if item.text == "None":
+    text = value.kind in ("literal", "fstring") or isinstance(value.value, str)
+    what = "`None`" if _is_none(item) else "a string" if text else f"a {value.kind}" if value.kind in _DISPLAYS else ""
+    if what and (what == "`None`" or tree.contract.surely(Era.SPLIT, Era.CURRENT)):
         yield Diagnostic(
-            f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, which cannot be `None`: it raises `TypeError` "
+            f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, which cannot be {what}: it raises `TypeError` "
             "or `ValueError`",
             item.place,
             _declared(item),
             ops=(target.title,),
         )
-    elif isinstance(item.expr.value, float) and "nt" in parameter.dsl:
+    elif isinstance(value.value, float) and "nt" in parameter.dsl:
         yield Diagnostic(
             f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, so the fraction of `{item.text}` is lost",
             item.place,

@@ -1,0 +1,131 @@
+"""Conditions of the GPU that are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
+from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import Edit, Span
+from opschema_rules.flydsl.annotations import is_number
+from opschema_rules.flydsl.candidates import words
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.device_values import DeviceValues, device_values
+from opschema_rules.flydsl.gpu_blocks import rewritten
+from opschema_rules.flydsl.number_types import NumberTypes
+from opschema_rules.flydsl.proofs import TRACED
+
+_NUMERIC = frozenset({"name", "attribute", "binary", "call"})
+
+
+@rule("FLY229", "number-condition", fixable="safe", proof=TRACED, pure=True)
+def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
+    """A condition of the GPU that is a number.
+
+    The condition of an `if`, a `while` or a conditional expression has to be an `fx.Boolean`, as a comparison gives it. A number,
+    such as `n`, `n & 1` or `fx.thread_idx.x % 2`, is not compared with 0 as Python does it: the module is not verified
+    (`'scf.if' op operand #0 must be 1-bit signless integer`), so the function does not compile. `not n` is a comparison.
+
+    Only numbers are reported that come from parameters annotated as such, from thread and block indices, and from loops of the
+    GPU.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        if n & 1:
+            A[0] = n
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor):
+        lane = fx.thread_idx.x % 64
+        A[0] = 1 if lane else 0
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32, wide: fx.Constexpr[int]):
+        if (n & 1) != 0 or not n:
+            A[0] = n
+        if fx.const_expr(wide & 1):
+            A[1] = n
+        odd = n % 2 == 1
+        if odd:
+            A[2] = 1 if n > 4 else 0
+    ```
+    """
+    tree = file.tree
+    for traced, body in rewritten(tree):
+        values = device_values(tree, traced)
+        if not _may_ask(body, values.candidates):
+            continue
+        types = NumberTypes(values)
+        for item in all_statements(body.statements):
+            for test in _conditions(item):
+                if _is_numeric(types, body, test):
+                    written = body.file.text(test)
+                    message = (
+                        f"`{written}` is a number, and a condition of the GPU is an `fx.Boolean`: the function does not compile; "
+                        "compare it with 0"
+                    )
+                    yield Diagnostic(message, body.at(test), (), _compared(body, test), ops=(traced.title,))
+
+
+def _may_ask(body: Body, device: frozenset[str]) -> bool:
+    """Whether a condition of a body may be a number, by facts and text alone."""
+    tests = (item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind in _NUMERIC)
+    if any(not device.isdisjoint(words(body, test)) for test in tests):
+        return True
+    text = body.file.text(body.function.outer) if body.function is not None else ""
+    return "while " in text or " if " in text
+
+
+def _conditions(item: Statement) -> Iterator[Expr]:
+    if item.kind in ("if", "while"):
+        yield item.exprs[0]
+    yield from (expr.items[0] for expr in own_expressions(item) if expr.kind == "ifexp")
+
+
+def _is_numeric(types: NumberTypes, body: Body, test: Expr) -> bool:
+    """Whether a value of the GPU surely is a number, and no result of a comparison."""
+    values = types.values
+    if test.kind not in _NUMERIC or not values.of(body, test):
+        return False
+    if test.kind == "call":
+        return test.callee.rpartition(".")[2] != "Boolean"
+    if test.kind == "binary":
+        return _is_arithmetic(types, body, test)
+    return not is_variable(test) or _is_number_name(types, values, body, test.text)
+
+
+def _is_arithmetic(types: NumberTypes, body: Body, test: Expr) -> bool:
+    sides = [item.kind == "const" or _is_numeric(types, body, item) for item in test.items]
+    return all(sides) if test.text in "&|^" else any(_is_numeric(types, body, item) for item in test.items)
+
+
+def _is_number_name(types: NumberTypes, values: DeviceValues, body: Body, name: str) -> bool:
+    bound = values.bindings(body, name) or []
+    if bound == [None]:
+        found = types.of(body, Expr("name", 0, 0, name))
+        return is_number(found) and found != "Boolean"
+    one = bound[0] if len(bound) == 1 else None
+    return isinstance(one, Statement) or (isinstance(one, Expr) and _is_numeric(types, body, one))
+
+
+def _compared(body: Body, test: Expr) -> Fix:
+    """The same condition, compared with 0, as Python means it."""
+    text, path = body.file.text(test), body.file.path
+    if test.kind == "binary":
+        edits = (Edit(Span(test.start, test.start), "("), Edit(Span(test.end, test.end), ") != 0"))
+        return Fix(f"write `({text}) != 0`", tuple(FileEdit(path, edit) for edit in edits))
+    return Fix(f"write `{text} != 0`", (FileEdit(path, Edit(Span(test.end, test.end), " != 0")),))
