@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
@@ -15,9 +16,13 @@ from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import DeviceValues, device_values
 from opschema_rules.flydsl.gpu_blocks import rewritten
+from opschema_rules.flydsl.needs import is_const_expr
 from opschema_rules.flydsl.number_types import NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
 
+_TESTS = re.compile(r"\bwhile\b([^\n:]+)|\bif\b([^\n]+?)\belse\b")
+_COMPARES = re.compile(r"[<>!]|==|const_expr|\b(?:in|is|not)\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMERIC = frozenset({"name", "attribute", "binary", "call"})
 
 
@@ -84,10 +89,11 @@ def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
 def _may_ask(body: Body, device: frozenset[str]) -> bool:
     """Whether a condition of a body may be a number, by facts and text alone."""
     tests = (item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind in _NUMERIC)
-    if any(not device.isdisjoint(words(body, test)) for test in tests):
+    if any(not is_const_expr(test) and not device.isdisjoint(words(body, test)) for test in tests):
         return True
     text = body.file.text(body.function.outer) if body.function is not None else ""
-    return "while " in text or " if " in text
+    written = (match[1] or match[2] for match in _TESTS.finditer(text)) if "while" in text or "else" in text else ()
+    return any(not _COMPARES.search(item) and not device.isdisjoint(_WORD.findall(item)) for item in written)
 
 
 def _conditions(item: Statement) -> Iterator[Expr]:
