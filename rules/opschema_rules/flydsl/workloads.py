@@ -44,6 +44,8 @@ def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
     reader, given = _Reader(tree, call.body), _passed(call)
     at, captured = _captured(tree, call)
     builder = reader if at is call.body else _Reader(tree, at)
+    sized = any(map(reader.is_size, given.values())) or any(map(builder.is_size, captured.values()))
+    captured = captured if sized else {}  # numbers that are no sizes matter only besides sizes
     built = dict(builder.values(captured, {})) if builder is not reader else None
     seen: list[tuple[Numbers, Numbers]] = []
     wanted = [*given.values(), *(captured.values() if built is None else ())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from packaging.version import Version
@@ -27,6 +28,8 @@ LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 """Keywords of ``.launch``."""
 
 SIZES = ("grid", "block", "cluster")
+
+_DIVISION = re.compile(r"[^/\n]/[^/=]")
 
 UNPROMISED = 256
 """The most threads of a block without ``known_block_size`` before that release."""
@@ -112,10 +115,11 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
 def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     """Whether an entry of a size is a value of run time divided by ``/``."""
     around = tree.around(call.body)
-    types = NumberTypes(device_values(tree, around)) if around is not None else None
+    if around is None or _DIVISION.search(around.body.file.text(around.function.outer)) is None:
+        return ""
+    types = NumberTypes(device_values(tree, around))
     for entry in value.items if value.kind in ("tuple", "list") else (value,):
-        floating = types is not None and types.of(call.body, entry) == FLOAT
-        if floating and types is not None and types.values.of(call.body, entry) == "number":
+        if types.of(call.body, entry) == FLOAT and types.values.of(call.body, entry) == "number":
             return f"`{call.body.file.text(entry)}` is a float, but entries of `{keyword}` are integers: write `//`"
     return ""
 
