@@ -533,6 +533,9 @@ CONDITIONS = [
         "x = 1 if n - 1 else 2",
         "for i in range(4):\n    if i & 1:\n        x = n",
         "if fx.Int64(n):\n    x = 1",
+        "if n & fx.Int32(15):\n    x = 1",
+        "if n >> 1:\n    x = 1",
+        "from flydsl.expr import gpu\ntid = fx.Int32(gpu.thread_id('x'))\nlane = tid - 4 * 3\nif lane:\n    x = n",
         "def f():\n    if n:\n        x = 1\nf()",
     ),
     *_fine(
@@ -541,6 +544,8 @@ CONDITIONS = [
         "odd = n % 2 == 1\nif odd:\n    x = 1",
         "if (n > 1) & (n < 3):\n    x = 1",
         "if fx.Boolean(n > 1):\n    x = 1",
+        "if (n > 1) & fx.Boolean(True):\n    x = 1",
+        "from flydsl.expr import gpu\ntid = fx.Int32(gpu.thread_id('x'))\nif tid == 0:\n    x = n",
         "if n > 1 and n < 3:\n    x = 1 if n > 1 else 2",
         "for i in fx.range_constexpr(4):\n    if i & 1:\n        x = n",
         "if len(XS):\n    x = n",

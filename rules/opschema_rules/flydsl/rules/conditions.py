@@ -23,6 +23,7 @@ from opschema_rules.flydsl.proofs import TRACED
 _TESTS = re.compile(r"\bwhile\b([^\n:]+)|\bif\b([^\n]+?)\belse\b")
 _COMPARES = re.compile(r"[<>!]|==|const_expr|\b(?:in|is|not)\b")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_OPERATORS = frozenset({"+", "-", "*", "//", "/", "%", "&", "|", "^", "<<", ">>"})
 _NUMERIC = frozenset({"name", "attribute", "binary", "call"})
 
 
@@ -88,10 +89,11 @@ def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
 
 def _may_ask(body: Body, device: frozenset[str]) -> bool:
     """Whether a condition of a body may be a number, by facts and text alone."""
-    tests = (item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind in _NUMERIC)
-    if any(not is_const_expr(test) and not device.isdisjoint(words(body, test)) for test in tests):
-        return True
     text = body.file.text(body.function.outer) if body.function is not None else ""
+    tests = [item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind in _NUMERIC]
+    plain = [test for test in tests if not is_const_expr(test)]
+    if any(not device.isdisjoint(words(body, test)) for test in plain) or (plain and "thread_id(" in text):
+        return True
     written = (match[1] or match[2] for match in _TESTS.finditer(text)) if "while" in text or "else" in text else ()
     return any(not _COMPARES.search(item) and not device.isdisjoint(_WORD.findall(item)) for item in written)
 
@@ -105,18 +107,42 @@ def _conditions(item: Statement) -> Iterator[Expr]:
 def _is_numeric(types: NumberTypes, body: Body, test: Expr) -> bool:
     """Whether a value of the GPU surely is a number, and no result of a comparison."""
     values = types.values
-    if test.kind not in _NUMERIC or not values.of(body, test):
-        return False
     if test.kind == "call":
-        return test.callee.rpartition(".")[2] != "Boolean"
+        return _is_typed(types, body, test) and bool(values.of(body, test) or _is_computed(types, body, test.items[1]))
     if test.kind == "binary":
         return _is_arithmetic(types, body, test)
+    if test.kind not in _NUMERIC or (not is_variable(test) and not values.of(body, test)):
+        return False
     return not is_variable(test) or _is_number_name(types, values, body, test.text)
 
 
+def _is_typed(types: NumberTypes, body: Body, call: Expr) -> bool:
+    """Whether a call makes a number of FlyDSL, which is no Boolean."""
+    last = call.callee.rpartition(".")[2]
+    return (
+        is_number(last)
+        and last != "Boolean"
+        and call.keywords == ("",)
+        and bool(types.tree.names.full(body, call.callee))
+    )
+
+
+def _is_computed(types: NumberTypes, body: Body, expr: Expr) -> bool:
+    """Whether a value is what a function of FlyDSL gives, as ``gpu.thread_id("x")``."""
+    return (
+        expr.kind == "call"
+        and bool(types.tree.names.full(body, expr.callee))
+        and not is_number(expr.callee.rpartition(".")[2])
+    )
+
+
 def _is_arithmetic(types: NumberTypes, body: Body, test: Expr) -> bool:
-    sides = [item.kind == "const" or _is_numeric(types, body, item) for item in test.items]
-    return all(sides) if test.text in "&|^" else any(_is_numeric(types, body, item) for item in test.items)
+    if test.text not in _OPERATORS or not any(_is_numeric(types, body, item) for item in test.items):
+        return False
+    typed = (
+        item.kind == "const" or _is_typed(types, body, item) or _is_numeric(types, body, item) for item in test.items
+    )
+    return test.text not in "&|^" or all(typed)
 
 
 def _is_number_name(types: NumberTypes, values: DeviceValues, body: Body, name: str) -> bool:
