@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ValueRef
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
@@ -154,7 +154,8 @@ class Calls:
                 found += (
                     (item, each.value) for each in item.scope.assigns if item.attribute_of(each.target) == attribute
                 )
-        writer, value = found[0] if len(found) == 1 else (body, None)
+        alone = len(found) == 1 and not _is_written_elsewhere(method.owner.file, attribute)
+        writer, value = found[0] if alone else (body, None)
         return self._made_by(writer, value) if value is not None and value.kind == "call" else None
 
     def _made_by(self, body: Body, call: Expr, at: int = _WHOLE) -> Traced | None:
@@ -214,6 +215,13 @@ class Calls:
         alone = len(self.bodies.functions_within(body, traced.name)) == 1 and body.values(traced.name) == []
         places = {_place_in(item, traced.name) for item in returned} if plain and alone else {None}
         return places.pop() if len(places) == 1 else None
+
+
+def _is_written_elsewhere(file: PythonFile, attribute: str) -> bool:
+    """Whether a file has several writes to attributes of this name, or names it in a string, as ``setattr`` does."""
+    scopes = list(file.body.walk())
+    writes = sum(item.target.endswith(f".{attribute}") for scope in scopes for item in scope.assigns)
+    return writes > 1 or any(attribute in scope.strings for scope in scopes)
 
 
 def _is_at(expr: Expr | None, other: Expr) -> bool:

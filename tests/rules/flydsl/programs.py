@@ -380,5 +380,113 @@ def build(order: tuple):
 def run():
     build((0, 1, 2, 3))(torch.zeros(4, 4), 3)
 """,
+    "attribute set from outside": """\
+def build(t):
+    @flyc.kernel
+    def k(A: fx.Tensor, n: fx.Int32):
+        x = n + t
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        k(A, n).launch(grid=(1, 1, 1), block=(64,))
+
+    return launch
+
+
+class Op:
+    def __init__(self):
+        self.go = build(4)
+
+    def __call__(self, a):
+        return self.go(a)
+
+
+def run():
+    op = Op()
+    op.go = lambda a: a
+    op(torch.zeros(4, 4))
+""",
+    "setattr of the launcher": """\
+def build(t):
+    @flyc.kernel
+    def k(A: fx.Tensor, n: fx.Int32):
+        x = n + t
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        k(A, n).launch(grid=(1, 1, 1), block=(64,))
+
+    return launch
+
+
+class Op:
+    def __init__(self):
+        self.go = build(4)
+        setattr(self, "go", lambda a: a)
+
+    def __call__(self, a):
+        return self.go(a)
+
+
+def run():
+    Op()(torch.zeros(4, 4))
+""",
+    "wrapped in the class": """\
+def build(t):
+    @flyc.kernel
+    def k(A: fx.Tensor, n: fx.Int32):
+        x = n + t
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        k(A, n).launch(grid=(1, 1, 1), block=(64,))
+
+    return launch
+
+
+def bind(f):
+    return lambda a: f(a, 3)
+
+
+class Op:
+    def __init__(self):
+        go = build(4)
+        self.go = bind(go)
+
+    def __call__(self, a):
+        return self.go(a)
+
+
+def run():
+    Op()(torch.zeros(4, 4))
+""",
+    "attribute by two methods": """\
+def build(t):
+    @flyc.kernel
+    def k(A: fx.Tensor, n: fx.Int32):
+        x = n + t
+
+    @flyc.jit
+    def launch(A: fx.Tensor, n: fx.Int32):
+        k(A, n).launch(grid=(1, 1, 1), block=(64,))
+
+    return launch
+
+
+class Op:
+    go = None
+
+    def prepare(self):
+        self.go = build(4)
+
+    def __call__(self, a):
+        if self.go is None:
+            self.prepare()
+        return self.go(a, 3)
+
+
+def run():
+    Op()(torch.zeros(4, 4))
+""",
 }
 """Programs that only look wrong."""
