@@ -148,7 +148,9 @@ def _is_arithmetic(types: NumberTypes, body: Body, test: Expr) -> bool:
 def _is_number_name(types: NumberTypes, values: DeviceValues, body: Body, name: str) -> bool:
     bound = values.bindings(body, name) or []
     if bound == [None]:
+        declared = values.traced.parameter(name)
         found = types.of(body, Expr("name", 0, 0, name))
+        found = found if found or declared is None or values.traced.calls else declared.dsl  # as nothing else is passed
         return is_number(found) and found != "Boolean"
     one = bound[0] if len(bound) == 1 else None
     return isinstance(one, Statement) or (isinstance(one, Expr) and _is_numeric(types, body, one))
