@@ -27,7 +27,8 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
     expression and a `for` over `range` become part of that program. Everything else that needs a value needs it
     immediately, and a parameter that is not a `Constexpr` has none yet. These raise: `range_constexpr(n)` and `range(n)`
     outside a `for`, an `if const_expr(n > 0)`, `int(n)`, an `assert`, `min` and `max`, the condition of a comprehension,
-    the index of a Python list, the shape of `full` or of `make_rmem_tensor` (which ends the process in 0.4.2 and 0.5.0).
+    the index of a Python list, `n in (1, 2)`, `[0] * n`, `any`, `sorted`, `round`, a format such as `f"{n:02d}"`, the shape of
+    `full` or of `make_rmem_tensor` (which ends the process in 0.4.2 and 0.5.0).
 
     The variable of `for i in range(4)` is such a value too, since the loop runs on the GPU, and it is not even a FlyDSL
     number: as an index it raises, and if Python decides by it, as in `if const_expr(i == 0)` or an `assert`, it is always
