@@ -211,12 +211,6 @@ KINDS = [
     Case("x = fx.thread_idx.x + n", params=CONSTEXPR, call="k(A, 4)"),
     Case("x = A", ("FLY212",), params=CONSTEXPR, refused=False),
     Case(takes=LAUNCHED, call="k(A, fx.Int32(n))"),
-    Case(
-        codes=("FLY216",),
-        takes=LAUNCHED,
-        call="k(A, fx.Int32(n))",
-        host="order = [3]\n    launch(torch.zeros(4, 4), order)",
-    ),
     Case(codes=("FLY218",), host="bias = None\n    launch(bias, 3)"),
     Case(host="bias = None\n    if bias is not None:\n        launch(bias, 3)"),
     *(Case(codes=("FLY218",), host=f"launch({given}, 3)") for given in ("'a'", "(4, 4)", "[torch.zeros(4)]", "{}")),
@@ -243,11 +237,14 @@ HASHED = [
         codes=("FLY216",),
         takes=LAUNCHED,
         call="k(A, fx.Int32(4))",
-        host=f"launch(torch.zeros(4, 4), {value})",
+        host=host,
         refused=False,
         taken_since="0.5.0",
     )
-    for value in ("[3]", "{3: 4}", "{3}")
+    for host in (
+        *(f"launch(torch.zeros(4, 4), {value})" for value in ("[3]", "{3: 4}", "{3}")),
+        "order = [3]\n    launch(torch.zeros(4, 4), order)",
+    )
 ]
 """Values of a launcher's constant that cannot be in a key of captured and passed values, as FlyDSL computes one up to 0.4.2."""
 
