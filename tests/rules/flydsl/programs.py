@@ -102,12 +102,12 @@ class Op:
         x = self.clamp(n)
 
     @flyc.jit
-    def launch(self, A: fx.Tensor, n: fx.Int32):
+    def start(self, A: fx.Tensor, n: fx.Int32):
         self.k(A, n).launch(grid=(1,), block=(64,))
 
 
 def run():
-    Op().launch(torch.zeros(4, 4), 3)
+    Op().start(torch.zeros(4, 4), 3)
 """,
     ),
     "a captured number as an operand": (
@@ -164,12 +164,12 @@ class Op:
         x = self.pick(3, n)
 
     @flyc.jit
-    def launch(self, A: fx.Tensor, n: fx.Int32):
+    def start(self, A: fx.Tensor, n: fx.Int32):
         self.k(A, n).launch(grid=(1,), block=(64,))
 
 
 def run():
-    Op().launch(torch.zeros(4, 4), 3)
+    Op().start(torch.zeros(4, 4), 3)
 """,
     "two launchers in an attribute": """\
 def build(t):
