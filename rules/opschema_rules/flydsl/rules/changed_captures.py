@@ -21,9 +21,8 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     new.
 
     Pass the value as a parameter that is an `fx.Constexpr`, or build the function anew for each value, in a factory that
-    gets the value as a number or a tuple. Changes are reported in functions: those that stand before a call, of a variable that
-    changes with a parameter of the function that calls, or with the variable of a loop; and those between two calls with the same
-    arguments. The variable is one around the launcher, or a list, dict, set or instance that was passed to the factory.
+    gets the value as a number or a tuple. Only changes are reported that stand before a call of the function, in a function
+    that changes the variable by one of its own parameters, or in a loop by the loop's variable.
 
     Bad:
 
@@ -72,29 +71,6 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
 
         for count in (64, 128, 256):
             threads = count
-            launch(A)
-    ```
-
-    Bad, the factory keeps the dict of its caller:
-
-    ```python
-    def build(config):
-        @flyc.kernel
-        def scale(A: fx.Tensor):
-            print(A)
-
-        @flyc.jit
-        def launch(A: fx.Tensor):
-            scale(A).launch(grid=(1, 1, 1), block=(config["threads"], 1, 1))
-
-        return launch
-
-
-    def tune(A):
-        config = {"threads": 64}
-        launch = build(config)
-        for threads in (64, 128, 256):
-            config["threads"] = threads
             launch(A)
     ```
 
@@ -148,10 +124,9 @@ def changed_capture(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for item in changed_captures(tree):
-        title = item.traced.title
-        when = f"changes with `{item.varies}` before a launch" if item.varies else "changes between two launches"
+        name, title = item.cell.name, item.traced.title
         message = (
-            f"`{item.name}` {when}, and `{title}` captures it: its cache key is computed once, so "
+            f"`{name}` changes with `{item.varies}` before a launch, and `{title}` captures it: its cache key is computed once, so "
             f"the code for the old value runs; pass it as an `fx.Constexpr`"
         )
         yield Diagnostic(
