@@ -25,6 +25,8 @@ _COUNTING = frozenset({"int", "float", "round", "hex", "oct", "bin", "chr", "byt
 _DECIDING = frozenset({"any", "all", "sorted", "min", "max"})
 _SEARCHING = frozenset({"index", "count", "pop"})
 """Methods of Python's lists that compare or count."""
+_CHANGED = r"\b{0}\s*\.\s*(?!(?:index|count|append|extend)\b)|\b{0}\s*\[[^\n]*\]\s*=(?!=)|\bdel\b[^\n]*\b{0}\b"
+"""What may change the first items of a list of this name."""
 _CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_SHAPED})
 _SEQUENCES = frozenset({"list", "tuple", "typing.List", "typing.Tuple"})
 
@@ -112,7 +114,7 @@ class _Needs:
         if own == "range_constexpr" or (external == "range" and call.span not in self.loops):
             yield from self._each(arguments, "count", own or external, call)
         elif own in _SHAPED:
-            shapes = [self._display(item) for item in arguments[: _SHAPED[own]]]
+            shapes = [self._tuple(item) for item in arguments[: _SHAPED[own]]]
             yield from self._each(_flat(shapes), "shape", name, call)
         elif external in _COUNTING or external.startswith("math."):
             yield from self._each(arguments, "count", external, call)
@@ -129,31 +131,57 @@ class _Needs:
 
     def _compared(self, name: str, arguments: list[Expr], call: Expr) -> Iterator[Need]:
         """The number that a function of Python's compares with others, or asks if it is true."""
+        if "key" in call.keywords:
+            return
         only = arguments[0] if len(arguments) == 1 else None
-        items = list(only.elements or ()) if only is not None and only.kind in ("list", "tuple") else arguments
+        written = list(only.items) if only is not None and only.kind in ("list", "tuple") else None
+        items = written if written is not None else arguments
         if only is not None and only.kind in ("generator", "listcomp"):
-            yield from self._each([item for item in only.items[:1] if self._is_number(item)], "decide", name, call)
+            yield from self._each([only.items[0]] if self._repeats(only) else (), "decide", name, call)
+        elif any(item.kind == "starred" for item in items):
+            return
         elif name in ("any", "all"):
-            yield from self._each(
-                items[:1] if items is not arguments and self._is_number(items[0]) else (), "decide", name, call
-            )
-        elif len(items) > 1 and (name != "sorted" or items is not arguments):
+            first = written[:1] if written is not None else []
+            yield from self._each([item for item in first if self._is_number(item)], "decide", name, call)
+        elif len(items) > 1 and (name != "sorted" or written is not None):
             yield from self._each([item for item in items if self._is_number(item)][:1], "decide", name, call)
+
+    def _repeats(self, made: Expr) -> bool:
+        """Whether a comprehension surely makes a number at least twice."""
+        element, *loops = made.items
+        iterable = self._display(loops[0].items[1]) if len(loops) == 1 and len(loops[0].items) == 2 else None
+        several = len(iterable.elements or ()) > 1 if iterable is not None else False
+        return several and self._is_number(element)
 
     def _is_number(self, expr: Expr) -> bool:
         return self.values.of(self.body, expr) == "number"
 
-    def _display(self, expr: Expr) -> Expr:
+    def _tuple(self, expr: Expr) -> Expr:
         """The tuple that a variable of the function is, or the expression itself."""
         bound = self.values.bindings(self.body, expr.text) if is_variable(expr) else None
         one = bound[0] if bound is not None and len(bound) == 1 else None
         return one if isinstance(one, Expr) and one.kind == "tuple" else expr
 
+    def _display(self, expr: Expr) -> Expr | None:
+        """The list or tuple that an expression surely is, or that its variable is given once; lists may grow at their ends."""
+        found: Expr | None = expr
+        if is_variable(expr):
+            bound = self.values.bindings(self.body, expr.text)
+            binder = self.body.binder(expr.text) or self.values.names.bodies.module(self.body.file)
+            outside = () if _is_parameter(binder, expr.text) else binder.values(expr.text) or ()
+            values = bound if bound is not None else outside
+            one = values[0] if len(values) == 1 else None
+            found = one if isinstance(one, Expr) else None
+            if found is not None and found.kind == "list" and _may_shrink(self.body.file.source.text, expr.text):
+                return None
+        if found is None or found.kind not in ("list", "tuple"):
+            return None
+        return found if all(item.kind != "starred" for item in found.items) else None
+
     def _searched(self, item: Expr, within: Expr, by: str, outer: Expr) -> Iterator[Need]:
-        """A number that is compared with the items of a list, the first of which is another."""
-        written = [part.text for part in within.elements or ()]
-        empty = within.kind in ("list", "tuple") and not within.items
-        if not empty and self._is_number(item) and self._is_sequence(within) and (item.text or "-") not in written:
+        """A number that is compared with the items of a list, the first of which surely is another."""
+        found = self._display(within) if self._is_number(item) else None
+        if found is not None and found.items and _is_integer(found.items[0]):
             yield from self._need(item, "decide", by, outer)
 
     def _repeated(self, expr: Expr) -> Iterator[Need]:
@@ -199,9 +227,22 @@ class _Needs:
         return bool(values) and all(is_display(item) for item in values or ())
 
 
+def _may_shrink(text: str, name: str) -> bool:
+    """Whether a module may take items from a list, or put others in their place."""
+    return re.search(_CHANGED.format(name), text) is not None
+
+
+def _is_integer(expr: Expr) -> bool:
+    return expr.kind == "const" and isinstance(expr.value, int | float) and not isinstance(expr.value, bool)
+
+
 def _is_sequence_type(annotation: Expr | None) -> bool:
     head = annotation.items[0] if annotation is not None and annotation.kind == "subscript" else annotation
     return head is not None and head.text.rpartition(".")[2].lower() in ("list", "tuple")
+
+
+def _is_parameter(body: Body, name: str) -> bool:
+    return body.function is not None and body.function.param(name) is not None
 
 
 def _is_assigned(body: Body, name: str) -> bool:

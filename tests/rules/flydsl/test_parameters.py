@@ -217,6 +217,41 @@ def test_what_looks_late_and_is_not_certainly(body: str) -> None:
     assert told(lint("XS = [1, 2]\n\n\n" + kernel(body), "FLY217")) == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = any([])",
+        "x = all(())\ny = any([*XS, n > 1])",
+        "seen = []\nfor i in fx.range_constexpr(4):\n    if fx.const_expr(n not in seen):\n        seen.append(n)",
+        "names = []\nx = names.count(n)",
+        "x = n in [fx.Int32(i) for i in range(0)]",
+        "xs = [fx.Int32(i) for i in range(0)]\nx = n in xs",
+        "m = n + 1\norder = [n, m]\nx = order.index(n)",
+        "m = n + 1\norder = [n, m]\nx = n in order",
+        "m = n\nx = m in (n, 1)",
+        "x = n in [n, 1]",
+        "x = n in (None, None)",
+        "x = n in ('auto', 'none')",
+        "x = n in [fx.Int32, fx.Int64]",
+        "first = [1]\nfirst.clear()\nx = n in first",
+        "first = [1]\nfirst[0] = n\nx = n in first",
+        "first = [1]\nfirst.insert(0, n)\nx = n in first",
+        "x = n in [*(), n]",
+        "m = n + 1\nx = sorted([n, m], key=id)",
+        "m = n + 1\nx = max([n, m], key=lambda v: v.dtype.width)",
+        "m = n + 1\nx = min(n, m, key=id)",
+        "x = sorted([*(), n])",
+        "x = max(n + i for i in (1,))",
+        "x = any(n > i for i in range(0))",
+        "none = []\nx = all(n > i for i in none)",
+        "x = all(n > i for i in XS if i > 5)",
+    ],
+)
+def test_what_python_compares_with_nothing(body: str) -> None:
+    linted = lint("XS = [1, 2]\n\n\n" + kernel(body), "FLY217")
+    assert (linted.codes(), told(linted)) == ([], [])
+
+
 def test_functions_under_jit_that_launch_nothing_may_be_given_python_values() -> None:
     text = "@flyc.jit\ndef steps(A: fx.Tensor, n: fx.Int32):\n    A[0] = int(n)\n\n\n"
     assert told(lint(text, "FLY217")) == []
