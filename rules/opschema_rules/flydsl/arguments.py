@@ -15,6 +15,7 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
+from opschema_rules.flydsl.factories import factory_of
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.tensors import value_of
 
@@ -56,12 +57,14 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
         rebound = any(item.target == self.expr.text for body in self._inner for item in body.scope.assigns)
         return found if binder is self.around.body and not rebound else None
 
-    def _is_plain(self, binder: Body | None, param: Param) -> bool:
-        """Whether a parameter of a function that nothing traces surely is a plain value, as its annotation says."""
-        annotation = param.annotation
-        written = any(item.target == param.name for item in binder.scope.assigns) if binder is not None else True
-        traced = binder is None or self.tree.around(binder) is not None
-        return annotation is not None and annotation.text in _PLAIN and not written and not traced
+    def _is_plain(self, binder: Body, param: Param) -> bool:
+        """Whether a parameter of the factory around a traced function surely is a plain value, as its annotation says."""
+        factory = factory_of(self.around) if self.around is not None else None
+        if factory is not binder or self.tree.around(binder) is not None:
+            return False
+        if param.annotation is None or param.annotation.text not in _PLAIN or _is_changed(binder, param.name):
+            return False
+        return all(self.tree.around(body) is None for body, _ in self.tree.bodies.calls_of(binder))
 
     @property
     def _inner(self) -> Iterator[Body]:
@@ -75,7 +78,8 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
             value_of(self.tree, body, self.expr.text) if is_variable(self.expr) and body.binds(self.expr.text) else None
         )
         tests = (part.text for test in body.scope.conditions for part in test.expr.walk() if part.kind == "name")
-        return found if found is not None and self.expr.text not in tests else self.expr
+        kept = found is None or self.expr.text in tests or _is_shared(body.binder(self.expr.text), self.expr.text)
+        return self.expr if found is None or kept else found
 
     @cached_property
     def device(self) -> DeviceValue:
@@ -92,12 +96,19 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
             name = part.text if part.kind == "name" else ""
             binder = body.binder(name.partition(".")[0]) if name else None
             param = binder.function.param(name.partition(".")[0]) if binder is not None and binder.function else None
-            if param is not None and part is self.expr:
-                return self._is_plain(binder, param)
-            if param is not None:
-                return False
+            if binder is not None and param is not None:
+                return part is self.expr and self._is_plain(binder, param)
         found = self.tree.evaluator.fold(body, self.expr)
         return isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None)
+
+
+def _is_shared(body: Body | None, name: str) -> bool:
+    """Whether a function inside a body assigns a variable of it, or the body deletes it."""
+    return body is None or any(name in scope.deleted for scope in body.scope.walk())
+
+
+def _is_changed(body: Body, name: str) -> bool:
+    return any(item.target == name for item in body.scope.assigns) or _is_shared(body, name)
 
 
 def call_arguments(tree: FlyTree, call: Call) -> Iterator[Argument]:

@@ -144,6 +144,53 @@ def test_kinds_that_are_not_certain_are_left_alone(launch: str) -> None:
     assert told(lint(text, "FLY218")) == []
 
 
+KERNEL = kernel("A[0] = n")
+BUILD = """\
+def build(tile: int):
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        A[0] = n
+
+    {before}
+
+    @flyc.jit
+    def launch(A: fx.Tensor, m: fx.Int32):
+        {call}
+
+    return launch
+"""
+RUNS = "fill(A, tile).launch(grid=(1,), block=(64,))"
+
+
+def test_a_number_that_the_factory_takes_is_plain() -> None:
+    assert [place for place, _ in told(lint(BUILD.format(before="pass", call=RUNS), "FLY218"))] == ["tile"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KERNEL + f"def go(A, tile: int):\n    {RUNS}\n\n\n"
+        "@flyc.jit\ndef launch(A: fx.Tensor, m: fx.Int32):\n    go(A, m)\n",
+        BUILD.format(before=f"def go(A, tile: int):\n        {RUNS}", call="go(A, m)"),
+        BUILD.format(before="def late():\n        nonlocal tile\n        tile = fx.Int32(4)", call=RUNS),
+        BUILD.format(before="tile = fx.Int32(tile)", call=RUNS),
+        BUILD.format(before="pass", call=RUNS)
+        + "\n\n@flyc.jit\ndef outer(A: fx.Tensor, m: fx.Int32):\n    build(m)(A, m)\n",
+    ],
+)
+def test_a_number_may_be_one_of_the_gpu(text: str) -> None:
+    linted = lint(text, "FLY218")
+    assert (linted.codes(), told(linted)) == ([], [])
+
+
+@pytest.mark.parametrize(("write", "found"), [("pass", ["bias"]), ("nonlocal bias; bias = torch.zeros(4)", [])])
+def test_a_variable_that_an_inner_function_may_write(write: str, found: list[str]) -> None:
+    taken = "A: fx.Tensor, B: fx.Tensor"
+    launch = f"@flyc.jit\ndef launch({taken}):\n    fill(A, B).launch(grid=(1,), block=(64,))\n\n\n"
+    run = f"def run(a):\n    bias = None\n    def load():\n        {write}\n    load()\n    launch(a, bias)\n"
+    assert [place for place, _ in told(lint(kernel("A[0] = B[0]", taken) + launch + run, "FLY218"))] == found
+
+
 def test_what_a_call_that_does_not_fit_passes_is_not_judged() -> None:
     text = kernel("A[0] = n") + LAUNCH.replace("fill(A, n)", "fill(4, A, n)")
     assert lint(text, "FLY211", "FLY216", "FLY218").codes() == ["FLY211"]
