@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ValueRef
-from opschema_cli.source.python import Expr, PythonFile
+from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
@@ -35,7 +35,6 @@ class Calls:
         self._launching: dict[Body, _Launches] = {}
         self._within: dict[Body, list[Call]] = {}
         self._makers: dict[Body, dict[int, Traced]] = {}
-        self._attributes: dict[tuple[Body, str], Expr | None] = {}
 
     def of(self, traced: Traced) -> list[Call]:
         """The calls of a traced function: those by its name, then those through other names."""
@@ -117,7 +116,7 @@ class Calls:
         if expr.kind != "name":
             return None
         if "." in expr.text or body.binder(expr.text) is None:
-            found = self._held_by_instance(body, expr.text) or self._imported(body, expr.text)
+            found = self._imported(body, expr.text)
             if found is not None or "." in expr.text:
                 return found
         binder = body.binder(expr.text) or self.bodies.module(body.file)
@@ -139,24 +138,6 @@ class Calls:
             return None
         value = found.assign.value
         return self._made_by(self.bodies.module(found.file), value) if value.kind == "call" else None
-
-    def _held_by_instance(self, body: Body, dotted: str) -> Traced | None:
-        """The function in an attribute of an instance that its class gives it, and nothing else in that class or below it."""
-        this, _, attribute = dotted.partition(".")
-        method = next((item for item in body.outward() if item.this == this and item.owner is not None), None)
-        around = method.parent if method is not None else None
-        if method is None or around is None or method.owner is None or "." in attribute:
-            return None
-        found: list[tuple[Body, Expr | None]] = []
-        for ref in self.bodies.family(method.owner):
-            cls = self.bodies.cls(ref)
-            for item in [cls, *self.bodies.within(cls)] if cls is not None else []:
-                found += (
-                    (item, each.value) for each in item.scope.assigns if item.attribute_of(each.target) == attribute
-                )
-        alone = len(found) == 1 and not _is_written_elsewhere(method.owner.file, attribute)
-        writer, value = found[0] if alone else (body, None)
-        return self._made_by(writer, value) if value is not None and value.kind == "call" else None
 
     def _made_by(self, body: Body, call: Expr, at: int = _WHOLE) -> Traced | None:
         """The traced function that a call makes: one that it traces, or one that a factory returns, at a place of a tuple."""
@@ -215,13 +196,6 @@ class Calls:
         alone = len(self.bodies.functions_within(body, traced.name)) == 1 and body.values(traced.name) == []
         places = {_place_in(item, traced.name) for item in returned} if plain and alone else {None}
         return places.pop() if len(places) == 1 else None
-
-
-def _is_written_elsewhere(file: PythonFile, attribute: str) -> bool:
-    """Whether a file has several writes to attributes of this name, or names it in a string, as ``setattr`` does."""
-    scopes = list(file.body.walk())
-    writes = sum(item.target.endswith(f".{attribute}") for scope in scopes for item in scope.assigns)
-    return writes > 1 or any(attribute in scope.strings for scope in scopes)
 
 
 def _is_at(expr: Expr | None, other: Expr) -> bool:

@@ -61,33 +61,6 @@ def run():
     launch(torch.zeros(4, 4))
 """,
     ),
-    "launcher in an attribute": (
-        "FLY211",
-        """\
-def build(tile):
-    @flyc.kernel
-    def k(A: fx.Tensor, n: fx.Int32):
-        x = n + tile
-
-    @flyc.jit
-    def launch(A: fx.Tensor, n: fx.Int32):
-        k(A, n).launch(grid=(1,), block=(64,))
-
-    return launch
-
-
-class Op:
-    def __init__(self):
-        self.launch = build(4)
-
-    def __call__(self, a):
-        self.launch(a)
-
-
-def run():
-    Op()(torch.zeros(4, 4))
-""",
-    ),
     "helper method decides": (
         "FLY217",
         """\

@@ -91,6 +91,37 @@ def test_what_a_factory_returns_is_followed(run: str, found: list[str]) -> None:
     assert [text for text, _ in told(lint(FACTORY + run, "FLY211"))] == found
 
 
+HELD = """\
+class Op:
+    def __init__(self, other=None, **kw):
+        self.go = build(4)
+        self.other = other
+        self.__dict__.update(kw)
+
+    def __call__(self, a):
+        {}
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "self.go(a)",
+        "self = self.other\n        self.go(a)",
+        "def inner(self):\n            self.go(a)\n        inner(self.other)",
+        "(lambda self: self.go(a))(self.other)",
+        "[self.go(a) for self in self.other]",
+    ],
+)
+def test_what_an_instance_holds_is_not_followed(call: str) -> None:
+    """It may be given another function from anywhere."""
+    other = "from kit.kernels import Op\nimport functools\n\nop = Op()\nop.go = functools.partial(op.go, n=3)\n"
+    linted = lint(FACTORY + HELD.format(call), "FLY211", kit__run=other)
+    assert (linted.codes(), told(linted)) == ([], [])
+
+
 @pytest.mark.parametrize(
     "factory",
     [
