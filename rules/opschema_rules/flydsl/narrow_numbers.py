@@ -9,24 +9,16 @@ from math import prod
 
 import msgspec
 
-from opschema_cli.evaluation.statements import (
-    all_statements,
-    is_variable,
-    names_read,
-    own_expressions,
-    sure_expressions,
-    targets,
-)
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, sure_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, statements_of, stays_python
-from opschema_rules.flydsl.factories import factory_of
 from opschema_rules.flydsl.gpu_blocks import is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import is_const_expr
 from opschema_rules.flydsl.number_types import I32, I32_MAX, I64, NumberTypes
-from opschema_rules.flydsl.tensors import number, value_of
-from opschema_rules.flydsl.workloads import Workload, computed, value_in
+from opschema_rules.flydsl.tensors import number
+from opschema_rules.flydsl.workloads import Workload, computed
 
 U32_MAX = 2**32 - 1
 _SMALL = 2**16
@@ -34,7 +26,6 @@ _SMALL = 2**16
 _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
 _LOOP = "loop."
-_CAPTURED = "captured "
 _LEAVING = frozenset({"return", "raise", "break", "continue"})
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -58,14 +49,13 @@ class Overflow(msgspec.Struct, frozen=True):
 
 class _Frame(msgspec.Struct, frozen=True):
     """A traced function with the numbers of its parameters, the greatest values of block and thread indices, and the numbers of
-    blocks and threads. ``around`` is the workload, with the numbers that are captured.
+    blocks and threads.
     """
 
     traced: Traced
     numbers: Mapping[str, int]
     sizes: frozenset[str]
     indices: Mapping[str, int]
-    around: Workload
 
 
 def overflows(tree: FlyTree, found: Iterable[Workload]) -> Iterator[Overflow]:
@@ -80,12 +70,10 @@ def overflows(tree: FlyTree, found: Iterable[Workload]) -> Iterator[Overflow]:
 
 
 def _of(tree: FlyTree, workload: Workload) -> Iterator[Overflow]:
-    passed = [workload.numbers[name] for name in workload.sizes]
-    captured = [workload.captured[name] for name in workload.captured_sizes]
-    if prod(abs(item) + 1 for item in (*passed, *captured)) <= _SMALL:
+    if prod(abs(workload.numbers[name]) + 1 for name in workload.sizes if name in workload.numbers) <= _SMALL:
         return
     traced = workload.call.target
-    launcher = _Frame(traced, workload.numbers, workload.sizes, {}, workload)
+    launcher = _Frame(traced, workload.numbers, workload.sizes, {})
     for frame in (launcher, *_kernels(tree, launcher)):
         reader = _Reader(tree, frame)
         yield from (Overflow(frame.traced, body, expr, value, workload) for body, expr, value in reader.overflows())
@@ -103,8 +91,7 @@ def _kernels(tree: FlyTree, launcher: _Frame) -> Iterator[_Frame]:
                     name: value for name, expr in given.items() if (value := reader.top(call.body, expr)) is not None
                 }
                 sizes = frozenset(name for name in numbers if reader.is_size(call.body, given[name]))
-                indices = dict(_indices(reader, call.body, call.launches[0]))
-                yield _Frame(kernel, numbers, sizes, indices, launcher.around)
+                yield _Frame(kernel, numbers, sizes, dict(_indices(reader, call.body, call.launches[0])))
 
 
 def _indices(reader: _Reader, body: Body, launch: Expr) -> Iterator[tuple[str, int]]:
@@ -269,8 +256,7 @@ class _Reader:
             return None
         bound = self.values.bindings(body, expr.text)
         if bound is None:
-            found = number(self.tree, body, expr)
-            return found if found is not None else self._captured(body, expr.text)
+            return number(self.tree, body, expr)
         if bound == [None]:
             return self.frame.numbers.get(expr.text)
         one = bound[0] if len(bound) == 1 else None
@@ -278,24 +264,6 @@ class _Reader:
             inside = one.blocks[0][0].start <= expr.start < one.blocks[0][-1].end
             return self._last(body, one, depth - 1) if inside else None
         return self.top(body, one, depth - 1) if one is not None else None
-
-    def _captured(self, body: Body, name: str) -> int | None:
-        """The value of a variable of the function around the launcher."""
-        factory = factory_of(self.frame.around.call.target)
-        if factory is None or body.binder(name) is not factory:
-            return None
-        return value_in(self.tree, factory, name, self.frame.around.captured)
-
-    def _captured_leaves(self, body: Body, name: str, depth: int) -> set[str]:
-        """The parameters of the function around the launcher that a variable of it depends on."""
-        factory = factory_of(self.frame.around.call.target)
-        if depth <= 0 or factory is None or body.binder(name) is not factory:
-            return set()
-        if any(item.name == name for item in factory.params):
-            return {f"{_CAPTURED}{name}"}
-        value = value_of(self.tree, factory, name)
-        names = names_read([value]) if value is not None else ()
-        return {leaf for item in names for leaf in self._captured_leaves(factory, item, depth - 1)}
 
     def _index(self, body: Body, name: str) -> str:
         parts = self.tree.names.full(body, name).split(".") if "_idx." in name or "_dim." in name else []
@@ -308,8 +276,7 @@ class _Reader:
     def is_size(self, body: Body, expr: Expr) -> bool:
         """Whether all that an expression depends on are sizes of tensors and indices."""
         leaves = self._leaves(body, expr, DEEPEST)
-        captured = {f"{_CAPTURED}{name}" for name in self.frame.around.captured_sizes}
-        return bool(leaves) and all("." in item or item in self.frame.sizes | captured for item in leaves)
+        return bool(leaves) and all("." in item or item in self.frame.sizes for item in leaves)
 
     def _leaves(self, body: Body, expr: Expr, depth: int) -> set[str]:
         """The parameters and indices that an expression depends on."""
@@ -328,12 +295,10 @@ class _Reader:
                     found.add(part.text)
                 elif bound is None and _is_scrambling(number(self.tree, body, part)):
                     found.add("")
-                elif bound is None:
-                    found |= self._captured_leaves(body, part.text, depth)
                 else:
-                    inner = [item for item in bound if isinstance(item, Expr)]
+                    inner = [item for item in bound or () if isinstance(item, Expr)]
                     found |= {leaf for item in inner for leaf in self._leaves(body, item, depth - 1)}
-                    for item in (item for item in bound if isinstance(item, Statement)):
+                    for item in (item for item in bound or () if isinstance(item, Statement)):
                         found.add(f"{_LOOP}{item.start}")
                         found |= self._leaves(body, item.exprs[1], depth - 1)
         return found

@@ -88,7 +88,8 @@ class NumberTypes:
     def _name(self, body: Body, name: str) -> str:
         bound = self.values.bindings(body, name)
         if bound is None:
-            value = self._plain(body, Expr("name", 0, 0, name))
+            found = self.tree.evaluator.fold(body, Expr("name", 0, 0, name))
+            value = found.value if isinstance(found, Folded) and not found.symbol else None
             return "" if isinstance(value, bool) else INT if isinstance(value, int) else ""
         if (body, name) in self._asked or not bound:
             return ""

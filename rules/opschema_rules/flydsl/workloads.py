@@ -12,7 +12,6 @@ from opschema_cli.evaluation.statements import is_variable, names_read
 from opschema_cli.source.bodies import Body, arguments_for
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.alternatives import rows
-from opschema_rules.flydsl.factories import factory_of, making_call
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.tensors import number, shape_of, value_of
 
@@ -26,62 +25,29 @@ Numbers = Mapping[str, int]
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """The numbers that one call passes to parameters of a launcher, and those among them that are sizes of tensors.
-
-    ``captured`` are the numbers among the parameters of the function around the launcher, and ``captured_sizes`` the sizes
-    among them.
-    """
+    """The numbers that one call passes to parameters of a launcher, and those among them that are sizes of tensors."""
 
     call: Call
     numbers: Mapping[str, int]
     sizes: frozenset[str]
-    captured: Mapping[str, int]
-    captured_sizes: frozenset[str]
 
 
 def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
     """The workloads of a call of a launcher, each once."""
-    reader, given = _Reader(tree, call.body), _passed(call)
-    at, captured = _captured(tree, call)
-    builder = reader if at is call.body else _Reader(tree, at)
-    sized = any(map(reader.is_size, given.values())) or any(map(builder.is_size, captured.values()))
-    captured = captured if sized else {}  # numbers that are no sizes matter only besides sizes
-    built = dict(builder.values(captured, {})) if builder is not reader else None
-    seen: list[tuple[Numbers, Numbers]] = []
-    wanted = [*given.values(), *(captured.values() if built is None else ())]
-    for known in reader.rows(wanted) if given or captured else ():
-        passed = dict(reader.values(given, known))
-        around = dict(reader.values(captured, known)) if built is None else built
-        if (passed or around) and (passed, around) not in seen:
-            seen.append((passed, around))
-            sizes = frozenset(name for name in passed if reader.is_size(given[name]))
-            captured_sizes = frozenset(name for name in around if builder.is_size(captured[name]))
-            yield Workload(call, passed, sizes, around, captured_sizes)
-
-
-def _passed(call: Call) -> dict[str, Expr]:
-    """The arguments of a call that are numbers."""
+    reader = _Reader(tree, call.body)
     numbers = {item.name for item in call.target.call_parameters if item.kind in (Kind.NUMBER, Kind.CONSTEXPR)}
     if not numbers or call.unpacks:
-        return {}
+        return
     bound = arguments_for(call.expr, [item.param for item in call.target.call_parameters])
-    return {name: expr for name, expr in bound.items() if name in numbers and _is_countable(expr)}
-
-
-def _captured(tree: FlyTree, call: Call) -> tuple[Body, dict[str, Expr]]:
-    """The values of the parameters of the function around a launcher that stay unchanged, and the body in which they stand."""
-    factory = factory_of(call.target)
-    if factory is None:
-        return call.body, {}
-    changed = {item.target for item in factory.scope.assigns}
-    changed.update(name for scope in factory.scope.walk() for name in scope.deleted)
-    names = [item.name for item in factory.params if item.by_name and item.name not in changed]
-    if call.body is factory:
-        return factory, {name: Expr("name", 0, 0, name) for name in names}
-    made = making_call(tree, call) if names else None
-    bound = arguments_for(made[1], factory.params) if made is not None else {}
-    exprs = {name: bound[name] for name in names if name in bound and _is_countable(bound[name])}
-    return made[0] if made is not None else call.body, exprs
+    given = {name: expr for name, expr in bound.items() if name in numbers and _is_countable(expr)}
+    seen: list[dict[str, int]] = []
+    for known in reader.rows(given.values()):
+        values = {name: reader.value(expr, known) for name, expr in given.items()}
+        passed = {name: value for name, value in values.items() if value is not None}
+        if passed and passed not in seen:
+            seen.append(passed)
+            sizes = frozenset(name for name in passed if reader.is_size(given[name]))
+            yield Workload(call, passed, sizes)
 
 
 def _is_countable(expr: Expr) -> bool:
@@ -163,15 +129,10 @@ class _Reader:
             reader = _Reader(self.tree, body, self.hops - 1)
             bound = arguments_for(call, self.body.params)
             given = {name: expr for name, expr in bound.items() if name in names and _is_countable(expr)}
-            found += (dict(reader.values(given, known)) for known in reader.rows(given.values()))
+            for known in reader.rows(given.values()):
+                values = {name: reader.value(expr, known) for name, expr in given.items()}
+                found.append({name: value for name, value in values.items() if value is not None})
         return [item for item in found if item][:_MOST]
-
-    def values(self, exprs: Mapping[str, Expr], known: Numbers) -> Iterator[tuple[str, int]]:
-        """The integers among expressions where names have these values."""
-        for name, expr in exprs.items():
-            value = self.value(expr, known)
-            if value is not None:
-                yield name, value
 
     def value(self, expr: Expr, known: Numbers, depth: int = _DEEPEST) -> int | None:
         """The integer that an expression is where names have these values."""
@@ -246,11 +207,6 @@ def _owner(expr: Expr) -> Expr | None:
 
 def _is_stride(expr: Expr) -> bool:
     return expr.callee.endswith(".stride")
-
-
-def value_in(tree: FlyTree, body: Body, name: str, known: Numbers) -> int | None:
-    """The integer that a variable of a function is where its parameters have these values."""
-    return _Reader(tree, body, 0).value(Expr("name", 0, 0, name), known)
 
 
 def computed(operator: str, left: int, right: int) -> int | None:

@@ -52,78 +52,6 @@ def run():
 LAST_THREAD = "if fx.block_idx.x < M and fx.thread_idx.x >= 255:\n        x = fx.block_idx.x * K"
 
 
-FACTORY = """\
-def build({params}):
-    {before}
-
-    @flyc.kernel
-    def scale(A: fx.Tensor):
-        {body}
-
-    @flyc.jit
-    def launch(A: fx.Tensor, M: fx.Int32):
-        scale(A).launch(grid=({grid}, 1, 1), block=(64, 1, 1))
-
-    {after}
-
-
-"""
-BUILT = "def run():\n    a = torch.empty(65536, 131072)\n    {}\n"
-LAUNCHED = "launch = build(a.shape[1])\n    launch(a, a.shape[0])"
-
-
-def _built(
-    host: str = BUILT.format(LAUNCHED),
-    params: str = "K",
-    before: str = "pass",
-    body: str = "x = fx.block_idx.x * K",
-    grid: str = "M",
-    after: str = "return launch",
-) -> str:
-    return FACTORY.format(params=params, before=before, body=body, grid=grid, after=after) + host
-
-
-CAPTURED = {
-    "an argument of the factory": _built(),
-    "the factory is called at once": _built(BUILT.format("build(a.shape[1])(a, a.shape[0])")),
-    "an argument by keyword": _built(BUILT.format("launch = build(K=a.shape[1])\n    launch(a, a.shape[0])")),
-    "a name between": _built(before="width = K * 2", body="x = fx.block_idx.x * (width // 2)"),
-    "the launcher captures the grid": _built(
-        BUILT.format("build(a.shape[0], a.shape[1])(a, 1)"), params="rows, K", grid="rows"
-    ),
-    "the second row of a loop": _built(
-        "def run():\n    for M, K in [(64, 64), (65536, 131072)]:\n        build(K)(torch.empty(M, K), M)\n"
-    ),
-    "the function around launches": _built(
-        "def run():\n    build(torch.empty(65536, 131072), 65536, 131072)\n",
-        params="a, rows, K",
-        before="b = torch.empty(rows, K)",
-        after="launch(b, rows)",
-    ),
-    "made once for a module": _built(
-        "a = torch.empty(65536, 131072)\nlaunch = build(a.shape[1])\n\n\ndef run():\n    launch(a, a.shape[0])\n"
-    ),
-}  # fmt: skip
-
-NOT_CAPTURED = {
-    "a small size": _built("def run():\n    a = torch.empty(64, 64)\n    build(a.shape[1])(a, a.shape[0])\n"),
-    "an unknown size": _built("def run(a, width):\n    build(width)(torch.empty(65536, width), 65536)\n"),
-    "a number that is no size": _built("def run():\n    a = torch.empty(64, 64)\n    build(131072)(a, 65536)\n"),
-    "64 bits": _built(body="x = fx.Int64(fx.block_idx.x) * K"),
-    "a size that the kernel hides": _built(body="K = 4\n        x = fx.block_idx.x * K"),
-    "a size that changes": _built(before="K = K // 65536"),
-    "two launchers": _built(
-        "def run(wide):\n    a = torch.empty(65536, 131072)\n    launch = build(4)\n    if wide:\n"
-        "        launch = build(a.shape[1])\n    launch(a, a.shape[0])\n"
-    ),
-    "another row": _built(
-        "def run():\n    for M, K in [(65536, 64), (64, 131072)]:\n        build(K)(torch.empty(M, K), M)\n"
-    ),
-    "a product of the host": _built(body="x = fx.block_idx.x + (K * K) % 64"),
-    "a product that is 64 bits wide": _built(body="x = fx.block_idx.x * (K * K)"),
-}
-
-
 def _lint(body: str, host: str = RUN, grid: str = "1") -> list[str]:
     files = {**BASE_FILES, KERNELS_PATH: HEAD + KERNEL.format(body, grid) + host}
     return [item.message for item in lint_files([PACK], files, ["FLY226"]).diagnostics]
@@ -218,20 +146,6 @@ def test_an_overflow_is_found(name: str) -> None:
 def test_nothing_is_found(name: str) -> None:
     body, host, grid = SILENT[name]
     assert _lint(body, host, grid) == []
-
-
-def _codes(text: str) -> list[str]:
-    return lint_files([PACK], {**BASE_FILES, KERNELS_PATH: HEAD + text}, ["FLY226"]).codes()
-
-
-@pytest.mark.parametrize("name", CAPTURED)
-def test_an_overflow_with_a_captured_size_is_found(name: str) -> None:
-    assert _codes(CAPTURED[name]) == ["FLY226"]
-
-
-@pytest.mark.parametrize("name", NOT_CAPTURED)
-def test_nothing_is_found_with_a_captured_size(name: str) -> None:
-    assert _codes(NOT_CAPTURED[name]) == []
 
 
 def test_the_message_has_the_value_and_the_sizes() -> None:

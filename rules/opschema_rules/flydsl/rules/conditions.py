@@ -150,10 +150,17 @@ def _is_number_name(types: NumberTypes, values: DeviceValues, body: Body, name: 
     if bound == [None]:
         declared = values.traced.parameter(name)
         found = types.of(body, Expr("name", 0, 0, name))
-        found = found if found or declared is None or values.traced.calls else declared.dsl  # as nothing else is passed
+        found = declared.dsl if not found and declared is not None and _is_unused(values) else found
         return is_number(found) and found != "Boolean"
     one = bound[0] if len(bound) == 1 else None
     return isinstance(one, Statement) or (isinstance(one, Expr) and _is_numeric(types, body, one))
+
+
+def _is_unused(values: DeviceValues) -> bool:
+    """Whether a kernel is not named where it is defined, other than there, so that what its parameters say is passed."""
+    traced = values.traced
+    alone = traced.kind == "kernel" and traced.function.decorators == (traced.decorator,) and not traced.calls
+    return alone and len(re.findall(rf"\b{traced.name}\b", traced.body.file.source.text)) == 1
 
 
 def _compared(body: Body, test: Expr) -> Fix:

@@ -31,8 +31,7 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     products of sizes of tensors, block and thread indices, and variables of loops, whose greatest values follow from the grid
     and the bounds. Only results beyond 32 bits are reported, as offsets between 2^31 and 2^32 may be meant as unsigned ones,
     unless the result is made an `fx.Int64`. Statements in an `if` or a loop are checked if the last thread of the last block
-    surely runs them. Sizes that a kernel captures from the function around it are those that this function is called with where
-    the launcher is made. Products in helpers and inner functions are not checked.
+    surely runs them. Products in helpers and inner functions are not checked, nor those with a size that a factory captures.
 
     Bad:
 
@@ -87,27 +86,6 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
         a = torch.empty(131072, 65536)
         M, K = a.shape
         launch(a, M, K)
-    ```
-
-    Bad, with a size that the kernel captures:
-
-    ```python
-    def build(K):
-        @flyc.kernel
-        def scale(A: fx.Tensor):
-            offset = fx.block_idx.x * K
-
-        @flyc.jit
-        def launch(A: fx.Tensor, M: fx.Int32):
-            scale(A).launch(grid=(M, 1, 1), block=(64, 1, 1))
-
-        return launch
-
-
-    def run():
-        a = torch.empty(131072, 65536)
-        launch = build(a.shape[1])
-        launch(a, a.shape[0])
     ```
 
     Bad:
@@ -226,6 +204,5 @@ def _arguments(call: Call, passed: list[Workload]) -> Iterator[Diagnostic]:
 
 
 def _words(workload: Workload) -> str:
-    sizes = [(name, value) for name, value in workload.numbers.items() if name in workload.sizes]
-    sizes += [(name, value) for name, value in workload.captured.items() if name in workload.captured_sizes]
-    return ", ".join(f"`{name}` is {value:,}" for name, value in sizes[:4])
+    sizes = (f"`{name}` is {value:,}" for name, value in workload.numbers.items() if name in workload.sizes)
+    return ", ".join(list(sizes)[:4])
