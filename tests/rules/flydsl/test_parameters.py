@@ -305,3 +305,32 @@ def test_functions_under_jit_that_launch_nothing_may_be_given_python_values() ->
     launching = kernel("A[0] = n") + LAUNCH.replace("    fill", "    m = int(n)\n    fill")
     assert [place for place, _ in told(lint(launching, "FLY217"))] == ["n"]
     assert told(lint(launching + "@flyc.jit\ndef outer(A: fx.Tensor):\n    launch(A, 4)\n", "FLY217")) == []
+
+
+# -- FLY229
+
+STORE = """\
+@flyc.{}
+def store(x: fx.Int32, flag: fx.Int32):
+    if flag:
+        print(x)
+
+
+"""
+RUNNING = "@flyc.kernel\ndef fill(A: fx.Tensor, n: fx.Int32):\n    HELPERS['store'](n, 1)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (STORE.format("kernel"), ["flag"]),
+        (STORE.format("jit"), []),
+        ("HELPERS = {}\n" + STORE.format("jit") + "HELPERS['store'] = store\n\n\n" + RUNNING, []),
+        ("HELPERS = {}\n" + STORE.format("kernel") + "HELPERS['store'] = store\n\n\n" + RUNNING, []),
+        (STORE.format("kernel").replace("@flyc", "@register\n@flyc", 1), []),
+        (STORE.format("kernel") + "def other(n):\n    return [store]\n", []),
+    ],
+)
+def test_the_annotation_counts_where_nothing_else_can_be_passed(text: str, found: list[str]) -> None:
+    linted = lint(text, "FLY229")
+    assert [place for place, _ in told(linted)] == found
