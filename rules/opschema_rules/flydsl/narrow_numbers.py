@@ -12,6 +12,7 @@ import msgspec
 from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, sure_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import Span
 from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, statements_of, stays_python
 from opschema_rules.flydsl.gpu_blocks import is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -26,6 +27,7 @@ _SMALL = 2**16
 _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
 _LOOP = "loop."
+_REDUCING = frozenset({"&", "^", "%", "&=", "^=", "%="})
 _LEAVING = frozenset({"return", "raise", "break", "continue"})
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -80,11 +82,13 @@ def _of(tree: FlyTree, workload: Workload) -> Iterator[Overflow]:
 
 
 def _kernels(tree: FlyTree, launcher: _Frame) -> Iterator[_Frame]:
-    """The kernels that a launcher launches, with what it passes them."""
+    """The kernels that a launcher surely launches, with what it passes them."""
     reader = _Reader(tree, launcher)
+    run = reader.surely_run
     for kernel in tree.finder.called_in(launcher.traced.body):
         for call in kernel.calls if kernel.kind == "kernel" else ():
-            if call.body is launcher.traced.body and len(call.launches) == 1 and not call.unpacks:
+            sure = call.expr.span in run and call.body is launcher.traced.body
+            if sure and len(call.launches) == 1 and not call.unpacks:
                 arguments = {item.name: call.argument(item.name) for item in kernel.call_parameters}
                 given = {name: expr for name, expr in arguments.items() if expr is not None}
                 numbers = {
@@ -106,6 +110,12 @@ def _indices(reader: _Reader, body: Body, launch: Expr) -> Iterator[tuple[str, i
 
 def _may_leave(statements: Sequence[Statement]) -> bool:
     return any(item.kind in _LEAVING for item in all_statements(statements))
+
+
+def _reduced(expr: Expr) -> Iterator[Expr]:
+    """What is inside an expression of which some bits are taken: by a mask, a remainder or an exclusive or."""
+    if expr.kind == "binary" and expr.text in _REDUCING:
+        yield from (part for item in expr.items for part in item.walk())
 
 
 def _is_scrambling(value: object) -> bool:
@@ -135,7 +145,10 @@ class _Reader:
         text = body.file.text(body.function.outer) if body.function is not None else ""
         if "*" not in text and "<<" not in text:
             return
+        meant = self._wrapping(body)
         for item in self._running(body, body.statements):
+            if not meant.isdisjoint(target.text for target in targets(item)):
+                continue
             yield from self._added_to(body, item)
             wide = {
                 expr.items[1].span
@@ -144,8 +157,25 @@ class _Reader:
             }
             for expr in sure_expressions(item):
                 value = self._overflow(body, expr, I32_MAX if expr.span in wide else U32_MAX)
-                if value is not None and expr.span not in {target.span for target in targets(item)}:
+                if (
+                    value is not None
+                    and expr.span not in meant
+                    and expr.span not in {target.span for target in targets(item)}
+                ):
                     yield body, expr, value
+
+    @property
+    def surely_run(self) -> set[Span]:
+        """What the function surely evaluates."""
+        body = self.frame.traced.body
+        return {expr.span for item in self._running(body, body.statements) for expr in sure_expressions(item)}
+
+    def _wrapping(self, body: Body) -> set[Span | str]:
+        """The expressions and names of which some bits are taken, so that what they lose is not missed."""
+        statements = list(statements_of(body))
+        parts = [part for item in statements for expr in own_expressions(item) for part in _reduced(expr)]
+        names = {item.exprs[0].text for item in statements if item.kind == "augassign" and item.text in _REDUCING}
+        return {*names, *(part.span for part in parts), *(part.text for part in parts if is_variable(part))}
 
     def _added_to(self, body: Body, item: Statement) -> Iterator[tuple[Body, Expr, int]]:
         """The same of ``x *= y``, if nothing else adds to the variable."""

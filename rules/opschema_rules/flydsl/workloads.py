@@ -40,6 +40,8 @@ def workloads(tree: FlyTree, call: Call) -> Iterator[Workload]:
         return
     bound = arguments_for(call.expr, [item.param for item in call.target.call_parameters])
     given = {name: expr for name, expr in bound.items() if name in numbers and _is_countable(expr)}
+    if reader.is_guarded(call.expr):
+        return
     seen: list[dict[str, int]] = []
     for known in reader.rows(given.values()):
         values = {name: reader.value(expr, known) for name, expr in given.items()}
@@ -90,6 +92,12 @@ class _Reader:
             waiting += names_read([value]) if value is not None else []
         return found
 
+    def is_guarded(self, call: Expr) -> bool:
+        """Whether a condition before or around a call names what it passes, or what that depends on."""
+        names = {name.partition(".")[0] for name in self._free(call.items[1:])}
+        tests = (item.expr for item in self.body.scope.conditions if item.expr.start < call.end)
+        return any(not names.isdisjoint(name.partition(".")[0] for name in names_read([test])) for test in tests)
+
     def _unpacked(self, name: str) -> Expr | None:
         """``t.shape[1]`` of a variable that is assigned once, as the second of all sizes of a tensor."""
         values = [item for item in self.body.scope.assigns if item.target == name]
@@ -127,6 +135,8 @@ class _Reader:
         found: list[Numbers] = []
         for body, call in self.tree.bodies.calls_of(self.body)[:_MOST]:
             reader = _Reader(self.tree, body, self.hops - 1)
+            if reader.is_guarded(call):
+                continue
             bound = arguments_for(call, self.body.params)
             given = {name: expr for name, expr in bound.items() if name in names and _is_countable(expr)}
             for known in reader.rows(given.values()):

@@ -134,6 +134,58 @@ SILENT = {
 }
 
 
+GUARDED = """\
+import pytest
+
+
+def run():
+    M, K = 65536, 131072
+    a = torch.empty(M, K)
+    {guard}launch(a, M, K)
+"""
+GUARDS = [
+    "if a.numel() < 2**31: ",
+    "if M * K < 2**31: ",
+    "if a.numel() >= 2**31:\n        return\n    ",
+    "if K > 32768:\n        raise ValueError\n    ",
+    "assert M * K < 2**31\n    ",
+    "if M * K > 2**31:\n        pytest.skip('large')\n    ",
+]
+WIDE = "@flyc.kernel\ndef wide(A: fx.Tensor, M: fx.Int32, K: fx.Int32):\n    x = fx.Int64(M) * K\n\n\n"
+LAUNCHED = "k(A, M, K, fx.Int64(K)).launch(grid=(1, 1, 1), block=(256, 1, 1))"
+CHOSEN = [
+    f"if fx.const_expr(K > 32768):\n        wide(A, M, K).launch(grid=(1, 1, 1))\n    else:\n        {LAUNCHED}",
+    f"if A.shape[0] > 4:\n        pass\n    else:\n        {LAUNCHED}",
+    f"if K > 32768:\n        return\n    {LAUNCHED}",
+]
+WRAPPED = [
+    "x = (fx.block_idx.x * K) & 0xFFFF",
+    "x = 0xFFFF & (fx.block_idx.x * K + 4)",
+    "x = (fx.block_idx.x * K) % 1024",
+    "h = fx.block_idx.x * K\n    h = h ^ (h >> 16)",
+    "h = fx.block_idx.x * K\n    h ^= 5",
+    "h = fx.block_idx.x * K\n    x = h & 1023",
+]
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_sizes_that_the_host_looks_at_are_left_alone(guard: str) -> None:
+    assert len(_lint("x = M * K", GUARDED.format(guard=""))) == 1
+    assert _lint("x = M * K", GUARDED.format(guard=guard)) == []
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_kernels_that_may_not_be_launched_are_left_alone(chosen: str) -> None:
+    text = HEAD + WIDE + KERNEL.format("x = M * K", "1").replace(LAUNCHED, chosen) + RUN
+    assert chosen in text
+    assert lint_files([PACK], {**BASE_FILES, KERNELS_PATH: text}, ["FLY226"]).codes() == []
+
+
+@pytest.mark.parametrize("body", WRAPPED)
+def test_products_that_are_reduced_may_wrap(body: str) -> None:
+    assert _lint(body, RUN, "M") == []
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_an_overflow_is_found(name: str) -> None:
     body, host, grid = FOUND[name]
