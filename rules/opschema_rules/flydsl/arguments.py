@@ -15,7 +15,6 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
-from opschema_rules.flydsl.factories import factory_of
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.tensors import value_of
 
@@ -59,7 +58,7 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def _is_plain(self, binder: Body, param: Param) -> bool:
         """Whether a parameter of the factory around a traced function surely is a plain value, as its annotation says."""
-        factory = factory_of(self.around) if self.around is not None else None
+        factory = self.around.factory if self.around is not None else None
         if factory is not binder or self.tree.around(binder) is not None:
             return False
         if param.annotation is None or param.annotation.text not in _PLAIN or _is_changed(binder, param.name):

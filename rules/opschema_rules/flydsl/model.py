@@ -83,6 +83,12 @@ class Traced(msgspec.Struct, eq=False, dict=True):
         return self.body.function
 
     @property
+    def factory(self) -> Body | None:
+        """The function in which it is defined; None of one that is in no other."""
+        around = self.body.parent
+        return around if around is not None and around.function is not None else None
+
+    @property
     def name(self) -> str:
         """Its name."""
         return self.function.name
