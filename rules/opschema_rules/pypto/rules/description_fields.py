@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
@@ -114,8 +115,13 @@ def _meant(name: str, fields: Mapping[str, tuple[Expr, Expr]], required: tuple[s
 
 def _is_set(program: Program, field: str) -> bool:
     """Whether a statement of the file may give dicts a field: one that names it other than as a key, or whose key is not known."""
+    return _may_set(program.file.source.text, field)
+
+
+@lru_cache(maxsize=8)
+def _may_set(text: str, field: str) -> bool:
     set_ = rf"""["']{field}["'](?!\s*:)|\b{field}\s*=|\[\s*[A-Za-z_][\w.]*\s*\]\s*=(?!=)|\.\s*update\("""
-    return re.search(set_, program.file.source.text) is not None
+    return re.search(set_, text) is not None
 
 
 def _of_kernel(kernel: Kernel) -> Iterator[Diagnostic]:
