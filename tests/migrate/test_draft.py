@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -281,9 +282,9 @@ def test_what_is_expected_is_parsed_early_and_decides_nothing(tmp_path: Path, ex
     asked: list[str] = []
     submit = parsers.submit
 
-    def counted(texts: Mapping[str, str], *, with_trees: bool = False, ahead: bool = False) -> None:
+    def counted(texts: Mapping[str, str], **options: Any) -> None:
         asked.extend(texts.values())
-        submit(texts, with_trees=with_trees, ahead=ahead)
+        submit(texts, **options)
 
     parsers.submit = counted  # type: ignore[method-assign]
     draft = Draft(Project(Workspace(tmp_path), parsers=lambda: parsers), lambda project: Loaded())
