@@ -27,6 +27,8 @@ QUICK = (
     "torchlib: definitions",
     "flydsl: parameters of a kernel",
     "pypto: kernels",
+    "pypto: kernels with arg_index",
+    "pypto: descriptions of one file",
     "cpp: kernels of a backend, misspelt",
     "own: suppressions of one line",
     "own: entries of a baseline",

@@ -113,7 +113,7 @@ class _Reader(msgspec.Struct, frozen=True):
         program.unnumbered = [self._kernel(body, program, item) for item in records if _is_unnumbered(item)]
         identified = all(item.func_id is not None for item in program.kernels)
         complete = is_complete and identified and len(known) == len(records)
-        program.whole = complete and _ADDED.search(body.file.source.text) is None
+        program.whole = complete and not _adds_kernels(body.file.source.text)
         if keys[0] in fields:
             program.orchestration = self._orchestration(body, program, fields[keys[0]][1])
         return program
@@ -292,6 +292,11 @@ def _named(value: Value) -> Direction | None:
     full = f"{value.ref.name}.{value.name}" if isinstance(value, EnumMember) else ""
     owner, _, name = (value.name if isinstance(value, ExternalName) else full).rpartition(".")
     return _DIRECTIONS.get(name) if owner.rpartition(".")[2] == _ENUM else None
+
+
+@lru_cache(maxsize=16)
+def _adds_kernels(text: str) -> bool:
+    return _ADDED.search(text) is not None
 
 
 @lru_cache(maxsize=16)

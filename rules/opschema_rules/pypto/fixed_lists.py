@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 
 _PLAIN = frozenset(("list", "tuple", "range", "sorted", "reversed", "len", "map", "int"))
 """Functions that change none of their arguments."""
@@ -20,7 +21,13 @@ _CHANGED = re.compile(r"""["']arg_index["'](?!\s*:)|\bupdate\((?:[^()]|\([^()]*\
 
 def is_fixed(bodies: Sequence[Body], expr: Expr) -> bool:
     """Whether nothing in a file can change the numbers that an ``arg_index`` is written as."""
-    return _CHANGED.search(bodies[0].file.source.text) is None and _is_fixed(bodies, expr, _MAX_NAMES)
+    return not _sets_elsewhere(bodies[0].file) and _is_fixed(bodies, expr, _MAX_NAMES)
+
+
+@cached_on_argument
+def _sets_elsewhere(file: PythonFile) -> bool:
+    """Whether code of a file may give a dict the field, or change it."""
+    return _CHANGED.search(file.source.text) is not None
 
 
 def _is_fixed(bodies: Sequence[Body], expr: Expr, names: int) -> bool:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic, Severity
 from opschema_cli.lint.rule import rule
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.suggestions import did_you_mean, near_name, nearest
 from opschema_rules.pypto.model import Direction, Kernel, Part, Program
 
@@ -72,11 +73,16 @@ def _is_checked(program: Program) -> bool:
     """Whether a description is surely one of this runtime that is loaded as it is written: its file names the enum or a kernel
     has all fields, no test expects an error, and no code of the file uses its lists.
     """
-    text = program.file.source.text
     whole = any(kernel.written and all(name in kernel.fields for name in _REQUIRED) for kernel in program.kernels)
-    if not (whole or "ArgDirection" in text) or _EXPECTS_ERROR.search(text):
+    return (whole or "ArgDirection" in program.file.source.text) and _is_loaded_as_written(program.file)
+
+
+@cached_on_argument
+def _is_loaded_as_written(file: PythonFile) -> bool:
+    """Whether no test of a file expects an error, and no code of it uses the lists of descriptions."""
+    if _EXPECTS_ERROR.search(file.source.text):
         return False
-    uses = (use.name for scope in program.file.body.walk() for use in scope.uses)
+    uses = (use.name for scope in file.body.walk() for use in scope.uses)
     return all(_LISTS.isdisjoint(name.split(".")) for name in uses)
 
 
