@@ -29,9 +29,6 @@ _IS_NUMBER = re.compile(r"\s*=\s*(\d+)\s*[;,}]")
 _CHANGES = re.compile(r"\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)")
 _TYPE = re.compile(r"(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]")
 _USING = re.compile(r"using\s+(\w+)\s*=([^;]*);")
-_MACRO = re.compile(
-    r"(?m)^[ \t]*\#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\([^()\n]*\))?(?P<body>(?:\\\r?\n|[^\n])*)"
-)
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]{1,200}[\s*&])(\w+)\s*;")
 _OPENS = re.compile(r"\s{0,40}\(")
@@ -225,10 +222,10 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     def macros(self) -> dict[str, set[str]]:
         """The words in the bodies of macros, their parameters left out; macros without any are left out."""
         found: dict[str, set[str]] = {}
-        for match in _MACRO.finditer(self.text) if "define" in self.text else ():
-            words = set(_WORD.findall(match["body"])).difference(_WORD.findall(match["parameters"] or ""))
+        for macro in read_directives(self.text).macros if "define" in self.text else ():
+            words = set(_WORD.findall(macro.body)).difference(_WORD.findall(" ".join(macro.parameters or ())))
             if words:
-                found.setdefault(match["name"], set()).update(words)
+                found.setdefault(macro.name, set()).update(words)
         return found
 
     def words_of(self, macro: str) -> set[str]:
