@@ -208,7 +208,7 @@ def _widened(pipe: Connection) -> int:
 
 
 class _Order(msgspec.Struct, array_like=True):
-    """What a worker is sent."""
+    """A request to a worker: one text to parse."""
 
     text: bytes
     with_tree: bool
@@ -217,7 +217,7 @@ class _Order(msgspec.Struct, array_like=True):
 
 
 class _Answer(msgspec.Struct, array_like=True):
-    """What it answers."""
+    """Its answer."""
 
     facts: bytes
     tree: bytes

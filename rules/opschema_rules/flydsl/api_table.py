@@ -34,7 +34,7 @@ class _Table(msgspec.Struct):
 
 
 class _Releases(msgspec.Struct):
-    """What is read of the table if only the releases are asked for."""
+    """The part of the table that lists the releases."""
 
     releases: list[str]
 
