@@ -71,7 +71,7 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def value(self) -> Expr:
-        """What the host passes: of a local variable that nothing tests and that has one value, that value."""
+        """What the host passes. For a local variable that has one value and that nothing tests, this is the value."""
         body = self.call.body
         found = (
             value_of(self.tree, body, self.expr.text) if is_variable(self.expr) and body.binds(self.expr.text) else None

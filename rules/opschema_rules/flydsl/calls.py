@@ -161,7 +161,7 @@ class Calls:
 
     def _holders(self, traced: Traced) -> set[str]:
         """The factory that returns a traced function, and the last words of what bodies call what it returns."""
-        factory = traced.body.parent
+        factory = traced.factory
         if factory is None or factory.function is None or traced not in self._returned(factory).values():
             return set()
         held = {factory.function.name}

@@ -33,8 +33,8 @@ class ChangedCapture(msgspec.Struct, frozen=True):
 def changed_captures(tree: FlyTree) -> Iterator[ChangedCapture]:
     """The changed captures of the tree's functions, each variable once."""
     for traced in tree.traced if has_computed_key(tree) else ():
-        around = traced.body.parent
-        if traced.kind == "jit" and around is not None and around.function is not None and is_compiled(tree, traced):
+        around = traced.factory
+        if traced.kind == "jit" and around is not None and is_compiled(tree, traced):
             calls = [(call.body, call.expr) for call in traced.calls if around in call.body.outward()]
             captured = {item.cell for item in tree.closures.captured(traced.body)} if calls else set[Cell]()
             for cell in sorted(captured, key=lambda item: item.name):

@@ -69,13 +69,17 @@ def own_sources(project: Project) -> list[str]:
     return [path for path in project.workspace.files if f"/{path}".endswith(f"/{JIT_ARGUMENT}")]
 
 
+def installed(project: Project, folder: str) -> list[str]:
+    """All Python files of FlyDSL's package in a folder, which is what an installation has of it."""
+    return [path for path in project.workspace.files if path.startswith(f"{folder}{MARK}/") and path.endswith(".py")]
+
+
 def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
     """The Python files that the pack reads in any case: those that hold the word, and all of FlyDSL where it is developed."""
     yield from holding(project)
     own = own_sources(project) if not options.version else []
     if len(own) == 1:
-        folder = f"{own[0].removesuffix(JIT_ARGUMENT)}{MARK}/"
-        yield from (path for path in project.workspace.files if path.startswith(folder) and path.endswith(".py"))
+        yield from installed(project, own[0].removesuffix(JIT_ARGUMENT))
 
 
 def claims(project: Project, options: FlydslOptions, path: str) -> bool:

@@ -11,7 +11,7 @@ from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_reading import ROOT, Package
 from opschema_rules.flydsl.contract import Contract
-from opschema_rules.flydsl.detection import JIT_ARGUMENT
+from opschema_rules.flydsl.detection import JIT_ARGUMENT, installed
 
 
 class OwnPackage:
@@ -50,9 +50,7 @@ class OwnPackage:
 
     @cached_property
     def _installed(self) -> list[str]:
-        """All Python files of its folder, which is what an installation has of it."""
-        files = self._project.workspace.files
-        return [path for path in files if path.startswith(f"{self._folder}{ROOT}/") and path.endswith(".py")]
+        return installed(self._project, self._folder)
 
     @cached_property
     def api(self) -> Package:

@@ -53,7 +53,7 @@ def stale_captures(tree: FlyTree) -> Iterator[StaleCapture]:
 
 def _keyed(tree: FlyTree, kinds: Captures) -> Iterator[Traced]:
     """The functions written in functions that have a cache key of their own, where no other one captures them."""
-    inner = [item for item in tree.traced if item.kind == "jit" and item.body.parent and item.body.parent.function]
+    inner = [item for item in tree.traced if item.kind == "jit" and item.factory is not None]
     outer = [item for item in inner if is_compiled(tree, item)]
     around = {body for item in outer for body in item.body.outward() if body is not item.body and body.function}
     missing = {body for body in around if _may_miss(tree, kinds, body)}
@@ -146,8 +146,8 @@ def _besides(tree: FlyTree, traced: Traced, captures: list[Capture]) -> Iterator
     """
     bodies = {traced.body} | {body for item in captures if (body := tree.closures.function_of(item.cell)) is not None}
     for item in filter(None, map(tree.traced_of, bodies)):
-        around = item.body.parent
-        if around is not None and around.function is not None:
+        around = item.factory
+        if around is not None:
             yield Cell(around, item.name)
             if item.kind == "jit":
                 yield from _named(around, [item.decorator, *(param.default for param in item.function.params)])
