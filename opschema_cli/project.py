@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -25,6 +26,7 @@ from opschema_cli.source.python import FACTS_VERSION, ModuleFacts, PythonFile
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Document, Node, YamlFile, YamlSyntaxError
 from opschema_cli.source.yaml_compose import compose
+from opschema_cli.worker_readings import WorkerReadings
 from opschema_cli.workspace import ReadError, Workspace
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ C = TypeVar("C")
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
 _PARSER_DIED = "this is not Python: the parser died of it or took too long; it nests deeply, or is generated"
+_READER_DIED = "the process that read it died of it, or took too long"
 _REFUSED = (
     "this file was not parsed, since the run has spent too much time on other files that nest deeply or are generated; "
     "exclude those"
@@ -87,6 +90,7 @@ class Project:
         self._python: dict[str, PythonFile | None] = {}
         self._cpp: dict[str, CppTree | None] = {}
         self._readings = Readings(self.cache, stamp)
+        self._elsewhere = WorkerReadings()
         self._awaited: dict[str, list[Source]] = {}
         self._fresh: dict[str, bytes] = {}
         self._expected: dict[str, bytes] = {}
@@ -206,9 +210,7 @@ class Project:
 
     def readings(self, reading: Reading[str, T], paths: Iterable[str]) -> dict[str, T]:
         """The values of a reading for those of these files that can be read."""
-        return dict(
-            self._source_values(reading, paths, lambda source: self._read_with(reading, source.path, source.text))
-        )
+        return self._source_values(reading, paths, lambda source: source.text)
 
     def _read_with(self, reading: Reading[C, T], path: str, content: C) -> T:
         """The value of a reading for a content, after those that are computed along with it."""
@@ -243,25 +245,44 @@ class Project:
         """The values of a reading for those of these C++ files that can be read and parsed; their trees are not kept. A Python file
         counts with the C++ in its strings (:mod:`opschema_cli.source.inline_cpp`).
         """
-
-        def read(source: Source) -> T | None:
-            tree = self._parsed_cpp(source)
-            return self._read_with(reading, source.path, tree) if tree is not None else None
-
-        return dict(self._source_values(reading, paths, read))
+        return self._source_values(reading, paths, self._parsed_cpp, cpp=True)
 
     def _source_values(
-        self, reading: Reading[Any, T], paths: Iterable[str], read: Callable[[Source], T | None]
-    ) -> Iterator[tuple[str, T]]:
-        """The values of a reading for texts of files. Texts whose value is known are not read, and none is kept."""
+        self, reading: Reading[C, T], paths: Iterable[str], parse: Callable[[Source], C | None], *, cpp: bool = False
+    ) -> dict[str, T]:
+        """The values of a reading for texts of files, as ``parse`` makes them. Texts whose value is known are not read, and none is
+        kept.
+        """
         asked = list(dict.fromkeys(paths))
         self.inputs.update(asked)
+        if self.parsers is not None and (cpp or reading.costly):
+            shelf = self._readings.shelf(reading.name, reading.kind)
+            unknown = {digest: path for path in asked if shelf.get(digest := self.workspace.digest(path)) is None}
+            texts = ((digest, text) for digest, path in unknown.items() if (text := self._peek_text(path, cpp=cpp)))
+            readings, wait = (reading, *reading.along), partial(self._collect, wait=True)
+            self._elsewhere.compute(self.parsers(), readings, texts, wait, cpp=cpp)
 
         def value_of(path: str) -> T | None:
             source = self._source_of(path, self.workspace.peek_source)
-            return read(source) if source is not None else None
+            if source is None or self._is_deadly(source):
+                return None
+            content = parse(source)
+            return self._read_with(reading, path, content) if content is not None else None
 
-        return self._values(reading, asked, self.workspace.digest, value_of)
+        return dict(self._values(reading, asked, self.workspace.digest, value_of))
+
+    def _peek_text(self, path: str, *, cpp: bool) -> str:
+        """What is read of a file, with ``cpp`` as C++; empty where that is nothing, or cannot be read."""
+        with suppress(ReadError):
+            source = self.workspace.peek_source(path)
+            return (_cpp_of(source) or "") if cpp else source.text
+        return ""
+
+    def _is_deadly(self, source: Source) -> bool:
+        if source.digest not in self._elsewhere.deadly:
+            return False
+        self._problem(CPP_UNREAD, source.path, f"this C++ is not read: {_READER_DIED}", 0)
+        return True
 
     def _values(
         self,
@@ -344,9 +365,8 @@ class Project:
     def _parsed_cpp(self, source: Source) -> CppTree | None:
         # Not at the top: most runs read no C++.
         from opschema_cli.source.cpp import CppError, CppUnavailableError, parse_cpp
-        from opschema_cli.source.inline_cpp import inline_cpp
 
-        text = source.text if not is_python(source.path) else inline_cpp(source.text)
+        text = _cpp_of(source)
         if text is None:
             return None
         try:
@@ -506,11 +526,16 @@ class Project:
     def _collect(self, *, wait: bool) -> None:
         found = self.parsers().collect(wait=wait) if self.parsers is not None else []
         for parsed in found:
+            values = self._elsewhere.take(parsed)
+            if values is not None:
+                self._readings.take(values)
+                continue
             if parsed.tree:
                 self._trees[parsed.key] = parsed.tree
             self._readings.take({name: {parsed.key: value} for name, value in parsed.values.items()})
             self._arrived(parsed.key, parsed.facts, refused=parsed.refused)
         if wait and not found:  # the workers were stopped
+            self._elsewhere.forget()
             for digest in list(self._awaited):
                 self._arrived(digest, b"")
 
@@ -552,3 +577,11 @@ class Project:
             return
         place = Place(path, Span(offset, offset))
         self.problems[code, path] = Diagnostic(message, place, code=code)
+
+
+def _cpp_of(source: Source) -> str | None:
+    """The text of a C++ file, or the C++ in the strings of a Python file; None where there is none."""
+    # Not at the top: most runs read no C++.
+    from opschema_cli.source.inline_cpp import inline_cpp
+
+    return inline_cpp(source.text) if is_python(source.path) else source.text

@@ -22,13 +22,15 @@ class Reading(msgspec.Struct, Generic[C, T], frozen=True):
     """A function of the content of one file: its text, its bytes, its facts, or the tree of its C++.
 
     ``name`` is unique among all readings; ``read`` returns a value of the type ``kind``, which msgspec can encode. ``along`` are
-    readings of the same content that are asked for later: they are computed at once, so that a file is read once for all.
+    readings of the same content that are asked for later: they are computed at once, so that a file is read once for all. A reading
+    of a text is ``costly`` if it takes far longer than to send the text to another process.
     """
 
     name: str
     read: Callable[[C], T]
     kind: type[T]
     along: tuple[Reading[C, Any], ...] = ()
+    costly: bool = False
 
 
 class Shelf(Generic[T]):

@@ -18,7 +18,7 @@ import msgspec
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.interrupts import no_interrupts
-from opschema_cli.source.parsing import HURRIED, at_risk, encoded, parsed, values_along
+from opschema_cli.source.parsing import HURRIED, at_risk, encoded, parsed, reading_values, values_along
 
 IN_FLIGHT = 256 * 1024
 """Bytes of texts that a worker is sent before it has answered, so that it need not wait for a program that is busy."""
@@ -30,7 +30,7 @@ MAX_PIPE = 1024 * 1024
 class Parsed(NamedTuple):
     """The encoded facts of the text ``key``, empty where the parser died of it; its packed tree, if asked for; the seconds that it
     took; the encoded values of readings, by their names. ``refused`` if it was not parsed, since the run has no time left for
-    such texts.
+    such texts; ``died`` if the worker did.
     """
 
     key: str
@@ -39,18 +39,27 @@ class Parsed(NamedTuple):
     seconds: float = 0.0
     values: Mapping[str, bytes] = {}
     refused: bool = False
+    died: bool = False
+
+
+class Wanted(NamedTuple):
+    """What is wanted of a text: its facts, and its packed tree; or, if there are ``functions`` (``module:name``), only their
+    results for the text or, with ``cpp``, for its tree. ``along`` are readings that a worker computes from the facts.
+    """
+
+    with_tree: bool = False
+    along: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    cpp: bool = False
 
 
 class Task(NamedTuple):
-    """A text, its key, whether its tree is asked for, whether nobody waits for it yet, and the readings that a worker may compute
-    along.
-    """
+    """A text, its key, what is wanted of it, and whether nobody waits for it yet."""
 
     key: str
     text: str
-    with_tree: bool
+    wanted: Wanted = Wanted()
     ahead: bool = False
-    along: tuple[str, ...] = ()
 
 
 class LocalWorker:
@@ -92,7 +101,7 @@ class LocalWorker:
 
         if facts := refused(task.text):
             return task, Parsed(task.key, facts)
-        found, tree = parsed(task.text, with_tree=task.with_tree)
+        found, tree = parsed(task.text, with_tree=task.wanted.with_tree)
         return task, Parsed(task.key, encoded(found), tree, time.process_time() - began)
 
     def stop(self) -> None:
@@ -145,7 +154,7 @@ class Worker:
         read, or before it has started.
         """
         text = task.text.encode("utf-8", "surrogatepass")
-        content = msgspec.msgpack.encode(_Order(text, task.with_tree, hurried, task.along))
+        content = msgspec.msgpack.encode(_Order(text, task.wanted, hurried))
         if (self.tasks or self.starting) and self.in_flight + len(content) > min(IN_FLIGHT, self._room):
             return False
         self.tasks.append(task)
@@ -211,9 +220,8 @@ class _Order(msgspec.Struct, array_like=True):
     """A request to a worker: one text to parse."""
 
     text: bytes
-    with_tree: bool
+    wanted: Wanted
     hurried: bool
-    along: tuple[str, ...]
 
 
 class _Answer(msgspec.Struct, array_like=True):
@@ -242,11 +250,24 @@ def _serve(texts: Connection, answers: Connection, inherited: Sequence[Connectio
         answers.send_bytes(b"ready")
         while True:
             order = _ORDERS.decode(texts.recv_bytes())
-            text = order.text.decode("utf-8", "surrogatepass")
-            began = time.process_time()
-            with at_risk(text, HURRIED if order.hurried else 1.0):
-                facts, tree = parsed(text, with_tree=order.with_tree)
-                data = encoded(facts)
-            seconds = time.process_time() - began
-            values = values_along(order.along, text, facts) if data else {}
-            answers.send_bytes(msgspec.msgpack.encode(_Answer(data, tree, seconds, values)))
+            answer = _read(order) if order.wanted.functions else _parse(order)
+            answers.send_bytes(msgspec.msgpack.encode(answer))
+
+
+def _parse(order: _Order) -> _Answer:
+    text = order.text.decode("utf-8", "surrogatepass")
+    began = time.process_time()
+    with at_risk(text, HURRIED if order.hurried else 1.0):
+        facts, tree = parsed(text, with_tree=order.wanted.with_tree)
+        data = encoded(facts)
+    seconds = time.process_time() - began
+    return _Answer(data, tree, seconds, values_along(order.wanted.along, text, facts) if data else {})
+
+
+def _read(order: _Order) -> _Answer:
+    text = order.text.decode("utf-8", "surrogatepass")
+    began = time.process_time()
+    with at_risk(text, HURRIED if order.hurried else 1.0):
+        values = reading_values(order.wanted.functions, text, cpp=order.wanted.cpp)
+    gc.collect(0)  # trees of C++ hold cycles
+    return _Answer(b"", b"", time.process_time() - began, values)

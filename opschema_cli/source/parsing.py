@@ -60,6 +60,19 @@ def values_along(names: Iterable[str], text: str, facts: ModuleFacts) -> dict[st
     return found
 
 
+def reading_values(functions: Iterable[str], text: str, *, cpp: bool) -> dict[str, bytes]:
+    """The encoded results of functions, each named ``module:name``, for a text, with ``cpp`` for its tree; empty where one of
+    them fails, or the text is not read as C++: that is done again where it is asked for, and reported there.
+    """
+    # Not at the top: most runs read no C++.
+    from opschema_cli.source.cpp import parse_cpp
+
+    with suppress(Exception):  # foreign code
+        content = parse_cpp(text) if cpp else text
+        return {name: msgspec.msgpack.encode(resolve_name(name)(content)) for name in functions}
+    return {}
+
+
 def plain_facts(text: str) -> bytes:
     """The same, of a text that the Python which runs parses; empty for any other, which takes longer."""
     from opschema_cli.source.python_facts import collect_plain

@@ -1,4 +1,5 @@
-"""Parses Python texts in worker processes, so that a text that kills or stalls the parser costs only itself.
+"""Parses Python texts in worker processes, so that a text that kills or stalls the parser costs only itself. They compute readings
+of other texts as well.
 
 Parsers recurse on the native stack, and some short texts keep libcst's busy for hours. A worker has a budget of
 processor time for each text; when it dies, its text gets no facts and another worker takes its place.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from multiprocessing.connection import Connection
@@ -21,7 +22,7 @@ from typing import cast
 from opschema_cli.errors import OpschemaError
 from opschema_cli.interrupts import check_interrupted
 from opschema_cli.source import parsing
-from opschema_cli.source.parse_process import LocalWorker, Parsed, Task, Worker
+from opschema_cli.source.parse_process import LocalWorker, Parsed, Task, Wanted, Worker
 from opschema_cli.source.parsing import HURRIED, budget
 
 POOL_THRESHOLD = 400_000
@@ -87,14 +88,29 @@ class Parsers:
         :func:`opschema_cli.source.parsing.values_along`, which workers import if there is enough to do for two.
         """
         unasked = {key: text for key, text in texts.items() if key not in self._asked}
-        much = sum(map(len, chain(unasked.values(), (task.text for task in self._queue)))) > POOL_THRESHOLD
-        fresh = [Task(key, text, with_trees, ahead, along if much else ()) for key, text in unasked.items()]
-        self._asked.update(task.key for task in fresh)
-        queue = [*self._queue, *fresh]
+        much = self._is_much(unasked.values())
+        wanted = Wanted(with_trees, along if much else ())
         if not ahead:
-            queue = [task._replace(ahead=False) if task.key in texts else task for task in queue]
+            self._queue = [task._replace(ahead=False) if task.key in texts else task for task in self._queue]
+        self._add([Task(key, text, wanted, ahead) for key, text in unasked.items()], much=much)
+
+    def submit_readings(self, texts: Mapping[str, str], functions: tuple[str, ...], *, cpp: bool) -> None:
+        """Have functions computed for texts, with ``cpp`` for their trees, before all that is to be parsed; see
+        :func:`opschema_cli.source.parsing.reading_values`. The keys are others than those of texts that are parsed.
+        """
+        wanted = Wanted(functions=functions, cpp=cpp)
+        self._add([Task(key, text, wanted) for key, text in texts.items()], much=self._is_much(texts.values()))
+
+    def _is_much(self, texts: Iterable[str]) -> bool:
+        """Whether further texts, with those that wait, are enough for two workers."""
+        return sum(map(len, chain(texts, (task.text for task in self._queue)))) > POOL_THRESHOLD
+
+    def _add(self, tasks: Sequence[Task], *, much: bool) -> None:
+        self._asked.update(task.key for task in tasks)
         # The largest first, so that no worker is left alone with it at the end.
-        self._queue = sorted(queue, key=lambda task: (not task.ahead, len(task.text)))
+        self._queue = sorted(
+            [*self._queue, *tasks], key=lambda task: (not task.ahead, bool(task.wanted.functions), len(task.text))
+        )
         self.start(self.jobs if much else min(1, len(self._queue)))
         self._hand_out()
 
@@ -161,7 +177,7 @@ class Parsers:
             self._given_up += 1
             self.start(len(self._workers) + bool(self._queue))
         self._asked.discard(task.key)
-        return [found or Parsed(task.key, b"")]
+        return [found or Parsed(task.key, b"", died=True)]
 
     def _hand_out(self) -> None:
         if self._is_spent:  # what is left is refused

@@ -1,0 +1,97 @@
+"""Readings of texts that the workers which parse compute, while this process waits for them.
+
+Only many texts at once are worth it: a worker must import what reads them. A text whose values do not come is read here,
+unless the worker died of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opschema_cli.readings import Reading
+
+if TYPE_CHECKING:
+    from opschema_cli.source.parse_process import Parsed
+    from opschema_cli.source.python_workers import Parsers
+
+WINDOW = 4_000_000
+"""Characters of texts that are sent before the first values are back."""
+
+
+def function_name(reading: Reading[Any, Any]) -> str:
+    """The function of a reading as ``module:name``, by which another process imports it; empty of one that has no such name, as a
+    lambda or a function of a plugin.
+    """
+    module, name = getattr(reading.read, "__module__", ""), getattr(reading.read, "__qualname__", "")
+    home = sys.modules.get(module)
+    imported = getattr(home, "__spec__", None) is not None and getattr(home, name, None) is reading.read
+    return f"{module}:{name}" if imported else ""
+
+
+class WorkerReadings:
+    """The texts whose values workers compute now, and those that they died of."""
+
+    def __init__(self) -> None:
+        self.deadly: set[str] = set()
+        """The digests of files that no worker has survived."""
+        self._sizes: dict[str, int] = {}
+        self._names: Mapping[str, str] = {}
+
+    def compute(
+        self,
+        parsers: Parsers,
+        readings: Sequence[Reading[Any, Any]],
+        texts: Iterable[tuple[str, str]],
+        collect: Callable[[], None],
+        *,
+        cpp: bool,
+    ) -> None:
+        """Have workers compute readings of texts, each given with the digest of its file, unless the texts are few.
+
+        ``collect`` waits for workers and passes their answers to :meth:`take`. With ``cpp`` the readings are of the trees.
+        """
+        self._names = {function_name(reading): reading.name for reading in readings}
+        if parsers.jobs < 2 or "" in self._names:
+            return
+        for group in _groups(texts):
+            sent = {f"{'cpp' if cpp else 'text'} {digest}": text for digest, text in group.items()}
+            self._sizes.update((key, len(text)) for key, text in sent.items())
+            parsers.submit_readings(sent, tuple(self._names), cpp=cpp)
+            while sum(self._sizes.values()) > WINDOW:
+                collect()
+        while self._sizes:
+            collect()
+
+    def take(self, parsed: Parsed) -> dict[str, dict[str, bytes]] | None:
+        """The encoded values that a worker has computed, by the name of the reading and the digest of the file; None if the worker
+        has done something else.
+        """
+        if self._sizes.pop(parsed.key, None) is None:
+            return None
+        digest = parsed.key.rpartition(" ")[2]
+        if parsed.died:
+            self.deadly.add(digest)
+        return {self._names[function]: {digest: value} for function, value in parsed.values.items()}
+
+    def forget(self) -> None:
+        """Wait for nothing: the workers were stopped."""
+        self._sizes.clear()
+
+
+def _groups(texts: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    """Texts in groups that are worth a second worker; none if all of them are not."""
+    # Not at the top: a run whose files are all cached does without.
+    from opschema_cli.source.python_workers import POOL_THRESHOLD
+
+    group: dict[str, str] = {}
+    size, none_yet = 0, True
+    for digest, text in texts:
+        group[digest] = text
+        size += len(text)
+        if size > POOL_THRESHOLD:
+            yield group
+            group, size, none_yet = {}, 0, False
+    if group and not none_yet:
+        yield group
