@@ -58,7 +58,7 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 	@cd $(VENV)/atenkit && ../bin/opschema stubs --apply
 
 test: $(VENV)/.dev  ## run all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 # Where nvcc and compute-sanitizer are missing, those of the registry serve, as far as the driver is new enough; nvcc needs g++.
 CUDA_TOOLS = $(CURDIR)/$(VENV)-cuda/tools

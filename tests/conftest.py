@@ -54,6 +54,10 @@ WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 """The processes of pytest-xdist, of which this is the one with the number ``WORKER``."""
 
 
+LONG = ("e2e", "verify", "proofs", "hostile")
+"""Folders of tests that start programs."""
+
+
 class Rotated(pytest.Dir):
     """A folder whose modules each process collects from another place on, so that it finds some that others have compiled."""
 
@@ -73,9 +77,11 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> Rotated | 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests in the order that all processes have to agree on, which is that of one process."""
+    """Put the tests in an order on which all processes agree. Folders whose tests take long come first, so that no process is left
+    alone with one of them at the end.
+    """
     if WORKERS > 1:
-        items.sort(key=lambda item: item.path.parts)
+        items.sort(key=lambda item: (item.path.parent.name not in LONG, item.path.parts))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
