@@ -1,7 +1,7 @@
 """Compiles the extensions of a workspace with pybind11 or nanobind, imports them, and calls what they bind.
 
 Each bound function reports which value each of its parameters gets; all arguments are passed by keyword. A call is right if every
-parameter gets the value of the keyword of its name.
+parameter gets the value of the keyword of its name. A workspace lists its modules in the file :data:`MODULES`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from opschema_cli.project import Project
+import msgspec
+
 from opschema_cli.proof import Files, Observation, Seen
-from opschema_cli.workspace import Workspace
-from opschema_rules.bindings.detection import BindingsOptions
-from opschema_rules.bindings.load import read_tree
-from opschema_rules.bindings.model import Binding
 from tests.proofs import records
 from tests.proofs.bindings_libraries import Library, library
 from tests.proofs.processes import in_folder, serve
@@ -37,6 +34,27 @@ for name in json.loads(sys.argv[2]):
 """
 
 
+MODULES = "modules.json"
+"""The file of a workspace that lists its modules, each a :class:`BuiltModule`."""
+
+
+class BoundFunction(msgspec.Struct, frozen=True):
+    """A function that is called: the name that it is bound to, the offset at which its signature ends, and its parameters."""
+
+    name: str
+    end: int
+    parameters: list[str]
+
+
+class BuiltModule(msgspec.Struct, frozen=True):
+    """A module to compile: its file, its dotted name, its library (``pybind11``, ``nanobind``), and the functions to call."""
+
+    path: str
+    name: str
+    library: str
+    functions: list[BoundFunction]
+
+
 def observe(workspaces: Sequence[Files]) -> list[Observation]:
     """What importing the modules of each workspace and calling their functions does."""
     return records.ask("tests.proofs.bindings_oracle", workspaces)
@@ -48,16 +66,14 @@ def can_compile() -> bool:
 
 
 def _examine(folder: Path, files: Files) -> dict[str, Seen]:
-    tree = read_tree(Project(Workspace(folder)), BindingsOptions())
     (folder / "torch").mkdir()
     found: dict[str, Seen] = {}
-    for module in tree.modules:
+    for module in msgspec.json.decode(files[MODULES], type=list[BuiltModule]):
         used = library(module.library)
         (folder / "torch/extension.h").write_text(used.header)
-        name = module.built_as or module.name
-        bindings = [item for item in module.bindings if item.annotations and item.signature is not None]
-        built = _built(folder, used, module.path, name, bindings)
-        run = _run(folder, name, [item.name for item in bindings]) if not built else None
+        name, functions = module.name, module.functions
+        built = _built(folder, used, module.path, name, functions)
+        run = _run(folder, name, [item.name for item in functions]) if not built else None
         failed = built or (run.stderr.strip().rpartition("\n")[2] if run is not None and run.returncode else "")
         found[f"import {name}"] = Seen("refused", failed[:300]) if failed else Seen("right")
         if run is not None:
@@ -65,17 +81,12 @@ def _examine(folder: Path, files: Files) -> dict[str, Seen]:
     return found
 
 
-def _built(folder: Path, used: Library, path: str, name: str, bindings: Sequence[Binding]) -> str:
+def _built(folder: Path, used: Library, path: str, name: str, functions: Sequence[BoundFunction]) -> str:
     """Compile a module; the errors of the compiler, empty if it accepts the module."""
     text = (folder / path).read_bytes().decode()
-    for item in sorted(
-        bindings, key=lambda item: -item.signature.place.span.start if item.signature is not None else 0
-    ):
-        signature = item.signature
-        if signature is not None:
-            opening = text.index("{", signature.place.span.end) + 1
-            reports = "".join(f"REPORT({one.name});" for one in signature.parameters)
-            text = text[:opening] + reports + text[opening:]
+    for item in sorted(functions, key=lambda item: -item.end):
+        opening = text.index("{", item.end) + 1
+        text = text[:opening] + "".join(f"REPORT({name});" for name in item.parameters) + text[opening:]
     (folder / "reporting.cpp").write_text(text)
     own = name.rpartition(".")[2]
     command = ["g++", "-std=c++17", "-O0", "-w", "-fPIC", "-shared", f"-DTORCH_EXTENSION_NAME={own}"]

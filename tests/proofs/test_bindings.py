@@ -9,7 +9,8 @@ from opschema_cli.proof import Files, cases_of, check_fixes, fix_cases, judge, p
 from opschema_rules.bindings import proofs
 from opschema_rules.bindings.pack import PACK
 from tests.proofs.bindings_libraries import has_nanobind
-from tests.proofs.bindings_oracle import can_compile, observe
+from tests.proofs.bindings_modules import observe
+from tests.proofs.bindings_oracle import can_compile
 
 FIXABLE = [pytest.param(rule, id=rule.code) for rule in PACK.rules if rule.fixable]
 
