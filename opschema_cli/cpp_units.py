@@ -12,10 +12,11 @@ from functools import cached_property
 
 import msgspec
 
+from opschema_cli.file_kinds import is_python
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp_functions import CppDeclarations, CppFunction, includes, read_functions
-from opschema_cli.source.preprocessor import Macro, is_dead, unambiguous
+from opschema_cli.source.preprocessor import Macro, is_dead, read_directives, unambiguous
 from opschema_cli.source.text import Place
 
 DECLARATIONS = Reading("cpp-declarations", read_functions, CppDeclarations)
@@ -31,6 +32,14 @@ def _quoted(text: str) -> tuple[str, ...]:
 
 INCLUDES = Reading("cpp-includes", _quoted, tuple[str, ...])
 """Names of the files that one C++ file includes."""
+
+
+def _macros(text: str) -> tuple[Macro, ...]:
+    return read_directives(text).kept
+
+
+MACROS = Reading("cpp-macros", _macros, tuple[Macro, ...])
+"""Macros of one C++ file, which is not parsed for them."""
 
 
 class Declared(msgspec.Struct, frozen=True):
@@ -121,8 +130,11 @@ class CppUnits(msgspec.Struct, dict=True):
     def macros(self, path: str) -> dict[str, Macro]:
         """Macros that a file sees, but those that have several different definitions."""
         if path not in self._known_macros:
-            read = self.project.cpp_readings(DECLARATIONS, self.files(path))
-            self._known_macros[path] = unambiguous(macro for item in read.values() for macro in item.macros)
+            files = self.files(path)
+            inline = self.project.cpp_readings(DECLARATIONS, filter(is_python, files)).values()
+            found = [item.macros for item in inline]
+            found += self.project.readings(MACROS, [file for file in files if not is_python(file)]).values()
+            self._known_macros[path] = unambiguous(macro for macros in found for macro in macros)
         return self._known_macros[path]
 
     @cached_property

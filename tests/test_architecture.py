@@ -97,7 +97,7 @@ ROOMS = {
     "readings": {"cache", "source"},
     "worker_readings": {"readings", "source"},
     "code_values": {"cache", "project", "readings", "regular_files", "source"},
-    "cpp_units": {"project", "readings", "source"},
+    "cpp_units": {"file_kinds", "project", "readings", "source"},
     "cpp_pasting": {"project", "readings"},
     "importing_files": {"project", "readings", "source"},
     "cpp_generators": {"file_kinds", "project"},

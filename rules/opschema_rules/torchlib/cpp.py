@@ -7,12 +7,10 @@ from collections.abc import Container, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from opschema_cli.cpp_units import CppUnits
+from opschema_cli.cpp_units import MACROS, CppUnits
 from opschema_cli.file_kinds import is_cpp, is_python
 from opschema_cli.project import Project
-from opschema_cli.readings import Reading
 from opschema_cli.requirements import Version
-from opschema_cli.source.preprocessor import Macro, read_directives
 from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import Build
 from opschema_rules.torchlib.cpp_executorch import LIBRARY
@@ -52,13 +50,6 @@ def _uncertain(facts: CppFacts) -> CppFacts:
         for library in facts.libraries
     ]
     return replace(facts, libraries=tuple(libraries))
-
-
-def _macros_of(text: str) -> tuple[Macro, ...]:
-    return read_directives(text).kept
-
-
-MACROS = Reading("torchlib-macros", _macros_of, tuple[Macro, ...])
 
 
 def _holding(data: dict[str, bytes], known: Container[str], names: Iterable[str]) -> list[str]:
