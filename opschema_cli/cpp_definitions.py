@@ -13,8 +13,10 @@ from opschema_cli.cpp_pasting import Pasting
 from opschema_cli.cpp_units import Declared, functions_named
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.project import Project
+from opschema_cli.readings import Reading
 from opschema_cli.source.cpp_text import only_code
-from opschema_cli.source.text import Span, ascii_words_in, places_of
+from opschema_cli.source.text import Span, places_of
+from opschema_cli.word_search import MANY, variant_of, words_in
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(/]")
@@ -25,9 +27,6 @@ _NO_TYPE = re.compile(rb"(?:\b(?:return|else|new|throw|case|co_return)|[^\s\w>*&
 
 _BEFORE = 200
 """The bytes that are looked at before a name."""
-
-MANY = 30
-"""More names are not looked for one by one in a text."""
 
 
 def _may_declare(data: bytes, names: Set[str]) -> bool:
@@ -62,6 +61,13 @@ def _mentions(code: str, names: Set[str]) -> Iterator[tuple[str, int]]:
         yield from ((name, place) for place in places_of(name, code))
 
 
+class _Held(msgspec.Struct, frozen=True, array_like=True):
+    """The names that a file has, and whether one of them follows what may be a type; else they are only called."""
+
+    names: list[str]
+    may_declare: bool
+
+
 class CppDefinitions(msgspec.Struct, dict=True):
     """The functions of some ``names`` (without namespaces) in the files of a tree that have the word ``marker``."""
 
@@ -77,26 +83,35 @@ class CppDefinitions(msgspec.Struct, dict=True):
     @cached_property
     def holding(self) -> dict[str, frozenset[str]]:
         """The names that each file has, if it has one."""
-        names = {name.encode(): name for name in self.names if name}
-        found = {}
-        for path in self.paths:
-            data = self.project.workspace.peek(path)
-            near = self.marker in data and (len(names) > MANY or any(name in data for name in names))
-            words = names.keys() & ascii_words_in(data) if near else set()
-            if words:
-                found[path] = frozenset(names[word] for word in words)
-        return found
+        return {path: frozenset(found.names) for path, found in self._held.items()}
 
     @cached_property
-    def _declaring(self) -> list[str]:
-        """The files in which one of the names follows what may be a type; in others it is called."""
-        peek = self.project.workspace.peek
-        return [path for path, names in self.holding.items() if _may_declare(peek(path), names)]
+    def _held(self) -> dict[str, _Held]:
+        def read(data: bytes) -> _Held:
+            found = words_in(data, self._words) if self.marker in data else []
+            return _Held(found, bool(found) and _may_declare(data, set(found)))
+
+        reading: Reading[bytes, _Held] = Reading(f"cpp names{self._purpose}", read, _Held, variant=self._variant)
+        return {path: found for path, found in self.project.scan(reading, self.paths) if found.names}
+
+    @cached_property
+    def _words(self) -> dict[bytes, str]:
+        return {name.encode(): name for name in self.names if name}
+
+    @cached_property
+    def _variant(self) -> str:
+        return variant_of(self.names)
+
+    @property
+    def _purpose(self) -> str:
+        """What tells its readings from those for other names."""
+        return f" beside {self.marker.decode()}" if self.marker else ""
 
     @cached_property
     def functions(self) -> dict[str, list[Declared]]:
         """Declarations and definitions by their names."""
-        return functions_named(self.project, self._declaring, self.names)
+        declaring = [path for path, found in self._held.items() if found.may_declare]
+        return functions_named(self.project, declaring, self.names)
 
     def may_be_made(self, name: str) -> bool:
         """Whether a macro may make a function of a name from parts, or a file that is no C++ may generate it."""
@@ -109,18 +124,25 @@ class CppDefinitions(msgspec.Struct, dict=True):
     def mentioned(self, uses: Mapping[tuple[str, str], Sequence[Span]]) -> frozenset[str]:
         """The names that the C++ has otherwise than in declarations, and in ``uses`` by path and name: a macro may define them."""
         known = {(item.path, item.function.name_span.end) for items in self.functions.values() for item in items}
-        found: set[str] = set()
-        for path, names in self.holding.items():
-            source = self.project.source(path)
-            if source is None:
-                found |= names
-                continue
-            for name, place in _mentions(only_code(source.text), names - found):
-                if (path, place + len(name)) not in known:
+        read = self.project.readings(self._mentioning, self.holding)
+        found = {name for path, names in self.holding.items() if path not in read for name in names}
+        for path, mentions in read.items():
+            for name, place in mentions:
+                if name not in found and (path, place + len(name)) not in known:
                     spans = uses.get((path, name), ())
                     if not any(span.start <= place < span.end for span in spans):
                         found.add(name)
         return frozenset(found)
+
+    @property
+    def _mentioning(self) -> Reading[str, list[tuple[str, int]]]:
+        """The names in the code of a file, each with its place."""
+
+        def read(text: str) -> list[tuple[str, int]]:
+            held = words_in(text.encode(errors="replace"), self._words)
+            return list(_mentions(only_code(text), set(held)))
+
+        return Reading(f"cpp mentions{self._purpose}", read, list[tuple[str, int]], variant=self._variant)
 
     @cached_property
     def _pasting(self) -> Pasting:
@@ -128,4 +150,4 @@ class CppDefinitions(msgspec.Struct, dict=True):
 
     @cached_property
     def _generators(self) -> Generators:
-        return Generators(self.project, {name.encode() for name in self.names})
+        return Generators(self.project, {name.encode() for name in self.names}, self._purpose)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 
 import msgspec
@@ -18,6 +18,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.cpp_functions import CppDeclarations, CppFunction, includes, read_functions
 from opschema_cli.source.preprocessor import Macro, is_dead, read_directives, unambiguous
 from opschema_cli.source.text import Place
+from opschema_cli.word_search import WordSearch
 
 DECLARATIONS = Reading("cpp-declarations", read_functions, CppDeclarations)
 """Declarations of one C++ file."""
@@ -65,9 +66,13 @@ def functions_named(project: Project, paths: Iterable[str], names: Container[str
 
 
 class CppUnits(msgspec.Struct, dict=True):
-    """The files of one workspace, each with the headers that it includes."""
+    """The files of one workspace, each with the headers that it includes. It is cached under ``purpose`` which of them hold names
+    that are ``expected``.
+    """
 
     project: Project
+    purpose: str = ""
+    expected: frozenset[str] = frozenset()
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
@@ -142,12 +147,22 @@ class CppUnits(msgspec.Struct, dict=True):
         return {}
 
     def _reading(self, path: str, names: Iterable[str]) -> Iterator[tuple[str, CppDeclarations]]:
-        words = sorted({name.encode() for name in names})
-        pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, words)))
-        files = [file for file in self.files(path) if file == path or self._holds(file, words, pattern)]
+        wanted = set(names)
+        holds = self._expects if wanted <= self.expected else self._holds
+        files = [file for file in self.files(path) if file == path or holds(file, wanted)]
         yield from self.project.cpp_readings(DECLARATIONS, files).items()
 
-    def _holds(self, path: str, words: Sequence[bytes], pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file has one of some words; a pattern alone, which begins with no constant text, is searched for slowly."""
+    def _expects(self, path: str, names: Set[str]) -> bool:
+        """Whether a file has one of some expected names."""
+        return not names.isdisjoint(self._search.words_of(path))
+
+    @cached_property
+    def _search(self) -> WordSearch:
+        return WordSearch(self.project, f"functions of {self.purpose}", self.expected)
+
+    def _holds(self, path: str, names: Set[str]) -> bool:
+        """Whether a file has one of some names; a pattern alone, which begins with no constant text, is searched for slowly."""
         data = self.project.workspace.peek(path)
-        return any(word in data for word in words) and pattern.search(data) is not None
+        words = [name.encode() for name in names]
+        pattern = rb"\b(?:%s)\b" % b"|".join(map(re.escape, sorted(words)))
+        return any(word in data for word in words) and re.search(pattern, data) is not None

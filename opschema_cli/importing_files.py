@@ -5,11 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence, Set
+from functools import partial
 
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.import_text import import_statements
 from opschema_cli.source.modules import Modules
+from opschema_cli.word_search import variant_of
 
 _NAME = re.compile(r"([\w.]+|\*)(?:\s+as\s+\w+)?")
 
@@ -38,9 +40,8 @@ def importing_files(
     peek = project.workspace.peek
     waiting = [path for path in project.workspace.files if path.endswith(".py")]
     imported = dict(project.scan(IMPORTED, waiting))
-    plain = [word.encode() for word in words]
     asked = [name.encode() for name in names]
-    found = dict.fromkeys(path for path in waiting if _quotes(peek(path), plain))
+    found = dict.fromkeys(path for path, quotes in project.scan(_quoting(words), waiting) if quotes)
     targets: Collection[str] = paths
     for number in range(MAX_ROUNDS + 1):
         ends = {_last_word(path) for path in targets}
@@ -85,6 +86,11 @@ def _last_word(path: str) -> str:
 
 def _holds(data: bytes, words: Collection[bytes]) -> bool:
     return any(word in data for word in words)
+
+
+def _quoting(words: Set[str]) -> Reading[bytes, bool]:
+    read = partial(_quotes, words=[word.encode() for word in words])
+    return Reading("quotes names of extension modules", read, bool, variant=variant_of(words))
 
 
 def _quotes(data: bytes, words: Collection[bytes]) -> bool:

@@ -14,6 +14,9 @@ C = TypeVar("C")
 
 _KIND = "readings"
 
+_VARIANT = "\0variant"
+"""The key under which a shelf keeps its variant, if it has one."""
+
 SPARE = 4 * 1024 * 1024
 """Most bytes of values that a shelf keeps although this run did not ask for them."""
 
@@ -23,7 +26,8 @@ class Reading(msgspec.Struct, Generic[C, T], frozen=True):
 
     ``name`` is unique among all readings; ``read`` returns a value of the type ``kind``, which msgspec can encode. ``along`` are
     readings of the same content that are asked for later: they are computed at once, so that a file is read once for all. A reading
-    of a text is ``costly`` if it takes far longer than to send the text to another process.
+    of a text is ``costly`` if it takes far longer than to send the text to another process. ``variant`` is what ``read`` depends
+    on besides the content, such as the words that it looks for: values are known as long as it stays the same.
     """
 
     name: str
@@ -31,17 +35,30 @@ class Reading(msgspec.Struct, Generic[C, T], frozen=True):
     kind: type[T]
     along: tuple[Reading[C, Any], ...] = ()
     costly: bool = False
+    variant: str = ""
 
 
 class Shelf(Generic[T]):
-    """The values of one reading, by the digest of the content."""
+    """The values of one variant of a reading, by the digest of the content."""
 
-    def __init__(self, kind: type[T], stored: bytes | None) -> None:
+    def __init__(self, kind: type[T], stored: bytes | None, variant: str = "") -> None:
         self._kind = kind
-        self._stored = decoded(stored, dict[str, msgspec.Raw]) or {}
+        self.variant = variant
+        self._stored = self._of_variant(stored)
         self._values: dict[str, T] = {}
         self.fresh: set[str] = set()
         """The digests of values that are not stored yet."""
+
+    def _of_variant(self, stored: bytes | None) -> dict[str, msgspec.Raw]:
+        """Stored values, if they are of this variant."""
+        found = decoded(stored, dict[str, msgspec.Raw]) or {}
+        variant = decoded(found.pop(_VARIANT, None), str) or ""
+        return found if variant == self.variant else {}
+
+    @property
+    def _mark(self) -> dict[str, bytes]:
+        """What is stored with values of a variant."""
+        return {_VARIANT: msgspec.msgpack.encode(self.variant)} if self.variant else {}
 
     def get(self, digest: str) -> T | None:
         """The value of a content; None if there is none."""
@@ -59,25 +76,29 @@ class Shelf(Generic[T]):
 
     def encoded(self) -> dict[str, bytes]:
         """The values that are not stored yet."""
-        return {digest: msgspec.msgpack.encode(self._values[digest]) for digest in self.fresh}
+        fresh = {digest: msgspec.msgpack.encode(self._values[digest]) for digest in self.fresh}
+        return {**fresh, **self._mark}
 
     def take(self, encoded: Mapping[str, bytes]) -> None:
-        """Put values that another process has encoded."""
+        """Put values that another process has encoded, if they are of this variant."""
+        if (decoded(encoded.get(_VARIANT), str) or "") != self.variant:
+            return
         for digest, data in encoded.items():
-            value = decoded(data, self._kind)
+            value = decoded(data, self._kind) if digest != _VARIANT else None
             if value is not None:
                 self.put(digest, value)
 
     def content(self, stored: bytes | None) -> bytes:
         """The bytes to store in place of ``stored``, which another run may have written since."""
-        known = {**self._stored, **(decoded(stored, dict[str, msgspec.Raw]) or {})}
+        known = {**self._stored, **self._of_variant(stored)}
         room, kept = SPARE, dict[str, msgspec.Raw]()
         for digest in reversed([digest for digest in known if digest not in self._values]):  # the latest first
             room -= len(digest) + len(bytes(known[digest]))
             if room < 0:
                 break
             kept[digest] = known[digest]
-        return msgspec.msgpack.encode({**dict(reversed(kept.items())), **self._values})
+        marks = {key: msgspec.Raw(value) for key, value in self._mark.items()}
+        return msgspec.msgpack.encode({**dict(reversed(kept.items())), **self._values, **marks})
 
 
 class Readings:
@@ -89,12 +110,12 @@ class Readings:
         self._shelves: dict[str, Shelf[object]] = {}
         self._taken: dict[str, dict[str, bytes]] = {}
 
-    def shelf(self, name: str, kind: type[T]) -> Shelf[T]:
-        """The shelf of one reading, or of other values under a unique name."""
-        if name not in self._shelves:
+    def shelf(self, name: str, kind: type[T], variant: str = "") -> Shelf[T]:
+        """The shelf of one reading, or of other values under a unique name. There is one for the latest variant."""
+        if name not in self._shelves or self._shelves[name].variant != variant:
             key = f"{self._stamp}/{name}"
             stored = self.cache.get(_KIND, [key]).get(key) if self._stamp else None
-            self._shelves[name] = Shelf(kind, stored)
+            self._shelves[name] = Shelf(kind, stored, variant)
             self._shelves[name].take(self._taken.pop(name, {}))
         return self._shelves[name]  # type: ignore[return-value]
 

@@ -97,11 +97,14 @@ ROOMS = {
     "readings": {"cache", "source"},
     "worker_readings": {"readings", "source"},
     "code_values": {"cache", "project", "readings", "regular_files", "source"},
-    "cpp_units": {"file_kinds", "project", "readings", "source"},
+    "word_search": {"project", "readings", "source"},
+    "cpp_units": {"file_kinds", "project", "readings", "source", "word_search"},
     "cpp_pasting": {"project", "readings"},
-    "importing_files": {"project", "readings", "source"},
-    "cpp_generators": {"file_kinds", "project"},
-    "cpp_definitions": {"cpp_generators", "cpp_pasting", "cpp_units", "file_kinds", "project", "source"},
+    "importing_files": {"project", "readings", "source", "word_search"},
+    "cpp_generators": {"file_kinds", "project", "readings", "word_search"},
+    "cpp_definitions": {
+        *("cpp_generators", "cpp_pasting", "cpp_units", "file_kinds", "project", "readings", "source", "word_search")
+    },
     "cpp_missing": {"cpp_definitions", "cpp_units", "project", "schema", "source", "suggestions"},
     "extension_modules": {"file_kinds", "importing_files", "project", "source"},
     "requirements": {"readings", "workspace"},

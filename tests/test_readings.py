@@ -51,6 +51,34 @@ def test_a_shelf_keeps_what_was_not_asked_for_but_not_too_much(monkeypatch: pyte
     assert told == {"a": -1, "bb": -1, "ccc": 3, "dddd": 4, "eeeee": 5}, "the latest are kept"
 
 
+def test_values_of_another_variant_are_not_known() -> None:
+    first = Shelf(int, None, "x")
+    value(first, "a")
+    stored = first.content(None)
+    assert Shelf(int, stored, "x").get("a") == 1
+    assert Shelf(int, stored, "y").get("a") is Shelf(int, stored).get("a") is None
+    second = Shelf(int, stored, "y")
+    value(second, "bb")
+    third = Shelf(int, second.content(stored), "y")
+    assert (third.get("a"), third.get("bb")) == (None, 2)
+    plain = Shelf(int, None)
+    value(plain, "a")
+    assert Shelf(int, plain.content(None), "x").get("a") is None
+
+
+def test_a_run_takes_values_of_another_process_only_of_the_same_variant() -> None:
+    mine, other = Readings(Cache(None), "s"), Readings(Cache(None), "s")
+    value(other.shelf("r", int, "x"), "a")
+    for variant, expected in (("y", None), ("x", 1)):
+        mine.shelf("r", int, variant)
+        mine.take(other.fresh())
+        assert mine.shelf("r", int, variant).get("a") == expected
+    assert mine.shelf("r", int, "y").get("a") is None, "one variant replaces the other"
+    later = Readings(Cache(None), "s")
+    later.take(other.fresh())  # before anybody asks for it
+    assert later.shelf("r", int, "x").get("a") == 1
+
+
 def test_what_another_process_stored_meanwhile_is_kept() -> None:
     mine, other = Shelf(int, None), Shelf(int, None)
     value(mine, "a")

@@ -118,6 +118,7 @@ def test_a_forked_process_has_a_helper_while_the_first_one_only_waits_for_it(
     expected = alone(lint)
     assert {item["code"][:3] for item in expected["diagnostics"]} >= {"CAR", "FLY", "WKL"}
     forks, fork = tmp_path / "forks", HelperProcesses.fork
+    forks.touch()
 
     def noted(self: HelperProcesses, work: Callable[[], Share]) -> Callable[[], Share]:
         with forks.open("a") as file:
@@ -127,7 +128,8 @@ def test_a_forked_process_has_a_helper_while_the_first_one_only_waits_for_it(
     monkeypatch.setattr(HelperProcesses, "fork", noted)
     monkeypatch.setattr(SharedFlag, "__bool__", lambda self: waits)
     assert lint("--no-cache", "--jobs", "2") == expected
-    assert len(set(forks.read_text().split())) == 1 + waits, "the first process has helpers in any case"
+    # Whether the first process has helpers depends on how much it did while files were parsed.
+    assert len(set(forks.read_text().split()) - {str(os.getpid())}) == waits
 
 
 def test_a_flag_is_seen_by_processes_that_were_forked() -> None:

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +34,7 @@ class Session(NamedTuple):
     ran: list[Ran]
     log: Path
     folder: Path
-    leaks: tuple[int, int]
+    leaks: Counter[str]
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +50,16 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
                 workers.run("after", here, cell(f"r{n}", do), "cpu", 4 if do == "hang" else 60)
                 for n, do in enumerate(DOES)
             ]
-    after = open_things()
-    return Session(ran, log, folder, (after[0] - before[0], after[1] - before[1]))
+    return Session(ran, log, folder, open_things() - before)
 
 
-def open_things() -> tuple[int, int]:
-    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0, threading.active_count()
+def open_things() -> Counter[str]:
+    """Open files and threads. Those of an earlier test may end meanwhile."""
+    found = Counter(f"thread {thread.ident}" for thread in threading.enumerate())
+    for link in Path("/proc/self/fd").glob("*"):
+        with suppress(FileNotFoundError):  # the one that lists them
+            found[os.readlink(link)] += 1
+    return found
 
 
 def of(session: Session, do: str) -> Ran:
@@ -115,7 +121,7 @@ def test_an_exception_is_told_with_its_place(session: Session) -> None:
 
 
 def test_nothing_is_left(session: Session) -> None:
-    assert session.leaks == (0, 0)
+    assert not session.leaks
     assert not list((session.folder / "lib").rglob("*.pyc"))
 
 

@@ -35,7 +35,7 @@ def function_name(binding: Binding) -> str:
 def find_functions(project: Project, bindings: Iterable[Binding]) -> None:
     """Find the signature behind each binding."""
     asked = [(item, _asked(item)) for item in bindings]
-    known = CppKernels(CppUnits(project), [one for _, one in asked])
+    known = CppKernels(CppUnits(project, "bindings"), [one for _, one in asked])
     for binding, one in asked:
         is_method = known.is_method(one)
         binding.found = Unresolved(f"`{function_name(binding)}` is a method") if is_method else known.find(one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from opschema_cli.cpp_units import MACROS, CppUnits
 from opschema_cli.file_kinds import is_cpp, is_python
 from opschema_cli.project import Project
 from opschema_cli.requirements import Version
+from opschema_cli.word_search import WordSearch
 from opschema_rules.torchlib.cpp_attach import with_kernels
 from opschema_rules.torchlib.cpp_build import Build
 from opschema_rules.torchlib.cpp_executorch import LIBRARY
@@ -27,20 +28,29 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     """Operators that the C++ files among some paths define and register for a release of torch, and the C++ in strings of Python
     files; files without a mention of any are not parsed.
     """
-    read = (path for path in paths if is_cpp(path) or is_python(path))
-    data = {path: found for path in read if (found := project.workspace.peek(path))}
-    naming = [path for path, found in project.scan(REGISTERS_CPP, data) if found]
+    files = [path for path in paths if is_cpp(path) or is_python(path)]
+    naming = [path for path, found in project.scan(REGISTERS_CPP, files) if found]
     facts = project.cpp_readings(FACTS, naming)
-    facts.update(project.cpp_readings(FACTS, _holding(data, facts, _registering_macros(facts.values()))))
-    facts.update(project.cpp_readings(FACTS, _holding(data, facts, (LIBRARY,))))
+
+    def others_with(purpose: str, words: Collection[str]) -> list[str]:
+        """The files without facts that hold one of some words."""
+        held = WordSearch(project, purpose, frozenset(words)).files(files) if words else {}
+        return [path for path in held if path not in facts]
+
+    facts.update(project.cpp_readings(FACTS, others_with("macros that register", _registering_macros(facts.values()))))
+    facts.update(project.cpp_readings(FACTS, others_with("ExecuTorch's libraries", {LIBRARY})))
     facts |= {path: _uncertain(found) for path, found in facts.items() if is_python(path)}
     unknown = _unknown_macros(facts.values())
-    headers = [path for path in _holding(data, facts, unknown) if _defines(data[path], unknown)]
+    headers = [
+        path
+        for path in others_with("macros of registrations", unknown)
+        if _defines(project.workspace.peek(path), unknown)
+    ]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
     unread = [path for path in naming if path not in facts]
     own = {path: item.macros for path, item in facts.items()}
     operators = Join(facts, FileMacros(own, macros, Build(project, namespaces), torch), unread).operators()
-    return with_kernels(CppUnits(project), operators)
+    return with_kernels(CppUnits(project, "torchlib"), operators)
 
 
 def _uncertain(facts: CppFacts) -> CppFacts:
@@ -50,12 +60,6 @@ def _uncertain(facts: CppFacts) -> CppFacts:
         for library in facts.libraries
     ]
     return replace(facts, libraries=tuple(libraries))
-
-
-def _holding(data: dict[str, bytes], known: Container[str], names: Iterable[str]) -> list[str]:
-    """The files, but those that are known, which hold one of some words."""
-    words = [name.encode() for name in names]
-    return [path for path, text in data.items() if path not in known and any(word in text for word in words)]
 
 
 def _defines(data: bytes, names: Container[str]) -> bool:

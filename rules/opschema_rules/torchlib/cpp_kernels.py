@@ -131,6 +131,7 @@ class CppKernels:
             name = (name_of(item.text) or cast_name(unwrapped(item.text))).rpartition("::")[2]
             if name:
                 self.names.setdefault(item.path, set()).add(name)
+        units.expected = frozenset().union(*self.names.values())
 
     def find(self, asked: Asked) -> tuple[CppSignature, ...] | Unresolved:
         """The signatures of a function, one for each build that compiles another; or why it is not followed."""
