@@ -260,7 +260,7 @@ class Project:
             unknown = {digest: path for path in asked if shelf.get(digest := self.workspace.digest(path)) is None}
             texts = ((digest, text) for digest, path in unknown.items() if (text := self._peek_text(path, cpp=cpp)))
             readings, wait = (reading, *reading.along), partial(self._collect, wait=True)
-            self._elsewhere.compute(self.parsers(), readings, texts, wait, cpp=cpp)
+            self._elsewhere.compute(self.parsers, readings, texts, wait, cpp=cpp)
 
         def value_of(path: str) -> T | None:
             source = self._source_of(path, self.workspace.peek_source)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from opschema_cli.source.parse_process import Parsed
     from opschema_cli.source.python_workers import Parsers
 
+ENOUGH = 400_000
+"""Characters of texts that are worth workers."""
+
 WINDOW = 4_000_000
 """Characters of texts that are sent before the first values are back."""
 
@@ -41,7 +44,7 @@ class WorkerReadings:
 
     def compute(
         self,
-        parsers: Parsers,
+        parsers: Callable[[], Parsers],
         readings: Sequence[Reading[Any, Any]],
         texts: Iterable[tuple[str, str]],
         collect: Callable[[], None],
@@ -53,12 +56,12 @@ class WorkerReadings:
         ``collect`` waits for workers and passes their answers to :meth:`take`. With ``cpp`` the readings are of the trees.
         """
         self._names = {function_name(reading): reading.name for reading in readings}
-        if parsers.jobs < 2 or "" in self._names:
-            return
-        for group in _groups(texts):
+        for group in _groups(texts) if "" not in self._names else ():
+            if parsers().jobs < 2:
+                return
             sent = {f"{'cpp' if cpp else 'text'} {digest}": text for digest, text in group.items()}
             self._sizes.update((key, len(text)) for key, text in sent.items())
-            parsers.submit_readings(sent, tuple(self._names), cpp=cpp)
+            parsers().submit_readings(sent, tuple(self._names), cpp=cpp)
             while sum(self._sizes.values()) > WINDOW:
                 collect()
         while self._sizes:
@@ -81,16 +84,13 @@ class WorkerReadings:
 
 
 def _groups(texts: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
-    """Texts in groups that are worth a second worker; none if all of them are not."""
-    # Not at the top: a run whose files are all cached does without.
-    from opschema_cli.source.python_workers import POOL_THRESHOLD
-
+    """Texts in groups that are worth workers; none if all of them are not."""
     group: dict[str, str] = {}
     size, none_yet = 0, True
     for digest, text in texts:
         group[digest] = text
         size += len(text)
-        if size > POOL_THRESHOLD:
+        if size > ENOUGH:
             yield group
             group, size, none_yet = {}, 0, False
     if group and not none_yet:

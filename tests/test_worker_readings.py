@@ -11,10 +11,11 @@ from types import ModuleType
 
 import pytest
 
+from opschema_cli import worker_readings
 from opschema_cli.cache import Cache
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
-from opschema_cli.source import parsing, python_workers
+from opschema_cli.source import parsing
 from opschema_cli.source.cpp import CppTree
 from opschema_cli.source.python_workers import Parsers
 from opschema_cli.worker_readings import function_name
@@ -64,7 +65,7 @@ NAMES = {"a.cpp": ["f()"], "b.cu": ["g(int x)"], "b2.cu": ["g(int x)"], "empty.h
 @pytest.fixture
 def parsers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parsers]:
     """Two workers, to whom any text is enough."""
-    monkeypatch.setattr(python_workers, "POOL_THRESHOLD", 0)
+    monkeypatch.setattr(worker_readings, "ENOUGH", 0)
     found = Parsers(2)
     yield found
     found.close()
@@ -145,7 +146,7 @@ def test_a_text_that_kills_or_stalls_a_worker_is_reported_and_not_read_here(
 
 @pytest.mark.parametrize("cause", ["one processor", "few texts", "a function without a name", "stopped"])
 def test_all_is_read_here_where_workers_do_not_pay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str) -> None:
-    monkeypatch.setattr(python_workers, "POOL_THRESHOLD", 1_000 if cause == "few texts" else 0)
+    monkeypatch.setattr(worker_readings, "ENOUGH", 1_000 if cause == "few texts" else 0)
     parsers = Parsers(1 if cause == "one processor" else 2)
     if cause == "stopped":
         monkeypatch.setattr(Parsers, "submit_readings", lambda self, *_, **__: None)
