@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 
 import msgspec
 
@@ -89,8 +89,12 @@ def _hunk(source: Source, edits: Sequence[Edit]) -> Hunk:
 
 
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """Number of items that both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    """Number of items that both begin with. Halves are compared at once: a line may be long, and have many findings."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def draw_hunk(hunk: Hunk, screen: Screen, gutter: int) -> Iterator[str]:

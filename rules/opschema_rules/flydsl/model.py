@@ -127,7 +127,16 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name."""
-        return next((item for item in self.parameters if item.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Parameter]:
+        return {item.name: item for item in self.parameters}
+
+    @cached_property
+    def passed_names(self) -> frozenset[str]:
+        """The names of the parameters that a caller fills."""
+        return frozenset(item.name for item in self.call_parameters)
 
 
 class Call(msgspec.Struct, frozen=True, eq=False):

@@ -62,10 +62,9 @@ def unread_parameter(file: FlyFile) -> Iterator[Diagnostic]:
     for traced in tree.traced:
         if traced.function.stub or is_meant_to_fail(tree, traced.body):
             continue
-        read = [item for item in traced.call_parameters if is_read(traced, item)]
-        unread = [item for item in traced.call_parameters if item not in read and _counts(traced, item)]
-        found = [item for item in unread if not _is_common(tree, traced, item)]
-        if read and found:
+        unread = [item for item in traced.call_parameters if not is_read(traced, item)]
+        found = [item for item in unread if _counts(traced, item) and not _is_common(tree, traced, item)]
+        if found and len(unread) < len(traced.call_parameters):
             yield Diagnostic(
                 _message(traced, [item.name for item in found]),
                 traced.body.at(found[0].param.span),
@@ -103,11 +102,11 @@ def _counts(traced: Traced, parameter: Parameter) -> bool:
 
 def _is_common(tree: FlyTree, traced: Traced, parameter: Parameter) -> bool:
     """Whether another function of the file has the parameter, reads it, and shares most of the signature."""
-    names = {item.name for item in traced.call_parameters}
+    names = traced.passed_names
     for other in tree.traced:
-        found = other.parameter(parameter.name) if other is not traced else None
-        if found is not None and other.kind == traced.kind and other.body.file is traced.body.file:
-            shared = names & {item.name for item in other.call_parameters}
-            if 2 * len(shared) > len(names) and is_read(other, found):
-                return True
+        if other is traced or other.kind != traced.kind or other.body.file is not traced.body.file:
+            continue
+        found = other.parameter(parameter.name)
+        if found is not None and is_read(other, found) and 2 * len(names & other.passed_names) > len(names):
+            return True
     return False
