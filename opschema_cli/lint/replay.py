@@ -45,6 +45,7 @@ class _Stored(msgspec.Struct, array_like=True):
     not_checked: list[NotChecked]
     judged: frozenset[str]
     unresolved: list[NotUnderstood]
+    partly: int
 
     @property
     def outcome(self) -> Outcome:

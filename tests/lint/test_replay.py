@@ -11,7 +11,7 @@ import pytest
 
 from opschema_cli.cache import Cache
 from opschema_cli.commands import lint_run as command
-from opschema_cli.lint.replay import StaleRun, code_stamp, recall, remember
+from opschema_cli.lint.replay import StaleRun, _Stored, code_stamp, recall, remember
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.main import run
 from opschema_cli.workspace import Workspace
@@ -88,6 +88,11 @@ def test_every_format_reports_a_replayed_run_like_a_fresh_one(
 
     assert once() == once()
     assert runs.count == 1
+
+
+def test_all_that_reports_show_is_stored() -> None:
+    not_shown = {"timings", "crashed", "traces"}  # statistics are of a run, and nothing is stored of one that failed
+    assert set(_Stored.__struct_fields__) == {"asked", *Outcome.__struct_fields__} - not_shown
 
 
 def _edit(path: str, old: str, new: str) -> Callable[[Path], None]:
