@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 from opschema_cli.source.body_tree import Body, BodyTree
-from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution
+from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution, Unresolved
 from opschema_cli.source.python import Expr, Function, Param, PythonFile
 from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
 
@@ -89,7 +89,11 @@ class Bodies(BodyTree):
 
     def resolve(self, body: Body, dotted: str) -> Resolution:
         """Meaning of a dotted name inside a body."""
-        if dotted.partition(".")[0] in body.visible or self.program.patches.collecting:
+        first = dotted.partition(".")[0]
+        if first in body.visible or self.program.patches.collecting:
+            binder = body.binder(first)
+            if binder is not None and any(item.name == first for item in binder.params):
+                return Unresolved(f"`{first}` is a parameter")
             return self.program.resolve(body.file, dotted, body.scopes)
         key = (body.file.path, dotted)
         found = self._meanings.get(key)
@@ -143,7 +147,8 @@ class Bodies(BodyTree):
         if body not in self._called:
             found: dict[str, list[Expr]] = {}
             for call in body.scope.calls:
-                found.setdefault(call.callee.rpartition(".")[2], []).append(call)
+                if not body.in_lambda_of(call.callee.partition(".")[0], call.start):
+                    found.setdefault(call.callee.rpartition(".")[2], []).append(call)
             self._called[body] = found
         return self._called[body]
 

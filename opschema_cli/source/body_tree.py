@@ -104,6 +104,23 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The innermost function body that gives ``name`` its meaning; None when it is the module's."""
         return next((body for body in self.outward() if body.function is not None and body.binds(name)), None)
 
+    def in_lambda_of(self, name: str, offset: int) -> bool:
+        """Whether a lambda around an offset has a parameter ``name``."""
+        spans = self._lambda_params.get(name, ())
+        place = bisect_right(spans, offset, key=lambda span: span.start) - 1
+        return place >= 0 and offset < spans[place].end
+
+    @cached_property
+    def _lambda_params(self) -> dict[str, list[Span]]:
+        """The lambdas with a parameter of each name, in order, without those that are inside of another."""
+        found: dict[str, list[Span]] = {}
+        for item in sorted(self.scope.lambdas, key=lambda item: item.span.start):
+            for param in item.params:
+                spans = found.setdefault(param.name, [])
+                if not spans or item.span.start >= spans[-1].end:
+                    spans.append(item.span)
+        return found
+
     def values(self, name: str) -> list[Expr] | None:
         """Expressions that the body assigns to ``name``; None when a parameter or a write leaves the value unknown."""
         if any(item.name == name for item in self.params) or name in self.scope.deleted:

@@ -29,6 +29,7 @@ from opschema_cli.source.resolution import (
     ValueRef,
     bindings_of,
     binds,
+    identity,
     scopes_of,
 )
 
@@ -102,8 +103,14 @@ class Program(Modules):
             if name in scope.deleted:
                 return Unresolved(f"`{name}` is deleted or global in {file.path}")
             bindings = bindings_of(scope, name)
+            if bindings and scope is file.body and name in file.rebound:
+                return Unresolved(f"a function of {file.path} deletes `{name}` or declares it global")
             if bindings:
                 return self._binding(file, name, bindings, hops)
+        return self._by_star(file, name, hops)
+
+    def _by_star(self, file: PythonFile, name: str, hops: int) -> Resolution:
+        """Definition of a name that a module binds, if at all, by ``from m import *``."""
         module: ModuleRef | None = None  # bound only if the package imports or lists it: other values come first
         for item in file.body.imports:
             if item.attr != "*":
@@ -130,6 +137,8 @@ class Program(Modules):
         if isinstance(bound, Import):
             results = [self._imported(file, item, hops) for item in bindings if isinstance(item, Import)]
             good = [item for item in results if not isinstance(item, Missing | External)]
+            if len({identity(item) for item in good if not isinstance(item, Unresolved)}) > 1:
+                return Unresolved(f"imports of `{name}` in {file.path} lead to several definitions")
             return good[0] if good else results[-1]
         alias = bound.value
         if bound.sure and alias is not None and alias.kind == "name" and alias.text != name:

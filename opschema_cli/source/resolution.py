@@ -96,6 +96,17 @@ Resolution: TypeAlias = "ClassRef | FunctionRef | ValueRef | ModuleRef | Externa
 Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
 
 
+def identity(found: Resolution) -> tuple[str, int]:
+    """The file and place of a definition: two references to one need not be equal."""
+    if isinstance(found, ModuleRef):
+        return found.path, -1
+    if isinstance(found, ClassRef):
+        return found.key
+    if isinstance(found, FunctionRef):
+        return found.file.path, found.function.outer.start
+    return (found.file.path, found.assign.start) if isinstance(found, ValueRef) else ("", -1)
+
+
 def binds(item: Assign) -> bool:
     """Whether an assignment gives its target a value: an annotation alone does not."""
     return item.value is not None or item.annotation is None

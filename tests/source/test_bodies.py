@@ -202,3 +202,22 @@ def run(beside):
     assert [found.imported_name(found.module(file), name) for name in names] == expected
     (function,) = (body for body in found.of(file) if body.function is not None)
     assert found.imported_name(function, "beside.part") == ""
+
+
+def test_a_parameter_is_not_what_it_hides() -> None:
+    text = """\
+def launch(): ...
+
+def go(launch, x):
+    launch(x)
+    def inner():
+        launch(1)
+
+def plain(x):
+    launch(x)
+    lambda launch: launch(2)
+"""
+    file = PythonFile(Source("m.py", text), collect(text))
+    all_bodies = Bodies(Program(["m.py"], {"m.py": file}.get, ["m.py"]), ["m.py"])
+    target = next(body for body in all_bodies.of(file) if body.function is not None and body.function.name == "launch")
+    assert [body.function.name for body, _ in all_bodies.calls_of(target) if body.function is not None] == ["plain"]

@@ -164,14 +164,28 @@ DOUBTS = [
     ("set by a function", "def make():\n    global f\n    f = 1\nmake()\n", "at run time"),
     ("answered by the module", "def __getattr__(name): ...\n", "at run time"),
     ("taken from outside", "from elsewhere import *\n", "elsewhere.f"),
+    ("replaced by a function", "def f(): ...\ndef replace():\n    global f\n    f = 1\n", "declares it global"),
+    (
+        "from two modules",
+        "try:\n    from one import f\nexcept ImportError:\n    from two import f\n",
+        "several definitions",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), [case[1:] for case in DOUBTS], ids=[case[0] for case in DOUBTS])
 def test_a_name_that_may_be_there_is_never_missing(text: str, expected: str) -> None:
-    found = Tree(m="from other import f\n", other=text).resolve("m.py", "f")
+    both = {"one": "def f(): ...\n", "two": "def f(x): ...\n"}
+    found = Tree(m="from other import f\n", other=text, **both).resolve("m.py", "f")
     assert isinstance(found, Unresolved | External)
     assert expected in described(found)
+
+
+@pytest.mark.parametrize("other", ["from kit import f", "from elsewhere import f", "from one import nothing as f"])
+def test_imports_that_may_bind_one_definition_lead_to_it(other: str) -> None:
+    text = f"try:\n    from one import f\nexcept ImportError:\n    {other}\n"
+    tree = Tree(m=text, one="def f(): ...\n", kit__init="from one import f\n")
+    assert described(tree.resolve("m.py", "f")) == "f"
 
 
 BINDINGS = [
