@@ -69,14 +69,16 @@ class WorkerReadings:
 
     def take(self, parsed: Parsed) -> dict[str, dict[str, bytes]] | None:
         """The encoded values that a worker has computed, by the name of the reading and the digest of the file; None if the worker
-        has done something else.
+        has done something else. An answer may still come that a run which was ended has asked for.
         """
-        if self._sizes.pop(parsed.key, None) is None:
+        _, is_reading, digest = parsed.key.partition(" ")
+        if not is_reading:
             return None
-        digest = parsed.key.rpartition(" ")[2]
-        if parsed.died:
+        waited = self._sizes.pop(parsed.key, None) is not None
+        if parsed.died and waited:
             self.deadly.add(digest)
-        return {self._names[function]: {digest: value} for function, value in parsed.values.items()}
+        found = {name: parsed.values.get(function) for function, name in self._names.items()} if waited else {}
+        return {name: {digest: value} for name, value in found.items() if value is not None}
 
     def forget(self) -> None:
         """Wait for nothing: the workers were stopped."""

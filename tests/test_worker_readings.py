@@ -169,3 +169,15 @@ def test_a_function_of_a_plugin_is_not_named_as_no_other_process_can_import_it(
     monkeypatch.setitem(sys.modules, plugin.__name__, plugin)
     exec("def read(tree): return 1", plugin.__dict__)
     assert function_name(Reading("test", plugin.read, int)) == ""
+
+
+def test_answers_that_an_ended_run_has_asked_for_are_no_facts(tmp_path: Path, parsers: Parsers) -> None:
+    workspace = tree(tmp_path, FILES)
+    digest = workspace.digest("a.cpp")
+    for function in (function_name(PROCESS), "no.such:function"):
+        parsers.submit_readings({f"cpp {digest}": "void other();"}, (function,), cpp=True)
+    mine = Project(workspace, parsers=lambda: parsers)
+    mine.load_python(["plain.py"])
+    mine.settle()
+    assert mine.cpp_readings(FUNCTIONS, FILES) == NAMES
+    assert not mine.problems
