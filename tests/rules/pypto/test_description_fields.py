@@ -133,6 +133,17 @@ def test_descriptions_that_may_be_for_another_runtime(text: str) -> None:
     assert lint_files([PACK], files, ["PTO121"]).diagnostics == []
 
 
+def test_methods_of_a_case_set_no_fields() -> None:
+    text = "import torch\nfrom simpler.task_interface import ArgDirection as D\n\n\nclass Test(SceneTestCase):\n    CALLABLE = {\n"
+    text += "        'orchestration': {'source': 'x.cpp', 'function_name': 'run'},\n"
+    text += "        'incores': [{'func_id': 0, 'source': 'y.cpp', 'core_typ': 'aiv'}],\n    }\n\n"
+    text += "    def compute_golden(self, args, params):\n        for i in range(3):\n            out[i] = 1\n\n"
+    text += "    def other(self):\n        %s\n"
+    for other, count in (("pass", 1), ("kernels()[0][name] = 'aiv'", 0)):
+        files = {**PACK.example([]), "program/test_x.py": text % other}
+        assert len(lint_files([PACK], files, ["PTO121"]).diagnostics) == count
+
+
 def test_a_kernel_beside_a_whole_one_needs_no_import() -> None:
     kernels = "KERNELS = [{'func_id': 0, 'source': 'x.cpp', 'core_type': 'aiv'}, {'func_id': 1, 'source': 'y.cpp'}]\n"
     files = {**PACK.example([]), "program/kernel_config.py": kernels}

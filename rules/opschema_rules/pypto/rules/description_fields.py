@@ -16,6 +16,9 @@ from opschema_rules.pypto.model import Direction, Kernel, Part, Program
 _REQUIRED = ("func_id", "source", "core_type")
 _CORES = ("aic", "aiv")
 _LISTS = frozenset(("KERNELS", "ORCHESTRATION", "CALLABLE"))
+_CASE_METHOD = re.compile(r"(?ms)^([ \t]+)def (?:generate_args|compute_golden)\(self\b.*?(?=^(?!\1[ \t]|[ \t]*$))")
+"""A method that prepares a case of a scene test, which the harness calls when the program is loaded already."""
+
 _EXPECTS_ERROR = re.compile(r"\b(?:raises|assertRaises\w*)\s*\(")
 
 
@@ -127,7 +130,7 @@ def _is_set(program: Program, field: str) -> bool:
 @lru_cache(maxsize=8)
 def _may_set(text: str, field: str) -> bool:
     set_ = rf"""["']{field}["'](?!\s*:)|\b{field}\s*=|\[\s*[A-Za-z_][\w.]*\s*\]\s*=(?!=)|\.\s*update\("""
-    return re.search(set_, text) is not None
+    return re.search(set_, _CASE_METHOD.sub("", text)) is not None
 
 
 def _of_kernel(kernel: Kernel) -> Iterator[Diagnostic]:

@@ -115,7 +115,7 @@ def _unknown(body: str, code: str, macros: str) -> bool:
 
 
 _ARGUMENTS = re.compile(r"\b\w*Args\s*&\s*(\w+)")
-_ADDRESS = re.compile(r"[(,={]\s*&\s*(\w+)")
+_ADDRESS = re.compile(r"(?:[(,{]|(?<!\.operand\.tensor )=)\s*&\s*(\w+)")  # but of a predicate, which reads one tensor
 _INCLUDE = re.compile(r"#\s*include\b")
 _DEFINES = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:[^\\\n]|\\\r?\n|\\.)*")
 _MACRO = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
