@@ -10,6 +10,7 @@ import re
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import Span
+from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode, UseKind
 from opschema_rules.pypto.kernel_statements import apply_statement
 from opschema_rules.pypto.kernel_text import KernelText
@@ -25,7 +26,6 @@ _PLAIN = re.compile(
     rf"|\bget_\w+\(args\)|(?<={ENTRY}\()__gm__ int64_t\s?\*\s?args\)"
 )
 _ARGS = re.compile(r"\bargs\b")
-_INCLUDES = re.compile(r'\n[ \t]*#[ \t]*include[ \t]*"(?![^"\n]*\b(?:tensor|intrinsic|pipe_sync|pto\w*)\.h)')
 
 
 def read_kernel(text: str) -> KernelCode:
@@ -58,7 +58,7 @@ def _plain(text: str) -> KernelCode | None:
 def _read(text: str, *, brief: bool) -> KernelCode:
     file = KernelText(text)
     code = _follow(file, follows_memory=not brief)
-    unnamed = next(file.mentions(ENTRY), None) is None and _INCLUDES.search("\n" + text) is None
+    unnamed = next(file.mentions(ENTRY), None) is None and not includes_others(text)
     absent = unnamed if code.open else not code.uses
     return KernelCode(code.uses, () if brief else code.effects, code.open, absent, brief)
 
