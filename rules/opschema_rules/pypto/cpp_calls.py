@@ -16,6 +16,7 @@ from opschema_rules.pypto.cpp_values import (
     Mixed,
     Number,
     Object,
+    Outputs,
     Outside,
     Pointer,
     Several,
@@ -54,11 +55,14 @@ _SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)
 """Words in the names of functions that may submit what they get, though it is empty."""
 
 _SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")
+_ADDRESS = re.compile(r"addr|ptr|pointer|data|buffer|reinterpret_cast|&\s*\w", re.IGNORECASE)
 _IDLE = ("dump", "set_dependencies")
 _VIEWS = re.compile(
-    r"(?:view|reshape|transpose|ref|slice|permute|flatten|sub_?\w*|expand|squeeze|unsqueeze|get_ref|as_\w+)\Z"
+    r"(?:view|reshape|transpose|ref|slice|permute|flatten|sub_?\w*|expand|squeeze|unsqueeze|get_ref|as_(?!\w*info)\w+)\Z"
 )
-_MAKES_TENSOR = re.compile(r"(?:make|from|create|init|alloc|to)_?\w*[Tt]ensor\w*\Z|\w*[Tt]ensor\Z")
+_MAKES_TENSOR = re.compile(
+    r"(?!\w*(?:[Ii]nfo|[Ll]ike|[Dd]esc))(?:make|from|create|init|alloc|to)_?\w*[Tt]ensor\w*\Z|\w*[Tt]ensor\Z"
+)
 
 
 class Calls:
@@ -80,7 +84,10 @@ class Calls:
         if function.kind not in ("identifier", "qualified_identifier", "template_function"):
             self.expressions.value(function, scope, state)
             name = ""
+        dropped = name.isupper() or (_NO_EFFECT.fullmatch(name) is not None and not name.startswith("std::"))
+        self.walk.unevaluated += dropped
         values = [self.expressions.value(item, scope, state) for item in arguments]
+        self.walk.unevaluated -= dropped
         submit = _SUBMIT.match(name)
         if submit is not None:
             return self._submit(node, submit["core"], submit["what"], arguments, values, state)
@@ -108,7 +115,9 @@ class Calls:
             self._touch(name, values, node, state)
             return UNKNOWN
         if name.startswith("alloc_tensors"):
-            return OTHER
+            made = name == "alloc_tensors" and all(isinstance(value, Created) for value in values)
+            packs = any(item.text.endswith("...") for item in arguments)
+            return Outputs(OTHER.arguments, len(values)) if made and values and not packs else OTHER
         if _MAKES_TENSOR.match(name):
             found = united(item for item in values if isinstance(item, Tensors | Pointer))
             return Tensors(found.arguments) if isinstance(found, Tensors | Pointer) else OTHER
@@ -158,6 +167,8 @@ class Calls:
         values = [self.expressions.value(item, scope, state) for item in arguments]
         field = function.field("field")
         name = _plain(field.text) if field is not None else ""
+        if name == "get_ref":
+            self._output(owner, values, node)
         if isinstance(owner, Outside):
             return self._own(node, name, values)
         if isinstance(owner, Object) and (name in ADDS or name in ("add_scalars", "copy_scalars_from", "reset")):
@@ -176,6 +187,12 @@ class Calls:
         self._unknown_method(owner, name, node, state)
         return OTHER if _VIEWS.match(name) else UNKNOWN
 
+    def _output(self, owner: Value, values: Sequence[Value], node: CppNode) -> None:
+        """Note an output that is taken of a task which has fewer, whenever this place is reached."""
+        index = values[0].value if len(values) == 1 and isinstance(values[0], Number) else -1
+        count = owner.count if isinstance(owner, Outputs) else index + 1
+        self.walk.compare("output", index, count, node.span)
+
     def _unknown_method(self, owner: Value, name: str, node: CppNode, state: State) -> None:
         """A method of an object that may be a payload, or may submit some."""
         changes = name.startswith(("add_", "copy_")) and not name.startswith(("add_dep", "add_next", "add_sub"))
@@ -189,6 +206,8 @@ class Calls:
     def _own(self, node: CppNode, name: str, values: Sequence[Value]) -> Value:
         """A method of the orchestration's arguments: ``tensor(i)``."""
         index = values[0] if values else UNKNOWN
+        if isinstance(index, Number) and (name == "scalar" or name in OWN):
+            self.walk.need("scalar" if name == "scalar" else "tensor", index.value, node.span)
         if name not in OWN:
             if "tensor" in name and not name.endswith("count"):
                 self.walk.lose("a tensor is taken in a way that is not followed")
@@ -204,6 +223,9 @@ class Calls:
         index = values[0].value if values and isinstance(values[0], Number) else -1
         payloads = state.payloads(owner.number)
         found = [payload.tensors[index] for payload in payloads if 0 <= index < len(payload.tensors)]
+        known = payloads and owner.number not in state.turned and not any(item.unresolved for item in payloads)
+        most = max(len(item.tensors) for item in payloads) if known else index + 1
+        self.walk.compare("tensor", index, most, node.span)
         if len(found) < len(payloads):
             self.walk.lose("a tensor of a graph is taken in a way that is not followed")
             return OTHER
@@ -231,13 +253,17 @@ class Calls:
             state.held[owner.number] = EMPTY
         else:
             count = values[-1].value if name == "add_scalars" and values and isinstance(values[-1], Number) else -1
-            state.add(owner.number, [Slot("scalar", node.span, count=count)])
+            state.add(owner.number, [Slot("scalar", node.span, count=count, address=True)])
         return owner
 
     def _slot(self, kind: Kind, node: CppNode, value: Value, state: State) -> Slot:
         if isinstance(value, Tensors) and len(value.arguments) > 1:
             self.expressions.use(value.arguments, "escapes", node, state)
-        argument = value.argument if isinstance(value, Tensors) and kind != "scalar" else -1
+        if kind == "scalar":
+            return Slot(
+                kind, node.span, address=isinstance(value, Tensors | Pointer) or bool(_ADDRESS.search(node.text))
+            )
+        argument = value.argument if isinstance(value, Tensors) else -1
         return Slot(kind, node.span, argument, isinstance(value, Created) and kind == "out")
 
     # -- submits -------------------------------------------------------------------------------------------------------
@@ -269,8 +295,16 @@ class Calls:
             found = kernel_of(arguments[before], core, values[before])
             kernels = (found,) if found is not None else ()
         submit = Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span)
-        self.walk.submit(submit, state, turned=isinstance(held, Object) and held.number in state.turned)
-        return OTHER
+        turned = isinstance(held, Object) and held.number in state.turned
+        self.walk.submit(submit, state, turned=turned)
+        if turned or not payloads or any(payload.unresolved for payload in payloads):
+            return OTHER
+        return Outputs(OTHER.arguments, max(map(_made, payloads)))
+
+
+def _made(payload: Payload) -> int:
+    """The most tensors that the runtime makes for a task: those outputs that are surely its own are not among them."""
+    return sum(slot.kind == "out" and slot.argument < 0 for slot in payload.slots)
 
 
 def _may_submit(name: str, number: int, state: State) -> bool:

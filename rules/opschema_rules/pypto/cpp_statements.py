@@ -49,6 +49,8 @@ class Statements(Walk):
         self.close()
         if self.jumps:
             self.notes.lose_payloads("`goto` is not followed", function.span)
+            self.beyond.clear()
+            self.needed.clear()
 
     def enter(
         self,

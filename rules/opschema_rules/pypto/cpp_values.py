@@ -21,6 +21,12 @@ class Tensors(msgspec.Struct, frozen=True):
         return min(self.arguments) if len(self.arguments) == 1 else -1
 
 
+class Outputs(Tensors, frozen=True):
+    """The tensors that the runtime made for a task or for ``alloc_tensors()``: no more than ``count``."""
+
+    count: int
+
+
 class Pointer(msgspec.Struct, frozen=True):
     """The memory of one of these arguments."""
 

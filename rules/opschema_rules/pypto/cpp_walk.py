@@ -18,7 +18,7 @@ from opschema_rules.pypto.cpp_notes import Notes
 from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
 from opschema_rules.pypto.cpp_state import Scope, State, joined
 from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Object, Value
-from opschema_rules.pypto.facts import Submit, Use
+from opschema_rules.pypto.facts import Beyond, Submit, Use
 
 MAX_STEPS = 300_000
 """Most steps that are followed in one file; a step is an expression, a statement, or a few variables that are joined. The
@@ -122,13 +122,15 @@ class Walk(ABC):
         self.parts = parts
         self.notes = Notes()
         self.taken: dict[int, Span] = {}
+        self.beyond: dict[Span, Beyond | None] = {}
+        self.needed: dict[Literal["tensor", "scalar"], tuple[int, Span]] = {}
         self.reached: set[int] = set()
         self.passed_on: dict[int, str] = {}
         self.submitted: set[int] = set()
         self.ranges: dict[int, range] = {}
         self._skipped: set[int] = set()
         self.jumps = False
-        self.branches = self.loops = 0
+        self.branches = self.loops = self.unevaluated = 0
         self.turns: list[Turn] = []
         self._numbers = self._depth = 0
         self._frames: list[Frame] = []
@@ -191,18 +193,34 @@ class Walk(ABC):
 
     def submit(self, found: Submit, state: State, *, turned: bool) -> None:
         """Note a submit; ``turned`` says that what it passes hangs on how often a loop turned."""
-        found = msgspec.structs.replace(found, conditional=self._may_not_run, looped=self.loops > 0)
+        found = msgspec.structs.replace(found, conditional=self.may_not_run, looped=self.loops > 0)
         self.notes.submit(found, state, turned=turned)
 
     def use(self, found: Use, state: State) -> None:
         """Note what happens to a tensor outside of payloads."""
-        self.notes.use(msgspec.structs.replace(found, conditional=self._may_not_run), state)
+        self.notes.use(msgspec.structs.replace(found, conditional=self.may_not_run), state)
 
     @property
-    def _may_not_run(self) -> bool:
+    def may_not_run(self) -> bool:
         """Whether there may be a path on which the followed code does not run."""
         left = any(frame.ended or frame.thrown for frame in self._frames)
         return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
+
+    def need(self, kind: Literal["tensor", "scalar"], index: int, at: Span) -> None:
+        """Note an argument of the orchestration, if it is surely taken, and the largest of its kind; macros may drop theirs."""
+        if (
+            not self.may_not_run
+            and not self.loops
+            and not self.unevaluated
+            and index > self.needed.get(kind, (-1, at))[0]
+        ):
+            self.needed[kind] = (index, at)
+
+    def compare(self, what: Literal["output", "tensor"], index: int, count: int, at: Span) -> None:
+        """Note what is taken beyond the last one, whenever this place is reached."""
+        found = Beyond(what, index, count, at, self.may_not_run) if index >= count else None
+        if found is None or self.beyond.get(at, found) is not None:
+            self.beyond[at] = found
 
     def skip(self, node: CppNode | None) -> None:
         """Say of what never runs that it is not forgotten."""

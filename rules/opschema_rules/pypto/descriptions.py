@@ -22,12 +22,13 @@ from opschema_cli.source.python import Expr
 from opschema_rules.pypto.fixed_lists import is_fixed
 from opschema_rules.pypto.model import Contract, Declared, Direction, Kernel, OrchestrationPart, Program, Signature
 from opschema_rules.pypto.records import Record, bound, fields_of, record_of, records_of
+from opschema_rules.pypto.scenes import read_scene
 from opschema_rules.pypto.templates import ENDING, template_of
 
 _ENUM = "ArgDirection"
 _ADDED = re.compile(r"""\b(?:KERNELS|incores["']\])\s*(?:\.\s*(?:append|extend|insert|update)\b|\+=)""")
 _SET = re.compile(
-    r"""\[\s*["'](?:signature|arg_index)["']\s*\]\s*(?:\+=|=(?!=))|\bsetdefault\(\s*["'](?:signature|arg_index)["']"""
+    r"""\[\s*["'](?:signature|arg_index)["']\s*\]\s*(?:\+=|=(?!=)|\.\s*(?:append|extend|insert|pop)\b)|\bsetdefault\(\s*["'](?:signature|arg_index)["']"""
 )
 _KERNEL = ("source", "core_type")
 _DIRECTIONS = {item.value: item for item in Direction}
@@ -64,7 +65,7 @@ class _Reader(msgspec.Struct, frozen=True):
                 value = self._followed(body, assign.value)
                 for expr in (*value.walk(), *self._shared(body, value)):
                     fields = fields_of(expr)
-                    if "incores" in fields and (body.cls is None or value is assign.value):
+                    if "incores" in fields:
                         program = self._program(body, "class", name, expr, fields, ("orchestration", "incores"))
                         program.listed = expr is not value
                         yield program
@@ -107,6 +108,7 @@ class _Reader(msgspec.Struct, frozen=True):
         base = body.file.path.rpartition("/")[0]
         program = Program(self.project, body.file, form, name, expr.span, base, self.contract)
         program.runtime = _runtime_of(body)
+        program.scene = read_scene(body.file, body.cls) if body.cls is not None else None
         records, is_complete = records_of(self.evaluator, body, fields[keys[1]][1])
         known = [item for item in records if "func_id" in item.fields]
         program.kernels = [self._kernel(body, program, item) for item in known]

@@ -20,7 +20,8 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
 
     ``argument`` is the index of the orchestration's own tensor (``orch_args.tensor(3)``) that it is or views, -1 for any
     other tensor. ``created`` says that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
-    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else.
+    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else. ``address`` says of a scalar that it
+    may be one of memory.
     """
 
     kind: Kind
@@ -28,6 +29,7 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
     argument: int = -1
     created: bool = False
     count: int = 1
+    address: bool = False
 
 
 class Payload(msgspec.Struct, frozen=True, array_like=True):
@@ -88,12 +90,25 @@ class Use(msgspec.Struct, frozen=True, array_like=True):
     fresh: bool = False
 
 
+class Beyond(msgspec.Struct, frozen=True, array_like=True):
+    """A ``get_ref(index)`` of a task's outputs, of which the runtime makes no more than ``count``, or a ``tensor(index)`` of a
+    graph that gets no more; ``conditional`` as of a submit.
+    """
+
+    what: Literal["output", "tensor"]
+    index: int
+    count: int
+    span: Span
+    conditional: bool = False
+
+
 class Entry(msgspec.Struct, frozen=True, array_like=True):
     """An orchestration function, with what the functions that it calls submit.
 
-    ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first;
-    ``expected`` is ``expected_arg_count`` of the configuration beside it, -1 without. ``unresolved`` says why it may submit
-    more than is known; empty when it does not.
+    ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first,
+    ``needed`` the largest index of a tensor and of a scalar that it takes whenever it runs, ``beyond`` the outputs that it takes
+    of tasks that have fewer; ``expected`` is ``expected_arg_count`` of the configuration beside it, -1 without. ``unresolved``
+    says why it may submit more than is known; empty when it does not.
     """
 
     name: str
@@ -103,6 +118,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     arguments: tuple[tuple[int, Span], ...] = ()
     expected: int = -1
     unresolved: str = ""
+    beyond: tuple[Beyond, ...] = ()
+    needed: tuple[tuple[Literal["tensor", "scalar"], int, Span], ...] = ()
 
 
 class Orchestration(msgspec.Struct, frozen=True, array_like=True):

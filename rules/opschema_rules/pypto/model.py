@@ -18,6 +18,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry
+from opschema_rules.pypto.scenes import Scene
 
 DslDirection: TypeAlias = Literal["in", "out", "inout", "scalar"]
 """A direction in pypto's language: ``pl.Tensor``, ``pl.Out``, ``pl.InOut``, ``pl.Scalar``."""
@@ -132,8 +133,8 @@ class Program:
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
     not told. ``unnumbered`` are kernels without a ``func_id``. ``whole`` says that every kernel of it is known, so that an id
-    that is not here is nowhere; ``listed`` that it is one of several callables, of which a case may run none. ``joined`` holds
-    its tasks, once a rule has asked for them.
+    that is not here is nowhere; ``listed`` that it is one of several callables, of which a case may run none. ``scene`` are the
+    arguments that a test passes to it, where they are known. ``joined`` holds its tasks, once a rule has asked for them.
     """
 
     project: Project = field(repr=False)
@@ -149,6 +150,7 @@ class Program:
     orchestration: OrchestrationPart | None = None
     whole: bool = True
     listed: bool = False
+    scene: Scene | None = None
     joined: dict[str, tuple[object, ...]] = field(default_factory=dict, repr=False)
 
     def kernel(self, func_id: int | None) -> Kernel | None:
@@ -202,7 +204,7 @@ class Contract(msgspec.Struct, frozen=True):
 
 class SpecItem(msgspec.Struct, frozen=True, eq=False):
     """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output, has an initial value and stays on the
-    device (None when that is not known).
+    device (None when that is not known). ``is_scalar`` of a ``ScalarSpec(...)``.
     """
 
     file: PythonFile
@@ -211,6 +213,7 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
     is_output: bool | None
     has_init: bool | None
     resident: bool | None
+    is_scalar: bool = False
 
     @property
     def place(self) -> Place:

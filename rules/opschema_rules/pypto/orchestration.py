@@ -11,11 +11,11 @@ from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import number_of
 from opschema_rules.pypto.cpp_statements import Statements
 from opschema_rules.pypto.cpp_walk import Parts
-from opschema_rules.pypto.facts import Entry, Orchestration
+from opschema_rules.pypto.facts import Beyond, Entry, Orchestration
 
 _CONFIGURATION = "aicpu_orchestration_config"
 _SUBMIT = re.compile(r"\b(?:pto2_)?rt_submit_\w+\s*\(")
-_EXPECTED = re.compile(r"expected_arg_count\s*=\s*(\d+)")
+_EXPECTED = re.compile(r"expected_arg_count\s*=(?!=)\s*([^,;}]*)")
 
 
 def read_orchestration(tree: CppTree) -> Orchestration:
@@ -33,7 +33,9 @@ def read_orchestration(tree: CppTree) -> Orchestration:
         others = [other.span for other in called.values() if other is not node]
         own = [at for at in missed if not any(span.start <= at < span.end for span in others)]
         lost = f"what submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
-        entries.append(_entry(name, node, walks[name], expected, lost))
+        beyond = [item for item in walks[name].beyond.values() if item is not None]
+        always = tuple(item for item in beyond if not tree.directives.conditions(item.span.start))
+        entries.append(_entry(name, node, walks[name], expected, lost, always))
     return Orchestration(tuple(entries))
 
 
@@ -46,9 +48,11 @@ def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
     return [node.span.start for node in live]
 
 
-def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str) -> Entry:
+def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str, beyond: tuple[Beyond, ...]) -> Entry:
     notes, taken = walk.notes, tuple(sorted(walk.taken.items()))
-    return Entry(name, node.span, tuple(notes.submits), tuple(notes.uses), taken, expected, notes.unresolved or lost)
+    needed = tuple((kind, index, at) for kind, (index, at) in walk.needed.items())
+    reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
+    return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed)
 
 
 def _functions(tree: CppTree) -> dict[str, CppNode | None]:
@@ -79,8 +83,9 @@ def _is_called(name: str, function: CppNode) -> bool:
 
 def _expected(configuration: CppNode | None) -> int:
     """The number of arguments by the configuration beside the entry; -1 when it says nothing."""
-    match = _EXPECTED.search(configuration.text) if configuration is not None else None
-    return int(match[1]) if match else -1
+    found = set(_EXPECTED.findall(configuration.text)) if configuration is not None else set[str]()
+    number = found.pop().strip() if len(found) == 1 else ""
+    return int(number) if number.isdecimal() else -1
 
 
 def _constants(tree: CppTree) -> Iterator[tuple[str, int]]:

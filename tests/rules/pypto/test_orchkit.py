@@ -217,7 +217,7 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
                 'TensorSpec("out", [rows, width], torch.float32, is_output=True), TensorSpec("x", [rows, width], torch.float32)'
             ),
         },
-        "language/scale.py:36:9: spec-order",
+        "language/scale.py:35:9: spec-order",
     ),
     "a function that the source does not have": (
         ATTENTION,
@@ -278,6 +278,16 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
             "rt_submit_aiv_task(FUNC_CLEAR, args);"
         },
         "mlp/test_mlp.py:27:31: first-call-wins",
+    ),
+    "an output that a task does not have": (
+        ATTENTION_CPP,
+        {"weights.get_ref(2)": "weights.get_ref(3)"},
+        "attention/orchestration/attention.cpp:76:38: task-output",
+    ),
+    "a tensor that a test passes and the signature lacks": (
+        MLP,
+        {'TensorArg("x",': 'TensorArg("bias", None), TensorArg("x",'},
+        "mlp/test_mlp.py:76:13: scene-arguments",
     ),
 }
 """What is planted: in which file, what it replaces, and what is found."""

@@ -155,7 +155,7 @@ def _of_orchestration(program: Program) -> Iterator[Diagnostic]:
     entry = entry_of(program)
     room = contract.chip_tensors + contract.chip_scalars
     if part is not None and entry is not None and contract.chip_tensors and contract.chip_scalars:
-        at = _expected_at(program, part, entry.expected) if entry.expected > room else None
+        at = expected_at(program, part, entry.expected) if entry.expected > room else None
         if at is not None:
             yield Diagnostic(
                 f"`expected_arg_count` is {entry.expected}, and the runtime passes {contract.chip_tensors} tensors and "
@@ -164,7 +164,7 @@ def _of_orchestration(program: Program) -> Iterator[Diagnostic]:
             )
 
 
-def _expected_at(program: Program, part: OrchestrationPart, count: int) -> Place | None:
+def expected_at(program: Program, part: OrchestrationPart, count: int) -> Place | None:
     """The place of the number."""
     source = program.project.source(part.source) if part.source is not None else None
     match = re.search(rf"\bexpected_arg_count\s*=\s*({count})\b", source.text) if source is not None else None

@@ -1,0 +1,67 @@
+"""The tensors that a task has made or a graph gets, against those that the orchestration takes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
+from opschema_cli.lint.rule import rule
+from opschema_rules.pypto.model import Program
+
+_TAKES = {"output": "the orchestration takes output", "tensor": "the graph takes tensor"}
+_ASKS = re.compile(r"(?:\.|->)\s*(?:size|empty)\s*\(")
+
+
+@rule("PTO125", "task-output", needs=(CPP,))
+def task_output(program: Program) -> Iterator[Diagnostic]:
+    """A tensor that the orchestration takes of a task's outputs, and that the task does not have.
+
+    `rt_submit_aiv_task()` returns the tensors that the runtime has made for the task: one for each `TensorCreateInfo` that was
+    added with `add_output`, in this order. A tensor of the orchestration that is added as an output is not among them, nor are
+    inputs. `get_ref()` with a larger index stops the program. `alloc_tensors()` returns one tensor for each of its arguments.
+    Likewise the function of a graph (`rt_submit_graph`) gets the tensors of its `GraphTaskArgs`; beyond the last one it takes
+    arbitrary memory.
+
+    In a branch it is a warning, and nothing if the file asks for the number of something (`size()`). Nothing is reported where
+    the payload of the task or the index is not known, nor where one place takes outputs of several tasks, of which one may have
+    enough.
+
+    Bad:
+
+    ```cpp
+    TensorCreateInfo made(shapes, 1, DataType::FLOAT32);
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(made);
+    TaskOutputTensors outputs = rt_submit_aiv_task(0, p);
+    const ChipTensor &c = outputs.get_ref(1);
+    ```
+
+    Good:
+
+    ```cpp
+    TensorCreateInfo made(shapes, 1, DataType::FLOAT32);
+    CoreTaskArgs p;
+    p.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());
+    p.add_output(made);
+    TaskOutputTensors outputs = rt_submit_aiv_task(0, p);
+    const ChipTensor &c = outputs.get_ref(0);
+    ```
+    """
+    part = program.orchestration
+    entry = part.entry if part is not None else None
+    source = program.project.source(part.source) if part is not None and part.source is not None else None
+    if part is None or entry is None or source is None:
+        return
+    asks = _ASKS.search(source.text) is not None
+    for item in entry.beyond:
+        if item.conditional and asks:
+            continue
+        have = {0: "none", 1: "one"}.get(item.count, f"{item.count}")
+        only = f"the runtime makes {have} for this task" if item.what == "output" else f"it gets {have}"
+        yield Diagnostic(
+            f"{_TAKES[item.what]} {item.index}, and {only}",
+            Place(part.source or "", item.span),
+            severity=Severity.WARNING if item.conditional else Severity.ERROR,
+        )

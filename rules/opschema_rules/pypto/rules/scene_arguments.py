@@ -1,0 +1,168 @@
+"""The arguments that a scene test passes, against what its orchestration takes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count, listed
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.pypto.facts import Entry
+from opschema_rules.pypto.model import OrchestrationPart, Program
+from opschema_rules.pypto.rules.limits import expected_at
+from opschema_rules.pypto.scenes import Scene
+
+
+@rule("PTO126", "scene-arguments", needs=(CPP,))
+def scene_arguments(program: Program) -> Iterator[Diagnostic]:
+    """A scene test whose `generate_args()` does not return what its orchestration takes.
+
+    The orchestration gets the tensors and scalars of `TaskArgsBuilder(...)` in their order. A tensor without an entry in the
+    orchestration's `signature` is rejected. `orch_args.tensor(i)` and `orch_args.scalar(i)` beyond the last argument are
+    arbitrary memory, and a run with fewer arguments than `expected_arg_count` fails, where the tree's runtime checks it. The
+    golden function finds the arguments by their names.
+
+    Only tests on one chip (`level=2`) are checked, and only if `generate_args()` has one `return` with a list of
+    `TensorArg` and `Scalar`. What the orchestration takes in a branch or a loop is not compared, nor anything if it asks for the
+    number of its arguments, or the file has code that may pass others.
+
+    Bad:
+
+    ```python program/test_add.py
+    import torch
+    from simpler.task_interface import ArgDirection as D
+    from simpler_setup import SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
+
+
+    @scene_test(level=2, runtime="tensormap_and_ringbuffer")
+    class TestAdd(SceneTestCase):
+        CALLABLE = {
+            "orchestration": {
+                "source": "orchestration/main.cpp",
+                "function_name": "aicpu_orchestration_entry",
+                "signature": [D.IN, D.IN, D.OUT],
+            },
+            "incores": [
+                {
+                    "func_id": 0,
+                    "source": "kernels/aiv/add.cpp",
+                    "core_type": "aiv",
+                    "signature": [D.IN, D.IN, D.OUT],
+                },
+            ],
+        }
+
+        def generate_args(self, params):
+            return TaskArgsBuilder(
+                TensorArg("a", torch.ones(8)),
+                TensorArg("b", torch.ones(8)),
+                TensorArg("bias", torch.ones(8)),
+                TensorArg("c", torch.zeros(8)),
+            )
+    ```
+
+    Good:
+
+    ```python program/test_add.py
+    import torch
+    from simpler.task_interface import ArgDirection as D
+    from simpler_setup import SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
+
+
+    @scene_test(level=2, runtime="tensormap_and_ringbuffer")
+    class TestAdd(SceneTestCase):
+        CALLABLE = {
+            "orchestration": {
+                "source": "orchestration/main.cpp",
+                "function_name": "aicpu_orchestration_entry",
+                "signature": [D.IN, D.IN, D.OUT],
+            },
+            "incores": [
+                {
+                    "func_id": 0,
+                    "source": "kernels/aiv/add.cpp",
+                    "core_type": "aiv",
+                    "signature": [D.IN, D.IN, D.OUT],
+                },
+            ],
+        }
+
+        def generate_args(self, params):
+            return TaskArgsBuilder(
+                TensorArg("a", torch.ones(8)),
+                TensorArg("b", torch.ones(8)),
+                TensorArg("c", torch.zeros(8)),
+            )
+    ```
+    """
+    scene, part = program.scene, program.orchestration
+    if scene is None or program.listed:
+        return
+    for name, span in scene.unknown:
+        names = [item.name for item in scene.arguments]
+        hint = did_you_mean(near_name(name, names, 0.6)) or f"; it passes {listed(names)}"
+        message = f"`generate_args()` passes no argument `{name}`{hint}"
+        yield Diagnostic(message, Place(program.file.path, span))
+    if part is None:
+        return
+    yield from _without_entry(part, scene)
+    if part.entry is not None and not _asks(program, part):
+        yield from _not_passed(program, part, part.entry, scene)
+        yield from _too_few(program, part, part.entry, scene)
+
+
+def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
+    """The first tensor that has no entry in the orchestration's signature."""
+    slots, tensors = part.signature.slots if part.signature is not None else None, scene.of("tensor")
+    if part.signature is not None and slots is not None and len(tensors) > len(slots):
+        first = tensors[len(slots)]
+        yield Diagnostic(
+            f"`generate_args()` passes {count(len(tensors), 'tensor')}, and the orchestration's `signature` has "
+            f"{count(len(slots), 'entry', 'entries')}: `{first.name}` is rejected",
+            part.at(first.expr),
+            (part.related(part.signature.expr, "the signature"),),
+        )
+
+
+def _not_passed(program: Program, part: OrchestrationPart, entry: Entry, scene: Scene) -> Iterator[Diagnostic]:
+    """Arguments that the orchestration always takes, and the test does not pass."""
+    slots = part.signature.slots if part.signature is not None else None
+    for kind, index, span in entry.needed:
+        passed = len(scene.of(kind))
+        declared = len(slots) if slots is not None and kind == "tensor" else index + 1
+        if passed <= index < declared:
+            yield Diagnostic(
+                f"`generate_args()` passes {count(passed, kind)}, and the orchestration takes {kind} {index}",
+                part.at(scene.call.items[0]),
+                (Related(Place(part.source or "", span), "taken here"),),
+            )
+
+
+def _too_few(program: Program, part: OrchestrationPart, entry: Entry, scene: Scene) -> Iterator[Diagnostic]:
+    """A test that passes fewer arguments than the configuration beside the orchestration expects."""
+    passed, at = len(scene.arguments), expected_at(program, part, entry.expected)
+    if entry.expected > passed and at is not None and "config_name" not in part.fields and _is_counted(program):
+        yield Diagnostic(
+            f"`generate_args()` passes {count(passed, 'argument')}, and `expected_arg_count` is {entry.expected}: the run fails",
+            part.at(scene.call.items[0]),
+            (Related(at, "what is expected"),),
+        )
+
+
+def _asks(program: Program, part: OrchestrationPart) -> bool:
+    """Whether an orchestration may ask how many arguments it has."""
+    source = program.project.source(part.source) if part.source is not None else None
+    return source is None or re.search(r"\b(?:tensor|scalar|arg)\w*_count\s*\(|\bsize\s*\(", source.text) is not None
+
+
+def _is_counted(program: Program) -> bool:
+    """Whether the runtime of a program, in its tree, compares the number of arguments with the one that is expected."""
+    ending = f"/runtime/{program.runtime}/aicpu/aicpu_executor.cpp"
+    workspace = program.project.workspace
+    executors = [path for path in workspace.files if program.runtime and path.endswith(ending)]
+    return bool(executors) and all(_COMPARES.search(workspace.peek(path)) for path in executors)
+
+
+_COMPARES = re.compile(rb"<\s*(?:\w+\.)?expected_arg_count\b")

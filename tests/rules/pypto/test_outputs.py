@@ -1,0 +1,112 @@
+"""Tensors that an orchestration takes of its tasks and graphs, where these have fewer."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.pypto.examples import SOURCE
+from opschema_rules.pypto.pack import PACK
+
+MADE = "TensorCreateInfo made(shapes, 1, DataType::FLOAT32);\nCoreTaskArgs p;\n"
+ONE = f"{MADE}p.add_input(orch_args.tensor(0).ref());\np.add_output(made);\n"
+RUN = "TaskOutputTensors o = rt_submit_aiv_task(0, p);\n"
+HELPERS = """\
+static const ChipTensor &nth(const TaskOutputTensors &of, int at) { return of.get_ref(at); }
+template <typename... T>
+static TaskOutputTensors make(const T &...infos) { return alloc_tensors(infos...); }
+static void layer(const GraphTaskArgs &args, int kind) {
+    CoreTaskArgs q;
+    q.add_input(args.tensor(1).ref());
+    rt_submit_aiv_task(0, q);
+}
+"""
+
+
+def found(body: str) -> list[tuple[str, str, str]]:
+    files = PACK.example([("cpp", body)])
+    files[SOURCE] = files[SOURCE].replace('extern "C" {', f'{HELPERS}extern "C" {{')
+    linted = lint_files([PACK], files, ["PTO125"])
+    return [(linted.text(item.place), item.severity.value, item.message) for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "has"),
+    [
+        (f"{ONE}{RUN}use(o.get_ref(1));", "o.get_ref(1)", "one"),
+        (f"{ONE}p.add_output(made);\n{RUN}use(o.get_ref(2));", "o.get_ref(2)", "2"),
+        (f"{MADE}p.add_output(orch_args.tensor(2).ref());\n{RUN}use(o.get_ref(0));", "o.get_ref(0)", "none"),
+        (f"{MADE}p.add_inout(orch_args.tensor(2).ref());\n{RUN}use(o.get_ref(0));", "o.get_ref(0)", "none"),
+        (f"{ONE}auto o = rt_submit_aiv_task(0, p);\nuse(o.get_ref(1));", "o.get_ref(1)", "one"),
+        (f"{ONE}{RUN}use(nth(o, 1));", "of.get_ref(at)", "one"),
+        (
+            f"{ONE}for (int i = 0; i < 2; i++) p.add_output(made);\n{RUN}use(o.get_ref(3), v.size());",
+            "o.get_ref(3)",
+            "3",
+        ),
+    ],
+)
+def test_an_output_that_a_task_does_not_have(body: str, place: str, has: str) -> None:
+    index = {"of.get_ref(at)": "1"}.get(place, place[-2])
+    message = f"the orchestration takes output {index}, and the runtime makes {has} for this task"
+    assert found(body) == [(place, "error", message)]
+
+
+def test_an_output_of_allocated_tensors() -> None:
+    body = f"{MADE}TaskOutputTensors o = alloc_tensors(made, made);\nuse(o.get_ref(1));\nuse(o.get_ref(2));"
+    message = "the orchestration takes output 2, and the runtime makes 2 for this task"
+    assert found(body) == [("o.get_ref(2)", "error", message)]
+
+
+def test_a_tensor_that_a_graph_does_not_get() -> None:
+    body = "GraphTaskArgs g;\ng.add_input(orch_args.tensor(0).ref());\ng.add_scalar(1);\nrt_submit_graph(&layer, g, 0);"
+    assert found(body) == [("args.tensor(1)", "error", "the graph takes tensor 1, and it gets one")]
+
+
+def test_an_output_in_a_branch() -> None:
+    assert [item[1] for item in found(f"{ONE}{RUN}if (x) {{ use(o.get_ref(1)); }}")] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{ONE}{RUN}use(o.get_ref(0));",
+        f"{ONE}{RUN}use(o.get_ref(n));",
+        f"{ONE}if (x) {{ p.add_output(made); }}\n{RUN}if (x) {{ use(o.get_ref(1)); }}",
+        f"{ONE}{RUN}if (o.size() > 1) {{ use(o.get_ref(1)); }}",
+        f"{ONE}{RUN}use(o.size() > 1 ? o.get_ref(1) : o.get_ref(0));",
+        f"{ONE}for (int i = 0; i < n; i++) p.add_output(made);\n{RUN}use(o.get_ref(1));",
+        f"{ONE}fill(p);\n{RUN}use(o.get_ref(1));",
+        f"{ONE}auto more = [&]() {{ p.add_output(made); }};\nmore();\n{RUN}use(o.get_ref(1));",
+        f"{ONE}TensorCreateInfo infos[2] = {{made, made}};\np.add_output(infos[0], infos[1]);\n{RUN}use(o.get_ref(2));",
+        f"{ONE}auto info = make_tensor_info_like(orch_args.tensor(0).ref());\np.add_output(info);\n{RUN}use(o.get_ref(1));",
+        f"{ONE}p.add_output(x ? made : other);\n{RUN}use(o.get_ref(1));",
+        f"{ONE}p.add_output(made.with(x));\n{RUN}use(o.get_ref(1));",
+        f"{ONE}{RUN}p.add_output(made);\no = rt_submit_aiv_task(0, p);\nuse(o.get_ref(1));",
+        f"{ONE}CoreTaskArgs q;\nq.add_output(made, made);\nauto o = x ? rt_submit_aiv_task(0, p) : rt_submit_aiv_task(0, q);\n"
+        "use(o.get_ref(1));",
+        f"{ONE}{RUN}for (int i = 0; i < n; i++) {{\nif (i > 0) use(o.get_ref(1));\nCoreTaskArgs q;\nq.add_output(made, made);\n"
+        "o = rt_submit_aiv_task(0, q);\n}",
+        f"{ONE}{RUN}use(nth(o, 0));\nCoreTaskArgs q;\nq.add_output(made, made);\nuse(nth(rt_submit_aiv_task(0, q), 1));",
+        f"{ONE}p.reset();\np.add_output(made, made);\n{RUN}use(o.get_ref(1));",
+        f"{MADE}TensorCreateInfo infos[3];\nTaskOutputTensors o = alloc_tensors(infos, 3);\nuse(o.get_ref(2));",
+        f"{ONE}p.add_output(made);\nTaskOutputTensors o = alloc_tensors(p);\nuse(o.get_ref(1));",
+        f"{MADE}TaskOutputTensors o = make(made, made);\nuse(o.get_ref(1));",
+        f"{ONE}Held o;\nuse(o.get_ref(7));",
+        f"{ONE}{RUN}#ifdef TWO\nuse(o.get_ref(1));\n#endif",
+        f"{ONE}#ifdef TWO\np.add_output(made);\n#endif\n{RUN}#ifdef TWO\nuse(o.get_ref(1));\n#endif",
+        f"{ONE}{RUN}if (x) goto end;\nuse(o.get_ref(1));\nend:\nuse(1);",
+        f"{ONE}CoreTaskArgs *q = &p;\nq->add_output(made);\n{RUN}use(o.get_ref(1));",
+        f"{ONE}std::swap(p, other);\n{RUN}use(o.get_ref(1));",
+        f"{MADE}TensorCreateInfo info = orch_args.tensor(2).ref().info();\np.add_output(info);\n{RUN}use(o.get_ref(0));",
+        f"{MADE}auto info = create_tensor_like(orch_args.tensor(2).ref());\np.add_output(info);\n{RUN}use(o.get_ref(0));",
+        f"{MADE}p.add_output(orch_args.tensor(2).ref().as_create_info());\n{RUN}use(o.get_ref(0));",
+        f"{MADE}p.add_output(TensorCreateInfo(orch_args.tensor(2).ref()));\n{RUN}use(o.get_ref(0));",
+        "GraphTaskArgs g;\ng.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());\nrt_submit_graph(&layer, g, 0);",
+        "GraphTaskArgs g;\nfill(g);\nrt_submit_graph(&layer, g, 0);",
+        "GraphTaskArgs g;\nfor (int i = 0; i < n; i++) g.add_input(orch_args.tensor(0).ref());\nrt_submit_graph(&layer, g, 0);",
+        "rt_submit_graph(&layer, made_elsewhere(), 0);",
+    ],
+)
+def test_outputs_that_a_task_has_or_may_have(body: str) -> None:
+    assert found(body) == []
