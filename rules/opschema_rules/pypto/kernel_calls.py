@@ -9,6 +9,7 @@ from opschema_rules.pypto.kernel_expressions import ARITHMETIC, Expressions
 from opschema_rules.pypto.kernel_operations import (
     AS_NUMBER,
     CONTEXT,
+    COPIES_BYTES,
     FIRST_IS_WRITTEN,
     MAKES_GLOBAL,
     NO_EFFECT,
@@ -40,7 +41,7 @@ class Calls(Expressions):
             return NOTHING
         span = tokens.span(at, tokens.partner[bracket] + 1)
         if FIRST_IS_WRITTEN.match(name):
-            self._instruction([values[0] or places[0], *values[1:]], span)
+            self._instruction(name, [values[0] or places[0], *values[1:]], span)
             return NOTHING
         if name == "TASSIGN" and values[0] <= refs and len(pairs) > 1:
             target = tokens.words[pairs[0][0]]
@@ -77,7 +78,7 @@ class Calls(Expressions):
         alias = self.walk.file.aliases.get(name, "")
         return name == MAKES_GLOBAL or MAKES_GLOBAL in alias or PIPE.search(f"{name} {alias}") is not None
 
-    def _instruction(self, values: list[Refs], span: Span) -> None:
+    def _instruction(self, name: str, values: list[Refs], span: Span) -> None:
         written = values[0]
         atomic = self._is_atomic(span)
         if written and atomic is None:
@@ -88,6 +89,8 @@ class Calls(Expressions):
             self.walk.effect(written, "read", span)
         for value in values[1:]:
             self.walk.effect(value, "read", span)
+            if COPIES_BYTES.match(name):
+                self.walk.lose(frozenset(ref for ref in value if ref[0] == "slot"), f"`{name}()` copies it", span)
 
     def _is_atomic(self, span: Span) -> bool | None:
         """Whether a store combines what it stores with what is there, by its template parameters; None if that is not sure."""

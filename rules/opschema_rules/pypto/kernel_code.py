@@ -16,7 +16,8 @@ from opschema_rules.pypto.model import Direction, Kernel, Program
 class Access(msgspec.Struct, frozen=True):
     """What the kernels of a task do to one of its tensors: where they read and write it, and why more is not known.
 
-    ``absent`` says that no kernel of the task has any code to read, ``exchanged`` that data of other cores or ranks passes through
+    ``absent`` says that no kernel of the task has any code to read, ``reads_first`` that each kernel which writes it has surely
+    read it before, ``exchanged`` that data of other cores or ranks passes through
     it, so that no direction follows from that.
     """
 
@@ -24,7 +25,7 @@ class Access(msgspec.Struct, frozen=True):
     written: Related | None = None
     unresolved: str = ""
     absent: bool = False
-    writes_first: bool = False
+    reads_first: bool = False
     exchanged: bool = False
 
     @property
@@ -72,9 +73,8 @@ def access(kernels: Sequence[Kernel] | None, positions: Iterable[int]) -> Access
     written = [
         (kernel, found) for kernel, code in codes for at in places if code and (found := code.effect(at, "written"))
     ]
-    first = (
-        bool(read and written) and written[0][0].source == read[0][0].source and written[0][1].span < read[0][1].span
-    )
+    writers = [code for _, code in codes if code and any(code.effect(at, "written") for at in places)]
+    first = bool(writers) and all(any(code.reads_first(at) for at in places) for code in writers)
     exchanged = any(code.effect(at, "exchanged") is not None for _, code in codes if code for at in places)
     reason = next((item for item in lost if item), "")
     return Access(_related(read, "reads"), _related(written, "writes"), reason, False, first, exchanged)

@@ -110,6 +110,7 @@ class Expressions(Variables, ABC):
             if any(level == "args" for level, _ in refs):
                 self.walk.use(0, "other", self.tokens.span(at, behind))
                 return Result(frozenset({("slot", 0)})), behind
+            self._lose_numbers(refs, at, behind)
             is_tensor = any(level == "tensor" for level, _ in refs)
             return (Result(refs) if is_tensor else Result(place=_memory(refs))), behind
         if word == "&":
@@ -179,6 +180,8 @@ class Expressions(Variables, ABC):
         if refs and "*" not in kind and not WIDE.search(kind) and not ARITHMETIC.search(kind):
             self.walk.lose(refs, f"`{kind}` is not known", self.tokens.span(at, behind))
             return NOTHING
+        if any(level == "args" for level, _ in refs) and "*" in kind and not WIDE.search(kind):
+            self.walk.lose_all(f"its arguments are taken for `{kind}`")
         found = set(refs)
         for ref in refs:
             level, index = ref
@@ -253,8 +256,14 @@ class Expressions(Variables, ABC):
             return Result(frozenset({("slot", index)}))
         if any(level == "tensor" for level, _ in result.refs):
             return result
+        self._lose_numbers(result.refs, first, close + 1)
         memory = _memory(result.refs)
         return Result(place=memory | result.place)
+
+    def _lose_numbers(self, refs: Refs, first: int, behind: int) -> None:
+        """Lose arguments that are numbers to what follows, and that an object holds which is used as a pointer."""
+        numbers = frozenset(ref for ref in refs if ref[0] == "slot")
+        self.walk.lose(numbers, "an object that holds it is used as a pointer", self.tokens.span(first, behind))
 
     def _index(self, start: int, end: int) -> int | None:
         """A number: literal, constant, or a sum of such."""

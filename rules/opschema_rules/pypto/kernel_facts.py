@@ -33,13 +33,16 @@ class ArgumentUse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Effect(msgspec.Struct, frozen=True, array_like=True):
-    """A place that reads or writes the memory that ``args[index]`` leads to, or where the trail ends: ``lost``, with the reason."""
+    """A place that reads or writes the memory that ``args[index]`` leads to, or where the trail ends: ``lost``, with the reason.
+    ``first`` says of a read that the kernel surely does it before any of its writes there.
+    """
 
     index: int
     kind: EffectKind
     span: Span
     core: Core = ""
     reason: str = ""
+    first: bool = False
 
 
 class KernelCode(msgspec.Struct, frozen=True, array_like=True):
@@ -67,6 +70,10 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
         """The first place that has this effect on an argument's memory."""
         found = [item for item in self.effects if item.index == index and item.kind == kind]
         return min(found, key=lambda item: item.span) if found else None
+
+    def reads_first(self, index: int) -> bool:
+        """Whether an argument's memory is surely read before it is written."""
+        return any(item.index == index and item.first for item in self.effects)
 
     def lost(self, index: int) -> str:
         """Why it is not known what is done to an argument's memory; empty where it is."""

@@ -7,10 +7,13 @@ import re
 from opschema_rules.pypto.kernel_facts import EffectKind
 
 FIRST_IS_WRITTEN = re.compile(
-    r"(?:T(?:LOAD|STORE)(?:_\w+)?|MGATHER|MSCATTER|(?:std::)?mem(?:cpy|move)|copy_(?:gm|ubuf|cbuf|matrix)\w*_to_\w+"
+    r"(?:T(?:LOAD|STORE)(?:_\w+)?|MGATHER|MSCATTER|(?:std::|__builtin_)?mem(?:cpy|move)|copy_(?:gm|ubuf|cbuf|matrix)\w*_to_\w+"
     r"|load_gm_to_\w+|set_(?:ub|gm)_\w+)\Z"
 )
 """Instructions that write to their first argument and read the others (pto-isa: ``TLOAD(tile, global)``)."""
+
+COPIES_BYTES = re.compile(r"(?:std::|__builtin_)?mem(?:cpy|move)\Z")
+"""Functions that copy bytes, so that a number may become a pointer."""
 
 NO_EFFECT = re.compile(
     r"(?:dcci|dsb|dc_preload|pipe_barrier|set_flag|wait_flag|sizeof|TPREFETCH\w*|TPRINT|printf|cce_printf|assert|likely|unlikely)\Z"

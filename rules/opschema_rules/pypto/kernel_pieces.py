@@ -23,6 +23,9 @@ SHORT = 5
 """Longest name that is searched for with a pattern, which is compiled once."""
 
 
+MAX_AROUND = 60
+"""Most blocks around a piece that are looked at."""
+
 REACH = 300
 """Most characters before a brace that tell what it is for."""
 
@@ -48,6 +51,7 @@ class Pieces:
         self._find_blocks()
         self._pieces: dict[int, Piece] = {}
         self._naming: dict[str, list[int]] = {}
+        self._searched: dict[re.Pattern[str], bool] = {}
 
     @property
     def length(self) -> int:
@@ -66,6 +70,20 @@ class Pieces:
             )
             self._pieces[index] = found
         return found
+
+    def blocks_of(self, index: int) -> frozenset[int]:
+        """The block of a piece, and those around it; of very many the inner ones."""
+        found, block = set[int](), self.piece(index).block
+        while block >= 0 and len(found) < MAX_AROUND:
+            found.add(block)
+            block = self.around[block]
+        return frozenset(found)
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the body matches a pattern anywhere."""
+        if pattern not in self._searched:
+            self._searched[pattern] = pattern.search(self._text) is not None
+        return self._searched[pattern]
 
     def naming(self, name: str) -> list[int]:
         """The numbers of the pieces that name an identifier."""

@@ -145,9 +145,10 @@ class Statement(Calls):
         if at == start + 1 and is_name(name):
             known = local is not None or self.declares(name)
             if name in self.frame.references or not known:
-                self.walk.lose(_pointers(refs), "it outlives the function", self.tokens.span(start, at))
+                kept = refs if not known else _pointers(refs)
+                self.walk.lose(kept, "it outlives the function", self.tokens.span(start, at))
             self.bind(local or (-1 if name in self.frame.parameters else self.block_of(name), name), refs)
-        elif not _pointers(refs) and is_name(name):
+        elif not _pointers(refs) and is_name(name) and not self.walk.file.has_pointers_in_unions:
             self.bind(local or (self.block_of(name), name), refs)
         else:
             self.walk.lose(refs, "an object takes it", self.tokens.span(start, at))

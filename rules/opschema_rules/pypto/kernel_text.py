@@ -15,7 +15,7 @@ from itertools import islice
 import msgspec
 
 from opschema_cli.source.cpp_text import parts
-from opschema_cli.source.preprocessor import Condition, is_dead, read_directives
+from opschema_cli.source.preprocessor import Condition, Directives, is_dead, read_directives
 from opschema_cli.source.text import blanked
 from opschema_rules.pypto.kernel_facts import Core
 from opschema_rules.pypto.kernel_operations import ATOMIC, ATOMIC_MODE
@@ -29,6 +29,7 @@ _IS_NUMBER = re.compile(r"\s*=\s*(\d+)\s*[;,}]")
 _CHANGES = re.compile(r"\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)")
 _TYPE = re.compile(r"(?:struct|class|union)\s+(\w+)\s*(?:final\s*)?[:{]")
 _USING = re.compile(r"using\s+(\w+)\s*=([^;]*);")
+_UNION = re.compile(r"\bunion\b[^{};]{0,100}\{[^{}]*\*")
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]{1,200}[\s*&])(\w+)\s*;")
 _OPENS = re.compile(r"\s{0,40}\(")
@@ -98,6 +99,18 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
             starts.append(ends.get(start, starts[-1]))
             cores.append(DEAD if is_dead(conditions) else _core(conditions))
         return starts, cores
+
+    def is_conditional(self, offset: int) -> bool:
+        """Whether a character is compiled under a condition other than one of the core."""
+        conditions = self._directives.conditions(offset) if "#" in self.text else ()
+        return any(
+            _NAMES_CUBE.fullmatch(item.text) is None and _NAMES_VECTOR.fullmatch(item.text) is None
+            for item in conditions
+        )
+
+    @cached_property
+    def _directives(self) -> Directives:
+        return read_directives(self.text)
 
     @cached_property
     def core_constants(self) -> dict[str, Core]:
@@ -222,7 +235,7 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     def macros(self) -> dict[str, set[str]]:
         """The words in the bodies of macros, their parameters left out; macros without any are left out."""
         found: dict[str, set[str]] = {}
-        for macro in read_directives(self.text).macros if "define" in self.text else ():
+        for macro in self._directives.macros if "define" in self.text else ():
             words = set(_WORD.findall(macro.body)).difference(_WORD.findall(" ".join(macro.parameters or ())))
             if words:
                 found.setdefault(macro.name, set()).update(words)
@@ -254,6 +267,11 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
         found = {match[1]: match[2] for match in _USING.finditer(self.text)}
         found.update({match[2]: match[1] for match in (_TYPEDEF.finditer(self.text) if "typedef" in self.text else ())})
         return found
+
+    @cached_property
+    def has_pointers_in_unions(self) -> bool:
+        """Whether a number may become a pointer in a union."""
+        return "union" in self.text and _UNION.search(self._code) is not None
 
     @cached_property
     def has_atomics(self) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import ArgumentUse, Effect, EffectKind, KernelCode, UseKind
+from opschema_rules.pypto.kernel_order import Spot, in_order
 from opschema_rules.pypto.kernel_pieces import Pieces, parameters_of
 from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, one_core
 from opschema_rules.pypto.kernel_tokens import Tokens
@@ -107,7 +108,9 @@ class KernelWalk:
         self._apply = apply
         self.follows_memory = follows_memory
         self.uses: dict[ArgumentUse, None] = {}
-        self.effects: dict[Effect, None] = {}
+        self.effects: dict[Effect, dict[Spot, None]] = {}
+        self._bodies: list[Pieces] = []
+        self._spot = Spot(0, 0)
         self.open = ""
         self.steps = 0
         self.core = ""
@@ -119,7 +122,8 @@ class KernelWalk:
     def run(self, entry: Function) -> KernelCode:
         """Follow one definition of the entry."""
         self.enter(entry, (ARGS,), {})
-        return KernelCode(tuple(self.uses), tuple(self.effects), self.open)
+        effects = in_order(self.effects, self._bodies, self.file.is_conditional)
+        return KernelCode(tuple(self.uses), tuple(effects), self.open)
 
     # -- notes ---------------------------------------------------------------------------------------------------------
 
@@ -137,7 +141,8 @@ class KernelWalk:
         if len(found) > 1 and kind != "lost":
             kind, reason = "lost", "a variable leads to several arguments"
         for index in sorted(found):
-            self.effects[Effect(index, kind, span, one_core(self.core), reason)] = None
+            effect = Effect(index, kind, span, one_core(self.core), reason)
+            self.effects.setdefault(effect, {})[self._spot] = None
 
     def lose(self, refs: Refs, reason: str, span: Span) -> None:
         """Say that something that is not followed has these."""
@@ -180,14 +185,15 @@ class KernelWalk:
                 frame.values[-1, parameter.name] = refs
                 frame.push(parameter.name, refs)
         self._depth += 1
-        self._follow(frame)
+        self._bodies.append(frame.pieces)
+        self._follow(frame, len(self._bodies) - 1)
         self._lose_in_macros(frame)
         self._depth -= 1
         self._known[call] = frame.returned
         return frame.returned
 
-    def _follow(self, frame: Frame) -> None:
-        outer = self.core
+    def _follow(self, frame: Frame, number: int) -> None:
+        outer, spot = self.core, self._spot
         while frame.queue:
             index = heapq.heappop(frame.queue)
             frame.waiting.discard(index)
@@ -199,9 +205,10 @@ class KernelWalk:
                 break
             piece = frame.pieces.piece(index)
             self.core = both(frame.core, piece.core)
+            self._spot = Spot(number, index)
             if self.core != DEAD:
                 self._apply(self, frame, piece.block, tokens)
-        self.core = outer
+        self.core, self._spot = outer, spot
 
     def _lose_in_macros(self, frame: Frame) -> None:
         """Lose the variables that stand in bodies of macros which a function uses."""

@@ -132,7 +132,34 @@ def test_an_output_that_is_read_and_written(body: str) -> None:
     assert found("", "PTO117", others=whole) == []
 
 
+@pytest.mark.parametrize(
+    ("use", "scalars"),
+    [
+        ("int n = static_cast<int>(args[3]);", "p.add_scalar(orch_args.scalar(0));"),
+        ("uint64_t n = args[3]; for (uint64_t i = 0; i < n; i++) { run(tile); }", "p.add_scalar(n);"),
+        ("float x = from_u64<float>(static_cast<uint64_t>(args[3]));", "p.add_scalar(1.0f);"),
+        ("", "p.add_scalar(1, 2);"),
+    ],
+)
+def test_scalars_that_are_numbers_hide_no_writes(use: str, scalars: str) -> None:
+    assert len(found(f"{LOADS} {tensor(2)} {use}", "PTO117", cpp=payload(IN, OUT, scalars))) == 1
+
+
+ADDRESS = (IN, OUT, "p.add_scalar(x);")
+UNPACKED = "struct Unpacked { int64_t a, b, c; __gm__ float *p; };\n"
 UNSEEN_WRITES = [
+    ("union { int64_t i; __gm__ float *p; } u; u.i = args[3]; u.p[0] = 1;", ADDRESS, ""),
+    ("union { int64_t i; __gm__ float *p; } u; u.i = args[3]; *u.p = 1;", ADDRESS, ""),
+    ("__gm__ float *q; memcpy(&q, &args[3], 8); q[0] = 1;", ADDRESS, ""),
+    ("auto *s = reinterpret_cast<__gm__ Unpacked *>(args); s->p[0] = 1;", ADDRESS, UNPACKED),
+    ("Unpacked s = *(__gm__ Unpacked *)args; s.p[0] = 1;", ADDRESS, UNPACKED),
+    ("put(args[3]);", ADDRESS, "static void put(uint64_t at) { *(__gm__ float *)at = 1; }\n"),
+    ("g = args[3]; put();", ADDRESS, "static int64_t g; static void put() { *(__gm__ float *)g = 1; }\n"),
+    ("auto put = [=]() { *(__gm__ float *)args[3] = 1; }; put();", ADDRESS, ""),
+    ("int64_t all[1] = {args[3]}; *(__gm__ float *)all[0] = 1;", ADDRESS, ""),
+    ("uint32_t low = args[3];", (IN, OUT, "uint64_t x = c.buffer.addr; p.add_scalar(x);"), ""),
+    ("uint32_t low = args[3];", (IN, OUT, "p.add_scalar(address_of_c >> 3);"), ""),
+    ("uint32_t low = args[3];", (IN, OUT, "p.add_scalars(values, 2);"), ""),
     ("auto *p = (__gm__ float *)args[3]; p[0] = 1;", (IN, OUT, "p.add_scalar(c.buffer.addr);"), ""),
     ("EPILOGUE;", (IN, OUT), '#include "epilogue.h"\n'),
     ("STORE_OUT(2, tile);", (IN, OUT), '#include "../common/epilogue.hpp"\n'),
@@ -233,11 +260,35 @@ OUTPUTS = 'ORCHESTRATION = {"source": str(_ROOT_DIR / "orchestration" / "main.cp
         (f"{LOADS} {tensor(2)} TSTORE(c, tile); TLOAD(tile, c);", 0),
         (f"{LOADS} {tensor(2)} elsewhere(c);", 0),
         ("(void)args;", 1),
+        (f"{LOADS} {tensor(2)} TLOAD(tile, c);", 1),
+        (
+            f"{LOADS} {tensor(2)} for (int k = 0; k < 4; k++) {{ TLOAD(tile, c); TADD(tile, tile, t); TSTORE(c, tile); }}",
+            1,
+        ),
+        (f"{LOADS} {tensor(2)} if (n > 0) {{ TLOAD(tile, c); TSTORE(c, tile); }}", 1),
+        (f"{LOADS} {tensor(2)} auto *p = c_t->data_as<float>(); p[0] = p[0] + 1;", 1),
+        (f"{LOADS} {tensor(2)} auto *p = c_t->data_as<float>(); p[0] += 1;", 1),
+        (f"{LOADS} {tensor(2)} add(c, tile);", 1),
+        (f"{LOADS} {tensor(2)} switch (n) {{ case 1: add(c, tile); break; case 2: add(c, tile); break; }}", 1),
+        (f"{LOADS} {tensor(2)} fill(c, tile); add(c, tile);", 0),
+        (f"{LOADS} {tensor(2)}\n#ifndef INIT\nTLOAD(tile, c);\n#else\nTEXPANDS(tile, 0);\n#endif\nTSTORE(c, tile);", 0),
+        (f"{LOADS} {tensor(2)}\n#ifdef __DAV_VEC__\nTLOAD(tile, c);\nTSTORE(c, tile);\n#endif\n", 1),
+        (f"{LOADS} {tensor(2)} bool first = true; for (;;) {{ first ? z() : TLOAD(tile, c); TSTORE(c, tile); }}", 0),
+        (f"{LOADS} {tensor(2)} if (n) {{ TSTORE(c, tile); return; }} TLOAD(tile, c); TSTORE(c, tile);", 0),
+        (f"{LOADS} {tensor(2)} copy(c, a); copy(b, c);", 0),
+        *((f"{LOADS} {tensor(2)} {body}", 0) for body in READS_OF_OLD[1:]),
     ],
 )
 def test_an_output_is_read_if_its_kernel_reads_it(body: str, count: int) -> None:
     cpp = payload(IN, "p.add_inout(c);")
-    assert len(found(body, "PTO106", cpp=cpp, config=OUTPUTS)) == count
+    helpers = "template <typename G> static void load(G &g) { TLOAD(tile, g); }\n"
+    helpers += (
+        "template <typename G, typename T> static void add(G g, T t) { TLOAD(t, g); TADD(t, t, t); TSTORE(g, t); }\n"
+    )
+    helpers += "template <typename G, typename T> static void fill(G g, T t) { TSTORE(g, t); }\n"
+    helpers += "template <typename G> static void copy(G to, G from) { TLOAD(tile, from); TSTORE(to, tile); }\n"
+    whole = {ADD: f"{helpers}{kernel(body)}"}
+    assert len(found("", "PTO106", cpp=cpp, config=OUTPUTS, others=whole)) == count
 
 
 @pytest.mark.parametrize(

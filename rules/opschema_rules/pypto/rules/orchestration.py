@@ -26,7 +26,8 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     `add_output` takes tensors (in older ones it takes only a `TensorCreateInfo`).
 
     `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
-    for a tensor that they only write, or write before they read it. Nothing is reported either for an `add_inout` whose kernel
+    for a tensor that they only write. One that they read and write is reported if the read surely comes first: in the same call
+    of a function, not in a branch or loop that leaves out a write. Nothing is reported either for an `add_inout` whose kernel
     passes the tensor to code that is not in its file.
 
     The first use counts, in the order in which tasks are submitted, and on each branch; views and aliases of a tensor are
@@ -252,7 +253,7 @@ def _may_read(program: Program, use: TensorUse) -> bool:
     shown = access(kernels_of(program, use.submit), use.positions)
     if shown.absent or shown.unresolved or shown.exchanged:
         return shown.absent or use.effect == "in"
-    return shown.read is not None and not shown.writes_first
+    return shown.read is not None and (shown.written is None or shown.reads_first)
 
 
 def _writes(program: Program, use: TensorUse) -> bool:
