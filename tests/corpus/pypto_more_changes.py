@@ -1,4 +1,4 @@
-"""More changes of simpler's programs: mistakes in fields, entries and stores, and right code in another form."""
+"""More changes of simpler's programs: mistakes in fields, entries, stores and tests, and right code in another form."""
 
 from __future__ import annotations
 
@@ -110,6 +110,45 @@ def renamed_entry(texts: Texts) -> Iterator[Change]:
         yield from _first(path, text, r"\bkernel_entry\b(?=\()", "kernel_main")
 
 
+def kernel_that_is_not_exported(texts: Texts) -> Iterator[Change]:
+    for _, _, path, text in _kernels(texts):
+        yield from _first(
+            path, text, r'extern "C" (__aicore__ (?:__attribute__\(\(\w+\)\) )?void kernel_entry\()', r"\1"
+        )
+
+
+def another_output(texts: Texts) -> Iterator[Change]:
+    """An output of a task is taken by the index behind the last one."""
+    for program in programs(texts):
+        text = texts[program.source]
+        numbers = [int(number) for number in re.findall(r"\bget_ref\((\d+)\)", text)]
+        if numbers:
+            yield from _first(program.source, text, rf"(?<=\bget_ref\(){max(numbers)}(?=\))", str(max(numbers) + 1))
+
+
+def _test(texts: Texts, pattern: str, new: str) -> Iterator[Change]:
+    """A change of the arguments that a test passes one by one."""
+    for program in programs(texts):
+        text = program.file.text
+        if re.search(r"return TaskArgsBuilder\(\s*TensorArg\(", text) and "level=2" in text:
+            yield from _first(program.path, text, pattern, new)
+
+
+def tensor_more(texts: Texts) -> Iterator[Change]:
+    yield from _test(
+        texts, r'(?<=return TaskArgsBuilder\()(\s*)TensorArg\("(\w+)"', r'\1TensorArg("other", None),\g<0>'
+    )
+
+
+def tensor_too_few(texts: Texts) -> Iterator[Change]:
+    """The first tensor is not passed any more."""
+    yield from _test(texts, r"(?<=return TaskArgsBuilder\()\s*TensorArg\(.*\),\n(?=\s*TensorArg\()", "\n")
+
+
+def scalar_too_few(texts: Texts) -> Iterator[Change]:
+    yield from _test(texts, r"(?m)^ {12}Scalar\(.*\),\n(?=        \)$)", "")
+
+
 FAULTS: dict[str, Make] = by_name(
     core_in_capitals,
     misspelled_core,
@@ -121,6 +160,11 @@ FAULTS: dict[str, Make] = by_name(
     lost_store,
     stored_to_an_input,
     renamed_entry,
+    kernel_that_is_not_exported,
+    another_output,
+    tensor_more,
+    tensor_too_few,
+    scalar_too_few,
 )
 
 
@@ -202,7 +246,39 @@ def fields_by_a_call(texts: Texts) -> Iterator[Change]:
         yield program.file.replace(node, f"dict({', '.join(fields)})")
 
 
+def declared_before(texts: Texts) -> Iterator[Change]:
+    """The entry is declared `extern "C"` before it is defined."""
+    for _, _, path, text in _kernels(texts):
+        pattern = r'(?m)^extern "C" (__aicore__ void kernel_entry\(__gm__ int64_t \*args\)) \{'
+        yield from _first(path, text, pattern, r'extern "C" \1;\n\n\1 {')
+
+
+def outputs_in_an_array(texts: Texts) -> Iterator[Change]:
+    for program in programs(texts):
+        pattern = r"(?m)^([ \t]+)(\w+)\.add_output\((\w+_ci)\);\n"
+        new = r"\1const TensorCreateInfo infos[1] = {\3};\n\1\2.add_output(infos[0]);\n"
+        yield from _first(program.source, texts[program.source], pattern, new)
+
+
+def output_by_a_function(texts: Texts) -> Iterator[Change]:
+    code = "static const ChipTensor &nth(const TaskOutputTensors &of, uint32_t at) { return of.get_ref(at); }\n"
+    for program in programs(texts):
+        text = texts[program.source]
+        for change in _first(program.source, text, r"\b(\w+)\.get_ref\((\d+)\)", r"nth(\1, \2)"):
+            yield Change(program.source, _below_includes(change.text, code), change.line)
+
+
+def arguments_by_methods(texts: Texts) -> Iterator[Change]:
+    """The first argument of a test is added last, behind a list of the others."""
+    pattern = r"( *)return TaskArgsBuilder\((\s*)(TensorArg\(.*\)),\n"
+    yield from _test(texts, pattern, r"\1first = [\3]\n\1return TaskArgsBuilder(\2*first,\n")
+
+
 RIGHT: dict[str, Make] = by_name(
+    declared_before,
+    outputs_in_an_array,
+    output_by_a_function,
+    arguments_by_methods,
     stored_by_a_macro,
     stored_by_a_template,
     stored_elsewhere,
