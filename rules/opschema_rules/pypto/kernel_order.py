@@ -1,73 +1,146 @@
-"""The order of a kernel's accesses to memory: which reads surely come before all writes of the same memory."""
+"""The order of a kernel's accesses to memory: which reads surely come before all writes of the same memory.
+
+Only what is written in a few plain forms is sure: a ``TLOAD`` whose tile is stored again after some arithmetic, or ``p[i] += x``,
+in a function that is called without a condition. Everything else may be the first access or not.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from opschema_rules.pypto.kernel_facts import Effect
 from opschema_rules.pypto.kernel_pieces import Pieces
+from opschema_rules.pypto.kernel_text import KernelText, matching
 
-_MAY_NOT_RUN = re.compile(r"\b(?:if|else|for|while|switch)\b|\?|&&|\|\|")
-_JUMPS = re.compile(r"\b(?:goto|case|default)\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CALL = re.compile(r"\s*(?!(?:if|for|while|switch|return|else|do)\b)[A-Za-z_]\w*\s*(?:<[^;()]*>\s*)?\(")
+_INSTRUCTION = re.compile(r"\s*(T[A-Z]+)\s*\(([^()]*)\)\s*")
+_COMPUTES = re.compile(
+    r"T(?:(?:ROWEXPAND|COLEXPAND)?(?:ADD|SUB|MUL|DIV|MAX|MIN)S?|CVT|MOV|EXP|LOG|SQRT|RSQRT|ABS|NEG|RELU)"
+)
+_UPDATE = re.compile(
+    r"\s*(?P<item>[A-Za-z_]\w*\[[^\[\]=?,]*\])\s*(?:[-+*/|&^]=|=(?!=)(?=.*?(?P=item)))[^=?,&|]*", re.DOTALL
+)
+_JUMPS = re.compile(r"\b(?:goto|case|default|return|break|continue|throw|try|exit|abort)\b")
+_LAMBDA = re.compile(r"(?:[^\w\])\s]|\breturn)\s*\[(?!\[)")
+_UNKNOWN_MACRO = re.compile(r"\b(?!T[A-Z]+\b)[A-Z][A-Z0-9_]+\s*\(")
+
+_MOST = 200
+"""Most pieces between a load and a store that are looked at."""
 
 
-class Spot(msgspec.Struct, frozen=True):
+class Spot(NamedTuple):
     """The place of an access: the number of the call in which it happens, and that of the piece of the function's body."""
 
     call: int
     piece: int
 
 
-class Written(msgspec.Struct, frozen=True):
-    """All writes of some memory, in one call: the piece of the first, and the blocks that all of them are in."""
+class Body(msgspec.Struct, frozen=True):
+    """The body of a function that is called, and where; None for the entry."""
 
-    call: int
-    piece: int
+    pieces: Pieces
+    caller: Spot | None
+
+
+class Written(msgspec.Struct, frozen=True):
+    """All writes of some memory, in one call and on one core: the first, and the blocks that all of them are in."""
+
+    first: Spot
+    core: str
     blocks: frozenset[int]
 
 
-def in_order(
-    effects: Mapping[Effect, Iterable[Spot]], bodies: Sequence[Pieces], is_conditional: Callable[[int], bool]
-) -> Iterator[Effect]:
+def in_order(effects: Mapping[Effect, Iterable[Spot]], bodies: Sequence[Body], file: KernelText) -> Iterator[Effect]:
     """The same effects, with those reads marked that come before any write. ``bodies`` are those of the calls."""
-    writes: dict[int, list[Effect]] = {}
-    for effect in effects:
-        if effect.kind == "written":
-            writes.setdefault(effect.index, []).append(effect)
-    known: dict[tuple[int, str], Written | None] = {}
+    writes: dict[int, list[tuple[Spot, str]]] = {}
+    reads: dict[int, list[tuple[Spot, str]]] = {}
     for effect, spots in effects.items():
-        key = effect.index, effect.core
-        if effect.kind == "read" and effect.index in writes and key not in known:
-            places = [at for one in writes[effect.index] if _meet(effect, one) for at in effects[one]]
-            known[key] = _written(places, bodies)
-        written = known.get(key) if effect.kind == "read" else None
-        first = written is not None and any(_is_before(bodies[spot.call], spot, written) for spot in spots)
-        first = first and not is_conditional(effect.span.start)
-        yield msgspec.structs.replace(effect, first=True) if first else effect
+        if effect.kind in ("read", "written"):
+            found = reads if effect.kind == "read" else writes
+            found.setdefault(effect.index, []).extend((spot, effect.core) for spot in spots)
+    order = _Order(bodies, file)
+    first = {index for index, found in reads.items() if index in writes and order.is_first(min(found), writes[index])}
+    for effect in effects:
+        marked = effect.kind == "read" and effect.index in first
+        yield msgspec.structs.replace(effect, first=True) if marked else effect
 
 
-def _meet(one: Effect, other: Effect) -> bool:
-    """Whether one core may do both."""
-    return not one.core or not other.core or one.core == other.core
+class _Order(msgspec.Struct):
+    bodies: Sequence[Body]
+    file: KernelText
+
+    def is_first(self, access: tuple[Spot, str], writes: Sequence[tuple[Spot, str]]) -> bool:
+        """Whether a read surely happens, and before all of these writes."""
+        (read, core), written = access, self._written(writes)
+        if written is None or written.first.call != read.call or not self._is_reached(read, written):
+            return False
+        pieces = self.bodies[read.call].pieces
+        piece = pieces.piece(read.piece)
+        if piece.block not in written.blocks or written.core != core:
+            return False
+        if read.piece == written.first.piece:
+            return _UPDATE.fullmatch(piece.text) is not None
+        return read.piece < written.first.piece and _is_stored(pieces, read.piece, written.first.piece)
+
+    def _written(self, writes: Sequence[tuple[Spot, str]]) -> Written | None:
+        """Where all writes are; None where several calls or cores write."""
+        if len({spot.call for spot, _ in writes}) != 1 or len({core for _, core in writes}) != 1:
+            return None
+        first = min(spot for spot, _ in writes)
+        pieces = self.bodies[first.call].pieces
+        around = [pieces.blocks_of(piece) for piece in {spot.piece for spot, _ in writes}]
+        return Written(first, writes[0][1], frozenset.intersection(*around))
+
+    def _is_reached(self, read: Spot, written: Written) -> bool:
+        """Whether the code up to the first write surely runs as it is written, in each of the functions that lead there."""
+        if not self._runs(read, until=written.first.piece):
+            return False
+        at = self.bodies[read.call].caller
+        while at is not None:
+            text = self.bodies[at.call].pieces.piece(at.piece).text
+            call = _CALL.match(text)
+            if call is None or text[matching(text, call.end() - 1) + 1 :].strip() or not self._runs(at, until=at.piece):
+                return False
+            at = self.bodies[at.call].caller
+        return True
+
+    def _runs(self, at: Spot, until: int) -> bool:
+        pieces = self.bodies[at.call].pieces
+        jump, macro = pieces.first(_JUMPS), min(pieces.first(_UNKNOWN_MACRO), self._macro(pieces))
+        piece = pieces.piece(at.piece)
+        code = piece.start + len(piece.text) - len(piece.text.lstrip())
+        plain = pieces.is_plain(at.piece) and not self.file.is_conditional(code)
+        return plain and jump > at.piece and macro > until and pieces.first(_LAMBDA) == pieces.count
+
+    def _macro(self, pieces: Pieces) -> int:
+        """The first piece that names a macro of the file which may be code."""
+        return min(
+            (pieces.naming(name)[0] for name in self.file.code_macros if pieces.naming(name)), default=pieces.count
+        )
 
 
-def _written(places: Sequence[Spot], bodies: Sequence[Pieces]) -> Written | None:
-    """Where all writes are; None where several calls write."""
-    calls = {at.call for at in places}
-    if len(calls) != 1:
-        return None
-    (call,) = calls
-    pieces = {at.piece for at in places}
-    around = [bodies[call].blocks_of(piece) for piece in pieces]
-    return Written(call, min(pieces), frozenset.intersection(*around))
-
-
-def _is_before(pieces: Pieces, read: Spot, written: Written) -> bool:
-    """Whether a read surely happens before the writes: in the same call, unconditionally in a block that all of them are in."""
-    if read.call != written.call or read.piece > written.piece:
+def _is_stored(pieces: Pieces, read: int, write: int) -> bool:
+    """Whether a load's tile, or what is computed from it, is what is stored first."""
+    load, block = _INSTRUCTION.fullmatch(pieces.piece(read).text), pieces.piece(read).block
+    if load is None or load[1] != "TLOAD" or write - read > _MOST:
         return False
-    piece = pieces.piece(read.piece)
-    return piece.block in written.blocks and not _MAY_NOT_RUN.search(piece.text) and not pieces.has(_JUMPS)
+    held = {load[2].partition(",")[0].strip()}
+    for index in range(read + 1, write + 1):
+        piece = pieces.piece(index)
+        if held.isdisjoint(_WORD.findall(piece.text)):
+            continue
+        found = _INSTRUCTION.fullmatch(piece.text)
+        to, *sources = [item.strip() for item in found[2].split(",")] if found is not None else [""]
+        if found is None or piece.block != block or held.isdisjoint(sources):
+            return False
+        if index == write:
+            return found[1] == "TSTORE"
+        if not _COMPUTES.fullmatch(found[1]):
+            return False
+        held.add(to)
+    return False

@@ -47,11 +47,12 @@ class Pieces:
         self._text = _with_initialisers(function.body)
         self._ends = [match.start() for match in _SEPARATOR.finditer(self._text)]
         self.around = [-1]
+        self._conditional = [False]
         self._starts, self._blocks = [0], [(0, "")]
         self._find_blocks()
         self._pieces: dict[int, Piece] = {}
         self._naming: dict[str, list[int]] = {}
-        self._searched: dict[re.Pattern[str], bool] = {}
+        self._searched: dict[re.Pattern[str], int] = {}
 
     @property
     def length(self) -> int:
@@ -79,10 +80,22 @@ class Pieces:
             block = self.around[block]
         return frozenset(found)
 
-    def has(self, pattern: re.Pattern[str]) -> bool:
-        """Whether the body matches a pattern anywhere."""
+    @property
+    def count(self) -> int:
+        """The number of pieces."""
+        return len(self._ends) + 1
+
+    def is_plain(self, index: int) -> bool:
+        """Whether a piece is in no blocks but those of ``for`` loops, of cores, and such that are only scopes."""
+        blocks = self.blocks_of(index)
+        return len(blocks) < MAX_AROUND and not any(self._conditional[block] for block in blocks)
+
+    def first(self, pattern: re.Pattern[str]) -> int:
+        """The number of the first piece that matches a pattern; behind the last one if none does."""
         if pattern not in self._searched:
-            self._searched[pattern] = pattern.search(self._text) is not None
+            match = pattern.search(self._text)
+            at = bisect.bisect_left(self._ends, match.end() - 1) if match is not None else self.count
+            self._searched[pattern] = at
         return self._searched[pattern]
 
     def naming(self, name: str) -> list[int]:
@@ -99,17 +112,18 @@ class Pieces:
         for match in _BLOCK.finditer(text):
             at = match.start()
             while open_[-1][0] >= 0 and open_[-1][0] < at:
-                open_.pop()
-                self._note(open_[-1][0] if open_[-1][0] >= at else at, open_[-1])
+                end = open_.pop()[0]
+                self._note(end + 1, open_[-1])
             if match[0] == "}":
                 if len(open_) > 1:
                     core = open_.pop()[2]
                     ended = core if core != open_[-1][2] else ""
                     self._note(at + 1, open_[-1])
             elif match[0] == "{":
-                block = braces.get(at)
-                core = both(open_[-1][2], self._guard(at, ended))
-                open_.append((-1, self._inside(open_[-1][1]) if block is None else block, core))
+                block, guard = braces.get(at), self._guard(at, ended)
+                if block is None:
+                    block = self._inside(open_[-1][1], conditional=not guard and bool(_before(text, at).strip()))
+                open_.append((-1, block, both(open_[-1][2], guard)))
                 self._note(at + 1, open_[-1])
                 ended = ""
             elif at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"):
@@ -131,8 +145,9 @@ class Pieces:
             open_.append((end if end >= 0 else len(text), block, open_[-1][2]))
             self._note(at, open_[-1])
 
-    def _inside(self, block: int) -> int:
+    def _inside(self, block: int, *, conditional: bool = False) -> int:
         self.around.append(block)
+        self._conditional.append(conditional)
         return len(self.around) - 1
 
     def _note(self, at: int, block: tuple[int, int, str]) -> None:

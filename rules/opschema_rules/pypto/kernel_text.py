@@ -36,6 +36,7 @@ _OPENS = re.compile(r"\s{0,40}\(")
 _QUALIFIERS = re.compile(r"\s*(?:(?:const|noexcept)\b\s*|__attribute__\s*|->[^;{}]*)*\Z")
 
 _ROUND = re.compile(r"[()]")
+_STATEMENT = re.compile(r"[;{}?]|&&|\|\||\b(?:if|else|for|while|do|return|break|continue|goto)\b")
 
 MAX_HEAD = 5_000
 """Most characters of the head of a loop."""
@@ -240,6 +241,12 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
             if words:
                 found.setdefault(macro.name, set()).update(words)
         return found
+
+    @cached_property
+    def code_macros(self) -> frozenset[str]:
+        """The macros that may be statements or conditions: those with parameters, and those that are not only an expression."""
+        macros = self._directives.macros if "define" in self.text else ()
+        return frozenset(item.name for item in macros if item.parameters is not None or _STATEMENT.search(item.body))
 
     def words_of(self, macro: str) -> set[str]:
         """The words in the body of a macro, and in those of the macros that it uses."""

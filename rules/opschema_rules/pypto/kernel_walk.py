@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import ArgumentUse, Effect, EffectKind, KernelCode, UseKind
-from opschema_rules.pypto.kernel_order import Spot, in_order
+from opschema_rules.pypto.kernel_order import Body, Spot, in_order
 from opschema_rules.pypto.kernel_pieces import Pieces, parameters_of
 from opschema_rules.pypto.kernel_text import DEAD, Function, KernelText, both, one_core
 from opschema_rules.pypto.kernel_tokens import Tokens
@@ -109,7 +109,7 @@ class KernelWalk:
         self.follows_memory = follows_memory
         self.uses: dict[ArgumentUse, None] = {}
         self.effects: dict[Effect, dict[Spot, None]] = {}
-        self._bodies: list[Pieces] = []
+        self._bodies: list[Body] = []
         self._spot = Spot(0, 0)
         self.open = ""
         self.steps = 0
@@ -122,7 +122,7 @@ class KernelWalk:
     def run(self, entry: Function) -> KernelCode:
         """Follow one definition of the entry."""
         self.enter(entry, (ARGS,), {})
-        effects = in_order(self.effects, self._bodies, self.file.is_conditional)
+        effects = in_order(self.effects, self._bodies, self.file)
         return KernelCode(tuple(self.uses), tuple(effects), self.open)
 
     # -- notes ---------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class KernelWalk:
                 frame.values[-1, parameter.name] = refs
                 frame.push(parameter.name, refs)
         self._depth += 1
-        self._bodies.append(frame.pieces)
+        self._bodies.append(Body(frame.pieces, self._spot if self._bodies else None))
         self._follow(frame, len(self._bodies) - 1)
         self._lose_in_macros(frame)
         self._depth -= 1

@@ -26,9 +26,9 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     `add_output` takes tensors (in older ones it takes only a `TensorCreateInfo`).
 
     `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
-    for a tensor that they only write. One that they read and write is reported if the read surely comes first: in the same call
-    of a function, not in a branch or loop that leaves out a write. Nothing is reported either for an `add_inout` whose kernel
-    passes the tensor to code that is not in its file.
+    for a tensor that they only write. One that they read and write is reported if the read surely comes first: a `TLOAD` whose
+    tile is stored there again after some arithmetic, or `p[i] += x`, outside of all branches, lambdas and macros. Nothing is
+    reported either for an `add_inout` whose kernel passes the tensor to code that is not in its file.
 
     The first use counts, in the order in which tasks are submitted, and on each branch; views and aliases of a tensor are
     followed. Nothing is reported if the tensor was passed to something that cannot be followed, if it may be written on
