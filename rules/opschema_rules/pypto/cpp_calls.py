@@ -55,7 +55,6 @@ _SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)
 """Words in the names of functions that may submit what they get, though it is empty."""
 
 _SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")
-_ADDRESS = re.compile(r"addr|ptr|pointer|data|buffer|reinterpret_cast|&\s*\w", re.IGNORECASE)
 _IDLE = ("dump", "set_dependencies")
 _VIEWS = re.compile(
     r"(?:view|reshape|transpose|ref|slice|permute|flatten|sub_?\w*|expand|squeeze|unsqueeze|get_ref|as_(?!\w*info)\w+)\Z"
@@ -253,17 +252,13 @@ class Calls:
             state.held[owner.number] = EMPTY
         else:
             count = values[-1].value if name == "add_scalars" and values and isinstance(values[-1], Number) else -1
-            state.add(owner.number, [Slot("scalar", node.span, count=count, address=True)])
+            state.add(owner.number, [Slot("scalar", node.span, count=count)])
         return owner
 
     def _slot(self, kind: Kind, node: CppNode, value: Value, state: State) -> Slot:
         if isinstance(value, Tensors) and len(value.arguments) > 1:
             self.expressions.use(value.arguments, "escapes", node, state)
-        if kind == "scalar":
-            return Slot(
-                kind, node.span, address=isinstance(value, Tensors | Pointer) or bool(_ADDRESS.search(node.text))
-            )
-        argument = value.argument if isinstance(value, Tensors) else -1
+        argument = value.argument if isinstance(value, Tensors) and kind != "scalar" else -1
         return Slot(kind, node.span, argument, isinstance(value, Created) and kind == "out")
 
     # -- submits -------------------------------------------------------------------------------------------------------

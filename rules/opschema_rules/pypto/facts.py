@@ -20,8 +20,7 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
 
     ``argument`` is the index of the orchestration's own tensor (``orch_args.tensor(3)``) that it is or views, -1 for any
     other tensor. ``created`` says that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
-    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else. ``address`` says of a scalar that it
-    may be one of memory.
+    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else.
     """
 
     kind: Kind
@@ -29,7 +28,6 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
     argument: int = -1
     created: bool = False
     count: int = 1
-    address: bool = False
 
 
 class Payload(msgspec.Struct, frozen=True, array_like=True):

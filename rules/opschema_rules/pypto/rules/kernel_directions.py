@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_rules.pypto.includes import includes_others
-from opschema_rules.pypto.kernel_code import access, arguments_of, code_of
-from opschema_rules.pypto.kernel_facts import KernelCode
+from opschema_rules.pypto.kernel_code import access, arguments_of
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.task_matching import Task, tasks
 
@@ -27,8 +26,8 @@ def kernel_direction(program: Program) -> Iterator[Diagnostic]:
     `add_inout` and `add_no_dep`, which also serve to order tasks. Memory through which the cores of a task or several ranks
     exchange data (the buffer of a `TPipe`, what `TPUT` and `TNOTIFY` write on another rank) does not show a direction. An
     output that the runtime allocates and no kernel takes is valid: it only orders tasks. An output that a kernel reads and writes
-    is never reported, as the order of these is not known. Nothing is said of outputs that are not written if a scalar of the
-    task may be an address, or if a kernel includes code of its own tree. The memory of kernels that pypto's
+    is never reported, as the order of these is not known. Nothing is said of outputs that are not written if the task passes
+    scalars, among which the address may be, or if a kernel includes code of its own tree. The memory of kernels that pypto's
     compiler wrote is not followed here.
 
     Bad:
@@ -111,21 +110,10 @@ def _contradicted(task: Task, kernels: tuple[Kernel, ...], at: int, kind: str) -
 
 def _may_write_unseen(task: Task, kernels: tuple[Kernel, ...]) -> bool:
     """Whether kernels may write tensors by what is not followed: an address among the scalars, a macro of another file."""
-    tensors = min(len(payload.tensors) for payload in task.payloads)
-    if any(slot.address for payload in task.payloads for slot in payload.slots):
-        return True
-    codes = [code for kernel in kernels if (code := code_of(kernel)) is not None]
-    if any(_may_be_addresses(code, tensors) for code in codes):
-        return True
+    passes = any(slot.kind == "scalar" for payload in task.payloads for slot in payload.slots)
     peek = task.program.project.workspace.peek
     sources = [kernel.source for kernel in kernels if kernel.source is not None]
-    return any(includes_others(peek(path).decode("utf-8", "replace")) for path in sources)
-
-
-def _may_be_addresses(code: KernelCode, first: int) -> bool:
-    """Whether a kernel may take some of its scalars, which begin at an argument, for addresses of memory."""
-    pointers = any(use.index >= first and use.kind in ("tensor", "pointer") for use in code.uses)
-    return bool(code.open) or pointers or any(effect.index >= first for effect in code.effects)
+    return passes or any(includes_others(peek(path).decode("utf-8", "replace")) for path in sources)
 
 
 def _is_taken(task: Task, at: int) -> bool:
