@@ -22,6 +22,7 @@ _INSTRUCTION = re.compile(r"\s*(T[A-Z]+)\s*\(([^()]*)\)\s*")
 _COMPUTES = re.compile(
     r"T(?:(?:ROWEXPAND|COLEXPAND)?(?:ADD|SUB|MUL|DIV|MAX|MIN)S?|CVT|MOV|EXP|LOG|SQRT|RSQRT|ABS|NEG|RELU)"
 )
+_WAITS = re.compile(r"\s*(?:set_flag|wait_flag|pipe_barrier|pipe_sync|TSYNC)\s*\([\w\s,:]*\)\s*")
 _UPDATE = re.compile(
     r"\s*(?P<item>[A-Za-z_]\w*\[[^\[\]=?,]*\])\s*(?:[-+*/|&^]=|=(?!=)(?=.*?(?P=item)))[^=?,&|]*", re.DOTALL
 )
@@ -132,15 +133,16 @@ def _is_stored(pieces: Pieces, read: int, write: int) -> bool:
     held = {load[2].partition(",")[0].strip()}
     for index in range(read + 1, write + 1):
         piece = pieces.piece(index)
-        if held.isdisjoint(_WORD.findall(piece.text)):
-            continue
         found = _INSTRUCTION.fullmatch(piece.text)
         to, *sources = [item.strip() for item in found[2].split(",")] if found is not None else [""]
-        if found is None or piece.block != block or held.isdisjoint(sources):
+        if found is not None and piece.block == block and not held.isdisjoint(sources):
+            if index == write:
+                return found[1] == "TSTORE"
+            held.add(to)
+            computes = _COMPUTES.fullmatch(found[1]) is not None
+        else:
+            loads = found is not None and found[1] == "TLOAD" and to not in held
+            computes = loads or not piece.text.strip() or _WAITS.fullmatch(piece.text) is not None
+        if not computes:
             return False
-        if index == write:
-            return found[1] == "TSTORE"
-        if not _COMPUTES.fullmatch(found[1]):
-            return False
-        held.add(to)
     return False

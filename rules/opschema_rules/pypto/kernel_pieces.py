@@ -86,7 +86,7 @@ class Pieces:
         return len(self._ends) + 1
 
     def is_plain(self, index: int) -> bool:
-        """Whether a piece is in no blocks but those of ``for`` loops, of cores, and such that are only scopes."""
+        """Whether a piece is in no blocks but those of cores, and such that are only scopes."""
         blocks = self.blocks_of(index)
         return len(blocks) < MAX_AROUND and not any(self._conditional[block] for block in blocks)
 
@@ -136,7 +136,7 @@ class Pieces:
         body = close + 1
         while close >= 0 and body < len(text) and text[body].isspace():
             body += 1
-        block = self._inside(open_[-1][1])
+        block = self._inside(open_[-1][1], conditional=True)
         if close >= 0 and text[body : body + 1] == "{":
             braces[body] = block
             self._note(at, (-1, block, open_[-1][2]))
