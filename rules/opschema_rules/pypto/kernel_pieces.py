@@ -111,9 +111,7 @@ class Pieces:
         ended = ""
         for match in _BLOCK.finditer(text):
             at = match.start()
-            while open_[-1][0] >= 0 and open_[-1][0] < at:
-                end = open_.pop()[0]
-                self._note(end + 1, open_[-1])
+            self._leave(open_, at)
             if match[0] == "}":
                 if len(open_) > 1:
                     core = open_.pop()[2]
@@ -128,6 +126,14 @@ class Pieces:
                 ended = ""
             elif at == 0 or not (text[at - 1].isalnum() or text[at - 1] == "_"):
                 self._head(at, match.end(), open_, braces)
+
+        self._leave(open_, len(text))
+
+    def _leave(self, open_: list[tuple[int, int, str]], at: int) -> None:
+        """Leave the loops without braces that end before a place."""
+        while 0 <= open_[-1][0] < at:
+            end = open_.pop()[0]
+            self._note(end + 1, open_[-1])
 
     def _head(self, at: int, opened: int, open_: list[tuple[int, int, str]], braces: dict[int, int]) -> None:
         """The head of a loop."""
