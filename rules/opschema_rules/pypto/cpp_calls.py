@@ -54,6 +54,10 @@ _NO_EFFECT = re.compile(
 _SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)
 """Words in the names of functions that may submit what they get, though it is empty."""
 
+_LEAVE = ("exit", "abort", "longjmp", "std::exit", "std::abort", "std::longjmp")
+_STAYS = re.compile(r"LOG|PTO2_SCOPE|ASSERT|CYCLE_COUNT")
+"""Macros behind which the code goes on."""
+
 _SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")
 _IDLE = ("dump", "set_dependencies")
 _VIEWS = re.compile(
@@ -83,10 +87,9 @@ class Calls:
         if function.kind not in ("identifier", "qualified_identifier", "template_function"):
             self.expressions.value(function, scope, state)
             name = ""
-        dropped = name.isupper() or (_NO_EFFECT.fullmatch(name) is not None and not name.startswith("std::"))
-        self.walk.unevaluated += dropped
         values = [self.expressions.value(item, scope, state) for item in arguments]
-        self.walk.unevaluated -= dropped
+        if (name in self.walk.parts.macros or name.isupper() or name in _LEAVE) and _STAYS.match(name) is None:
+            self.walk.unsure += 1
         submit = _SUBMIT.match(name)
         if submit is not None:
             return self._submit(node, submit["core"], submit["what"], arguments, values, state)
@@ -115,8 +118,7 @@ class Calls:
             return UNKNOWN
         if name.startswith("alloc_tensors"):
             made = name == "alloc_tensors" and all(isinstance(value, Created) for value in values)
-            packs = any(item.text.endswith("...") for item in arguments)
-            return Outputs(OTHER.arguments, len(values)) if made and values and not packs else OTHER
+            return Outputs(OTHER.arguments, len(values)) if made and values else OTHER
         if _MAKES_TENSOR.match(name):
             found = united(item for item in values if isinstance(item, Tensors | Pointer))
             return Tensors(found.arguments) if isinstance(found, Tensors | Pointer) else OTHER
@@ -167,7 +169,7 @@ class Calls:
         field = function.field("field")
         name = _plain(field.text) if field is not None else ""
         if name == "get_ref":
-            self._output(owner, values, node)
+            self._output(owner, values, function, node)
         if isinstance(owner, Outside):
             return self._own(node, name, values)
         if isinstance(owner, Object) and (name in ADDS or name in ("add_scalars", "copy_scalars_from", "reset")):
@@ -186,11 +188,13 @@ class Calls:
         self._unknown_method(owner, name, node, state)
         return OTHER if _VIEWS.match(name) else UNKNOWN
 
-    def _output(self, owner: Value, values: Sequence[Value], node: CppNode) -> None:
+    def _output(self, owner: Value, values: Sequence[Value], function: CppNode, node: CppNode) -> None:
         """Note an output that is taken of a task which has fewer, whenever this place is reached."""
+        taken, known = function.field("argument"), self.walk.parts.plain
+        sure = taken is not None and taken.text in known.outputs and node.span.start in known.takes
         index = values[0].value if len(values) == 1 and isinstance(values[0], Number) else -1
-        count = owner.count if isinstance(owner, Outputs) else index + 1
-        self.walk.compare("output", index, count, node.span)
+        count = owner.count if sure and isinstance(owner, Outputs) else index + 1
+        self.walk.compare(index, count, node.span)
 
     def _unknown_method(self, owner: Value, name: str, node: CppNode, state: State) -> None:
         """A method of an object that may be a payload, or may submit some."""
@@ -222,9 +226,6 @@ class Calls:
         index = values[0].value if values and isinstance(values[0], Number) else -1
         payloads = state.payloads(owner.number)
         found = [payload.tensors[index] for payload in payloads if 0 <= index < len(payload.tensors)]
-        known = payloads and owner.number not in state.turned and not any(item.unresolved for item in payloads)
-        most = max(len(item.tensors) for item in payloads) if known else index + 1
-        self.walk.compare("tensor", index, most, node.span)
         if len(found) < len(payloads):
             self.walk.lose("a tensor of a graph is taken in a way that is not followed")
             return OTHER
@@ -292,14 +293,22 @@ class Calls:
         submit = Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span)
         turned = isinstance(held, Object) and held.number in state.turned
         self.walk.submit(submit, state, turned=turned)
-        if turned or not payloads or any(payload.unresolved for payload in payloads):
-            return OTHER
-        return Outputs(OTHER.arguments, max(map(_made, payloads)))
+        made = [self._made(payload, node) for payload in payloads]
+        known = tuple(count for count in made if count is not None)
+        is_plain = arguments and arguments[-1].text in self.walk.parts.plain.payloads
+        return (
+            Outputs(OTHER.arguments, max(known))
+            if is_plain and known and not turned and known == tuple(made)
+            else OTHER
+        )
 
-
-def _made(payload: Payload) -> int:
-    """The most tensors that the runtime makes for a task: those outputs that are surely its own are not among them."""
-    return sum(slot.kind == "out" and slot.argument < 0 for slot in payload.slots)
+    def _made(self, payload: Payload, node: CppNode) -> int | None:
+        """The tensors that the runtime makes for a task; None where an output may be either one of these or another tensor."""
+        outputs = [slot for slot in payload.slots if slot.kind == "out"]
+        text, own = node.tree.text, self.walk.parts.plain.tensors
+        others = [slot for slot in outputs if not slot.created]
+        known = all(slot.argument >= 0 and text[slot.span.start : slot.span.end] in own for slot in others)
+        return len(outputs) - len(others) if known and not payload.unresolved else None
 
 
 def _may_submit(name: str, number: int, state: State) -> bool:

@@ -84,6 +84,7 @@ def switch(walk: Walk, node: CppNode, around: Scope, state: State) -> State | No
 def attempt(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | None:
     """``try``: what is thrown may be so anywhere in it, so that a handler knows nothing of what it fills."""
     body, *handlers = [item for item in node.children if item.kind in ("compound_statement", "catch_clause")] or [node]
+    walk.unsure += 1
     end = walk.block(body, scope, state.copy())
     walk.branches += 1
     ways = [end]
@@ -93,4 +94,5 @@ def attempt(walk: Walk, node: CppNode, scope: Scope, state: State) -> State | No
             before.widen(end, walk.taken, node.span)
         ways.append(walk.block(handler.field("body"), scope, before))
     walk.branches -= 1
+    walk.unsure -= 1
     return walk.joined(ways, state)

@@ -16,6 +16,7 @@ from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.cpp_notes import Notes
 from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
+from opschema_rules.pypto.cpp_plain import Plain
 from opschema_rules.pypto.cpp_state import Scope, State, joined
 from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Object, Value
 from opschema_rules.pypto.facts import Beyond, Submit, Use
@@ -38,11 +39,14 @@ class Effort(msgspec.Struct):
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """Parts that the entries of a file may refer to: functions (None for those that are overloaded), numbers, and macros."""
+    """Parts that the entries of a file may refer to: functions (None for those that are overloaded), numbers, macros, and what is
+    plain.
+    """
 
     functions: Mapping[str, CppNode | None]
     constants: Mapping[str, int]
     macros: Mapping[str, Macro]
+    plain: Plain = Plain()
     effort: Effort = msgspec.field(default_factory=Effort)
 
 
@@ -130,7 +134,7 @@ class Walk(ABC):
         self.ranges: dict[int, range] = {}
         self._skipped: set[int] = set()
         self.jumps = False
-        self.branches = self.loops = self.unevaluated = 0
+        self.branches = self.loops = self.unsure = 0
         self.turns: list[Turn] = []
         self._numbers = self._depth = 0
         self._frames: list[Frame] = []
@@ -207,18 +211,14 @@ class Walk(ABC):
         return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
 
     def need(self, kind: Literal["tensor", "scalar"], index: int, at: Span) -> None:
-        """Note an argument of the orchestration, if it is surely taken, and the largest of its kind; macros may drop theirs."""
-        if (
-            not self.may_not_run
-            and not self.loops
-            and not self.unevaluated
-            and index > self.needed.get(kind, (-1, at))[0]
-        ):
+        """Note an argument of the orchestration, if it is surely taken, and the largest of its kind."""
+        runs = not self.may_not_run and not self.loops and not self.unsure and at.start in self.parts.plain.arguments
+        if runs and index > self.needed.get(kind, (-1, at))[0]:
             self.needed[kind] = (index, at)
 
-    def compare(self, what: Literal["output", "tensor"], index: int, count: int, at: Span) -> None:
-        """Note what is taken beyond the last one, whenever this place is reached."""
-        found = Beyond(what, index, count, at, self.may_not_run) if index >= count else None
+    def compare(self, index: int, count: int, at: Span) -> None:
+        """Note an output that is taken beyond the last one, whenever this place is reached."""
+        found = Beyond(index, count, at, self.may_not_run) if index >= count and not self.unsure else None
         if found is None or self.beyond.get(at, found) is not None:
             self.beyond[at] = found
 

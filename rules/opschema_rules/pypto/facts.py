@@ -89,11 +89,8 @@ class Use(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Beyond(msgspec.Struct, frozen=True, array_like=True):
-    """A ``get_ref(index)`` of a task's outputs, of which the runtime makes no more than ``count``, or a ``tensor(index)`` of a
-    graph that gets no more; ``conditional`` as of a submit.
-    """
+    """A ``get_ref(index)`` of a task's outputs, of which the runtime makes ``count`` at most; ``conditional`` as of a submit."""
 
-    what: Literal["output", "tensor"]
     index: int
     count: int
     span: Span

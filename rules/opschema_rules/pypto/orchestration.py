@@ -9,9 +9,10 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import number_of
+from opschema_rules.pypto.cpp_plain import plain
 from opschema_rules.pypto.cpp_statements import Statements
 from opschema_rules.pypto.cpp_walk import Parts
-from opschema_rules.pypto.facts import Beyond, Entry, Orchestration
+from opschema_rules.pypto.facts import Entry, Orchestration
 
 _CONFIGURATION = "aicpu_orchestration_config"
 _SUBMIT = re.compile(r"\b(?:pto2_)?rt_submit_\w+\s*\(")
@@ -21,7 +22,9 @@ _EXPECTED = re.compile(r"expected_arg_count\s*=(?!=)\s*([^,;}]*)")
 def read_orchestration(tree: CppTree) -> Orchestration:
     """The entries of one C++ file, with what they submit."""
     functions = _functions(tree)
-    parts = Parts(functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros})
+    parts = Parts(
+        functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros}, plain(tree.text)
+    )
     called = {name: node for name, node in functions.items() if node is not None and _is_called(name, node)}
     walks = {name: Statements(parts) for name in called}
     for name, node in called.items():
@@ -33,9 +36,7 @@ def read_orchestration(tree: CppTree) -> Orchestration:
         others = [other.span for other in called.values() if other is not node]
         own = [at for at in missed if not any(span.start <= at < span.end for span in others)]
         lost = f"what submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
-        beyond = [item for item in walks[name].beyond.values() if item is not None]
-        always = tuple(item for item in beyond if not tree.directives.conditions(item.span.start))
-        entries.append(_entry(name, node, walks[name], expected, lost, always))
+        entries.append(_entry(name, node, walks[name], expected, lost))
     return Orchestration(tuple(entries))
 
 
@@ -48,9 +49,11 @@ def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
     return [node.span.start for node in live]
 
 
-def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str, beyond: tuple[Beyond, ...]) -> Entry:
-    notes, taken = walk.notes, tuple(sorted(walk.taken.items()))
-    needed = tuple((kind, index, at) for kind, (index, at) in walk.needed.items())
+def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str) -> Entry:
+    notes, taken, conditions = walk.notes, tuple(sorted(walk.taken.items())), node.tree.directives.conditions
+    found = (item for item in walk.beyond.values() if item is not None)
+    beyond = tuple(item for item in found if not conditions(item.span.start))
+    needed = tuple((kind, index, at) for kind, (index, at) in walk.needed.items() if not conditions(at.start))
     reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
     return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed)
 

@@ -9,6 +9,7 @@ from opschema_rules.pypto.examples import SOURCE
 from opschema_rules.pypto.pack import PACK
 
 MADE = "TensorCreateInfo made(shapes, 1, DataType::FLOAT32);\nCoreTaskArgs p;\n"
+OWN = "const ChipTensor &own = orch_args.tensor(2).ref();\n"
 ONE = f"{MADE}p.add_input(orch_args.tensor(0).ref());\np.add_output(made);\n"
 RUN = "TaskOutputTensors o = rt_submit_aiv_task(0, p);\n"
 HELPERS = """\
@@ -33,79 +34,102 @@ def found(body: str) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("body", "place", "has"),
     [
-        (f"{ONE}{RUN}use(o.get_ref(1));", "o.get_ref(1)", "one"),
-        (f"{ONE}p.add_output(made);\n{RUN}use(o.get_ref(2));", "o.get_ref(2)", "2"),
-        (f"{MADE}p.add_output(orch_args.tensor(2).ref());\n{RUN}use(o.get_ref(0));", "o.get_ref(0)", "none"),
-        (f"{MADE}p.add_inout(orch_args.tensor(2).ref());\n{RUN}use(o.get_ref(0));", "o.get_ref(0)", "none"),
-        (f"{ONE}auto o = rt_submit_aiv_task(0, p);\nuse(o.get_ref(1));", "o.get_ref(1)", "one"),
-        (f"{ONE}{RUN}use(nth(o, 1));", "of.get_ref(at)", "one"),
+        (f"{ONE}{RUN}auto &x = o.get_ref(1);", "o.get_ref(1)", "one"),
+        (f"{ONE}p.add_output(made);\n{RUN}auto &x = o.get_ref(2);", "o.get_ref(2)", "2"),
+        (f"{MADE}{OWN}p.add_output(own);\n{RUN}auto &x = o.get_ref(0);", "o.get_ref(0)", "none"),
         (
-            f"{ONE}for (int i = 0; i < 2; i++) p.add_output(made);\n{RUN}use(o.get_ref(3), v.size());",
+            f"{MADE}p.add_inout(orch_args.tensor(2).ref());\n{RUN}auto &x = o.get_ref(0);",
+            "o.get_ref(0)",
+            "none",
+        ),
+        (f"{ONE}auto o = rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);", "o.get_ref(1)", "one"),
+        (f"{ONE}{RUN}CoreTaskArgs q;\nq.add_input(o.get_ref(1));", "o.get_ref(1)", "one"),
+        (f"{ONE}p.add_scalar(1);\n{RUN}use(o.task_id());\nauto &x = o.get_ref(1);", "o.get_ref(1)", "one"),
+        (
+            f"{ONE}for (int i = 0; i < 2; i++) {{ p.add_output(made); }}\n{RUN}auto &x = o.get_ref(3);",
             "o.get_ref(3)",
             "3",
         ),
     ],
 )
 def test_an_output_that_a_task_does_not_have(body: str, place: str, has: str) -> None:
-    index = {"of.get_ref(at)": "1"}.get(place, place[-2])
+    index = place[-2]
     message = f"the orchestration takes output {index}, and the runtime makes {has} for this task"
     assert found(body) == [(place, "error", message)]
 
 
 def test_an_output_of_allocated_tensors() -> None:
-    body = f"{MADE}TaskOutputTensors o = alloc_tensors(made, made);\nuse(o.get_ref(1));\nuse(o.get_ref(2));"
+    body = f"{MADE}TaskOutputTensors o = alloc_tensors(made, made);\nauto &x = o.get_ref(1);\nauto &y = o.get_ref(2);"
     message = "the orchestration takes output 2, and the runtime makes 2 for this task"
     assert found(body) == [("o.get_ref(2)", "error", message)]
 
 
-def test_a_tensor_that_a_graph_does_not_get() -> None:
-    body = "GraphTaskArgs g;\ng.add_input(orch_args.tensor(0).ref());\ng.add_scalar(1);\nrt_submit_graph(&layer, g, 0);"
-    assert found(body) == [("args.tensor(1)", "error", "the graph takes tensor 1, and it gets one")]
-
-
 def test_an_output_in_a_branch() -> None:
-    assert [item[1] for item in found(f"{ONE}{RUN}if (x) {{ use(o.get_ref(1)); }}")] == ["warning"]
+    assert [item[1] for item in found(f"{ONE}{RUN}if (x) {{ auto &x = o.get_ref(1); }}")] == ["warning"]
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        f"{ONE}{RUN}use(o.get_ref(0));",
-        f"{ONE}{RUN}use(o.get_ref(n));",
-        f"{ONE}if (x) {{ p.add_output(made); }}\n{RUN}if (x) {{ use(o.get_ref(1)); }}",
-        f"{ONE}{RUN}if (o.size() > 1) {{ use(o.get_ref(1)); }}",
+        f"{ONE}{RUN}auto &x = o.get_ref(0);",
+        f"{ONE}{RUN}auto &x = o.get_ref(n);",
+        f"{ONE}if (x) {{ p.add_output(made); }}\n{RUN}if (x) {{ auto &x = o.get_ref(1); }}",
+        f"{ONE}{RUN}if (o.size() > 1) {{ auto &x = o.get_ref(1); }}",
         f"{ONE}{RUN}use(o.size() > 1 ? o.get_ref(1) : o.get_ref(0));",
-        f"{ONE}for (int i = 0; i < n; i++) p.add_output(made);\n{RUN}use(o.get_ref(1));",
-        f"{ONE}fill(p);\n{RUN}use(o.get_ref(1));",
-        f"{ONE}auto more = [&]() {{ p.add_output(made); }};\nmore();\n{RUN}use(o.get_ref(1));",
-        f"{ONE}TensorCreateInfo infos[2] = {{made, made}};\np.add_output(infos[0], infos[1]);\n{RUN}use(o.get_ref(2));",
-        f"{ONE}auto info = make_tensor_info_like(orch_args.tensor(0).ref());\np.add_output(info);\n{RUN}use(o.get_ref(1));",
-        f"{ONE}p.add_output(x ? made : other);\n{RUN}use(o.get_ref(1));",
-        f"{ONE}p.add_output(made.with(x));\n{RUN}use(o.get_ref(1));",
-        f"{ONE}{RUN}p.add_output(made);\no = rt_submit_aiv_task(0, p);\nuse(o.get_ref(1));",
+        f"{ONE}for (int i = 0; i < n; i++) p.add_output(made);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}fill(p);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}auto more = [&]() {{ p.add_output(made); }};\nmore();\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}TensorCreateInfo infos[2] = {{made, made}};\np.add_output(infos[0], infos[1]);\n{RUN}auto &x = o.get_ref(2);",
+        f"{ONE}auto info = make_tensor_info_like(orch_args.tensor(0).ref());\np.add_output(info);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}p.add_output(x ? made : other);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}p.add_output(made.with(x));\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}{RUN}p.add_output(made);\no = rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);",
         f"{ONE}CoreTaskArgs q;\nq.add_output(made, made);\nauto o = x ? rt_submit_aiv_task(0, p) : rt_submit_aiv_task(0, q);\n"
-        "use(o.get_ref(1));",
-        f"{ONE}{RUN}for (int i = 0; i < n; i++) {{\nif (i > 0) use(o.get_ref(1));\nCoreTaskArgs q;\nq.add_output(made, made);\n"
+        "auto &x = o.get_ref(1);",
+        f"{ONE}{RUN}for (int i = 0; i < n; i++) {{\nif (i > 0) auto &x = o.get_ref(1);\nCoreTaskArgs q;\nq.add_output(made, made);\n"
         "o = rt_submit_aiv_task(0, q);\n}",
         f"{ONE}{RUN}use(nth(o, 0));\nCoreTaskArgs q;\nq.add_output(made, made);\nuse(nth(rt_submit_aiv_task(0, q), 1));",
-        f"{ONE}p.reset();\np.add_output(made, made);\n{RUN}use(o.get_ref(1));",
-        f"{MADE}TensorCreateInfo infos[3];\nTaskOutputTensors o = alloc_tensors(infos, 3);\nuse(o.get_ref(2));",
-        f"{ONE}p.add_output(made);\nTaskOutputTensors o = alloc_tensors(p);\nuse(o.get_ref(1));",
-        f"{MADE}TaskOutputTensors o = make(made, made);\nuse(o.get_ref(1));",
-        f"{ONE}Held o;\nuse(o.get_ref(7));",
-        f"{ONE}{RUN}#ifdef TWO\nuse(o.get_ref(1));\n#endif",
-        f"{ONE}#ifdef TWO\np.add_output(made);\n#endif\n{RUN}#ifdef TWO\nuse(o.get_ref(1));\n#endif",
-        f"{ONE}{RUN}if (x) goto end;\nuse(o.get_ref(1));\nend:\nuse(1);",
-        f"{ONE}CoreTaskArgs *q = &p;\nq->add_output(made);\n{RUN}use(o.get_ref(1));",
-        f"{ONE}std::swap(p, other);\n{RUN}use(o.get_ref(1));",
-        f"{MADE}TensorCreateInfo info = orch_args.tensor(2).ref().info();\np.add_output(info);\n{RUN}use(o.get_ref(0));",
-        f"{MADE}auto info = create_tensor_like(orch_args.tensor(2).ref());\np.add_output(info);\n{RUN}use(o.get_ref(0));",
-        f"{MADE}p.add_output(orch_args.tensor(2).ref().as_create_info());\n{RUN}use(o.get_ref(0));",
-        f"{MADE}p.add_output(TensorCreateInfo(orch_args.tensor(2).ref()));\n{RUN}use(o.get_ref(0));",
+        f"{ONE}p.reset();\np.add_output(made, made);\n{RUN}auto &x = o.get_ref(1);",
+        f"{MADE}TensorCreateInfo infos[3];\nTaskOutputTensors o = alloc_tensors(infos, 3);\nauto &x = o.get_ref(2);",
+        f"{ONE}p.add_output(made);\nTaskOutputTensors o = alloc_tensors(p);\nauto &x = o.get_ref(1);",
+        f"{MADE}TaskOutputTensors o = make(made, made);\nauto &x = o.get_ref(1);",
+        f"{ONE}Held o;\nauto &x = o.get_ref(7);",
+        f"{ONE}{RUN}#ifdef TWO\nauto &x = o.get_ref(1);\n#endif",
+        f"{ONE}#ifdef TWO\np.add_output(made);\n#endif\n{RUN}#ifdef TWO\nauto &x = o.get_ref(1);\n#endif",
+        f"{ONE}{RUN}if (x) goto end;\nauto &x = o.get_ref(1);\nend:\nuse(1);",
+        f"{ONE}CoreTaskArgs *q = &p;\nq->add_output(made);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}std::swap(p, other);\n{RUN}auto &x = o.get_ref(1);",
+        f"{MADE}TensorCreateInfo info = orch_args.tensor(2).ref().info();\np.add_output(info);\n{RUN}auto &x = o.get_ref(0);",
+        f"{MADE}auto info = create_tensor_like(orch_args.tensor(2).ref());\np.add_output(info);\n{RUN}auto &x = o.get_ref(0);",
+        f"{MADE}p.add_output(orch_args.tensor(2).ref().as_create_info());\n{RUN}auto &x = o.get_ref(0);",
+        f"{MADE}p.add_output(TensorCreateInfo(orch_args.tensor(2).ref()));\n{RUN}auto &x = o.get_ref(0);",
         "GraphTaskArgs g;\ng.add_input(orch_args.tensor(0).ref(), orch_args.tensor(1).ref());\nrt_submit_graph(&layer, g, 0);",
         "GraphTaskArgs g;\nfill(g);\nrt_submit_graph(&layer, g, 0);",
         "GraphTaskArgs g;\nfor (int i = 0; i < n; i++) g.add_input(orch_args.tensor(0).ref());\nrt_submit_graph(&layer, g, 0);",
         "rt_submit_graph(&layer, made_elsewhere(), 0);",
+        f"{ONE}{RUN}fill(o);\nauto &x = o.get_ref(1);",
+        f"{ONE}{RUN}fill(&o);\nauto &x = o.get_ref(1);",
+        f"{ONE}{RUN}auto f = [&]() {{ o = alloc_tensors(made, made); }};\nf();\nauto &x = o.get_ref(1);",
+        f"{ONE}{RUN}std::swap(o, other);\nauto &x = o.get_ref(1);",
+        f"{ONE}{RUN}o.materialize_output(c);\nauto &x = o.get_ref(1);",
+        f"{ONE}Pool o = rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);",
+        f"{MADE}p.add_output(OUTS);\n{RUN}auto &x = o.get_ref(1);",
+        f"{MADE}MyArgs q;\nq.add_output(made);\nauto o = rt_submit_aiv_task(0, q);\nauto &x = o.get_ref(1);",
+        f"{MADE}auto ci = new_tensor(orch_args.tensor(2).ref());\np.add_output(ci);\n{RUN}auto &x = o.get_ref(0);",
+        f"{MADE}{OWN}p.add_output((TensorCreateInfo)own);\n{RUN}auto &x = o.get_ref(0);",
+        f"{MADE}{OWN}p.add_output(own.as_spec());\n{RUN}auto &x = o.get_ref(0);",
+        f"{ONE}{RUN}RETURN_IF(x);\nauto &x = o.get_ref(1);",
+        f"{ONE}{RUN}exit(0);\nauto &x = o.get_ref(1);",
+        f"{ONE}auto o = pool::rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);",
+        f"{ONE}auto o = rt_submit_aiv_task(0, p, made);\nauto &x = o.get_ref(1);",
+        f"{MADE}auto o = Pool::alloc_tensors(made);\nauto &x = o.get_ref(1);",
+        f"{ONE}PTO_FOR(i, 2) {{ p.add_output(made); }}\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}TWICE p.add_output(made);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}p << made;\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}{RUN}WHEN(x) {{ auto &x = o.get_ref(1); }}",
+        f"{ONE}{RUN}IF_BIAS use(o.get_ref(1));",
+        f"#define FILL {{p.add_output(made);}}\n{ONE}FILL\n{RUN}auto &x = o.get_ref(1);",
+        "GraphTaskArgs g;\ng.add_input(ALL);\nrt_submit_graph(&layer, g, 0);",
     ],
 )
 def test_outputs_that_a_task_has_or_may_have(body: str) -> None:

@@ -34,7 +34,7 @@ class TestAdd(SceneTestCase):
 """
 A, B, C, N = ('TensorArg("a", x)', 'TensorArg("b", x)', 'TensorArg("c", x)', 'Scalar("n", 3)')
 RIGHT = f"return TaskArgsBuilder({A}, {B}, {C}, {N})"
-BODY = "use(orch_args.tensor(0), orch_args.tensor(2), orch_args.scalar(0));"
+BODY = "const ChipTensor &c = orch_args.tensor(2).ref();\nint n = static_cast<int>(orch_args.scalar(0));"
 CONFIG = """\
 PTO2OrchestrationConfig aicpu_orchestration_config(const ChipTaskArgs &orch_args) {
     return PTO2OrchestrationConfig{%s};
@@ -131,23 +131,23 @@ def test_arguments_that_are_right_or_not_known(makes: str) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("use(orch_args.tensor(2));\nif (x) { use(orch_args.scalar(3)); }", ""),
-        ("for (int i = 0; i < n; i++) { use(orch_args.scalar(3)); }", ""),
-        ("if (orch_args.scalar(0) == 1) { return; }\nuse(orch_args.scalar(3));", ""),
-        ("if (orch_args.scalar_count() < 4) { return; }\nuse(orch_args.scalar(3));", ""),
-        ("int last = orch_args.scalar_count() - 1;\nuse(orch_args.scalar(3));", ".expected_arg_count = 9"),
+        ("const ChipTensor &t = orch_args.tensor(2).ref();\nif (x) { uint64_t x = orch_args.scalar(3); }", ""),
+        ("for (int i = 0; i < n; i++) { uint64_t x = orch_args.scalar(3); }", ""),
+        ("if (orch_args.scalar(0) == 1) { return; }\nuint64_t x = orch_args.scalar(3);", ""),
+        ("if (orch_args.scalar_count() < 4) { return; }\nuint64_t x = orch_args.scalar(3);", ""),
+        ("int last = orch_args.scalar_count() - 1;\nuint64_t x = orch_args.scalar(3);", ".expected_arg_count = 9"),
         ("use(orch_args.scalar(at));", ".expected_arg_count = 3"),
-        ("#ifdef WITH_BIAS\nuse(orch_args.scalar(3));\n#endif", ""),
+        ("#ifdef WITH_BIAS\nuint64_t x = orch_args.scalar(3);\n#endif", ""),
         ('LOG_INFO("%d", orch_args.scalar(3));', ""),
         ("assert(orch_args.scalar(3));\nTRACE(orch_args.scalar(4));", ""),
-        ("x ? use(orch_args.scalar(3)) : use(1);\ny && use(orch_args.scalar(4));", ""),
-        ("auto late = [&]() { use(orch_args.scalar(3)); };", ""),
-        ("if (x) goto end;\nuse(orch_args.scalar(3));\nend:\nuse(1);", ""),
+        ("x ? use(orch_args.scalar(3)) : use(1);\ny && uint64_t x = orch_args.scalar(4);", ""),
+        ("auto late = [&]() { uint64_t x = orch_args.scalar(3); };", ""),
+        ("if (x) goto end;\nuint64_t x = orch_args.scalar(3);\nend:\nuse(1);", ""),
         ("", ".expected_arg_count = 0"),
         ("", ".expected_arg_count = 9 - 5"),
         ("", ".expected_arg_count = COUNT"),
         ("", ".expected_arg_count = x ? 9 : 4"),
-        ("use(orch_args.tensor(3));", ""),
+        ("const ChipTensor &t = orch_args.tensor(3).ref();", ""),
     ],
 )
 def test_an_orchestration_that_may_take_what_is_passed(body: str, expected: str) -> None:
@@ -176,6 +176,6 @@ def test_a_class_that_may_pass_other_arguments(before: str, change: tuple[str, s
 
 @pytest.mark.parametrize("text", ["", "int expected_arg_count = cfg.expected_arg_count;\n"])
 def test_a_runtime_that_does_not_compare_the_number(text: str) -> None:
-    body = "use(orch_args.tensor(0));"
+    body = "const ChipTensor &t = orch_args.tensor(0).ref();"
     assert found(builder(A, B, C), "pass", body=body, runtime={EXECUTOR: text} if text else {}) == []
     assert len(found(builder(A, B, C), "pass", body=body)) == 1

@@ -1,4 +1,4 @@
-"""The tensors that a task has made or a graph gets, against those that the orchestration takes of them."""
+"""The tensors that a task has made, against those that the orchestration takes of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_rules.pypto.model import Program
 
-_TAKES = {"output": "the orchestration takes output", "tensor": "the graph takes tensor"}
 _ASKS = re.compile(r"(?:\.|->)\s*(?:size|empty)\s*\(")
 
 
@@ -20,12 +19,11 @@ def task_output(program: Program) -> Iterator[Diagnostic]:
     `rt_submit_aiv_task()` returns the tensors that the runtime has made for the task: one for each `TensorCreateInfo` that was
     added with `add_output`, in this order. A tensor of the orchestration that is added as an output is not among them, nor are
     inputs. `get_ref()` with a larger index stops the program. `alloc_tensors()` returns one tensor for each of its arguments.
-    Likewise the function of a graph (`rt_submit_graph`) gets the tensors of its `GraphTaskArgs`; beyond the last one it takes
-    arbitrary memory.
 
-    In a branch it is a warning, and nothing if the file asks for the number of something (`size()`). Nothing is reported where
-    the payload of the task or the index is not known, nor where one place takes outputs of several tasks, of which one may have
-    enough.
+    In a branch it is a warning, and nothing if the file asks for the number of something (`size()`). Only plain code is checked:
+    the payload and the outputs are local variables, and each use of them in the file is a statement of a few forms, such as
+    `p.add_output(made);` and `const ChipTensor &c = outputs.get_ref(1);`. Each output is added by the name of a `TensorCreateInfo`
+    or of a reference to one of the orchestration's tensors.
 
     Bad:
 
@@ -54,14 +52,10 @@ def task_output(program: Program) -> Iterator[Diagnostic]:
     source = program.project.source(part.source) if part is not None and part.source is not None else None
     if part is None or entry is None or source is None:
         return
-    asks = _ASKS.search(source.text) is not None
-    for item in entry.beyond:
-        if item.conditional and asks:
-            continue
+    for item in entry.beyond if _ASKS.search(source.text) is None else ():
         have = {0: "none", 1: "one"}.get(item.count, f"{item.count}")
-        only = f"the runtime makes {have} for this task" if item.what == "output" else f"it gets {have}"
         yield Diagnostic(
-            f"{_TAKES[item.what]} {item.index}, and {only}",
+            f"the orchestration takes output {item.index}, and the runtime makes {have} for this task",
             Place(part.source or "", item.span),
             severity=Severity.WARNING if item.conditional else Severity.ERROR,
         )
