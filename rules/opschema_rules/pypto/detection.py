@@ -41,8 +41,8 @@ def detect(project: Project, options: PyptoOptions) -> bool:
 
 
 def describing(project: Project) -> Iterator[str]:
-    """The Python files that may describe a program: they speak of ``func_id`` or ``core_type``, and assign a list of
-    kernels. Templates of such files are among them.
+    """The Python files that may describe a program: they speak of ``func_id``, and assign a list of kernels. Templates of such
+    files are among them.
     """
     yield from _python(project, _DESCRIBES)
     templates = (path for path in project.workspace.files if path.endswith(".py.in"))
@@ -61,7 +61,7 @@ def _is_template(data: bytes) -> bool:
 
 
 def _describes(data: bytes) -> bool:
-    return (b"func_id" in data or b"core_type" in data) and (
+    return b"func_id" in data and (
         _KERNELS.search(data) is not None or (b"incores" in data and _CALLABLE.search(data) is not None)
     )
 

@@ -204,7 +204,7 @@ class Contract(msgspec.Struct, frozen=True):
 
 class SpecItem(msgspec.Struct, frozen=True, eq=False):
     """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output, has an initial value and stays on the
-    device (None when that is not known). ``is_scalar`` of a ``ScalarSpec(...)``.
+    device (None when that is not known).
     """
 
     file: PythonFile
@@ -213,7 +213,6 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
     is_output: bool | None
     has_init: bool | None
     resident: bool | None
-    is_scalar: bool = False
 
     @property
     def place(self) -> Place:

@@ -120,7 +120,7 @@ class Pairs(msgspec.Struct):
         """Note specs whose order is that in which they are written."""
         if self.lists.in_order(body, expr):
             assert function.function is not None
-            lists = [found.written for found in self.lists.of(body, expr) if found.whole and found.written is not None]
+            lists = [found.items for found in self.lists.of(body, expr) if found.whole]
             self.ordered.setdefault((function.file.path, function.function.start), []).extend(lists)
 
     def _file(self, function: Body, found: Specs) -> None:

@@ -84,10 +84,10 @@ def test_an_output_in_a_branch() -> None:
         f"{ONE}p.add_output(x ? made : other);\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}p.add_output(made.with(x));\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}{RUN}p.add_output(made);\no = rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);",
-        f"{ONE}CoreTaskArgs q;\nq.add_output(made, made);\nauto o = x ? rt_submit_aiv_task(0, p) : rt_submit_aiv_task(0, q);\n"
+        f"{ONE}CoreTaskArgs q;\nq.add_output(made);\nauto o = x ? rt_submit_aiv_task(0, p) : rt_submit_aiv_task(0, q);\n"
         "auto &x = o.get_ref(1);",
-        f"{ONE}{RUN}for (int i = 0; i < n; i++) {{\nif (i > 0) auto &x = o.get_ref(1);\nCoreTaskArgs q;\nq.add_output(made, made);\n"
-        "o = rt_submit_aiv_task(0, q);\n}",
+        f"{ONE}{RUN}for (int i = 0; i < n; i++) {{\nif (i > 0) auto &x = o.get_ref(1);\nCoreTaskArgs q;\n"
+        "q.add_output(made, made);\no = rt_submit_aiv_task(0, q);\n}",
         f"{ONE}{RUN}use(nth(o, 0));\nCoreTaskArgs q;\nq.add_output(made, made);\nuse(nth(rt_submit_aiv_task(0, q), 1));",
         f"{ONE}p.reset();\np.add_output(made, made);\n{RUN}auto &x = o.get_ref(1);",
         f"{MADE}TensorCreateInfo infos[3];\nTaskOutputTensors o = alloc_tensors(infos, 3);\nauto &x = o.get_ref(2);",

@@ -68,6 +68,11 @@ def test_a_tensor_without_an_entry() -> None:
     assert found(builder(A, 'TensorArg("bias", x)', B, C, N)) == [(C, message)]
 
 
+def test_a_signature_that_other_code_may_change() -> None:
+    makes, change = builder(A, B, C, 'TensorArg("d", x)', N), ('"signature": [D.IN, D.IN, D.OUT]', '"signature": SIG')
+    assert found(makes, before="SIG = [D.IN, D.IN, D.OUT]\nextend(SIG)\n", change=change) == []
+
+
 def test_arguments_that_are_not_passed() -> None:
     few = "`generate_args()` passes {} arguments, and `expected_arg_count` is 4: the run fails"
     tensor = "`generate_args()` passes 2 tensors, and the orchestration takes tensor 2"
@@ -104,6 +109,19 @@ def test_a_golden_function_that_reads_what_is_not_passed() -> None:
         "try:\n            use(args.d)\n        except AttributeError:\n            pass",
         "def inner(args):\n            return args.d",
         "args.c[:] = args._data['a']",
+        "args._data['d'] = 3\n        use(args.d)",
+        "vars(args)['d'] = 3\n        use(args.d)",
+        "object.__setattr__(args, 'd', 3)\n        use(args.d)",
+        "args.d, e = 1, 2\n        use(args.d)",
+        "(e, args.d) = 1, 2\n        use(args.d)",
+        "(\n            args.d,\n            e,\n        ) = 1, 2\n        use(args.d)",
+        "args.d: int = 1\n        use(args.d)",
+        "extend(args)\n        use(args.d)",
+        "with suppress(AttributeError):\n            use(args.d)",
+        "if not params: return\n        use(args.d)",
+        "return\n        use(args.d)",
+        "while params.get('d'):\n            use(args.d)",
+        "match params:\n            case 1: use(args.d)",
     ],
 )
 def test_golden_functions_that_read_what_there_is(golden: str) -> None:
@@ -143,6 +161,15 @@ def test_arguments_that_are_right_or_not_known(makes: str) -> None:
         ("x ? use(orch_args.scalar(3)) : use(1);\ny && uint64_t x = orch_args.scalar(4);", ""),
         ("auto late = [&]() { uint64_t x = orch_args.scalar(3); };", ""),
         ("if (x) goto end;\nuint64_t x = orch_args.scalar(3);\nend:\nuse(1);", ""),
+        ("trace(orch_args.scalar(3));\nopt(0, orch_args.scalar(3));", ""),
+        ("when(x) uint64_t y = orch_args.scalar(3);", ""),
+        ("IF_BIAS use(orch_args.scalar(3));", ""),
+        ("WHEN(x) { uint64_t y = orch_args.scalar(3); }", ""),
+        ("RETURN_IF(x);\nuint64_t y = orch_args.scalar(3);", ""),
+        ("std::abort();\nuint64_t y = orch_args.scalar(3);", ""),
+        ("try { check(); uint64_t y = orch_args.scalar(3); } catch (...) { }", ""),
+        ("const_cast<ChipTaskArgs &>(orch_args).add_scalar(3);\nuint64_t y = orch_args.scalar(3);", ""),
+        ("uint64_t y = orch_args.scalar(K);", ""),
         ("", ".expected_arg_count = 0"),
         ("", ".expected_arg_count = 9 - 5"),
         ("", ".expected_arg_count = COUNT"),
@@ -168,6 +195,25 @@ def test_an_orchestration_that_may_take_what_is_passed(body: str, expected: str)
         ("TaskArgsBuilder = made()\n", ("", "")),
         ("", ("from simpler_setup import", "from mine import")),
         ("", ('"orchestration": {', '"orchestration": run_dag, "callables": {')),
+        ("", ("    def generate_args", "    CALLABLE = add_bias(CALLABLE)\n\n    def generate_args")),
+        ("", ("    def generate_args", "    CALLABLE['orchestration'].update(SIG)\n\n    def generate_args")),
+        ("", ("    def generate_args", "    _run_and_validate_l2 = custom\n\n    def generate_args")),
+        ("", ("    def generate_args", "    def build_callable(self, platform): ...\n\n    def generate_args")),
+        ("", ("    def generate_args", "    def test_run(self): ...\n\n    def generate_args")),
+        ("", ("    def compute_golden", "    generate_args = traced(generate_args)\n\n    def compute_golden")),
+        ("def patch(cls):\n    cls.CALLABLE['orchestration']['signature'].append(D.OUT)\n", ("", "")),
+        ("def late():\n    TestAdd.generate_args = other\n", ("", "")),
+        ("def late():\n    patch(TestAdd)\n", ("", "")),
+        ("", ("        return Task", "        set_signature(self, 4)\n        return Task")),
+        ("", ("        return Task", "        from mine import TensorArg\n        return Task")),
+        ("", ("        return Task", "        raise NotImplementedError\n        return Task")),
+        ("class TaskArgsBuilder(Base): ...\n", ("", "")),
+        ("def scene_test(**options): ...\n", ("", "")),
+        ("from mine import SceneTestCase\n", ("", "")),
+        ("from mine import *\n", ("", "")),
+        ("", ("(SceneTestCase):", "(mine.SceneTestCase):")),
+        ("", ("@scene_test", "@pytest.mark.xfail(strict=True)\n@scene_test")),
+        ("pytestmark = pytest.mark.xfail\n", ("", "")),
     ],
 )
 def test_a_class_that_may_pass_other_arguments(before: str, change: tuple[str, str]) -> None:

@@ -545,44 +545,6 @@ def test_specs_that_may_be_put_in_order(change: str) -> None:
     assert orders(f"{ENTRY}{EXCHANGED}specs = build_specs()\n{change}run_jit(fn=add, specs=specs)\n") == []
 
 
-def test_the_spec_of_a_scalar_in_another_place() -> None:
-    lines = SPECS.splitlines(keepends=True)
-    exchanged = "".join((*lines[:2], lines[3], lines[2], *lines[4:]))
-    message = "specs are passed in their order: `x` of `add` gets the tensor of the spec `n`"
-    assert orders(ENTRY + exchanged + RUN) == [('ScalarSpec("n",', message)]
-
-
-def test_a_spec_too_few_or_too_many() -> None:
-    lines = SPECS.splitlines(keepends=True)
-    for at, name in enumerate("xny", 2):
-        assert [message for _, message in orders(ENTRY + "".join((*lines[:at], *lines[at + 1 :])) + RUN)] == [
-            f"2 specs are passed, and `add` takes 3 arguments: none for `{name}`"
-        ]
-    more = SPECS.replace("    ]", '        TensorSpec("z", [8], torch.float32),\n    ]')
-    assert [message for _, message in orders(ENTRY + more + RUN)] == ["4 specs are passed, and `add` takes 3 arguments"]
-
-
-@pytest.mark.parametrize(
-    ("entry", "specs"),
-    [
-        (ENTRY.replace("]):", "], bias: pl.Scalar[pl.FP32] = 0.0):"), SPECS),
-        (ENTRY.replace("n: pl.Scalar[pl.INT32]", "*n"), SPECS.replace("ScalarSpec", "TensorSpec")),
-        (ENTRY.replace("]):", "], *, bias=None):"), SPECS),
-        (ENTRY, SPECS.replace("        ScalarSpec", "        *MORE,\n        ScalarSpec")),
-        (
-            ENTRY,
-            SPECS.replace("    return", "    return MORE +").replace('        ScalarSpec("n", torch.int32, 3),\n', ""),
-        ),
-        (ENTRY.replace("@pl.jit", "@pl.jit.host"), SPECS.replace('        ScalarSpec("n", torch.int32, 3),\n', "")),
-        (ENTRY.replace("@pl.jit", "@pl.jit.inline"), SPECS.replace('        ScalarSpec("n", torch.int32, 3),\n', "")),
-        (ENTRY, SPECS.replace('ScalarSpec("n"', 'ScalarSpec("count"')),
-        (ENTRY, SPECS.replace('ScalarSpec("n", torch.int32, 3)', "number()")),
-    ],
-)
-def test_as_many_specs_as_are_taken_or_not_known(entry: str, specs: str) -> None:
-    assert orders(entry + specs + RUN) == []
-
-
 def test_a_spec_that_may_get_another_name() -> None:
     specs = (
         "first = TensorSpec('y', [8], torch.float32)\nfirst.name = 'x'\nlast = TensorSpec('x', [8], torch.float32)\n"

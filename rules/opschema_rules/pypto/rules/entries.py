@@ -12,7 +12,6 @@ from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.pypto import proofs
-from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_code import arguments_of
 from opschema_rules.pypto.kernel_walk import ENTRY
 from opschema_rules.pypto.model import Kernel, OrchestrationPart, Program
@@ -75,15 +74,15 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
 def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
     """A plain function of a file that says nowhere `extern "C"`, with no macro or header that may say it."""
     code, places = without_comments(text), only_code(text, directives=False)
-    found = re.search(rf"(?:\A|[;{{}}])\s*(?:{_SPECIFIER})*void\s+({re.escape(part.function)})\s*\(", places)
+    found = re.search(rf"(?:\A|[;{{}}])\s*(?:(?:static|inline)\s+)*void\s+({re.escape(part.function)})\s*\(", places)
     if (
         found is None
         or not any(match.span(1) == found.span(1) for match in _DEFINED.finditer(places))
         or len(re.findall(rf"\b{re.escape(part.function)}\b", code)) > 1
         or _EXPORTS.search(code)
         or _has_macros(places)
-        or includes_others(code)
-        or any(part.function in it for it in _headers(part.program, code))
+        or not _includes_only(code, _ORCHESTRATION_HEADER)
+        or any(part.function in it for it in _headers(part, code))
     ):
         return
     yield Diagnostic(
@@ -101,15 +100,23 @@ def _has_macros(code: str) -> bool:
     return _ALONE.search(code) is not None or _MACRO.search(outer) is not None
 
 
-def _headers(program: Program, code: str) -> Iterator[str]:
+def _includes_only(code: str, header: re.Pattern[str]) -> bool:
+    """Whether all includes of a text are of such headers and of the standard library."""
+    included = [item.strip() for item in _INCLUDED.findall(code)]
+    return all(header.fullmatch(item) or _STANDARD.fullmatch(item) for item in included)
+
+
+def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
     """The texts of the headers of the tree that a source may include."""
-    names, workspace = set(_HEADER.findall(code)), program.project.workspace
+    names, workspace = set(_HEADER.findall(code)), part.program.project.workspace
     for path in workspace.files:
         if path.rpartition("/")[2] in names:
             yield without_comments(workspace.peek(path).decode("utf-8", "replace"))
 
 
-_SPECIFIER = r"(?:static|inline)\s+|__attribute__\s*\(\(\s*visibility\s*\(\s*\)\s*\)\)\s*"
+_INCLUDED = re.compile(r"(?m)^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
+_ORCHESTRATION_HEADER = re.compile(r'"(?:[^"]*/)?pto\w*\.h"')
+_STANDARD = re.compile(r"<(?:[a-z_]+|(?:assert|inttypes|limits|math|stdbool|stddef|stdint|stdio|stdlib|string)\.h)>")
 _DEEPEST = 20
 _BRACES = re.compile(r"\b(?:namespace\b[\s\w:]{0,100}|extern\s*)\{")
 _BLOCK = re.compile(r"\{[^{}]*\}")
@@ -175,10 +182,10 @@ def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
 
 @rule("PTO123", "kernel-entry")
 def kernel_entry(program: Program) -> Iterator[Diagnostic]:
-    """A kernel's source without `kernel_entry()`, or in which it has another name when it is compiled.
+    """A kernel's source without `kernel_entry()`.
 
     Kernels are linked with `-e kernel_entry`, whatever the description calls them: without such a function the linker takes the
-    first code of the file, and a simulator finds nothing to call. A function without `extern "C"` has another name.
+    first code of the file, and a simulator finds nothing to call.
 
     An exported function that takes a kernel's arguments (`__gm__ int64_t *args`) is reported if it is named nowhere else in the
     file. Nothing is reported if `kernel_entry` appears in the file, even in a macro, if other macros may make it, or if the file
@@ -219,14 +226,12 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
             sources.setdefault(kernel.source, kernel)
     for path, kernel in sources.items():
         code, source = arguments_of(kernel), program.project.source(path)
-        if code is None or source is None:
+        if code is None or source is None or not (code.absent and code.open):
             continue
-        found = _other_entry(source.text) if code.absent and code.open else _mangled_entry(program, source.text)
+        found = _other_entry(source.text)
         if found is not None:
-            name = source.text[found.start : found.end]
-            message = f"`{path}` defines `{name}()`; {kernel.title} is called by the name `{ENTRY}()`"
-            if name == ENTRY:
-                message = f'`{ENTRY}()` of {kernel.title} is defined without `extern "C"`, and has another name when it is compiled'
+            message = f"`{path}` defines `{source.text[found.start : found.end]}()`"
+            message += f"; {kernel.title} is called by the name `{ENTRY}()`"
             related = kernel.related(kernel.fields["source"][1], "the kernel")
             yield Diagnostic(message, Place(path, found), (related,), ops=(kernel.title,))
 
@@ -243,34 +248,14 @@ def _other_entry(text: str) -> Span | None:
         or "##" in code
         or ENTRY in code
         or _has_macros(places)
-        or includes_others(code)
+        or not _includes_only(code, _KERNEL_HEADER)
     ):
         return None
     return Span(*found.span(1))
 
 
-def _mangled_entry(program: Program, text: str) -> Span | None:
-    """The name of a ``kernel_entry`` that is surely compiled under another name."""
-    if 'extern "C"' in text or _EXPORTS.search(text):
-        return None
-    code, places = without_comments(text), only_code(text, directives=False)
-    found = _PLAIN_ENTRY.search(places)
-    if (
-        found is None
-        or len(re.findall(rf"\b{ENTRY}\b", code)) > 1
-        or _has_macros(places)
-        or includes_others(code)
-        or any(ENTRY in it for it in _headers(program, code))
-    ):
-        return None
-    return Span(*found.span(1))
-
-
-_PLAIN_ENTRY = re.compile(
-    rf"(?:\A|[;{{}}])\s*(?:(?:static|inline|__aicore__|__attribute__\s*\(\(\s*always_inline\s*\)\))\s+)*void\s+"
-    rf"({ENTRY})\s*\(\s*__gm__\s+int64_t\s*\*\s*(?:\w+\s*)?\)\s*\{{"
-)
 _TAKES_ARGUMENTS = re.compile(
     r"\bextern\s+(?:(?:__aicore__|__global__|__attribute__\s*\(\([^()]*\)\))\s+)*void\s+(?:__aicore__\s+)?"
     r"(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*(?:\w+\s*)?\)\s*\{"
 )
+_KERNEL_HEADER = re.compile(r'"(?:[^"]*/)?(?:tensor|intrinsic|pipe_sync|pto\w*)\.h"|<pto/[\w/.-]+>')

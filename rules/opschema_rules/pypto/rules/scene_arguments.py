@@ -24,9 +24,11 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
     arbitrary memory, and a run with fewer arguments than `expected_arg_count` fails, where the tree's runtime checks it. The
     golden function finds the arguments by their names.
 
-    Only tests on one chip (`level=2`) are checked, and only if `generate_args()` has one `return` with a list of
-    `TensorArg` and `Scalar`. What the orchestration takes in a branch or a loop is not compared, nor anything if it asks for the
-    number of its arguments, or the file has code that may pass others.
+    Only plain tests on one chip (`level=2`) are checked: the class has nothing but its `CALLABLE`, its constants and the two
+    functions, `generate_args()` returns a list of `TensorArg` and `Scalar`, and both functions are straight lines of code. The
+    golden function may do nothing with its arguments but read them and set their items. What the orchestration takes counts in a
+    declaration such as `int n = orch_args.scalar(0);` outside of branches, loops and macros, and only if it never asks for the
+    number of its arguments.
 
     Bad:
 
@@ -116,7 +118,13 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
 def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
     """The first tensor that has no entry in the orchestration's signature."""
     slots, tensors = part.signature.slots if part.signature is not None else None, scene.of("tensor")
-    if part.signature is not None and slots is not None and len(tensors) > len(slots):
+    if (
+        part.signature is None
+        or slots is None
+        or not scene.within.start <= part.signature.expr.start < scene.within.end
+    ):
+        return
+    if part.signature.expr.kind == "list" and len(tensors) > len(slots):
         first = tensors[len(slots)]
         yield Diagnostic(
             f"`generate_args()` passes {count(len(tensors), 'tensor')}, and the orchestration's `signature` has "

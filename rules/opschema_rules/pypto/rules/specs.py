@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import count
-from opschema_cli.source.text import Span
 from opschema_rules.pypto import proofs
-from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
+from opschema_rules.pypto.model import EntryParam, SpecEntry
 from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
 
 
@@ -167,12 +165,11 @@ def _fix(entry: SpecEntry, param: EntryParam, word: str | None) -> Fix | None:
 
 @rule("PTO124", "spec-order", severity="warning")
 def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
-    """Specs in another order than the parameters that they are named after, or fewer or more than these.
+    """Specs in another order than the parameters that they are named after.
 
     The harness passes tensors to a `@pl.jit` function or a program in the order of their specs; their names only matter to the
     golden function. If two specs are exchanged, each of the parameters gets the other's tensor, which is not noticed if their
-    shapes agree. A parameter of a `@pl.jit` function that gets no spec and has no default stops the run. The parameters of a
-    `@pl.jit.host` entry get their specs by name, so it is not checked.
+    shapes agree. The parameters of a `@pl.jit.host` entry get their specs by name, so it is not checked.
 
     Only lists that are written in the call, or returned at once by a function that it calls, are compared: a list that has a name
     may be changed before it is passed. The call has to be of the harness in `golden` or `pypto`, as another may pass tensors by
@@ -223,12 +220,7 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
     ```
     """
     params = {item.param.name: item for item in entry.params}
-    for every in entry.lists if not entry.host else ():
-        if not _is_bound(entry, len(every)):
-            yield _unmatched(entry, every)
-            continue
-        tensors = tuple(item for item in every if not item.is_scalar)
-        specs = every if all(item.name in params for item in every) else tensors
+    for specs in entry.lists if not entry.host else ():
         named = [item for item in specs if item.name in params]
         wanted = [name for name in params if any(item.name == name for item in named)]
         wrong = [pair for pair in zip(named, wanted, strict=False) if pair[0].name != pair[1]]
@@ -240,22 +232,3 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
                 (Related(entry.at(params[name].param.span), "the parameter"),),
                 ops=(entry.name,),
             )
-
-
-def _is_bound(entry: SpecEntry, count: int) -> bool:
-    """Whether a function may be called with so many arguments; of a method of a program that is not known."""
-    params = [item.param for item in entry.params]
-    plain = all(item.kind in ("posonly", "normal") for item in params)
-    required = sum(item.default is None for item in params)
-    return not plain or not params or params[0].name == "self" or required <= count <= len(params)
-
-
-def _unmatched(entry: SpecEntry, specs: tuple[SpecItem, ...]) -> Diagnostic:
-    names = {item.name for item in specs}
-    missing = [item for item in entry.params if item.param.name not in names][: len(entry.params) - len(specs)]
-    lacks = f": none for `{missing[0].param.name}`" if missing else ""
-    passed = f"{count(len(specs), 'spec')} {'is' if len(specs) == 1 else 'are'} passed"
-    message = f"{passed}, and `{entry.name}` takes {count(len(entry.params), 'argument')}{lacks}"
-    place = Place(specs[0].file.path, Span(specs[0].call.start, specs[-1].call.end)) if specs else entry.at(entry.span)
-    parameter = (missing[0] if missing else entry.params[-1]).param.span
-    return Diagnostic(message, place, (Related(entry.at(parameter), "the parameter"),), ops=(entry.name,))
