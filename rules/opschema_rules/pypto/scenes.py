@@ -108,7 +108,7 @@ def _plain_names(file: PythonFile) -> dict[str, str]:
     imported = Counter(item.name for item in file.body.imports)
     counts = Counter(_WORD.findall(text))
     used = Counter(match[1] for form in _NAMES for match in form.finditer(text))
-    own = {item.name for item in (*file.body.classes, *file.body.functions)}
+    own = {item.name for item in file.body.classes} | {item.name for item in file.body.functions}
     known = {
         item.name: item.attr
         for item in file.body.imports
