@@ -110,13 +110,6 @@ def renamed_entry(texts: Texts) -> Iterator[Change]:
         yield from _first(path, text, r"\bkernel_entry\b(?=\()", "kernel_main")
 
 
-def kernel_that_is_not_exported(texts: Texts) -> Iterator[Change]:
-    for _, _, path, text in _kernels(texts):
-        yield from _first(
-            path, text, r'extern "C" (__aicore__ (?:__attribute__\(\(\w+\)\) )?void kernel_entry\()', r"\1"
-        )
-
-
 def another_output(texts: Texts) -> Iterator[Change]:
     """An output of a task is taken by the index behind the last one."""
     for program in programs(texts):
@@ -160,7 +153,6 @@ FAULTS: dict[str, Make] = by_name(
     lost_store,
     stored_to_an_input,
     renamed_entry,
-    kernel_that_is_not_exported,
     another_output,
     tensor_more,
     tensor_too_few,

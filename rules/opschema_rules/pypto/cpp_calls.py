@@ -55,7 +55,7 @@ _SUBMITS = re.compile(r"submit|launch|dispatch|enqueue|run|task", re.IGNORECASE)
 """Words in the names of functions that may submit what they get, though it is empty."""
 
 _LEAVE = ("exit", "abort", "longjmp", "std::exit", "std::abort", "std::longjmp")
-_STAYS = re.compile(r"LOG|PTO2_SCOPE|ASSERT|CYCLE_COUNT")
+_STAYS = re.compile(r"LOG|PROF_|PTO2_SCOPE|ASSERT|CYCLE_COUNT")
 """Macros behind which the code goes on."""
 
 _SAME = ("move", "ref", "cref", "forward", "std::move", "std::ref", "std::cref", "std::forward", "std::as_const")

@@ -141,7 +141,7 @@ def _unknown(file: PythonFile, golden: Function, known: tuple[Argument, ...]) ->
     if len(golden.params) != 3 or golden.decorators or _NOT_STRAIGHT.search(body) or "return" in body:
         return ()
     owner, names = golden.params[1].name, {item.name for item in known}
-    reads = re.findall(rf"(?<![\w.*]){owner}\.[a-zA-Z]\w*+(?!\s*(?:=(?!=)|[:(]))", body)
+    reads = re.findall(rf"(?<![\w.*]){owner}\.[a-zA-Z]\w*\b(?!\s*(?:=(?!=)|[:(]))", body)
     sets = re.findall(rf"(?m)^[^=\n]*\b{owner}\b[^=\n]*=(?!=)", body)
     items = re.findall(rf"(?m)^\s*{owner}\.\w+\[[^=\n]*\]\s*=(?!=)", body)
     if len(reads) != len(re.findall(rf"\b{owner}\b", body)) or len(sets) != len(items) or _BEHIND.search(body):
