@@ -142,9 +142,9 @@ def _unknown(file: PythonFile, golden: Function, known: tuple[Argument, ...]) ->
         return ()
     owner, names = golden.params[1].name, {item.name for item in known}
     reads = re.findall(rf"(?<![\w.*]){owner}\.[a-zA-Z]\w*\b(?!\s*(?:=(?!=)|[:(]))", body)
-    sets = re.findall(rf"(?m)^[^=\n]*\b{owner}\b[^=\n]*=(?!=)", body)
-    items = re.findall(rf"(?m)^\s*{owner}\.\w+\[[^=\n]*\]\s*=(?!=)", body)
-    if len(reads) != len(re.findall(rf"\b{owner}\b", body)) or len(sets) != len(items) or _BEHIND.search(body):
+    sets = [head for head in re.findall(r"(?m)^([^=\n]*)=(?!=)", body) if re.search(rf"\b{owner}\b", head)]
+    items = all(re.fullmatch(rf"\s*{owner}\.\w+\[.*\]\s*", head) for head in sets)
+    if len(reads) != len(re.findall(rf"\b{owner}\b", body)) or not items or _BEHIND.search(body):
         return ()
     found: dict[str, Span] = {}
     for use in golden.body.uses:
