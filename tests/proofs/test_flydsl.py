@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from opschema_cli.lint.rule import Rule
 from opschema_cli.proof import Case, Files, fix_cases, windows_lines
@@ -16,7 +17,22 @@ from opschema_rules.flydsl.pack import PACK
 from tests.proofs.by_rule import complaints_by_rule
 from tests.proofs.flydsl_oracle import observe
 from tests.proofs.python_variants import python_variants
-from tests.rules.flydsl.key_oracle import RELEASES
+from tests.rules.flydsl.key_oracle import RELEASES, release_of
+
+_DESCRIBED = """\
+import torch
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+from flydsl.expr import buffer_ops
+from flydsl.expr.typing import T
+
+
+@flyc.kernel
+def copy(A: fx.Tensor, B: fx.Tensor):
+    a = buffer_ops.create_buffer_resource(A, max_size=False)
+    b = buffer_ops.create_buffer_resource(B, max_size=False, num_records_bytes=64)
+    buffer_ops.buffer_store(buffer_ops.buffer_load(a, fx.Int32(0), vec_width=1, dtype=T.f32), b, fx.Int32(0))
+"""
 
 FIXABLE = [pytest.param(rule, id=f"{rule.code}-{rule.name}") for rule in PACK.rules if rule.fixable]
 
@@ -49,3 +65,11 @@ def test_every_fix_names_its_proof(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", FIXABLE)
 def test_fixes_are_proved(rule: Rule, folder: Path) -> None:
     assert _complaints(folder)[rule.code] == []
+
+
+@pytest.mark.parametrize("folder", RELEASES)
+def test_a_resource_finds_no_size_in_a_tensor(folder: Path) -> None:
+    if release_of(folder) >= Version("0.2.5"):
+        pytest.skip("this FlyDSL has no `buffer_ops`")
+    (seen,) = observe(folder, [{"kernels.py": _DESCRIBED}])
+    assert seen["launch_copy described"].result == str([2**32 - 1, 64])

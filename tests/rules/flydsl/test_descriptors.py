@@ -46,13 +46,24 @@ def only(linted: Linted) -> Diagnostic:
 
 @pytest.mark.parametrize("version", ["0.1.5", "0.1.8"])
 def test_the_size_of_the_first_call(version: str) -> None:
-    linted = lint(RESOURCE.format(arguments=", max_size=False"), version, "FLY201")
+    linted = lint(KERNEL.format(arguments=", max_size=False"), version, "FLY201")
     found = only(linted)
     assert linted.text(found.place) == "max_size=False"
     assert found.severity is Severity.ERROR
     assert found.message == (
         "the size of this buffer is that of `A` in the first call, and calls with other shapes run the same kernel: "
-        "what lies behind reads as 0; pass `num_records_bytes`"
+        "what lies behind reads as 0; leave `max_size=False` out: this `make_buffer_tensor()` takes no bytes, "
+        "or have every caller wrap it with `mark_layout_dynamic()`"
+    )
+
+
+@pytest.mark.parametrize("version", ["0.1.5", "0.1.8"])
+def test_a_resource_has_no_size(version: str) -> None:
+    found = only(lint(RESOURCE.format(arguments=", max_size=False"), version, "FLY201"))
+    assert found.severity is Severity.WARNING
+    assert found.message == (
+        "`max_size=False` has no effect without `num_records_bytes`: `create_buffer_resource()` finds no size in a tensor "
+        "and describes 4 GiB, so that accesses behind `A` are not stopped; pass `num_records_bytes`"
     )
 
 
@@ -89,14 +100,6 @@ def test_sizes_that_are_not_the_layouts(arguments: str) -> None:
 def test_other_ways_to_write_it(arguments: str) -> None:
     linted = lint(RESOURCE.format(arguments=arguments), "0.1.8", "FLY201")
     assert linted.text(only(linted).place) in ("False", "max_size=False")
-
-
-def test_a_function_that_takes_no_bytes() -> None:
-    found = only(lint(KERNEL.format(arguments=", max_size=False"), "0.1.8", "FLY201"))
-    assert found.message.endswith(
-        "leave `max_size=False` out: this `make_buffer_tensor()` takes no bytes, "
-        "or have every caller wrap it with `mark_layout_dynamic()`"
-    )
 
 
 DYNAMIC = "launch(flyc.from_dlpack(x).mark_layout_dynamic(), 1)\n"

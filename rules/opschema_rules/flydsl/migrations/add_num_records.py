@@ -1,4 +1,4 @@
-"""`add-num-records`: descriptors whose size the first call decides, each with a byte count to write."""
+"""`add-num-records`: descriptors whose size does not follow the tensors, each with a byte count to write."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
 def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """List the buffer descriptors that need a byte count, and propose one. Nothing is written.
 
-    Up to FlyDSL 0.1.8 the shape of a tensor is a constant of the compiled code, but not part of the compile cache key. A
-    descriptor with `max_size=False` and without `num_records_bytes` is then as long as the tensor of the first call: with
-    the next, longer one the kernel reads zeros and loses stores.
+    Up to FlyDSL 0.1.8 the shape of a tensor is a constant of the compiled code, but not part of the compile cache key. With
+    `max_size=False` and without `num_records_bytes`, a descriptor of `make_buffer_tensor` is as long as the tensor of the
+    first call: with the next, longer one the kernel reads zeros and loses stores. One of `create_buffer_resource` is 4 GiB
+    long: nothing stops the kernel behind the tensor.
 
     Which bytes a kernel may access cannot be derived. The note proposes
 

@@ -25,14 +25,30 @@ SHOWN = 3
 
 @rule("FLY201", "static-size-descriptor", pure=True)
 def static_size_descriptor(file: FlyFile) -> Iterator[Diagnostic]:
-    """A buffer whose size comes from the tensor's layout, while the compiled kernel only knows the layout of its first
-    call.
+    """`max_size=False` without a number of bytes, where the size does not follow the tensors that are passed.
 
     Up to FlyDSL 0.1.8 a tensor's shape is a constant of the compiled kernel but not part of the cache key: a call with
-    another shape runs the kernel that the first one compiled. With `max_size=False` and no `num_records_bytes` the buffer
-    then ends where the first tensor ended: reads beyond that give 0, and writes beyond that are dropped, without an error.
+    another shape runs the kernel that the first one compiled. So a buffer of `make_buffer_tensor(t, max_size=False)` ends
+    where the first tensor ended: reads beyond that give 0, and writes beyond that are dropped, without an error.
     Where every known caller wraps the tensor with `mark_layout_dynamic()`, the size is right as long as all callers do, so
-    this is a warning. From 0.2.0 on the same line is right, and nothing is reported.
+    this is a warning.
+
+    `create_buffer_resource(t, max_size=False)` finds no size in a tensor, and describes 4 GiB as with `max_size=True`: the
+    results are right, but reads and writes behind the tensor are not stopped. This is a warning too. From 0.2.0 on
+    nothing is reported.
+
+    Bad:
+
+    ```toml
+    [flydsl]
+    version = "0.1.8"
+    ```
+
+    ```python
+    @flyc.kernel
+    def scale(W: fx.Tensor, M: fx.Int32):
+        w = fx.rocdl.make_buffer_tensor(W, max_size=False)
+    ```
 
     Bad:
 
@@ -89,7 +105,7 @@ def static_size_descriptor(file: FlyFile) -> Iterator[Diagnostic]:
         if size is None or size.kind != "const" or size.value is not False or _is_sized(item):
             continue
         if not _unpacks(item.expr) and not expects_failure(tree.bodies, item.body, item.expr.start):
-            yield _static(tensors, item, size)
+            yield _unbounded(item, size) if item.api == "create_buffer_resource" else _static(tensors, item, size)
 
 
 def _is_sized(item: Descriptor) -> bool:
@@ -105,10 +121,22 @@ def _unpacks(call: Expr) -> bool:
     return any(word in ("*", "**") for word in call.keywords)
 
 
+def _tensor(item: Descriptor) -> str:
+    return f"`{item.body.file.text(item.tensor)}`" if item.tensor is not None else "the tensor"
+
+
+def _unbounded(item: Descriptor, size: Expr) -> Diagnostic:
+    message = (
+        f"`max_size=False` has no effect without `num_records_bytes`: `{item.api}()` finds no size in a tensor and describes "
+        f"4 GiB, so that accesses behind {_tensor(item)} are not stopped; pass `num_records_bytes`"
+    )
+    return Diagnostic(message, _argument(item.body, size), severity=Severity.WARNING)
+
+
 def _static(tensors: Tensors, item: Descriptor, size: Expr) -> Diagnostic:
     passed = tensors.arguments(item.body, item.tensor) if item.tensor is not None else None
     always = bool(passed) and all(caller.is_dynamic for caller in passed or ())
-    what = f"`{item.body.file.text(item.tensor)}`" if item.tensor is not None else "the tensor"
+    what = _tensor(item)
     instead = (
         "pass `num_records_bytes`"
         if item.takes_bytes
