@@ -24,7 +24,7 @@ from opschema_cli.source.program import (
     Unresolved,
     ValueRef,
 )
-from opschema_cli.source.python import Param
+from opschema_cli.source.python import Expr, Function, Param
 from opschema_cli.source.word_index import called_word
 from opschema_cli.workspace import ReadError
 from opschema_rules.flydsl.api_table import first_missing
@@ -34,7 +34,7 @@ from opschema_rules.flydsl.own_package import OwnPackage
 PACKAGE = "package"
 """Name of the contents of the workspace's own FlyDSL, on which answers rest."""
 
-_OF_MODULES = ("name", "parameters", "decorators", "wrapping", "deciding")
+_OF_MODULES = ("name", "parameters", "wrapping", "deciding")
 """Kinds of questions about one module's names."""
 
 _Groups = Callable[[str], Group[bytes]]
@@ -87,10 +87,13 @@ class Answers:
         found = self._ask(f"?parameters {path} {dotted}")
         return tuple(_parameter(*item.split(":")) for item in found.split()) if found is not None else None
 
-    def decorators(self, path: str, dotted: str) -> frozenset[str] | None:
-        """The last words of the decorators of the function that a dotted name in a module stands for; None of what is none."""
-        found = self._ask(f"?decorators {path} {dotted}")
-        return frozenset(found.split()) if found is not None else None
+    def signature(self, full: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
+        """The last words of the decorators, and the parameters without their places, of a function of the tree's own FlyDSL."""
+        found = self._ask(f"?signature {full}")
+        if found is None:
+            return None
+        decorators, _, params = found.partition(";")
+        return frozenset(decorators.split()), tuple(_parameter(*item.split(":")) for item in params.split())
 
     def wrapping(self, path: str, dotted: str) -> frozenset[str] | None:
         """The last words of the decorators of the function that a dotted name in a module stands for; None of what is none, or if
@@ -165,6 +168,9 @@ class Answers:
             case "member":
                 members = package.api.members(first)
                 return str(second in members) if members is not None else None
+            case "signature":
+                function = package.api.function(rest)
+                return _signature(function) if function is not None else None
             case "definition":
                 found = package.definition(rest)
                 if found is None:
@@ -198,7 +204,7 @@ def _of_function(kind: str, found: FunctionRef) -> str | None:
     function, file = found.function, found.file
     match kind:
         case "parameters":
-            return " ".join(f"{item.kind}:{item.name}" for item in function.params)
+            return _params(function)
         case "deciding":
             return " ".join(sorted(deciding(file.text(function.outer), function.params)))
     if kind == "wrapping" and _passes(file.source.text, function.name):
@@ -206,13 +212,21 @@ def _of_function(kind: str, found: FunctionRef) -> str | None:
     return " ".join(called_word(item) for item in function.decorators)
 
 
+def _signature(function: Function) -> str:
+    return f"{' '.join(map(called_word, function.decorators))};{_params(function)}"
+
+
+def _params(function: Function) -> str:
+    return " ".join(f"{item.kind}:{item.name}:{'=' * (item.default is not None)}" for item in function.params)
+
+
 def _passes(text: str, name: str) -> bool:
     """Whether a text may pass a function first to another."""
     return re.search(rf"\(\s*(?:\w+\.)*{name}\b", text) is not None
 
 
-def _parameter(kind: str, name: str) -> Param:
-    return Param(name, kind, 0, 0, 0)  # type: ignore[arg-type]
+def _parameter(kind: str, name: str, default: str) -> Param:
+    return Param(name, kind, 0, 0, 0, default=Expr("other", 0, 0) if default else None)  # type: ignore[arg-type]
 
 
 def _boolean(answer: str | None) -> bool | None:

@@ -11,19 +11,27 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import EnumMeta, IntFlag
 from pathlib import Path
 from zipfile import ZipFile
 
 import msgspec
 from packaging.utils import parse_wheel_filename
 
-from opschema_cli.source.python import Assign, Class, Expr, Function, PythonFile, Scope
-from opschema_cli.source.resolution import HARMLESS_BASES
+from opschema_cli.source.program import MAX_HOPS
+from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.resolution import HARMLESS_BASES, bindings_of
 from opschema_cli.source.text import Source
 from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
 
 ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
+
+_ENUMERATIONS = {
+    f"{package}{name}" for package in ("", "enum.") for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")
+}
+_OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
+"""What enumerations have besides what their bodies bind."""
 
 _EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
@@ -77,7 +85,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
     def __getitem__(self, module: str) -> frozenset[str] | None:
         if module not in self.paths:
-            raise KeyError(module)
+            return self._enumeration(module)
         if module not in self._kept:
             found = self.names(module)
             below = (name.removeprefix(f"{module}.") for name in self.paths if name.startswith(f"{module}."))
@@ -112,6 +120,55 @@ class Package(Mapping[str, "frozenset[str] | None"]):
             if file is not None:
                 self._names[module] = self._read(module, file)
         return self._names[module]
+
+    def function(self, full: str) -> Function | None:
+        """The function that a full name stands for."""
+        found = self._definition(full)
+        return found if isinstance(found, Function) else None
+
+    def _enumeration(self, full: str) -> frozenset[str]:
+        """The attributes of an enumeration.
+
+        Raises:
+            KeyError: the name stands for none, or for one whose attributes are not known.
+        """
+        found = self._definition(full)
+        if not isinstance(found, Class) or found.decorators or found.metaclass or not found.bases or not found.sure:
+            raise KeyError(full)
+        if any(item.kind != "name" or item.text not in _ENUMERATIONS for item in found.bases):
+            raise KeyError(full)
+        return frozenset(found.body.named) | _OF_ENUMERATIONS
+
+    def _definition(self, full: str) -> Function | Class | None:
+        """What a full name stands for, if that is sure: a later `import *` may bind the name anew."""
+        module, _, name = full.rpartition(".")
+        for _ in range(MAX_HOPS):
+            file = self._file(module)
+            bound = bindings_of(file.body, name) if file is not None else []
+            since = bound[0].start if bound else 0
+            taken = self._starred(module, file.body, name, since) if file is not None else None
+            first = bound[0] if len(bound) == 1 and taken == "" else None
+            if isinstance(first, Function | Class):
+                return first
+            if isinstance(first, Import) and first.attr and not first.guarded:
+                module, name = self._absolute(module, first.level, first.module), first.attr
+            elif taken and not bound:
+                module = taken
+            else:
+                return None
+        return None
+
+    def _starred(self, module: str, body: Scope, name: str, since: int) -> str | None:
+        """The module of the last `import *` behind a place that binds a name; empty if none does, None if that is not known."""
+        for imported in reversed(body.imports):
+            if imported.attr == "*" and imported.start >= since:
+                source = self._absolute(module, imported.level, imported.module)
+                taken = self.names(source)
+                if name in taken.starred:
+                    return source
+                if taken.open and taken.exported is None:
+                    return None
+        return ""
 
     def _file(self, module: str) -> PythonFile | None:
         return self._load(self.paths[module]) if module in self.paths else None

@@ -57,11 +57,6 @@ class Names:
         imported = self.bodies.imported_from(body, dotted)
         return self._answers.wrapping(*imported) if imported is not None else None
 
-    def decorators(self, body: Body, dotted: str) -> frozenset[str] | None:
-        """The last words of the decorators of a function of another module; None of anything else."""
-        imported = self.bodies.imported_from(body, dotted)
-        return self._answers.decorators(*imported) if imported is not None else None
-
     def parameters(self, body: Body, dotted: str) -> tuple[str, tuple[Param, ...]] | None:
         """The name of the function that a dotted name stands for, and its parameters; None of what is none."""
         imported = self.bodies.imported_from(body, dotted)

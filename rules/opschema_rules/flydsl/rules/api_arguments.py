@@ -27,8 +27,8 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a function of FlyDSL with an argument that it does not take.
 
     The call raises `TypeError` when the kernel is traced. The rule needs FlyDSL's sources in the workspace. It checks keywords and
-    the number of positional arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. It
-    does not check methods, or whether required arguments are missing.
+    the number of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. It does not
+    check methods.
 
     Bad:
 
@@ -44,6 +44,22 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     @flyc.kernel
     def copy(A: fx.Tensor, B: fx.Tensor):
         fx.copy_rows(A, B, row=4)
+    ```
+
+    Bad:
+
+    ```python python/flydsl/__init__.py
+    ```
+
+    ```python python/flydsl/expr/__init__.py
+    def copy_rows(source, target, *, rows=1):
+        return source, target, rows
+    ```
+
+    ```python
+    @flyc.kernel
+    def copy(A: fx.Tensor, B: fx.Tensor):
+        fx.copy_rows(A, rows=4)
     ```
 
     Good:
@@ -91,18 +107,18 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
 
 def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
     """The name and the parameters of a function of FlyDSL, if nothing that stands before it changes what it takes."""
-    found = tree.names.parameters(body, callee) if tree.names.full(body, callee) else None
-    decorators = tree.names.decorators(body, callee) if found is not None else None
-    return found if decorators is not None and decorators <= _TRANSPARENT else None
+    full = tree.names.full(body, callee)
+    found = tree.answers.signature(full) if full else None
+    return (full.rpartition(".")[2], found[1]) if found is not None and found[0] <= _TRANSPARENT else None
 
 
 def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[Param, ...]) -> Iterator[Diagnostic]:
     for item in misfits(call, params):
-        if item.argument is None or item.fault in ("missing", "twice") or is_meant_to_fail(tree, body):
+        if item.fault == "twice" or is_meant_to_fail(tree, body):
             continue
         yield Diagnostic(
             f"`{name}({', '.join(param.name for param in params)})` in this FlyDSL {_fault(item.fault, item.name, params)}",
-            body.at(item.argument),
+            body.at(item.argument or call.items[0]),
             ops=(name,),
         )
 
@@ -111,6 +127,8 @@ def _fault(fault: str, name: str, params: tuple[Param, ...]) -> str:
     if fault == "surplus":
         count = sum(item.kind in ("posonly", "normal") for item in params)
         return f"takes at most {count} positional argument{'s' * (count != 1)}"
+    if fault == "missing":
+        return f"needs `{name}`"
     if fault == "position-only":
         return f"takes `{name}` only by position"
     near = near_names(name, [item.name for item in params], 1)

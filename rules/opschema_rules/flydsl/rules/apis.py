@@ -35,11 +35,12 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
     """A name that the FlyDSL of the tree does not have.
 
     The rule checks imports, attributes of FlyDSL's modules, methods of wrapped tensors, and the number of bytes that
-    `make_buffer_tensor()` accepts since 0.2.0. If the tree contains FlyDSL itself, the names are read from its files;
-    otherwise from the releases that the requirements admit: a name that none of them has is an error, one that only the
-    newest lacks, which a new installation gets, is a warning. Names in compiled modules are not known. Code guarded by
-    `try`, `hasattr()`, a test of the version, or a condition whose value is not known, is not reported. Other conditions,
-    such as `if True:`, a flag that callers pass, or `if torch.cuda.is_available():`, excuse nothing.
+    `make_buffer_tensor()` accepts since 0.2.0. If the tree contains FlyDSL itself, the names are read from its files, and
+    members of its enumerations are checked, too; otherwise they are those of the releases that the requirements admit: a name
+    that none of them has is an error, one that only the newest lacks, which a new installation gets, is a warning. Names in
+    compiled modules are not known. Code guarded by `try`, `hasattr()`, a test of the version, or a condition whose value is
+    not known, is not reported. Other conditions, such as `if True:`, a flag that callers pass, or
+    `if torch.cuda.is_available():`, excuse nothing.
 
     Bad:
 
