@@ -46,6 +46,11 @@ class Stop(msgspec.Struct, frozen=True, eq=False):
         """The GPU blocks around it, the outermost first."""
         return [item for item in self.steps if item.gpu]
 
+    @property
+    def blocks_and_loops(self) -> list[Step]:
+        """The GPU blocks and the loops around it, the outermost first."""
+        return [item for item in self.steps if item.gpu or item.loop]
+
 
 @lru_cache(maxsize=2)
 def rewritten(tree: FlyTree) -> list[tuple[Traced, Body]]:
@@ -76,7 +81,7 @@ class _Stops(msgspec.Struct, frozen=True):
     def _step(self, item: Statement, block: int) -> Step | None:
         match item.kind:
             case "if":
-                return None if is_const_expr(item.exprs[0]) else Step(item, block, gpu=True, loop=False)
+                return Step(item, block, gpu=not is_const_expr(item.exprs[0]), loop=False)
             case "while" if block == 0:
                 return Step(item, block, gpu=not is_const_expr(item.exprs[0]), loop=True)
             case "for" if block == 0:
@@ -88,6 +93,16 @@ class _Stops(msgspec.Struct, frozen=True):
 def is_gpu_loop(iterable: Expr) -> bool:
     """Whether a `for` over an expression is a loop of the GPU whose body becomes a function."""
     return iterable.callee.rpartition(".")[2] == "range" and "init" not in iterable.keywords
+
+
+def excludes(one: Sequence[Step], other: Sequence[Step]) -> bool:
+    """Whether two ways lead through different branches of one `if` that no loop repeats."""
+    for first, second in zip(one, other, strict=False):
+        if first.statement is not second.statement or first.loop:
+            return False
+        if first.block != second.block:
+            return True
+    return False
 
 
 def block_spans(scope: Scope) -> Iterator[Span]:

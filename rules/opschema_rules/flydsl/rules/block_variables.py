@@ -16,8 +16,9 @@ from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import stays_python
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, is_gpu_loop, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
+from opschema_rules.flydsl.needs import is_const_expr
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -92,9 +93,12 @@ def _may_read_outside(body: Body) -> bool:
         return False
     around: dict[str, list[Span | None]] = {}
     sure = {item.target for item in scope.assigns if item.sure}
+    branches = [(item.body, item.orelse) for item in scope.conditions if item.orelse and is_const_expr(item.expr)]
+    others = [span for pair in branches for span in pair]
     for name, at in _bindings(scope):
-        if name not in sure:
-            around.setdefault(name, []).append(_innermost(spans, at))
+        block = _innermost(spans, at) if name not in sure else None
+        if name not in sure and (block is not None or not any(span.start <= at < span.end for span in others)):
+            around.setdefault(name, []).append(block)
     inner = {name: [span for span in found if span] for name, found in around.items() if all(found)}
     first = min((span.end for found in inner.values() for span in found), default=function.outer.end)
     words = _WORD.finditer(body.file.source.text, first, function.outer.end) if inner else ()
@@ -118,15 +122,20 @@ def _innermost(spans: list[Span], at: int) -> Span | None:
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):
-    """A name that is bound or read at a place, in these GPU blocks."""
+    """A name that is bound or read at a place, and the way to it."""
 
     span: Span
-    blocks: tuple[Step, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def blocks(self) -> list[Step]:
+        """The GPU blocks around it."""
+        return [item for item in self.steps if item.gpu]
 
     def sees(self, binding: _Named) -> bool:
-        """Whether a read may see a binding: its blocks are around the read, too."""
-        pairs = zip(binding.blocks, self.blocks, strict=False)
-        return len(binding.blocks) <= len(self.blocks) and all(one.same(other) for one, other in pairs)
+        """Whether a read may see a binding that is not excluded: its blocks are around the read, too."""
+        blocks, around = binding.blocks, self.blocks
+        return len(blocks) <= len(around) and all(one.same(other) for one, other in zip(blocks, around, strict=False))
 
 
 def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
@@ -134,17 +143,19 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
     read: list[tuple[str, _Named]] = []
     hidden: set[str] = set()
     for stop in stops(traced, body):
-        blocks = tuple(stop.blocks)
         for name, span in _bound(stop):
             inner = _entered(traced, body, stop)
-            bound.setdefault(name, []).append(_Named(span, (*blocks, inner) if inner else blocks))
-        read += [(item.text.partition(".")[0], _Named(item.span, blocks)) for item in _read(stop.statement)]
-        read += [(name, _Named(span, blocks)) for name, span in _read_within(tree, body, stop.statement)]
+            bound.setdefault(name, []).append(_Named(span, (*stop.steps, inner) if inner else stop.steps))
+        read += [(item.text.partition(".")[0], _Named(item.span, stop.steps)) for item in _read(stop.statement)]
+        read += [(name, _Named(span, stop.steps)) for name, span in _read_within(tree, body, stop.statement)]
         hidden |= _hidden(stop.statement)
     reported: set[str] = set()
     for name, use in read:
-        before = [item for item in bound.get(name, ()) if item.span.start < use.span.start]
-        if name in reported or name in hidden or not before or any(map(use.sees, bound[name])):
+        if name in reported or name in hidden:
+            continue
+        bindings = [item for item in bound.get(name, ()) if not excludes(item.steps, use.steps)]
+        before = [item for item in bindings if item.span.start < use.span.start]
+        if not before or any(map(use.sees, bindings)):
             continue
         if not _is_known_around(tree, body, name):
             reported.add(name)
@@ -153,7 +164,8 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
 
 def _unseen(traced: Traced, body: Body, name: str, use: _Named, before: list[_Named]) -> Diagnostic:
     first = max(before, key=lambda item: item.span.start)
-    block = next(item for at, item in enumerate(first.blocks) if at >= len(use.blocks) or not item.same(use.blocks[at]))
+    around = use.blocks
+    block = next(item for at, item in enumerate(first.blocks) if at >= len(around) or not item.same(around[at]))
     message = (
         f"`{name}` is first assigned in the block of `{head(body, block.statement)}`, which FlyDSL makes a function of, and "
         f"read outside it: tracing raises `NameError`; assign `{name}` before the block, or use "

@@ -11,6 +11,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
+from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values
@@ -21,6 +22,7 @@ from opschema_rules.flydsl.tensors import Tensors
 
 _FAMILIES = {"Int": "i", "Uint": "i", "Float": "f", "BFloat": "bf"}
 _SIZED = re.compile(r"(Int|Uint|B?Float)(\d+)")
+_ARITHMETIC = ("+=", "-=", "*=")
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
 _STARTS = frozenset({"const", "unary", "list", "listcomp", "dict", "dictcomp", "set", "setcomp"})
@@ -207,7 +209,7 @@ def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
             if loop is None or first is None or name in reported:
                 continue
             types.surely_run = body is traced.body and _is_reached(body.statements, stop.statement)
-            why = _why(types, body, first, change, value)
+            why = _why(types, body, first, *_augmented(name, change, value))
             if why:
                 reported.add(name)
                 message = (
@@ -224,13 +226,10 @@ def _loop_within(stop: Stop, before: list[tuple[Expr | None, Stop]] | None) -> S
     """The GPU loop that a statement is in, and the only assignment before it is not."""
     if before is None or len(before) != 1:
         return None
-    around = before[0][1].steps
-    if len(around) > len(stop.steps) or not all(
-        one.same(other) for one, other in zip(around, stop.steps, strict=False)
-    ):
+    around, steps = before[0][1].blocks_and_loops, stop.blocks_and_loops
+    if len(around) > len(steps) or not all(one.same(other) for one, other in zip(around, steps, strict=False)):
         return None
-    inner = stop.steps[len(around) :]
-    return next((item for item in inner if item.loop and item.gpu), None)
+    return next((item for item in steps[len(around) :] if item.loop and item.gpu), None)
 
 
 def _assigned(item: Statement) -> Iterator[tuple[str, Expr | None]]:
@@ -269,17 +268,26 @@ def _changes(item: Statement) -> Iterator[tuple[str, str, Expr | None]]:
             yield name, method, item.exprs[0]
 
 
+def _augmented(name: str, change: str, value: Expr | None) -> tuple[str, Expr | None]:
+    """The change ``x = x + 1`` as ``x += 1``, and all others as they are."""
+    if change == "assign" and value is not None and value.kind == "binary" and value.text in ("+", "-", "*"):
+        first, second = value.items
+        if first.kind == "name" and first.text == name:
+            return f"{value.text}=", second
+    return change, value
+
+
 def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None) -> str:
     """The reason why a loop does not carry a value; empty if it does, or that is not sure."""
     if first.kind == "const" and body.file.text(first) == "None":
-        return "is `None` before" if change == "assign" else ""
+        return "is `None` before" if change in ("assign", *_ARITHMETIC) else ""
     kind = _CONTAINERS.get(first.kind) or ({"list", "dict", "set"} & {first.callee} or {""}).pop()
     if change in _GROWING:
         return _grows(kind, first, change)
     if change == "+=" and kind == "list":
         return "is a list that `+=` makes longer" if value is not None and value.kind == "list" and value.items else ""
     start, other = types.of(body, first), _type_of(types, body, value) if value is not None else ""
-    if change in ("+=", "-=", "*=") and start in (INT, "Int32"):
+    if change in _ARITHMETIC and start in (INT, "Int32"):
         if _is_float(other):
             return f"begins as {_written(start)} and becomes a float"
         return f"begins as {_written(start)} and becomes {_written(other)}" if _machine_type(other) == "i64" else ""
@@ -295,6 +303,8 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
     if found:
         return found
     if expr.kind == "call":
+        if called_word(expr.items[0]) == "select" and expr.keywords == ("", ""):
+            return _selected([_type_of(types, body, item) for item in expr.items[1:]])
         name, _, method = expr.callee.rpartition(".")
         converts = method == "to" and expr.keywords == ("",)
         holder = types.of(body, Expr("name", expr.start, expr.start + len(name), name)) if converts and name else ""
@@ -310,6 +320,13 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
         return ""
     element = made.keyword("dtype") or next(iter(made.positional()[1:2]), None)
     return _number(types, body, element) if element is not None else ""
+
+
+def _selected(kinds: list[str]) -> str:
+    """The type of one of two values: a float of some size, if one surely is a float of FlyDSL's."""
+    if kinds[0] == kinds[1]:
+        return kinds[0]
+    return FLOAT if any(_is_float(item) and item != FLOAT for item in kinds) else ""
 
 
 def _is_index(expr: Expr) -> bool:

@@ -88,12 +88,21 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
-    """The calls of `.launch` on a call, with that call."""
+    """The calls of `.launch` on a call, or on a variable that only ever holds the result of one, with that call."""
     for launch in body.scope.calls:
-        callee = launch.items[0]
-        on_call = callee.kind == "attribute" and callee.text == "launch" and callee.items[0].kind == "call"
-        if on_call and callee.items[0].callee and any(launch.keyword(word) is not None for word in _SIZES):
-            yield launch, callee.items[0]
+        call = _started(body, launch.items[0])
+        if call is not None and call.callee and any(launch.keyword(word) is not None for word in _SIZES):
+            yield launch, call
+
+
+def _started(body: Body, callee: Expr) -> Expr | None:
+    """The call on whose result a `.launch` is."""
+    if callee.kind == "attribute" and callee.text == "launch":
+        return callee.items[0]
+    name, _, method = callee.text.rpartition(".")
+    held = callee.kind == "name" and method == "launch" and "." not in name and body.binder(name) is body
+    values = body.values(name) if held else None
+    return values[0] if values is not None and len(values) == 1 and values[0].kind == "call" else None
 
 
 def _no_kernel(body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
