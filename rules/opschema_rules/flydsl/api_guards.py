@@ -21,7 +21,9 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _FUNCTION_ASKS = re.compile(rf"{_ASKS.pattern}|\bexcept\b|\bimport\b", re.IGNORECASE)
-_VERSION = re.compile(r"version|hasattr", re.IGNORECASE)
+_VERSION = re.compile(r"version|hasattr(?!\(\s*[\w.]+,\s*[\"']mark_layout_dynamic[\"'])", re.IGNORECASE)
+"""A test of the version. Wrapped tensors have ``mark_layout_dynamic`` in every release, so that asks whether one is wrapped."""
+
 _LEAVES = re.compile(r"\s*(?:return|raise|continue|break|pytest\.skip|sys\.exit)\b")
 _KNOWN = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "pytest", "triton", ROOT}
 """Packages whose names say nothing about FlyDSL, unless :data:`_ASKS` matches them."""

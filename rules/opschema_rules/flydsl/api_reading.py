@@ -112,6 +112,12 @@ class Package(Mapping[str, "frozenset[str] | None"]):
             self._members[wrapper] = _members(file.body, wrapper) if file is not None else None
         return self._members[wrapper]
 
+    def method(self, wrapper: str, name: str) -> Function | None:
+        """The method of the class that a wrapper's annotation says it returns, if all its ancestors are known."""
+        file = self._file(f"{ROOT}.compiler.jit_argument")
+        lineage = _lineage_of(file.body, wrapper) if file is not None else None
+        return next(filter(None, (cls.body.function(name) for cls in lineage or ())), None)
+
     def names(self, module: str) -> Names:
         """A module's own names; none are known of one that is compiled, or that does not parse."""
         if module not in self._names:
@@ -230,16 +236,19 @@ def _is_relative(value: Expr) -> bool:
 
 
 def _members(body: Scope, wrapper: str) -> frozenset[str] | None:
+    lineage = _lineage_of(body, wrapper)
+    if lineage is None:
+        return None
+    return frozenset(name for cls in lineage for scope in cls.body.walk() for name in _bound(scope))
+
+
+def _lineage_of(body: Scope, wrapper: str) -> list[Class] | None:
+    """The class that a wrapper's annotation says it returns, and its ancestors; None if they are not all known."""
     classes = {item.name: item for item in body.classes}
-    function = body.function(wrapper)
-    made = _returned(function)
-    if made not in classes:
-        return None
-    lineage = list(_lineage(classes, made, set()))
-    if None in lineage:
-        return None
-    scopes = (scope for cls in lineage if cls is not None for scope in cls.body.walk())
-    return frozenset(name for scope in scopes for name in _bound(scope))
+    made = _returned(body.function(wrapper))
+    lineage = list(_lineage(classes, made, set())) if made in classes else [None]
+    found = [cls for cls in lineage if cls is not None]
+    return found if len(found) == len(lineage) else None
 
 
 def _returned(function: Function | None) -> str:

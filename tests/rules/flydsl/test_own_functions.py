@@ -14,7 +14,14 @@ OWN = {
     "python/flydsl/__init__.py": "",
     "python/flydsl/compiler/__init__.py": "from .jit_argument import from_dlpack\n",
     "python/flydsl/compiler/jit_argument.py": """\
-class TensorAdaptor:
+class Base:
+    def mark_layout_dynamic(self, leading_dim=None, divisibility=1): ...
+
+    @described
+    def mark_shape_dynamic(self, dims): ...
+
+
+class TensorAdaptor(Base):
     def __init__(self, tensor): ...
 
 
@@ -124,6 +131,15 @@ def found(text: str, code: str) -> list[str]:
             "`make_buffer(tensor, bytes)` in this FlyDSL has no parameter `byte`; did you mean `bytes`?",
         ),
         ("fx.twice(1)", "`twice(value, other)` in this FlyDSL needs `other`"),
+        (
+            "flyc.from_dlpack(1).mark_layout_dynamic(leading=0)",
+            "`mark_layout_dynamic(leading_dim, divisibility)` in this FlyDSL has no parameter `leading`; "
+            "did you mean `leading_dim`?",
+        ),
+        (
+            "t = flyc.from_dlpack(1)\nt.mark_layout_dynamic(0, 1, 2)",
+            "`mark_layout_dynamic(leading_dim, divisibility)` in this FlyDSL takes at most 2 positional arguments",
+        ),
     ],
 )
 def test_calls_that_do_not_fit(call: str, message: str) -> None:
@@ -146,6 +162,9 @@ def test_calls_that_do_not_fit(call: str, message: str) -> None:
         "fx.rocdl.universal",
         "fx.twice(1, 2)",
         "swap = fx.swap\nswap(1, 2, 3)",
+        "flyc.from_dlpack(1).mark_layout_dynamic(0, divisibility=4).mark_shape_dynamic(1, 2, 3)",
+        "flyc.from_dlpack(1).mark_static(dims=[1])",
+        "t = open(1)\nt.mark_layout_dynamic(leading=0)",
     ],
 )
 def test_calls_that_fit_or_are_not_known(call: str) -> None:
@@ -177,3 +196,16 @@ def test_members_that_an_enumeration_does_not_have(name: str) -> None:
 )
 def test_members_that_are_there_or_not_known(name: str) -> None:
     assert found(f"x = {name}\n", "FLY207") == []
+
+
+GUARDED = """\
+def wrap(x):
+    if hasattr(x, "{}"):
+        return x
+    return flyc.from_tensor(x)
+"""
+
+
+@pytest.mark.parametrize(("method", "count"), [("mark_layout_dynamic", 1), ("mark_static", 0), ("from_tensor", 0)])
+def test_a_method_of_every_release_asks_for_no_version(method: str, count: int) -> None:
+    assert found(GUARDED.format(method), "FLY207") == ["this FlyDSL has no `flydsl.compiler.from_tensor`"] * count

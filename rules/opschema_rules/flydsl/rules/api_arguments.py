@@ -14,6 +14,7 @@ from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
+from opschema_rules.flydsl.tensors import Tensors, method_of
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
@@ -27,8 +28,8 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a function of FlyDSL with an argument that it does not take.
 
     The call raises `TypeError` when the kernel is traced. The rule needs FlyDSL's sources in the workspace. It checks keywords and
-    the number of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. It does not
-    check methods.
+    the number of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. Of methods
+    only those that mark wrapped tensors are checked.
 
     Bad:
 
@@ -103,6 +104,17 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
                     signature = known[call.callee] = _signature(tree, body, call.callee)
                 if signature is not None:
                     yield from _misfitting(tree, body, call, *signature)
+    yield from _marks(tree)
+
+
+def _marks(tree: FlyTree) -> Iterator[Diagnostic]:
+    """The calls that mark wrapped tensors."""
+    tensors = Tensors(tree)
+    for wrap in tree.wraps:
+        for call in tensors.mark_calls(wrap):
+            found = tree.answers.method(wrap.api, method_of(call))
+            if found is not None and not found[0]:
+                yield from _misfitting(tree, wrap.body, call, method_of(call), found[1][1:])
 
 
 def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
