@@ -70,6 +70,8 @@ LATE = _late(
     "for i in fx.range_constexpr(fx.thread_idx.x):\n    x = n",
     "for i in range(4):\n    for j in fx.range_constexpr(i):\n        x = n",
     "def f():\n    for i in fx.range_constexpr(n):\n        x = i\nf()",
+    "xs = [[n, n + 1] for j in fx.range_constexpr(2)]\nfor i in range(2):\n    x = xs[0][i]",
+    "xs = [[n, n + 1], [n]]\nx = xs[1][fx.thread_idx.x]",
     "x = [i for i in range(n)]",
     "x = list(range(n))",
     "for i in range(4):\n    x = [j + n for j in range(i)]",
@@ -125,6 +127,9 @@ ALWAYS_TRUE = [
 ]
 
 FINE = _fine(
+    "xs = [[n, n + 1] for i in fx.range_constexpr(2)]\nfor i in fx.range_constexpr(2):\n    x = xs[0][i]",
+    "xs = [[n], [n]]\nxs[0] = fx.make_rmem_tensor(4, fx.Int32)\nfor i in range(2):\n    x = xs[0][i]",
+    "xs = [fx.make_rmem_tensor(4, fx.Int32) for i in fx.range_constexpr(2)]\nfor i in range(2):\n    x = xs[0][i]",
     "x = sum([n, n])",
     "x = [n, n] * 2",
     "x = str(n) + f'{n} {n!r} {len(XS):02d}'",
