@@ -123,7 +123,7 @@ def found(text: str, code: str) -> list[str]:
         ("fx.swap(1, 2)", "`shuffle(value, offset, width)` in this FlyDSL needs `width`"),
         ("fx.make_tiled_copy(1)", "`make_tiled_copy(copy_atom, tiled_mma)` in this FlyDSL needs `tiled_mma`"),
         (
-            "fx.make_tiled_copy(1, 2, 3)",
+            "fx.make_tiled_copy(1, 2, 3, 4)",
             "`make_tiled_copy(copy_atom, tiled_mma)` in this FlyDSL takes at most 2 positional arguments",
         ),
         (

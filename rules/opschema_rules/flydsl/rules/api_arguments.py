@@ -125,9 +125,11 @@ def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
 
 
 def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[Param, ...]) -> Iterator[Diagnostic]:
+    surplus = False
     for item in misfits(call, params):
-        if item.fault == "twice" or is_meant_to_fail(tree, body):
+        if item.fault == "twice" or (surplus and item.fault == "surplus") or is_meant_to_fail(tree, body):
             continue
+        surplus = surplus or item.fault == "surplus"
         yield Diagnostic(
             f"`{name}({', '.join(param.name for param in params)})` in this FlyDSL {_fault(item.fault, item.name, params)}",
             body.at(item.argument or call.items[0]),
