@@ -1,7 +1,8 @@
 """Device values: values in a traced function that are known on the GPU only, so that Python cannot count, index or branch by them.
 
 Each number among the parameters is one, unless it is a ``Constexpr``, and so is all that is computed from it. The variable of a
-``for`` over ``range``, which is a loop of the GPU too, is *raw*: not even a number of FlyDSL's, and true wherever Python asks.
+``for`` over ``range``, which is a loop of the GPU too, is *raw*: not even a number of FlyDSL's, and true wherever Python asks. A
+plain number that an `if` of the GPU changes is one behind it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.candidates import candidate_names
+from opschema_rules.flydsl.changed_numbers import Changes, may_change
+from opschema_rules.flydsl.key import rewrites_blocks
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced
 
 DeviceValue: TypeAlias = Literal["", "number", "raw", "either"]
@@ -41,13 +44,15 @@ class DeviceValues:
         self._shared = {name for body in self.bodies for name in body.scope.deleted}
         self._bound: dict[Body, dict[str, list[_Bound]]] = {}
         self._asked: set[tuple[Body, str]] = set()
+        self._changes: dict[Body, Changes] = {}
         self._depth = 0
 
     @cached_property
     def candidates(self) -> frozenset[str]:
         """The names that may hold device values, found without following any."""
         numbers = [item.name for item in self.traced.parameters if item.kind in (Kind.NUMBER, Kind.PYTHON)]
-        return candidate_names(self.bodies, numbers)
+        changed = {name for body in self.bodies for name in may_change(body)} if rewrites_blocks(self.tree) else set()
+        return candidate_names(self.bodies, {*numbers, *changed})
 
     def of(self, body: Body, expr: Expr) -> DeviceValue:
         """The device value of an expression that stands in a body; nothing is known of a very deep one."""
@@ -114,8 +119,17 @@ class DeviceValues:
             return self._name(body.parent, name, at) if body is not self.traced.body and body.parent else ""
         self._asked.add((body, name))
         found = {self._value(body, item, at) for item in _reaching(bound, at)}
+        changed = found == {""} and all(map(_is_number_written, bound)) and self._is_changed(body, name, at)
         self._asked.discard((body, name))
-        return found.pop() if len(found) == 1 else ""
+        return "number" if changed else found.pop() if len(found) == 1 else ""
+
+    def _is_changed(self, body: Body, name: str, at: int) -> bool:
+        """Whether an `if` of the GPU before a place changes a plain number."""
+        if not rewrites_blocks(self.tree):
+            return False
+        if body not in self._changes:
+            self._changes[body] = Changes(body)
+        return any(self.of(body, item.condition) == "number" for item in self._changes[body].before(name, at))
 
     def _value(self, body: Body, bound: _Bound, at: int) -> DeviceValue:
         if isinstance(bound, Statement):
@@ -197,6 +211,10 @@ def is_pythons(body: Body, iterable: Expr) -> bool:
     """Whether FlyDSL leaves a `for` over an expression unchanged: it searches the words of the expression for ``for_``."""
     known = iterable.callee.rpartition(".")[2] in ("range", "range_constexpr")
     return not known and "for_" not in body.file.text(iterable)
+
+
+def _is_number_written(bound: _Bound) -> bool:
+    return isinstance(bound, Expr) and is_plain_number(bound)
 
 
 def is_plain_number(expr: Expr) -> bool:

@@ -72,6 +72,13 @@ LATE = _late(
     "def f():\n    for i in fx.range_constexpr(n):\n        x = i\nf()",
     "xs = [[n, n + 1] for j in fx.range_constexpr(2)]\nfor i in range(2):\n    x = xs[0][i]",
     "xs = [[n, n + 1], [n]]\nx = xs[1][fx.thread_idx.x]",
+    "m = 0\nif n > 2:\n    m += 1\nfor i in fx.range_constexpr(m):\n    x = n",
+    "m = 1\nif n > 2:\n    m = 1\nx = XS[m]",
+    "m = True\nif n > 2:\n    m = False\nif fx.const_expr(m):\n    x = n",
+    "m = 0\nif n > 2:\n    if n > 3:\n        m = 1\nx = XS[m]",
+    "m = 0\nif n > 2:\n    x = n\nelse:\n    m = 1\nx = XS[m]",
+    "m = 0\nif fx.const_expr(True):\n    if n > 2:\n        m = 1\n    x = XS[m]",
+    "def f():\n    m = 0\n    if n > 2:\n        m = 1\n    return XS[m]\nx = f()",
     "x = [i for i in range(n)]",
     "x = list(range(n))",
     "for i in range(4):\n    x = [j + n for j in range(i)]",
@@ -127,6 +134,14 @@ ALWAYS_TRUE = [
 ]
 
 FINE = _fine(
+    "m = 0\nif XS:\n    m += 1\nx = XS[m]",
+    "m = 0\nif n > 2:\n    m = 1\nm = 2\nx = XS[m]",
+    "m = 0\nif n > 2:\n    m = 1\n    x = XS[m]",
+    "m = 0\nif n > 2:\n    m = 1\nelse:\n    x = XS[0]",
+    "for i in fx.range_constexpr(2):\n    m = 0\n    x = XS[m]\n    if n > 2:\n        m = 1",
+    "m = 0\nif fx.const_expr(not XS):\n    if n > 2:\n        m = 1\nx = XS[m]",
+    "m = 0\nif n > 2:\n    m = 1\nx = [m for m in XS]",
+    "m = 0\nif n > 2:\n    m = 1\nfor m in fx.range_constexpr(2):\n    x = XS[m]",
     "xs = [[n, n + 1] for i in fx.range_constexpr(2)]\nfor i in fx.range_constexpr(2):\n    x = xs[0][i]",
     "xs = [[n], [n]]\nxs[0] = fx.make_rmem_tensor(4, fx.Int32)\nfor i in range(2):\n    x = xs[0][i]",
     "xs = [fx.make_rmem_tensor(4, fx.Int32) for i in fx.range_constexpr(2)]\nfor i in range(2):\n    x = xs[0][i]",

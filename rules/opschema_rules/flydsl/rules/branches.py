@@ -37,9 +37,22 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
     A plain function that a kernel calls with such a value stays plain Python: its `if` and its `for` over `range` raise too.
     Under `flyc.jit` they become part of the program.
 
+    A variable that begins as a plain number, and that an `if` of the GPU changes, is such a value behind the `if`.
+
     The rule checks only values that come from parameters annotated as numbers, from thread and block indices and from such
     loops, and of launchers only those that launch kernels: a function under `flyc.jit` that a kernel calls may be passed
     Python numbers.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        rows, count = [1, 2, 3], 0
+        if n > 2:
+            count += 1
+        A[0] = rows[count]
+    ```
 
     Bad:
 

@@ -1,0 +1,62 @@
+"""Plain numbers that an `if` of the GPU changes: behind it they are values of the GPU, which the program chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.evaluation.statements import all_statements, bound_by, targets
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
+
+
+class Change(msgspec.Struct, frozen=True, eq=False):
+    """An `if` that assigns a name, by its condition: what stands from ``start`` to ``end`` runs behind it, and only then."""
+
+    condition: Expr
+    start: int
+    end: int
+
+
+class Changes:
+    """The names that one function binds, and the `if` statements without ``const_expr`` that do."""
+
+    def __init__(self, body: Body) -> None:
+        self._changes: dict[str, list[Change]] = {}
+        self._bound: dict[str, list[int]] = {}
+        statements = body.function.statements if body.function is not None else ()
+        for item in all_statements(statements):
+            for name in _bound(item):
+                self._bound.setdefault(name, []).append(item.start)
+        self._collect(statements)
+
+    def _collect(self, statements: Sequence[Statement]) -> None:
+        for item in statements:
+            if item.kind == "if" and item.exprs[0].callee.rpartition(".")[2] != "const_expr":
+                change = Change(item.exprs[0], item.end, statements[-1].end)
+                for name in {name for inner in all_statements([item]) for name in _bound(inner)}:
+                    self._changes.setdefault(name, []).append(change)
+            for block in item.blocks:
+                self._collect(block)
+
+    def before(self, name: str, at: int) -> Iterator[Change]:
+        """The changes of a name that run before a place, where nothing binds it anew."""
+        for change in self._changes.get(name, ()):
+            anew = any(change.start <= bound < at for bound in self._bound[name])
+            if change.start <= at < change.end and not anew:
+                yield change
+
+
+def may_change(body: Body) -> set[str]:
+    """The names that are given a number, and that a block may give another value, by facts alone."""
+    assigns = body.scope.assigns
+    plain = {item.target for item in assigns if item.value is not None and item.value.kind == "const"}
+    return {item.target for item in assigns if not item.sure and item.target in plain}
+
+
+def _bound(item: Statement) -> Iterator[str]:
+    if item.kind == "augassign":
+        yield from bound_by(item.exprs[0])
+    else:
+        yield from (name for target in targets(item) for name in bound_by(target))
