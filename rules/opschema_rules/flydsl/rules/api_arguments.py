@@ -36,6 +36,14 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     ```python python/flydsl/__init__.py
     ```
 
+    ```python python/flydsl/compiler/jit_argument.py
+    class TensorAdaptor:
+        def __init__(self, tensor): ...
+    ```
+
+    ```toml
+    ```
+
     ```python python/flydsl/expr/__init__.py
     def copy_rows(source, target, *, rows=1):
         return source, target, rows
@@ -52,6 +60,14 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     ```python python/flydsl/__init__.py
     ```
 
+    ```python python/flydsl/compiler/jit_argument.py
+    class TensorAdaptor:
+        def __init__(self, tensor): ...
+    ```
+
+    ```toml
+    ```
+
     ```python python/flydsl/expr/__init__.py
     def copy_rows(source, target, *, rows=1):
         return source, target, rows
@@ -66,6 +82,14 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     Good:
 
     ```python python/flydsl/__init__.py
+    ```
+
+    ```python python/flydsl/compiler/jit_argument.py
+    class TensorAdaptor:
+        def __init__(self, tensor): ...
+    ```
+
+    ```toml
     ```
 
     ```python python/flydsl/expr/__init__.py
