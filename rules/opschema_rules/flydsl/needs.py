@@ -25,9 +25,6 @@ _COUNTING = frozenset({"int", "float", "round", "hex", "oct", "bin", "chr", "byt
 _DECIDING = frozenset({"any", "all", "sorted", "min", "max"})
 _SEARCHING = frozenset({"index", "count", "pop"})
 """Methods of Python's lists that compare or count."""
-_WRITTEN = r"\b{0}(?:\.\w+\(|\[[^\n=]*\]\s*=(?!=)|\s*[+*]=)"
-"""What may put something else into a list; also a write to an item of its items."""
-
 _CHANGED = r"\b{0}\s*\.\s*(?!(?:index|count|append|extend)\b)|\b{0}\s*\[[^\n]*\]\s*=(?!=)|\bdel\b[^\n]*\b{0}\b"
 """What may change the first items of a list of this name."""
 _CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_SHAPED})
@@ -214,8 +211,6 @@ class _Needs:
 
     def _is_sequence(self, value: Expr) -> bool:
         """Whether an expression is a list or a tuple of Python's."""
-        if value.kind == "subscript" and is_variable(value.items[0]):
-            return self._holds_sequences(value.items[0])
         if not is_variable(value):
             return is_display(value)
         bound = self.values.bindings(self.body, value.text)
@@ -230,16 +225,6 @@ class _Needs:
             return self.values.names.external(binder, head.text) in _SEQUENCES and not _is_assigned(binder, value.text)
         values = binder.values(value.text)
         return bool(values) and all(is_display(item) for item in values or ())
-
-    def _holds_sequences(self, name: Expr) -> bool:
-        """Whether a variable of the function is given one list, of lists alone, and nothing seems to change that."""
-        bound = self.values.bindings(self.body, name.text) or []
-        made = bound[0] if len(bound) == 1 else None
-        if not isinstance(made, Expr) or made.kind not in ("list", "tuple", "listcomp") or not made.items:
-            return False
-        inner = made.items[:1] if made.kind == "listcomp" else made.items
-        changed = re.search(_WRITTEN.format(name.text), self.body.file.source.text)
-        return changed is None and all(is_display(item) for item in inner)
 
 
 def _may_shrink(text: str, name: str) -> bool:
