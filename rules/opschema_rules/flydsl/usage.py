@@ -1,15 +1,25 @@
-"""Code that is meant to fail: tests that expect an error."""
+"""Code that is meant to fail, as in tests that expect an error, and calls of what may be another function when they run."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, PythonFile, Scope
+from opschema_cli.source.text import Span
 from opschema_rules.flydsl.model import FlyTree
 
 _EXPECTS = re.compile(r"\b(?:raises|warns|assert(?:Raises|Warns)(?:Regex)?|xfail|expectedFailure)\b")
 _WORDS = ("raises", "warns", "Raises", "Warns", "xfail", "expectedFailure")
 """Words of which every match has one; for a fast check."""
+
+_REPLACES = re.compile(r"\b(?:patch|monkeypatch|mocker|setattr|setitem|globals|modules)\b")
+_TRIES = re.compile(r"\b(?:except|suppress|signature)\b")
+_TAKES_NAMES = re.compile(r"\blambda\b([^:\n]{0,200}):|\bfor\b([^:\n]{0,200}?)\bin\b")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_LAST_OF_STRING = re.compile(r"([A-Za-z_]\w*)[\"']")
 
 
 def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
@@ -20,8 +30,52 @@ def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
     return traced is not None and bool(traced.calls) and all(_expects(tree, call.body) for call in traced.calls)
 
 
+def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
+    """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
+    if is_meant_to_fail(tree, body) or any(span.start <= call.start < span.end for span in _tried(body)):
+        return True
+    outermost = _outermost(body)
+    text = outermost.file.text(outermost.function.outer) if outermost is not None and outermost.function else ""
+    names = set(_NAME.findall(body.file.text(call.items[0])))
+    if _TRIES.search(text) or _REPLACES.search(text) or not names.isdisjoint(_replaced(body.file)):
+        return True
+    if not names.isdisjoint(_taken(text or body.file.source.text)):
+        return True
+    return outermost is not None and any(_expects(tree, caller) for caller, _ in tree.bodies.calls_of(outermost))
+
+
+def _tried(body: Body) -> Iterator[Span]:
+    """The stretches of a module that may not run, other than the branches of an `if`."""
+    if body.function is None:
+        branches = {span for item in body.scope.conditions for span in (item.body, item.orelse)}
+        yield from (span for span in body.scope.guarded if span not in branches)
+
+
+@lru_cache(maxsize=64)
+def _replaced(file: PythonFile) -> frozenset[str]:
+    """The names of attributes that a file writes, and those that it may write in other ways."""
+    text = file.source.text
+    found = {name for scope in file.body.walk() for name in _written(scope)}
+    return frozenset(found | set(_LAST_OF_STRING.findall(text)) if _REPLACES.search(text) else found)
+
+
+def _written(scope: Scope) -> Iterator[str]:
+    targets = [item.target for item in scope.assigns] + [name for item in scope.unpacks for name in item.targets]
+    yield from (name.rpartition(".")[2] for name in targets if "." in name and not name.startswith("self."))
+
+
+@lru_cache(maxsize=64)
+def _taken(text: str) -> frozenset[str]:
+    """The names that `lambda` and loops in a text take."""
+    return frozenset(name for found in _TAKES_NAMES.findall(text) for part in found for name in _NAME.findall(part))
+
+
+def _outermost(body: Body) -> Body | None:
+    return next((item for item in reversed(list(body.outward())) if item.function is not None), None)
+
+
 def _expects(tree: FlyTree, body: Body) -> bool:
-    outermost = next((item for item in reversed(list(body.outward())) if item.function is not None), None)
+    outermost = _outermost(body)
     if outermost is None or outermost.function is None:
         return False
     if outermost not in tree.expecting:

@@ -47,29 +47,3 @@ def test_a_launcher_that_is_returned_among_others_may_be_traced(both: str) -> No
 @pytest.mark.parametrize("body", ["yield A", "A[0] = 1\n    yield A"])
 def test_a_generator_does_not_return_none(body: str) -> None:
     assert not _lint(f"def steps(A: fx.Tensor):\n    {body}\n\n\n@flyc.jit\n{LAUNCH.replace('fill', 'steps')}")
-
-
-HELD = "@flyc.jit\ndef launch(A: fx.Tensor):\n    {}\n    work.launch(grid=(1,), block=(64,))\n"
-PLAIN = "def fill(A: fx.Tensor):\n    A[0] = 1\n\n\n"
-
-
-def test_a_result_that_a_variable_holds() -> None:
-    assert _lint(PLAIN + HELD.format("work = fill(A)")) == [
-        "`fill` is launched, but has no `@flyc.kernel`: its call returns `None`, which has no `launch`"
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        KERNEL + HELD.format("work = fill(A)"),
-        PLAIN + HELD.format("work = fill(A)\n    work = started(A)"),
-        PLAIN + HELD.format("work = fill(A) or started(A)"),
-        PLAIN + HELD.format("fill(A)\n    work = started(A)"),
-        PLAIN + HELD.format("for work in started(A):\n        fill(A)"),
-        PLAIN.replace("A[0] = 1", "return started(A)") + HELD.format("work = fill(A)"),
-        PLAIN + "work = fill(1)\n\n\n" + HELD.format("work = started(A)"),
-    ],
-)
-def test_what_a_variable_holds_may_have_a_launch(text: str) -> None:
-    assert not _lint(text)

@@ -15,7 +15,7 @@ from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import binds_as_written, misfits_of, signature
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import Call, Traced
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_unsure
 
 
 @rule("FLY211", "kernel-arguments", pure=True)
@@ -80,7 +80,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         for call in traced.calls:
-            if not binds_as_written(tree, call) or is_meant_to_fail(tree, call.body):
+            if not binds_as_written(tree, call) or is_unsure(tree, call.body, call.expr):
                 continue
             found = misfits_of(call)
             missing = [item.name for item in found if item.fault == "missing"]
@@ -183,7 +183,7 @@ def unlaunched_kernel(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         for call in traced.calls if traced.kind == "kernel" else ():
-            if is_meant_to_fail(tree, call.body) or call.launches:
+            if call.launches or is_unsure(tree, call.body, call.expr):
                 continue
             if call.compiles:
                 yield _unlaunched(
@@ -219,4 +219,6 @@ def _is_dropped(call: Call) -> bool:
 
 
 def _reads(body: Body, name: str) -> bool:
-    return any(use.name.partition(".")[0] == name for scope in body.scope.walk() for use in scope.uses)
+    """Whether anything reads a name of a body, or it may be that of another function."""
+    read = {use.name.partition(".")[0] for scope in body.scope.walk() for use in scope.uses}
+    return name in read or name in body.file.rebound

@@ -22,7 +22,7 @@ from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Traced
 from opschema_rules.flydsl.number_types import FLOAT, NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure
 
 LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 """Keywords of ``.launch``."""
@@ -87,7 +87,7 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
 def _launches(tree: FlyTree) -> Iterator[tuple[Call, Expr]]:
     for traced in tree.traced:
         for call in traced.calls:
-            if call.launches and not is_meant_to_fail(tree, call.body):
+            if call.launches and not is_unsure(tree, call.body, call.expr):
                 yield from ((call, launch) for launch in call.launches)
 
 

@@ -13,9 +13,10 @@ from opschema_cli.source.text import Span
 from opschema_rules.flydsl.annotations import parameter
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree, Kind
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_unsure
 
 _SIZES = ("grid", "block")
+_ENDLESS = re.compile(r"yield|async|raise|while|assert|exit|abort|fail|skip|kill|exec", re.IGNORECASE)
 _DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONSTEXPR})
 
 
@@ -23,7 +24,8 @@ _DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONS
 def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
     """A kernel without `@flyc.kernel`, or a launcher without `@flyc.jit`.
 
-    Without `@flyc.kernel`, calling the function runs its body and returns `None`, which has no `launch`. A kernel can only be
+    Without `@flyc.kernel`, calling the function runs its body and returns `None`, which has no `launch`. That is reported of
+    functions with parameters of FlyDSL's types, and not of methods. A kernel can only be
     called while a function with `@flyc.jit` is traced; any other call raises `RuntimeError`.
 
     A function without a decorator may launch kernels if functions with `@flyc.jit` call it. So a missing `@flyc.jit` is
@@ -79,36 +81,29 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
     for body in (body for each in tree.files for body in tree.bodies.calling(each, ["launch"])):
         for launch, call in _launched(body):
             target = tree.bodies.called(body, call.callee)
-            if target is None or is_meant_to_fail(tree, body):
+            if target is None or is_unsure(tree, body, call):
                 continue
             if tree.traced_of(target) is None:
-                yield from _no_kernel(body, launch, call, target)
+                yield from _no_kernel(tree, body, launch, call, target)
             elif _is_plain(tree, body) and (caller := _host_call(tree, body)) is not None:
                 yield _no_launcher(body, call, target, caller)
 
 
 def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
-    """The calls of `.launch` on a call, or on a variable that only ever holds the result of one, with that call."""
+    """The calls of `.launch` on a call, with that call."""
     for launch in body.scope.calls:
-        call = _started(body, launch.items[0])
-        if call is not None and call.callee and any(launch.keyword(word) is not None for word in _SIZES):
-            yield launch, call
+        callee = launch.items[0]
+        on_call = callee.kind == "attribute" and callee.text == "launch" and callee.items[0].kind == "call"
+        if on_call and callee.items[0].callee and any(launch.keyword(word) is not None for word in _SIZES):
+            yield launch, callee.items[0]
 
 
-def _started(body: Body, callee: Expr) -> Expr | None:
-    """The call on whose result a `.launch` is."""
-    if callee.kind == "attribute" and callee.text == "launch":
-        return callee.items[0]
-    name, _, method = callee.text.rpartition(".")
-    held = callee.kind == "name" and method == "launch" and "." not in name and body.binder(name) is body
-    values = body.values(name) if held else None
-    return values[0] if values is not None and len(values) == 1 and values[0].kind == "call" else None
-
-
-def _no_kernel(body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
+def _no_kernel(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
     """The launch of the result of a function without decorators, if that is certainly `None`."""
     function = target.function
-    if function is None or function.decorators or function.stub or target.scope.returns or _yields(target):
+    if function is None or function.decorators or function.stub or target.scope.returns or not _ends(target):
+        return
+    if target.parent is None or target.parent.cls is not None or not _takes_values(tree, target):
         return
     yield Diagnostic(
         f"`{function.name}` is launched, but has no `@flyc.kernel`: its call returns `None`, which has no `launch`",
@@ -118,9 +113,10 @@ def _no_kernel(body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[D
     )
 
 
-def _yields(target: Body) -> bool:
+def _ends(target: Body) -> bool:
+    """Whether a function surely returns `None`: it is no generator, and nothing in it may keep it from its end."""
     text = target.file.text(target.function.outer) if target.function is not None else ""
-    return re.search(r"\b(?:yield|async)\b", text) is not None
+    return _ENDLESS.search(text) is None
 
 
 def _is_plain(tree: FlyTree, body: Body) -> bool:
@@ -128,11 +124,17 @@ def _is_plain(tree: FlyTree, body: Body) -> bool:
     function, around = body.function, body.parent
     if function is None or around is None or function.decorators or tree.around(body) is not None:
         return False
-    kinds = {parameter(tree.names, around, item).kind for item in body.params}
     name = rf"\s*{function.name}\s*?"
     within = rf"[(,=:{{[]{name}[],)}}]|\*{name}\b|=[ \t]*{function.name}[ \t]*$"
     passed = re.compile(rf"(?m){within}|\breturn\b[^\n]*,{name}$|\breturn[ \t]+{function.name}[ \t]*,")
-    return not _DSL.isdisjoint(kinds) and passed.search(body.file.source.text) is None
+    return _takes_values(tree, body) and passed.search(body.file.source.text) is None
+
+
+def _takes_values(tree: FlyTree, body: Body) -> bool:
+    """Whether a function has parameters of FlyDSL's types."""
+    around = body.parent
+    kinds = {parameter(tree.names, around, item).kind for item in body.params} if around is not None else set()
+    return not _DSL.isdisjoint(kinds)
 
 
 def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
@@ -141,7 +143,7 @@ def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
     for caller, call in calls:
         if tree.around(caller) is not None or (caller.function is not None and _may_be_traced(tree, caller, {body})):
             return None
-        if is_meant_to_fail(tree, caller):
+        if is_unsure(tree, caller, call):
             return None
         if any(item.span == call.span for other in caller.scope.calls for item in other.items[1:]):
             return None

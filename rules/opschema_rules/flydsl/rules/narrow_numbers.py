@@ -10,7 +10,7 @@ from opschema_rules.flydsl.arguments import binds_as_written
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.narrow_numbers import U32_MAX, overflows
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.workloads import Workload, workloads
 
 _LEAST = -(2**31)
@@ -177,7 +177,7 @@ def _of_host(tree: FlyTree) -> Iterator[Call]:
         for call in traced.calls if traced.kind == "jit" else ():
             if (
                 tree.around(call.body) is None
-                and not is_meant_to_fail(tree, call.body)
+                and not is_unsure(tree, call.body, call.expr)
                 and binds_as_written(tree, call)
             ):
                 yield call

@@ -16,7 +16,7 @@ from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure
 
 _COLLECTIONS = ("list", "set", "dict")
 _DISPLAYS = ("list", "tuple", "set", "dict")
@@ -92,7 +92,7 @@ def late_constexpr(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         for call in traced.calls:
-            if not is_meant_to_fail(tree, call.body):
+            if not is_unsure(tree, call.body, call.expr):
                 for item in call_arguments(tree, call):
                     if item.parameter.kind is Kind.CONSTEXPR:
                         yield from _unfit_constant(tree, item)
@@ -235,7 +235,7 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
         if not is_meant_to_fail(tree, traced.body):
             yield from _bare_defaults(tree, traced)
         for call in traced.calls:
-            if not is_meant_to_fail(tree, call.body):
+            if not is_unsure(tree, call.body, call.expr):
                 judge = _to_kernel if traced.kind == "kernel" else _to_launcher
                 for item in call_arguments(tree, call):
                     yield from judge(tree, item)
@@ -272,7 +272,7 @@ def _is_unfit_default(traced: Traced, parameter: Parameter, default: Expr) -> bo
 
 def _counts_on(tree: FlyTree, call: Call, parameter: Parameter) -> bool:
     """Whether a call leaves a parameter to its default, and the function is not just called by another one while that is traced."""
-    if call.unpacks or call.argument(parameter.name) is not None or is_meant_to_fail(tree, call.body):
+    if call.unpacks or call.argument(parameter.name) is not None or is_unsure(tree, call.body, call.expr):
         return False
     return fits(tree, call) and (call.target.kind == "kernel" or _is_host(tree, call))
 
