@@ -89,14 +89,7 @@ class Answers:
 
     def signature(self, full: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
         """The last words of the decorators, and the parameters without their places, of a function of the tree's own FlyDSL."""
-        return self._signature(f"?signature {full}")
-
-    def method(self, wrapper: str, name: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
-        """The same of a method of what a wrapper of the workspace's own FlyDSL returns; with ``self``."""
-        return self._signature(f"?method {wrapper} {name}")
-
-    def _signature(self, question: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
-        found = self._ask(question)
+        found = self._ask(f"?signature {full}")
         if found is None:
             return None
         decorators, _, params = found.partition(";")
@@ -178,9 +171,6 @@ class Answers:
             case "signature":
                 function = package.api.function(rest)
                 return _signature(function) if function is not None else None
-            case "method":
-                method = package.api.method(first, second)
-                return _signature(method) if method is not None else None
             case "definition":
                 found = package.definition(rest)
                 if found is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import EnumMeta, IntFlag
+from functools import lru_cache
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -27,12 +27,8 @@ from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
 ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
 
-_ENUMERATIONS = {
-    f"{package}{name}" for package in ("", "enum.") for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")
-}
-_OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
-"""What enumerations have besides what their bodies bind."""
-
+_WORD = re.compile(r"\w+")
+_BINDS_ANY = re.compile(r"\b(?:globals|vars|locals|setattr|exec|modules)\b")
 _EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
 
@@ -85,7 +81,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
     def __getitem__(self, module: str) -> frozenset[str] | None:
         if module not in self.paths:
-            return self._enumeration(module)
+            raise KeyError(module)
         if module not in self._kept:
             found = self.names(module)
             below = (name.removeprefix(f"{module}.") for name in self.paths if name.startswith(f"{module}."))
@@ -112,12 +108,6 @@ class Package(Mapping[str, "frozenset[str] | None"]):
             self._members[wrapper] = _members(file.body, wrapper) if file is not None else None
         return self._members[wrapper]
 
-    def method(self, wrapper: str, name: str) -> Function | None:
-        """The method of the class that a wrapper's annotation says it returns, if all its ancestors are known."""
-        file = self._file(f"{ROOT}.compiler.jit_argument")
-        lineage = _lineage_of(file.body, wrapper) if file is not None else None
-        return next(filter(None, (cls.body.function(name) for cls in lineage or ())), None)
-
     def names(self, module: str) -> Names:
         """A module's own names; none are known of one that is compiled, or that does not parse."""
         if module not in self._names:
@@ -128,33 +118,16 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return self._names[module]
 
     def function(self, full: str) -> Function | None:
-        """The function that a full name stands for."""
-        found = self._definition(full)
-        return found if isinstance(found, Function) else None
-
-    def _enumeration(self, full: str) -> frozenset[str]:
-        """The attributes of an enumeration.
-
-        Raises:
-            KeyError: the name stands for none, or for one whose attributes are not known.
-        """
-        found = self._definition(full)
-        if not isinstance(found, Class) or found.decorators or found.metaclass or not found.bases or not found.sure:
-            raise KeyError(full)
-        if any(item.kind != "name" or item.text not in _ENUMERATIONS for item in found.bases):
-            raise KeyError(full)
-        return frozenset(found.body.named) | _OF_ENUMERATIONS
-
-    def _definition(self, full: str) -> Function | Class | None:
-        """What a full name stands for, if that is sure: a later `import *` may bind the name anew."""
+        """The function that a full name stands for, if that is sure: a later `import *` may bind the name anew."""
         module, _, name = full.rpartition(".")
         for _ in range(MAX_HOPS):
             file = self._file(module)
-            bound = bindings_of(file.body, name) if file is not None else []
-            since = bound[0].start if bound else 0
-            taken = self._starred(module, file.body, name, since) if file is not None else None
+            if file is None or self._may_change(module, file, name):
+                return None
+            bound = bindings_of(file.body, name)
+            taken = self._starred(module, file.body, name, bound[0].start if bound else 0)
             first = bound[0] if len(bound) == 1 and taken == "" else None
-            if isinstance(first, Function | Class):
+            if isinstance(first, Function):
                 return first
             if isinstance(first, Import) and first.attr and not first.guarded:
                 module, name = self._absolute(module, first.level, first.module), first.attr
@@ -163,6 +136,11 @@ class Package(Mapping[str, "frozenset[str] | None"]):
             else:
                 return None
         return None
+
+    def _may_change(self, module: str, file: PythonFile, name: str) -> bool:
+        """Whether a module, or a package around it, may give a name another value when it runs, or change what stands for it."""
+        around = (self._file(module.rsplit(".", count)[0]) for count in range(1, module.count(".") + 1))
+        return any(not {"*", name}.isdisjoint(_changed(item)) for item in (file, *filter(None, around)))
 
     def _starred(self, module: str, body: Scope, name: str, since: int) -> str | None:
         """The module of the last `import *` behind a place that binds a name; empty if none does, None if that is not known."""
@@ -197,6 +175,15 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         parts = module.split(".")
         base = parts[: len(parts) - level + _is_package(self.paths[module])]
         return ".".join([*base, *filter(None, [name])])
+
+
+@lru_cache(maxsize=256)
+def _changed(file: PythonFile) -> frozenset[str]:
+    """The names that a module's functions bind anew, or whose attributes it writes; ``*`` if it may bind any."""
+    targets = [item.target for scope in file.body.walk() for item in scope.assigns]
+    dotted = [name for name in targets if "." in name and not name.startswith("self.")]
+    written = file.rebound.union(_WORD.findall(" ".join(dotted)))
+    return written | {"*"} if _BINDS_ANY.search(file.source.text) else written
 
 
 def _is_package(path: str) -> bool:
@@ -236,19 +223,16 @@ def _is_relative(value: Expr) -> bool:
 
 
 def _members(body: Scope, wrapper: str) -> frozenset[str] | None:
-    lineage = _lineage_of(body, wrapper)
-    if lineage is None:
-        return None
-    return frozenset(name for cls in lineage for scope in cls.body.walk() for name in _bound(scope))
-
-
-def _lineage_of(body: Scope, wrapper: str) -> list[Class] | None:
-    """The class that a wrapper's annotation says it returns, and its ancestors; None if they are not all known."""
     classes = {item.name: item for item in body.classes}
-    made = _returned(body.function(wrapper))
-    lineage = list(_lineage(classes, made, set())) if made in classes else [None]
-    found = [cls for cls in lineage if cls is not None]
-    return found if len(found) == len(lineage) else None
+    function = body.function(wrapper)
+    made = _returned(function)
+    if made not in classes:
+        return None
+    lineage = list(_lineage(classes, made, set()))
+    if None in lineage:
+        return None
+    scopes = (scope for cls in lineage if cls is not None for scope in cls.body.walk())
+    return frozenset(name for scope in scopes for name in _bound(scope))
 
 
 def _returned(function: Function | None) -> str:

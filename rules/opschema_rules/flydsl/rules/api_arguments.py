@@ -7,20 +7,23 @@ from typing import TypeAlias
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.suggestions import near_names
+from opschema_rules.flydsl.api_guards import is_left_alone
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
-from opschema_rules.flydsl.tensors import Tensors, method_of
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_unsure
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 
 _TRANSPARENT = frozenset({"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args"})
 """Decorators of FlyDSL that pass on all arguments."""
+
+_TOLD_ONCE = frozenset({"missing", "surplus"})
 
 
 @rule("FLY228", "api-arguments", pure=True)
@@ -28,8 +31,8 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a function of FlyDSL with an argument that it does not take.
 
     The call raises `TypeError` when the kernel is traced. The rule needs FlyDSL's sources in the workspace. It checks keywords and
-    the number of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. Of methods
-    only those that mark wrapped tensors are checked.
+    the number of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. It does not
+    check methods.
 
     Bad:
 
@@ -128,17 +131,6 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
                     signature = known[call.callee] = _signature(tree, body, call.callee)
                 if signature is not None:
                     yield from _misfitting(tree, body, call, *signature)
-    yield from _marks(tree)
-
-
-def _marks(tree: FlyTree) -> Iterator[Diagnostic]:
-    """The calls that mark wrapped tensors."""
-    tensors = Tensors(tree)
-    for wrap in tree.wraps:
-        for call in tensors.mark_calls(wrap):
-            found = tree.answers.method(wrap.api, method_of(call))
-            if found is not None and not found[0]:
-                yield from _misfitting(tree, wrap.body, call, method_of(call), found[1][1:])
 
 
 def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
@@ -149,24 +141,28 @@ def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
 
 
 def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[Param, ...]) -> Iterator[Diagnostic]:
-    surplus = False
-    for item in misfits(call, params):
-        if item.fault == "twice" or (surplus and item.fault == "surplus") or is_meant_to_fail(tree, body):
-            continue
-        surplus = surplus or item.fault == "surplus"
-        yield Diagnostic(
-            f"`{name}({', '.join(param.name for param in params)})` in this FlyDSL {_fault(item.fault, item.name, params)}",
-            body.at(item.argument or call.items[0]),
-            ops=(name,),
-        )
+    found = [item for item in misfits(call, params) if item.fault != "twice"]
+    if not found or is_left_alone(tree, body, call.start, name) or is_unsure(tree, body, call):
+        return
+    missing = [item.name for item in found if item.fault == "missing"]
+    told: set[str] = set()
+    for item in found:
+        if item.fault not in told:
+            told |= {item.fault} & _TOLD_ONCE
+            yield Diagnostic(
+                f"`{name}({', '.join(param.name for param in params)})` in this FlyDSL "
+                f"{_fault(item.fault, item.name, params, missing)}",
+                body.at(item.argument or call.items[0]),
+                ops=(name,),
+            )
 
 
-def _fault(fault: str, name: str, params: tuple[Param, ...]) -> str:
+def _fault(fault: str, name: str, params: tuple[Param, ...], missing: list[str]) -> str:
     if fault == "surplus":
         count = sum(item.kind in ("posonly", "normal") for item in params)
         return f"takes at most {count} positional argument{'s' * (count != 1)}"
     if fault == "missing":
-        return f"needs `{name}`"
+        return f"needs {quoted(missing)}"
     if fault == "position-only":
         return f"takes `{name}` only by position"
     near = near_names(name, [item.name for item in params], 1)
