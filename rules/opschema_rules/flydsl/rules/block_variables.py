@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import msgspec
@@ -89,15 +90,15 @@ def _may_read_outside(body: Body) -> bool:
     """Whether the text behind a block names a variable that is assigned in such blocks only, by facts alone."""
     scope, function = body.scope, body.function
     spans = list(block_spans(scope)) if function is not None else []
-    if not spans or function is None:
+    if not spans or function is None or "except" in body.file.text(function.outer):
         return False
     around: dict[str, list[Span | None]] = {}
     sure = {item.target for item in scope.assigns if item.sure}
     branches = [(item.body, item.orelse) for item in scope.conditions if item.orelse and is_const_expr(item.expr)]
-    others = [span for pair in branches for span in pair]
+    others = _Spans([span for pair in branches for span in pair])
     for name, at in _bindings(scope):
         block = _innermost(spans, at) if name not in sure else None
-        if name not in sure and (block is not None or not any(span.start <= at < span.end for span in others)):
+        if name not in sure and (block is not None or not others.hold(at)):
             around.setdefault(name, []).append(block)
     inner = {name: [span for span in found if span] for name, found in around.items() if all(found)}
     first = min((span.end for found in inner.values() for span in found), default=function.outer.end)
@@ -119,6 +120,23 @@ def _innermost(spans: list[Span], at: int) -> Span | None:
     """The smallest block around a place."""
     found = [span for span in spans if span.start <= at < span.end]
     return min(found, key=lambda span: span.end - span.start, default=None)
+
+
+class _Spans:
+    """Spans that lie in one another or apart; for asking which places they hold."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        self._ends: list[int] = []
+        self._starts: list[int] = []
+        for span in sorted(spans, key=lambda span: span.start):
+            if not self._ends or span.start >= self._ends[-1]:
+                self._starts.append(span.start)
+                self._ends.append(span.end)
+
+    def hold(self, at: int) -> bool:
+        """Whether a place is in one of them."""
+        found = bisect_right(self._starts, at) - 1
+        return found >= 0 and at < self._ends[found]
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):
@@ -153,9 +171,12 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
     for name, use in read:
         if name in reported or name in hidden:
             continue
-        bindings = [item for item in bound.get(name, ()) if not excludes(item.steps, use.steps)]
+        bindings = bound.get(name, ())
+        if any(use.sees(item) and not excludes(item.steps, use.steps) for item in bindings):
+            continue
         before = [item for item in bindings if item.span.start < use.span.start]
-        if not before or any(map(use.sees, bindings)):
+        before = [item for item in before if not excludes(item.steps, use.steps)]
+        if not before:
             continue
         if not _is_known_around(tree, body, name):
             reported.add(name)

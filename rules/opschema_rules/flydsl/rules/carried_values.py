@@ -11,7 +11,6 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
-from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values
@@ -303,7 +302,7 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
     if found:
         return found
     if expr.kind == "call":
-        if called_word(expr.items[0]) == "select" and expr.keywords == ("", ""):
+        if _is_select(types, body, expr):
             return _selected([_type_of(types, body, item) for item in expr.items[1:]])
         name, _, method = expr.callee.rpartition(".")
         converts = method == "to" and expr.keywords == ("",)
@@ -320,6 +319,15 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
         return ""
     element = made.keyword("dtype") or next(iter(made.positional()[1:2]), None)
     return _number(types, body, element) if element is not None else ""
+
+
+def _is_select(types: _Types, body: Body, call: Expr) -> bool:
+    """Whether a call is of the method `select` of a comparison with a number of FlyDSL's."""
+    callee = call.items[0]
+    compared = callee.items[0] if callee.kind == "attribute" and callee.text == "select" else None
+    if compared is None or compared.kind != "compare" or call.keywords != ("", ""):
+        return False
+    return types.of(body, compared.items[0]) not in ("", INT, FLOAT) and len(compared.items) == 2
 
 
 def _selected(kinds: list[str]) -> str:
