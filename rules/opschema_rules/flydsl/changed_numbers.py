@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from opschema_cli.evaluation.statements import all_statements, bound_by, targets
+from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
+
+_NAMING = ("def", "class", "import", "case", "except", "global", "nonlocal")
+"""Statements that bind or declare names, and are no assignments."""
 
 
 class Change(msgspec.Struct, frozen=True, eq=False):
@@ -25,10 +28,13 @@ class Changes:
     def __init__(self, body: Body) -> None:
         self._changes: dict[str, list[Change]] = {}
         self._bound: dict[str, list[int]] = {}
+        self._unknown: set[str] = set()
         statements = body.function.statements if body.function is not None else ()
         for item in all_statements(statements):
             for name in _bound(item):
                 self._bound.setdefault(name, []).append(item.start)
+            self._unknown.update(item.names if item.kind in _NAMING else ())
+            self._unknown.update(part.items[0].text for part in own_expressions(item) if part.kind == "walrus")
         self._collect(statements)
 
     def _collect(self, statements: Sequence[Statement]) -> None:
@@ -41,8 +47,8 @@ class Changes:
                 self._collect(block)
 
     def before(self, name: str, at: int) -> Iterator[Change]:
-        """The changes of a name that run before a place, where nothing binds it anew."""
-        for change in self._changes.get(name, ()):
+        """The changes of a name that run before a place, where nothing binds it anew; only assignments are followed."""
+        for change in self._changes.get(name, ()) if name not in self._unknown else ():
             anew = any(change.start <= bound < at for bound in self._bound[name])
             if change.start <= at < change.end and not anew:
                 yield change

@@ -32,23 +32,33 @@ def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
-    if is_meant_to_fail(tree, body) or any(span.start <= call.start < span.end for span in _tried(body)):
+    if is_meant_to_fail(tree, body):
         return True
     outermost = _outermost(body)
-    text = outermost.file.text(outermost.function.outer) if outermost is not None and outermost.function else ""
+    if any(span.start <= call.start < span.end for span in _tried(body)) or _is_tried(tree, outermost):
+        return True
     names = set(_NAME.findall(body.file.text(call.items[0])))
-    if _TRIES.search(text) or _REPLACES.search(text) or not names.isdisjoint(_replaced(body.file)):
-        return True
-    if not names.isdisjoint(_taken(text or body.file.source.text)):
-        return True
-    return outermost is not None and any(_expects(tree, caller) for caller, _ in tree.bodies.calls_of(outermost))
+    return not names.isdisjoint(_replaced(body.file) | _taken(outermost or tree.bodies.module(body.file)))
 
 
-def _tried(body: Body) -> Iterator[Span]:
+@lru_cache(maxsize=256)
+def _tried(body: Body) -> tuple[Span, ...]:
     """The stretches of a module that may not run, other than the branches of an `if`."""
-    if body.function is None:
-        branches = {span for item in body.scope.conditions for span in (item.body, item.orelse)}
-        yield from (span for span in body.scope.guarded if span not in branches)
+    if body.function is not None:
+        return ()
+    branches = {span for item in body.scope.conditions for span in (item.body, item.orelse)}
+    return tuple(span for span in body.scope.guarded if span not in branches)
+
+
+@lru_cache(maxsize=1024)
+def _is_tried(tree: FlyTree, outermost: Body | None) -> bool:
+    """Whether a function asks for signatures, handles errors or replaces something, or is called by what expects an error."""
+    if outermost is None or outermost.function is None:
+        return False
+    text = outermost.file.text(outermost.function.outer)
+    if _TRIES.search(text) is not None or _REPLACES.search(text) is not None:
+        return True
+    return any(_expects(tree, caller) for caller, _ in tree.bodies.calls_of(outermost))
 
 
 @lru_cache(maxsize=64)
@@ -64,9 +74,10 @@ def _written(scope: Scope) -> Iterator[str]:
     yield from (name.rpartition(".")[2] for name in targets if "." in name and not name.startswith("self."))
 
 
-@lru_cache(maxsize=64)
-def _taken(text: str) -> frozenset[str]:
-    """The names that `lambda` and loops in a text take."""
+@lru_cache(maxsize=1024)
+def _taken(body: Body) -> frozenset[str]:
+    """The names that `lambda` and loops in a function, or in all of a module, take."""
+    text = body.file.text(body.function.outer) if body.function is not None else body.file.source.text
     return frozenset(name for found in _TAKES_NAMES.findall(text) for part in found for name in _NAME.findall(part))
 
 

@@ -134,6 +134,8 @@ ALWAYS_TRUE = [
 FINE = _fine(
     "m = 0\nif XS:\n    m += 1\nx = XS[m]",
     "m = 0\nif n > 2:\n    m = 1\nm = 2\nx = XS[m]",
+    "m = 0\nif n > 2:\n    m = 1\nx = XS[(m := 1)]\ny = XS[m]",
+    "m = 0\nif n > 2:\n    m = 1\nmatch 1:\n    case m:\n        x = XS[m]",
     "m = 0\nif n > 2:\n    m = 1\n    x = XS[m]",
     "m = 0\nif n > 2:\n    m = 1\nelse:\n    x = XS[0]",
     "for i in fx.range_constexpr(2):\n    m = 0\n    x = XS[m]\n    if n > 2:\n        m = 1",
@@ -371,6 +373,8 @@ SCOPES = [
         "for i in range(4):\n    x = n\n    def f():\n        return x\n    y = f()",
         "for i, s in range(0, 4, 1, init=[n]):\n    z = n\n    r = yield [s[0] + 1]\nx = z + 1",
         "try:\n    x = n\nexcept Exception:\n    pass\ny = x",
+        "if fx.const_expr(not XS):\n    x = n\nelse:\n    for i in range(4):\n        x = n + i\n    try:\n        y = x\n"
+        "    except NameError:\n        y = n",
         "for XS in range(4):\n    y = XS\nx = n",
     ),
 ]  # fmt: skip
@@ -460,6 +464,7 @@ CARRIED = [
         "x = None\nfor i in fx.range_constexpr(4):\n    x = n + 1",
         "x = None\nx = n\nfor i in range(4):\n    x = n + 1",
         "xs = []\nfor i in fx.range_constexpr(4):\n    xs.append(n)",
+        "def select(a, b):\n    return fx.Int32(1)\nx = 0\nz = fx.Float32(0.0)\nfor i in range(4):\n    x += select(z, z)",
         "for i in range(4):\n    xs = []\n    xs.append(n)",
         "x = 0\nfor i in range(4):\n    x = x + n",
         "x = fx.Float32(0.0)\nfor i in range(4):\n    x += 1",

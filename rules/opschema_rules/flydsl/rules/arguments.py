@@ -80,9 +80,9 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         for call in traced.calls:
-            if not binds_as_written(tree, call) or is_unsure(tree, call.body, call.expr):
+            found = misfits_of(call) if binds_as_written(tree, call) else []
+            if not found or is_unsure(tree, call.body, call.expr):
                 continue
-            found = misfits_of(call)
             missing = [item.name for item in found if item.fault == "missing"]
             unknown = [item for item in found if item.fault == "unknown"]
             # One name too many and one too few are one argument under another name.
