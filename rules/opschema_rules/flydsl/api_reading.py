@@ -28,7 +28,7 @@ ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
 
 _WORD = re.compile(r"\w+")
-_BINDS_ANY = re.compile(r"\b(?:globals|vars|locals|setattr|exec|modules)\b")
+_BINDS_ANY = re.compile(r"\b(?:globals|vars|locals)\(\)(?!\.get\b)|\b(?:setattr|exec)\(|\bsys\.modules\b")
 _EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
 
@@ -179,11 +179,16 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
 @lru_cache(maxsize=256)
 def _changed(file: PythonFile) -> frozenset[str]:
-    """The names that a module's functions bind anew, or whose attributes it writes; ``*`` if it may bind any."""
+    """The names that a module's functions bind anew, or whose attributes it writes; ``*`` if it may bind any.
+
+    What `__getattr__` binds is not there before.
+    """
     targets = [item.target for scope in file.body.walk() for item in scope.assigns]
     dotted = [name for name in targets if "." in name and not name.startswith("self.")]
     written = file.rebound.union(_WORD.findall(" ".join(dotted)))
-    return written | {"*"} if _BINDS_ANY.search(file.source.text) else written
+    lazy = file.body.function("__getattr__")
+    text = file.source.text.replace(file.text(lazy.outer), "") if lazy is not None else file.source.text
+    return written | {"*"} if _BINDS_ANY.search(text) else written
 
 
 def _is_package(path: str) -> bool:

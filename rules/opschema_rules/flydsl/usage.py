@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.expected import expects_failure
+from opschema_cli.source.guarded_code import is_tried
 from opschema_cli.source.python import Expr, PythonFile, Scope
-from opschema_cli.source.text import Span
 from opschema_rules.flydsl.model import FlyTree
 
 _EXPECTS = re.compile(r"\b(?:raises|warns|assert(?:Raises|Warns)(?:Regex)?|xfail|expectedFailure)\b")
@@ -16,7 +17,7 @@ _WORDS = ("raises", "warns", "Raises", "Warns", "xfail", "expectedFailure")
 """Words of which every match has one; for a fast check."""
 
 _REPLACES = re.compile(r"\b(?:patch|monkeypatch|mocker|setattr|setitem|globals|modules)\b")
-_TRIES = re.compile(r"\b(?:except|suppress|signature)\b")
+_ASKS = re.compile(r"\bsignature\(")
 _TAKES_NAMES = re.compile(r"\blambda\b([^:\n]{0,200}):|\bfor\b([^:\n]{0,200}?)\bin\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _LAST_OF_STRING = re.compile(r"([A-Za-z_]\w*)[\"']")
@@ -35,28 +36,19 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     if is_meant_to_fail(tree, body):
         return True
     outermost = _outermost(body)
-    if any(span.start <= call.start < span.end for span in _tried(body)) or _is_tried(tree, outermost):
+    if is_tried(body, call.start) or expects_failure(tree.bodies, body, call.start) or _is_tested(tree, outermost):
         return True
     names = set(_NAME.findall(body.file.text(call.items[0])))
     return not names.isdisjoint(_replaced(body.file) | _taken(outermost or tree.bodies.module(body.file)))
 
 
-@lru_cache(maxsize=256)
-def _tried(body: Body) -> tuple[Span, ...]:
-    """The stretches of a module that may not run, other than the branches of an `if`."""
-    if body.function is not None:
-        return ()
-    branches = {span for item in body.scope.conditions for span in (item.body, item.orelse)}
-    return tuple(span for span in body.scope.guarded if span not in branches)
-
-
 @lru_cache(maxsize=1024)
-def _is_tried(tree: FlyTree, outermost: Body | None) -> bool:
-    """Whether a function asks for signatures, handles errors or replaces something, or is called by what expects an error."""
+def _is_tested(tree: FlyTree, outermost: Body | None) -> bool:
+    """Whether a function asks for signatures or replaces something, or is called by what expects an error."""
     if outermost is None or outermost.function is None:
         return False
     text = outermost.file.text(outermost.function.outer)
-    if _TRIES.search(text) is not None or _REPLACES.search(text) is not None:
+    if _ASKS.search(text) is not None or _REPLACES.search(text) is not None:
         return True
     return any(_expects(tree, caller) for caller, _ in tree.bodies.calls_of(outermost))
 

@@ -72,7 +72,7 @@ def test_calls_that_surely_run(text: str) -> None:
         "def go():\n    return [launch(1) for launch in [print]]",
         "x = [launch(1) for launch in [print]]",
         "def setup():\n    global launch\n    launch = print\n\n\ndef go():\n    launch(1)",
-        "try:\n    launch(1)\nexcept TypeError:\n    launch(1, 1)",
+        "try:\n    launch(1)\nexcept TypeError:\n    launch(1, 1, 1)",
         "def go(x):\n    try:\n        launch(x)\n    except TypeError:\n        pass",
         "def go(x):\n    if len(inspect.signature(launch).parameters) == 1:\n        launch(x)",
         'def test(monkeypatch):\n    monkeypatch.setattr(ops, "launch", lambda a: a)\n    ops.launch(1)',

@@ -175,21 +175,22 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
         if any(use.sees(item) and not excludes(item.steps, use.steps) for item in bindings):
             continue
         before = [item for item in bindings if item.span.start < use.span.start]
-        before = [item for item in before if not excludes(item.steps, use.steps)]
-        if not before:
+        reached = [item for item in before if not excludes(item.steps, use.steps)]
+        if not reached:
             continue
         if not _is_known_around(tree, body, name):
             reported.add(name)
-            yield _unseen(traced, body, name, use, before)
+            error = " `NameError`" if len(reached) == len(before) else ""
+            yield _unseen(traced, body, name, use, reached, error)
 
 
-def _unseen(traced: Traced, body: Body, name: str, use: _Named, before: list[_Named]) -> Diagnostic:
+def _unseen(traced: Traced, body: Body, name: str, use: _Named, before: list[_Named], error: str) -> Diagnostic:
     first = max(before, key=lambda item: item.span.start)
     around = use.blocks
     block = next(item for at, item in enumerate(first.blocks) if at >= len(around) or not item.same(around[at]))
     message = (
         f"`{name}` is first assigned in the block of `{head(body, block.statement)}`, which FlyDSL makes a function of, and "
-        f"read outside it: tracing raises `NameError`; assign `{name}` before the block, or use "
+        f"read outside it: tracing raises{error}; assign `{name}` before the block, or use "
         f"`{'range_constexpr' if block.loop else 'const_expr'}` if it is known while tracing"
     )
     return Diagnostic(message, body.at(use.span), (Related(body.at(first.span), "assigned"),), ops=(traced.title,))
