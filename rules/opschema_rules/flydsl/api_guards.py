@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
 from opschema_cli.source.python import Condition, Expr
 from opschema_cli.source.text import Span
@@ -58,17 +57,6 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
             for item in body.scope.conditions
         )
     )
-
-
-def is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
-    """Whether code asks first whether the name is there, or expects that it is not."""
-    if expects_failure(tree.bodies, body, at) or any(word in scope.strings for scope in body.file.body.walk()):
-        return True
-    for outer in body.outward():
-        if is_guarded(tree, outer, at):
-            return True
-        at = outer.function.outer.start if outer.function is not None else at
-    return False
 
 
 def _guards(tree: FlyTree, body: Body, span: Span) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.guarded_code import is_tried
+from opschema_cli.source.guarded_code import is_conditional, is_tried
 from opschema_cli.source.python import Expr, PythonFile, Scope
 from opschema_rules.flydsl.model import FlyTree
 
@@ -36,17 +36,19 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     if is_meant_to_fail(tree, body):
         return True
     outermost = _outermost(body)
-    if is_tried(body, call.start) or expects_failure(tree.bodies, body, call.start) or _is_tested(tree, outermost):
+    if is_tried(body, call.start) or is_conditional(body, call.start):
+        return True
+    if expects_failure(tree.bodies, body, call.start) or _is_tested(tree, outermost or tree.bodies.module(body.file)):
         return True
     names = set(_NAME.findall(body.file.text(call.items[0])))
     return not names.isdisjoint(_replaced(body.file) | _taken(outermost or tree.bodies.module(body.file)))
 
 
 @lru_cache(maxsize=1024)
-def _is_tested(tree: FlyTree, outermost: Body | None) -> bool:
-    """Whether a function asks for signatures or replaces something, or is called by what expects an error."""
-    if outermost is None or outermost.function is None:
-        return False
+def _is_tested(tree: FlyTree, outermost: Body) -> bool:
+    """Whether a function, or a module, asks for signatures or replaces something, or is called by what expects an error."""
+    if outermost.function is None:
+        return _ASKS.search(outermost.file.source.text) is not None
     text = outermost.file.text(outermost.function.outer)
     if _ASKS.search(text) is not None or _REPLACES.search(text) is not None:
         return True

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Place, Span
-from opschema_rules.flydsl.api_guards import is_left_alone
+from opschema_rules.flydsl.api_guards import is_guarded
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.code import FlyFile
@@ -144,7 +145,7 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
     for item in tree.descriptors:
         if not item.takes_bytes and item.body.file.path not in own:
             given = item.expr.keyword("num_records_bytes")
-            if given is not None and not is_left_alone(tree, item.body, given.start, "num_records_bytes"):
+            if given is not None and not _is_left_alone(tree, item.body, given.start, "num_records_bytes"):
                 message = (
                     f"`{item.api}()` of this FlyDSL takes no `num_records_bytes`: leave it and `max_size=False` out"
                 )
@@ -172,7 +173,7 @@ def _absent_imports(lookup: Lookup, body: Body) -> Iterator[Diagnostic]:
         if item.level or item.module.partition(".")[0] != ROOT:
             continue
         found = lookup.absent_of(".".join(filter(None, [item.module, item.attr.strip("*")])))
-        if found is not None and found.name not in seen and not is_left_alone(tree, body, item.start, found.word):
+        if found is not None and found.name not in seen and not _is_left_alone(tree, body, item.start, found.word):
             seen.add(found.name)
             yield _diagnostic(lookup, found, body.at(item.span))
 
@@ -187,7 +188,7 @@ def _absent_uses(lookup: Lookup, body: Body, names: frozenset[str]) -> Iterator[
             known[use.name] = lookup.absent(body, use.name)
         found = known[use.name]
         place = _word_in(body, use.span, rest, found) if found is not None else None
-        if found is not None and place is not None and not is_left_alone(lookup.tree, body, use.start, found.word):
+        if found is not None and place is not None and not _is_left_alone(lookup.tree, body, use.start, found.word):
             yield _diagnostic(lookup, found, place)
 
 
@@ -207,7 +208,7 @@ def _absent_members(lookup: Lookup, wrap: Wrap) -> Iterator[Diagnostic]:
     api = wrap.api if wrap.api != "TensorAdaptor" else ""
     for word, place in _attributes(lookup.tree, wrap) if api else ():
         found = lookup.absent_member(api, word)
-        if found is not None and not is_left_alone(lookup.tree, body, place.span.start, word):
+        if found is not None and not _is_left_alone(lookup.tree, body, place.span.start, word):
             yield _diagnostic(lookup, found, place)
 
 
@@ -241,3 +242,17 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
     message = f"{lacks}: {instead}" if instead else lacks
     related = (Related(found.place, "what it has"),) if found.place is not None else ()
     return Diagnostic(message, place, related, severity=Severity.ERROR if found.always else Severity.WARNING)
+
+
+# What is guarded
+
+
+def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
+    """Whether code asks first whether the name is there, or expects that it is not."""
+    if expects_failure(tree.bodies, body, at) or any(word in scope.strings for scope in body.file.body.walk()):
+        return True
+    for outer in body.outward():
+        if is_guarded(tree, outer, at):
+            return True
+        at = outer.function.outer.start if outer.function is not None else at
+    return False
