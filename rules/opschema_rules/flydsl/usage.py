@@ -46,13 +46,14 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_tested(tree: FlyTree, outermost: Body) -> bool:
-    """Whether a function, or a module, asks for signatures or replaces something, or is called by what expects an error."""
+    """Whether a function, or a module, asks for signatures or replaces something, or is called only by what expects an error."""
     if outermost.function is None:
         return _ASKS.search(outermost.file.source.text) is not None
     text = outermost.file.text(outermost.function.outer)
     if _ASKS.search(text) is not None or _REPLACES.search(text) is not None:
         return True
-    return any(_expects(tree, caller) for caller, _ in tree.bodies.calls_of(outermost))
+    callers = [caller for caller, _ in tree.bodies.calls_of(outermost)]
+    return bool(callers) and all(_expects(tree, caller) for caller in callers)
 
 
 @lru_cache(maxsize=64)
