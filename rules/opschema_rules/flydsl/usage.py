@@ -16,7 +16,7 @@ _EXPECTS = re.compile(r"\b(?:raises|warns|assert(?:Raises|Warns)(?:Regex)?|xfail
 _WORDS = ("raises", "warns", "Raises", "Warns", "xfail", "expectedFailure")
 """Words of which every match has one; for a fast check."""
 
-_REPLACES = re.compile(r"\b(?:patch|monkeypatch|mocker|setattr|setitem|globals|modules)\b")
+_REPLACES = re.compile(r"\b(?:patch|monkeypatch|mocker)\b|\b(?:setattr|setitem|globals|vars)\(|\bsys\.modules\b")
 _ASKS = re.compile(r"\bsignature\(")
 _TAKES_NAMES = re.compile(r"\blambda\b([^:\n]{0,200}):|\bfor\b([^:\n]{0,200}?)\bin\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
