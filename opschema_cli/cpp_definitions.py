@@ -104,7 +104,7 @@ class CppDefinitions(msgspec.Struct, dict=True):
 
     @property
     def _purpose(self) -> str:
-        """What tells its readings from those for other names."""
+        """The part of the names of its readings that distinguishes them from those for other markers."""
         return f" beside {self.marker.decode()}" if self.marker else ""
 
     @cached_property
@@ -150,4 +150,4 @@ class CppDefinitions(msgspec.Struct, dict=True):
 
     @cached_property
     def _generators(self) -> Generators:
-        return Generators(self.project, {name.encode() for name in self.names}, self._purpose)
+        return Generators(self.project, frozenset(name.encode() for name in self.names), self._purpose)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import cached_property, partial
 
 import msgspec
@@ -38,26 +38,24 @@ _MAX_BYTES = 1_000_000  # longer files are data
 class _Parts(msgspec.Struct, frozen=True, array_like=True):
     """Names in a text, and parts of names before and behind holes."""
 
-    words: list[bytes] = []
+    words: frozenset[bytes] = frozenset()
     starts: tuple[bytes, ...] = ()
     ends: tuple[bytes, ...] = ()
 
 
-def _parts(data: bytes, names: Set[bytes], *, python: bool) -> _Parts:
+def _parts(data: bytes, names: frozenset[bytes], *, python: bool) -> _Parts:
     is_code = not python or _CPP_TEXT.search(data) is not None
     if len(data) > _MAX_BYTES or b"\0" in data[:1024] or not is_code:
         return _Parts()
-    words = set(_WORD.findall(data)) & names
-    return _Parts(sorted(words), tuple(set(_BEFORE_HOLE.findall(data))), tuple(set(_BEHIND_HOLE.findall(data))))
+    words = names.intersection(_WORD.findall(data))
+    return _Parts(words, tuple(set(_BEFORE_HOLE.findall(data))), tuple(set(_BEHIND_HOLE.findall(data))))
 
 
 class Generators(msgspec.Struct, dict=True):
-    """What the files of a tree may generate, of some ``names``. What is cached are the results for the last names with a
-    ``purpose``.
-    """
+    """The ``names`` that files of a tree may generate. The results for the last names with a ``purpose`` are cached."""
 
     project: Project
-    names: Set[bytes]
+    names: frozenset[bytes]
     purpose: str
 
     def may_define(self, name: str) -> bool:

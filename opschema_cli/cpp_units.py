@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -66,8 +66,8 @@ def functions_named(project: Project, paths: Iterable[str], names: Container[str
 
 
 class CppUnits(msgspec.Struct, dict=True):
-    """The files of one workspace, each with the headers that it includes. It is cached under ``purpose`` which of them hold names
-    that are ``expected``.
+    """The files of one workspace, each with the headers that it includes. The ``expected`` names that each file holds are cached
+    under ``purpose``.
     """
 
     project: Project
@@ -148,21 +148,23 @@ class CppUnits(msgspec.Struct, dict=True):
 
     def _reading(self, path: str, names: Iterable[str]) -> Iterator[tuple[str, CppDeclarations]]:
         wanted = set(names)
-        holds = self._expects if wanted <= self.expected else self._holds
-        files = [file for file in self.files(path) if file == path or holds(file, wanted)]
-        yield from self.project.cpp_readings(DECLARATIONS, files).items()
+        words = sorted(name.encode() for name in wanted)
+        pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, words)))
+        is_expected = wanted <= self.expected
 
-    def _expects(self, path: str, names: Set[str]) -> bool:
-        """Whether a file has one of some expected names."""
-        return not names.isdisjoint(self._search.words_of(path))
+        def holds(file: str) -> bool:
+            if is_expected:
+                return not wanted.isdisjoint(self._search.words_of(file))
+            return self._holds(file, words, pattern)
+
+        files = [file for file in self.files(path) if file == path or holds(file)]
+        yield from self.project.cpp_readings(DECLARATIONS, files).items()
 
     @cached_property
     def _search(self) -> WordSearch:
         return WordSearch(self.project, f"functions of {self.purpose}", self.expected)
 
-    def _holds(self, path: str, names: Set[str]) -> bool:
-        """Whether a file has one of some names; a pattern alone, which begins with no constant text, is searched for slowly."""
+    def _holds(self, path: str, words: Sequence[bytes], pattern: re.Pattern[bytes]) -> bool:
+        """Whether a file has one of some words; a pattern alone, which begins with no constant text, is searched for slowly."""
         data = self.project.workspace.peek(path)
-        words = [name.encode() for name in names]
-        pattern = rb"\b(?:%s)\b" % b"|".join(map(re.escape, sorted(words)))
-        return any(word in data for word in words) and re.search(pattern, data) is not None
+        return any(word in data for word in words) and pattern.search(data) is not None

@@ -215,7 +215,7 @@ class Project:
     def _read_with(self, reading: Reading[C, T], path: str, content: C) -> T:
         """The value of a reading for a content, after those that are computed along with it."""
         for other in reading.along:
-            shelf, digest = self._readings.shelf(other.name, other.kind, other.variant), self.workspace.digest(path)
+            shelf, digest = self._readings.of(other), self.workspace.digest(path)
             if shelf.get(digest) is None:
                 shelf.put(digest, other.read(content))
         return reading.read(content)
@@ -231,7 +231,7 @@ class Project:
         """The values of a reading for those of these Python files that parse; only files whose value is not known are parsed."""
         asked = list(dict.fromkeys(paths))
         self.inputs.update(asked)
-        shelf = self._readings.shelf(reading.name, reading.kind, reading.variant)
+        shelf = self._readings.of(reading)
         self.load_python(path for path in asked if shelf.get(self.workspace.digest(path)) is None)
 
         def value_of(path: str) -> T | None:
@@ -256,7 +256,7 @@ class Project:
         asked = list(dict.fromkeys(paths))
         self.inputs.update(asked)
         if self.parsers is not None and (cpp or reading.costly):
-            shelf = self._readings.shelf(reading.name, reading.kind, reading.variant)
+            shelf = self._readings.of(reading)
             unknown = {digest: path for path in asked if shelf.get(digest := self.workspace.digest(path)) is None}
             texts = ((digest, text) for digest, path in unknown.items() if (text := self._peek_text(path, cpp=cpp)))
             readings, wait = (reading, *reading.along), partial(self._collect, wait=True)
@@ -272,7 +272,7 @@ class Project:
         return dict(self._values(reading, asked, self.workspace.digest, value_of))
 
     def _peek_text(self, path: str, *, cpp: bool) -> str:
-        """What is read of a file, with ``cpp`` as C++; empty where that is nothing, or cannot be read."""
+        """The text of a file, with ``cpp`` its C++; empty if there is none, or it cannot be read."""
         with suppress(ReadError):
             source = self.workspace.peek_source(path)
             return (_cpp_of(source) or "") if cpp else source.text
@@ -292,7 +292,7 @@ class Project:
         read: Callable[[str], T | None],
     ) -> Iterator[tuple[str, T]]:
         """The values of a reading for files, by their digests; files without any are left out."""
-        shelf = self._readings.shelf(reading.name, reading.kind, reading.variant)
+        shelf = self._readings.of(reading)
         for path in paths:
             found = shelf.get(digest(path))
             if found is None:

@@ -57,7 +57,7 @@ class Shelf(Generic[T]):
 
     @property
     def _mark(self) -> dict[str, bytes]:
-        """What is stored with values of a variant."""
+        """The entry that stores the variant."""
         return {_VARIANT: msgspec.msgpack.encode(self.variant)} if self.variant else {}
 
     def get(self, digest: str) -> T | None:
@@ -118,6 +118,10 @@ class Readings:
             self._shelves[name] = Shelf(kind, stored, variant)
             self._shelves[name].take(self._taken.pop(name, {}))
         return self._shelves[name]  # type: ignore[return-value]
+
+    def of(self, reading: Reading[Any, T]) -> Shelf[T]:
+        """The shelf of a reading."""
+        return self.shelf(reading.name, reading.kind, reading.variant)
 
     def save(self) -> None:
         """Cache new values for later runs."""

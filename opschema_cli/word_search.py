@@ -1,4 +1,4 @@
-"""Which of some words each file has, cached for as long as the words stay the same: a later run reads only changed files."""
+"""Search for words in files, cached as long as the words stay the same, so that a later run reads only changed files."""
 
 from __future__ import annotations
 

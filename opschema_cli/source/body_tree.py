@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.resolution import ClassRef
-from opschema_cli.source.text import Place, Span
+from opschema_cli.source.text import Place, Span, SpanSet
 from opschema_cli.source.word_index import MODULE
 
 
@@ -106,20 +106,16 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def in_lambda_of(self, name: str, offset: int) -> bool:
         """Whether a lambda around an offset has a parameter ``name``."""
-        spans = self._lambda_params.get(name, ())
-        place = bisect_right(spans, offset, key=lambda span: span.start) - 1
-        return place >= 0 and offset < spans[place].end
+        return name in self._lambda_params and offset in self._lambda_params[name]
 
     @cached_property
-    def _lambda_params(self) -> dict[str, list[Span]]:
-        """The lambdas with a parameter of each name, in order, without those that are inside of another."""
+    def _lambda_params(self) -> dict[str, SpanSet]:
+        """The lambdas with a parameter of each name."""
         found: dict[str, list[Span]] = {}
-        for item in sorted(self.scope.lambdas, key=lambda item: item.span.start):
+        for item in self.scope.lambdas:
             for param in item.params:
-                spans = found.setdefault(param.name, [])
-                if not spans or item.span.start >= spans[-1].end:
-                    spans.append(item.span)
-        return found
+                found.setdefault(param.name, []).append(item.span)
+        return {name: SpanSet(spans) for name, spans in found.items()}
 
     def values(self, name: str) -> list[Expr] | None:
         """Expressions that the body assigns to ``name``; None when a parameter or a write leaves the value unknown."""

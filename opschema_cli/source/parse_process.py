@@ -43,8 +43,8 @@ class Parsed(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is wanted of a text: its facts, and its packed tree; or, if there are ``functions`` (``module:name``), only their
-    results for the text or, with ``cpp``, for its tree. ``along`` are readings that a worker computes from the facts.
+    """The results to compute for a text: its facts, and its packed tree ``with_tree``; with ``functions`` (``module:name``), only
+    their results for the text or, with ``cpp``, for its tree. ``along`` are readings that a worker computes from the facts.
     """
 
     with_tree: bool = False

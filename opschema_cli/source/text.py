@@ -29,6 +29,22 @@ class Span(NamedTuple):
     end: int
 
 
+class SpanSet:
+    """Spans that are nested or disjoint, to test whether one of them contains an offset (``offset in spans``)."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(spans, key=lambda span: (span.start, -span.end)):
+            if not self._ends or start >= self._ends[-1]:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __contains__(self, offset: int) -> bool:
+        at = bisect.bisect_right(self._starts, offset) - 1
+        return at >= 0 and offset < self._ends[at]
+
+
 class Place(msgspec.Struct, frozen=True, array_like=True):
     """A span in a file of the workspace; ``path`` is relative to its root, with ``/``."""
 

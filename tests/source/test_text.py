@@ -15,6 +15,7 @@ from opschema_cli.source.text import (
     EditConflictError,
     Source,
     Span,
+    SpanSet,
     apply_edits,
     ascii_words_in,
     decode,
@@ -185,3 +186,9 @@ def test_places_of_a_word(text: str, places: list[int]) -> None:
 
 def test_words_of_bytes() -> None:
     assert ascii_words_in("a_1+b2 é::c\n\td".encode()) == {b"a_1", b"b2", b"c", b"d"}
+
+
+def test_an_offset_is_in_a_set_of_spans_if_one_of_them_contains_it() -> None:
+    spans = SpanSet([Span(12, 15), Span(3, 5), Span(3, 9), Span(6, 7), Span(9, 9)])
+    assert [offset for offset in range(20) if offset in spans] == [3, 4, 5, 6, 7, 8, 12, 13, 14]
+    assert 0 not in SpanSet([])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 import msgspec
@@ -14,7 +13,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, SpanSet
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, is_gpu_loop, rewritten, stops
@@ -95,10 +94,10 @@ def _may_read_outside(body: Body) -> bool:
     around: dict[str, list[Span | None]] = {}
     sure = {item.target for item in scope.assigns if item.sure}
     branches = [(item.body, item.orelse) for item in scope.conditions if item.orelse and is_const_expr(item.expr)]
-    others = _Spans([span for pair in branches for span in pair])
+    others = SpanSet(span for pair in branches for span in pair)
     for name, at in _bindings(scope):
         block = _innermost(spans, at) if name not in sure else None
-        if name not in sure and (block is not None or not others.hold(at)):
+        if name not in sure and (block is not None or at not in others):
             around.setdefault(name, []).append(block)
     inner = {name: [span for span in found if span] for name, found in around.items() if all(found)}
     first = min((span.end for found in inner.values() for span in found), default=function.outer.end)
@@ -120,23 +119,6 @@ def _innermost(spans: list[Span], at: int) -> Span | None:
     """The smallest block around a place."""
     found = [span for span in spans if span.start <= at < span.end]
     return min(found, key=lambda span: span.end - span.start, default=None)
-
-
-class _Spans:
-    """Spans that lie in one another or apart; for asking which places they hold."""
-
-    def __init__(self, spans: list[Span]) -> None:
-        self._ends: list[int] = []
-        self._starts: list[int] = []
-        for span in sorted(spans, key=lambda span: span.start):
-            if not self._ends or span.start >= self._ends[-1]:
-                self._starts.append(span.start)
-                self._ends.append(span.end)
-
-    def hold(self, at: int) -> bool:
-        """Whether a place is in one of them."""
-        found = bisect_right(self._starts, at) - 1
-        return found >= 0 and at < self._ends[found]
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):
