@@ -205,9 +205,13 @@ class _Reader:
         return made
 
     def handler(self, node: ast.ExceptHandler) -> Statement:
-        exprs = (self.expr(node.type),) if node.type is not None else ()
+        exprs = [self.expr(node.type)] if node.type is not None else []
+        if node.type is not None and node.name is not None:
+            word = self.places.after_space(self.places.closing(self.places.start(node), node.type))
+            start = self.places.after_space(word + len("as"))
+            exprs.append(Expr("name", *self.word(node.name, start), node.name))
         body = tuple(self.block(node.body))
-        return Statement("except", self.places.start(node), body[-1].end, node.name or "", exprs, (body,))
+        return Statement("except", self.places.start(node), body[-1].end, node.name or "", tuple(exprs), (body,))
 
     def match(self, node: ast.Match) -> Statement:
         made = self.made("match", node, [node.subject])

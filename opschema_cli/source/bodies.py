@@ -147,8 +147,7 @@ class Bodies(BodyTree):
         if body not in self._called:
             found: dict[str, list[Expr]] = {}
             for call in body.scope.calls:
-                if not body.in_lambda_of(call.callee.partition(".")[0], call.start):
-                    found.setdefault(call.callee.rpartition(".")[2], []).append(call)
+                found.setdefault(call.callee.rpartition(".")[2], []).append(call)
             self._called[body] = found
         return self._called[body]
 

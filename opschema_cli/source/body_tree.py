@@ -10,7 +10,7 @@ import msgspec
 
 from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.resolution import ClassRef
-from opschema_cli.source.text import Place, Span, SpanSet
+from opschema_cli.source.text import Place, Span
 from opschema_cli.source.word_index import MODULE
 
 
@@ -103,19 +103,6 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
     def binder(self, name: str) -> Body | None:
         """The innermost function body that gives ``name`` its meaning; None when it is the module's."""
         return next((body for body in self.outward() if body.function is not None and body.binds(name)), None)
-
-    def in_lambda_of(self, name: str, offset: int) -> bool:
-        """Whether a lambda around an offset has a parameter ``name``."""
-        return name in self._lambda_params and offset in self._lambda_params[name]
-
-    @cached_property
-    def _lambda_params(self) -> dict[str, SpanSet]:
-        """The lambdas with a parameter of each name."""
-        found: dict[str, list[Span]] = {}
-        for item in self.scope.lambdas:
-            for param in item.params:
-                found.setdefault(param.name, []).append(item.span)
-        return {name: SpanSet(spans) for name, spans in found.items()}
 
     def values(self, name: str) -> list[Expr] | None:
         """Expressions that the body assigns to ``name``; None when a parameter or a write leaves the value unknown."""

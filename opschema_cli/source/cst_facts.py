@@ -177,8 +177,10 @@ class _Reader:
         return made
 
     def handler(self, node: cst.ExceptHandler | cst.ExceptStarHandler) -> Statement:
-        name = node.name.name.value if node.name is not None and isinstance(node.name.name, cst.Name) else ""
-        made = self.made("except", node, [node.type], node.body, text=name)
+        name = node.name.name if node.name is not None else None
+        made = self.made(
+            "except", node, [node.type, name], node.body, text=name.value if isinstance(name, cst.Name) else ""
+        )
         made.end = made.blocks[0][-1].end
         return made
 

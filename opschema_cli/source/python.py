@@ -157,7 +157,7 @@ class Statement(msgspec.Struct, array_like=True, gc=False):
                              missing target is ``absent``
     ``try``                  none                                   body, handlers (``except``), else, finally;
                                                                     ``text`` is ``*`` for ``except*``
-    ``except``               the type if any                        body; ``text`` is the name
+    ``except``               the type and the name, if any          body; ``text`` is the name
     ``match``                the subject                            the cases (``case``)
     ``case``                 the guard if any                       body; ``text`` has the names that it binds
     ``raise``                exception and cause, if any

@@ -6,7 +6,7 @@ is one visitor, with a method for each kind of statement and expression that bin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from opschema_cli.source.fact_parts import MAX_EXPR_DEPTH, MAX_STATEMENT_DEPTH, Definition, Parts, Syntax, is_word
@@ -198,6 +198,14 @@ class _Scopes:
         parts.guarded += [_span(block) for block in blocks if block]
         self.guarded(node, parts)
 
+    def except_(self, node: Statement, parts: Parts) -> None:
+        self.guard += 1
+        self.visit_all(node.exprs[:1], parts)
+        for name in node.exprs[1:]:
+            self.target(name, None, name.span, parts)
+        self.block(node.blocks[0], parts)
+        self.guard -= 1
+
     def match(self, node: Statement, parts: Parts) -> None:
         parts.guarded += [_span(case.blocks[0]) for case in node.blocks[0]]
         self.guarded(node, parts)
@@ -298,6 +306,12 @@ class _Scopes:
     def fields(self, expr: Expr, parts: Parts) -> None:
         self.visit_all((item for item in expr.items if item.kind == "field"), parts)
 
+    def comprehension(self, expr: Expr, parts: Parts) -> None:
+        first = len(parts.calls)
+        self.inner(expr.items, parts)
+        clauses = (item for item in expr.items if item.kind == "for")
+        _hide(parts.calls, first, {name.text for clause in clauses for name in _target_names(clause.items[0])})
+
     def clause(self, expr: Expr, parts: Parts) -> None:
         self.visit_all(expr.items[1:], parts)
 
@@ -311,7 +325,9 @@ class _Scopes:
         self.params(params, parts)
         inner = Parts()
         self.visit(expr.items[-1], inner)
+        first = len(parts.calls)
         parts.take(inner)
+        _hide(parts.calls, first, {item.name for item in params})
         body = self.expanded(expr.items[-1])
         inner.returns.append(body)
         parts.lambdas.append(
@@ -353,7 +369,7 @@ _STATEMENTS: dict[str, Any] = {
     "if": _Scopes.if_,
     "while": _Scopes.while_,
     "try": _Scopes.try_,
-    "except": _Scopes.guarded,
+    "except": _Scopes.except_,
     "match": _Scopes.match,
     "case": _Scopes.case,
     "assert": _Scopes.assert_,
@@ -372,9 +388,30 @@ _EXPRESSIONS: dict[str, Any] = {
     "ifexp": _Scopes.if_expression,
     "fstring": _Scopes.fields,
     "for": _Scopes.clause,
+    "listcomp": _Scopes.comprehension,
+    "setcomp": _Scopes.comprehension,
+    "dictcomp": _Scopes.comprehension,
+    "generator": _Scopes.comprehension,
     "walrus": _Scopes.walrus,
     "lambda": _Scopes.lambda_,
 }
+
+
+def _hide(calls: list[Expr], first: int, variables: Container[str]) -> None:
+    """Make the callees unknown that are variables of the lambda or comprehension which makes the calls from ``first`` on: outside
+    it, the same names mean something else.
+    """
+    for place in range(first, len(calls)):
+        call = calls[place]
+        holder, _, name = call.callee.partition(".")
+        if holder in variables:
+            callee = call.items[0]
+            unknown = Expr("other", callee.start, callee.end)
+            if name:
+                unknown = Expr("attribute", callee.start, callee.end, name.rpartition(".")[2], None, (unknown,))
+            calls[place] = Expr(
+                "call", call.start, call.end, call.text, None, (unknown, *call.items[1:]), call.keywords
+            )
 
 
 def _is(one: Expr, other: Expr) -> bool:

@@ -216,8 +216,20 @@ def go(launch, x):
 def plain(x):
     launch(x)
     lambda launch: launch(2)
+    [launch(3) for launch, _ in x]
+    try:
+        launch(4)
+    except launch.Error as launch_error:
+        launch_error(5)
+
+def caught(x):
+    try:
+        x()
+    except ValueError as launch:
+        launch(6)
 """
     file = PythonFile(Source("m.py", text), collect(text))
     all_bodies = Bodies(Program(["m.py"], {"m.py": file}.get, ["m.py"]), ["m.py"])
     target = next(body for body in all_bodies.of(file) if body.function is not None and body.function.name == "launch")
-    assert [body.function.name for body, _ in all_bodies.calls_of(target) if body.function is not None] == ["plain"]
+    calls = [(body.function.name, file.text(call)) for body, call in all_bodies.calls_of(target) if body.function]
+    assert calls == [("plain", "launch(x)"), ("plain", "launch(4)")]

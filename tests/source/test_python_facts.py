@@ -135,7 +135,10 @@ ALIKE = {
     "ends": "def f():\n    if a: return b ;\n\nclass C: x = 1; y = 2 ;\nif a:\n    pass;\nelse: z ; # c\nwhile a: b;\n",
     "definitions": "@ (a)\n@b(c)\nasync  def  f(): pass\n@a\nclass \\\n C(*b, d, metaclass=e, **g): 'doc'\ndef é(ü): return ü.é\n",
     "imports": "import a . b, c as d\nfrom . import (e as f, # g\n  h)\nfrom .. i . j import *\nif a: import k\n",
-    "handlers": "try:\n    a\nexcept (b, c) as d: e = 1\nexcept: pass\nelse: f\nfinally: g = 2\n",
+    "handlers": (
+        "try:\n    a\nexcept (b, c) as d: e = 1\nexcept(a)as b: pass\nexcept ( # as c\n  (d)) \\\n as \\\n é: é\nexcept: pass\n"
+        "else: f\nfinally: g = 2\n"
+    ),
     "branches": "if a: b\nelif c: d\nelse:\n    if e: f\nx = g if h else i\nassert j, k\n",
     "patterns": (
         "match a:\n  case [b, *c] | (b, * c), * _: pass\n  case {'d': e, ** f} if g: h ;\n\n  # i\n  case j.k | None | -1 + 2j:\n"
@@ -160,6 +163,7 @@ ALIKE = {
     "slices": "x = a[b:], a[:b], a[ : ], a[::(b)], a[(b) : (c) : d, e], a[:,], a[*b], a[*b, c]\n",
     "starred": "x = [* a, *(b)], (*c,), {*d}\nprint(*(e), *f)\ndel (g, h), i\nfor j, * k in l: pass\n",
     "fields": "x = f'{{a}} {b:}{c!s:>3}' f'' 'd' F'{e=!r}{f =:2}' f'\\N{BULLET}\\n\\{g}' Rf'\\d{{{h}}}'\n",
+    "hidden": "x = [(a.b(c), d(a)) for a, (*d, e) in f() for g in a()], (lambda h, *i: h(i(), j.k()))\n",
     "comprehensions": "x = {a: b for a, b in c if (d)}, {e for e in f for g in (h)}, [i for i in j if k if l]\n",
     "statements": (
         "def f():\n    'doc'\n    a = b; c: d = e; g **= h ;\n    while i: break\n    else: continue\n"
@@ -382,7 +386,7 @@ def outline(file: PythonFile, statements: Iterable[Statement]) -> list[object]:
             (
                 "try",
                 [("expr", "<a>")],
-                [("except c", "<b>", [("expr", "<d>")]), ("except", [("expr", "<e>")])],
+                [("except c", "<b>", "<c>", [("expr", "<d>")]), ("except", [("expr", "<e>")])],
                 [("expr", "<f>")],
                 [("expr", "<g>")],
             ),

@@ -69,7 +69,6 @@ def _writes(function: Body) -> Counter[str]:
         for defined in (scope.functions, scope.classes, scope.imports):
             found.update(item.name for item in defined)
     for item in _statements(function.function):
-        found.update([item.text] if item.kind == "except" else ())
         for part in (part for expr in item.exprs for part in expr.walk() if part.kind == "for"):
             found.update(bound_by(part.items[0]))
     return found

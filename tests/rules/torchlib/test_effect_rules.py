@@ -84,8 +84,28 @@ def test_an_overload_may_take_it() -> None:
     assert found(text + "\n\ndef use(x):\n    return torch.ops.kit.g(x, 1)\n", "REG401") == []
 
 
-def test_a_local_name_hides_the_operator() -> None:
-    assert found(CALLED + "def use(f):\n    return f()\n", "REG401") == []
+@pytest.mark.parametrize(
+    "use",
+    [
+        "def use(f):\n    return f()",
+        "def use(fs):\n    return [f() for f in fs]",
+        "def use(fs):\n    return {name: f() for name, (f, _) in fs.items()}",
+        "def use(fs):\n    return any(f() == x for f in fs for x in f.values)",
+        "print({f() for f in (list, dict)})",
+        "def use(calls):\n    return map(lambda f: f(), calls)",
+        "def use(calls):\n    return map(lambda *f, **g: g(f()), calls)",
+        "def use(run):\n    try:\n        run()\n    except (ValueError, (KeyError)) as f:\n        f()",
+        "def use(opened):\n    with opened as f:\n        f()",
+        "def use(x):\n    match x:\n        case [f]:\n            f()",
+    ],
+)
+def test_a_local_name_hides_the_operator(use: str) -> None:
+    assert found(f"{CALLED}{use}\n", "REG401") == []
+
+
+def test_a_variable_of_a_comprehension_hides_nothing_outside_it() -> None:
+    use = "def use(fs):\n    return [f() for f in fs], f(), [x for x in fs if f()]"
+    assert len(found(f"{CALLED}{use}\n", "REG401")) == 2
 
 
 @pytest.mark.parametrize(
