@@ -54,6 +54,9 @@ WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 """The processes of pytest-xdist, of which this is the one with the number ``WORKER``."""
 
 
+FORKING = ("test_transaction.py",)
+"""Modules that fork hundreds of times. A fork of a process that has run the suite takes five times as long as one at the start."""
+
 LONG = ("e2e", "verify", "proofs", "hostile")
 """Folders of tests that start programs."""
 
@@ -77,11 +80,11 @@ def pytest_collect_directory(path: Path, parent: pytest.Collector) -> Rotated | 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests in an order on which all processes agree. Folders whose tests take long come first, so that no process is left
-    alone with one of them at the end.
+    """Put the tests in an order on which all processes agree. Those that fork come first, then folders whose tests take long, so
+    that no process is left alone with one of them at the end.
     """
     if WORKERS > 1:
-        items.sort(key=lambda item: (item.path.parent.name not in LONG, item.path.parts))
+        items.sort(key=lambda item: (item.path.name not in FORKING, item.path.parent.name not in LONG, item.path.parts))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
