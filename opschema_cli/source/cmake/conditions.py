@@ -10,7 +10,7 @@ import msgspec
 Choice: TypeAlias = tuple[str, bool]
 """A condition as it is written, and whether it holds."""
 
-Origin: TypeAlias = "frozenset[Choice] | None"
+Origin: TypeAlias = frozenset[Choice] | None
 """The conditions under which a word is part of a list; None when it may have been removed again."""
 
 ALWAYS: frozenset[Choice] = frozenset()

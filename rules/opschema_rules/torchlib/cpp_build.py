@@ -14,10 +14,13 @@ from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 from typing import NamedTuple
 
+import msgspec
+
 from opschema_cli.file_kinds import is_cpp
 from opschema_cli.gitignore import glob_spec
 from opschema_cli.globs import MalformedPattern, read_glob
 from opschema_cli.project import Project
+from opschema_cli.regular_files import content_digest
 from opschema_cli.source.cmake.conditions import ALWAYS, Origin, are_together
 from opschema_cli.source.cmake.run import CMakeFile, CMakeTree, Variables
 from opschema_cli.source.cmake.targets import Target
@@ -204,10 +207,26 @@ def _toml_targets(
 
 def _cmake_files(
     project: Project, found: dict[str, list[str]], seen: dict[str, Variables], sources: _Sources
-) -> Iterator[tuple[str, CMakeFile]]:
-    """The CMake files of a tree that no other one leads to, those above others first."""
+) -> list[tuple[str, CMakeFile]]:
+    """The CMake files of a tree that no other one leads to, each with its folder, those above others first.
+
+    They are cached under the contents of all CMake files and the names of all source files.
+    """
     cmake = sorted(path for name, paths in found.items() if name.endswith(".cmake") for path in paths)
     lists = sorted(found.get("CMakeLists.txt", ()), key=lambda path: path.count("/"))
+    digests = [(path, project.workspace.digest(path)) for path in (*lists, *cmake)]
+    key = content_digest(msgspec.msgpack.encode((digests, sources.sorted, seen)))
+    shelf = project.shelf("cmake files", list[tuple[str, CMakeFile]])
+    read = shelf.get(key)
+    if read is None:
+        read = list(_run_cmake(project, lists, cmake, seen, sources))
+        shelf.put(key, read)
+    return read
+
+
+def _run_cmake(
+    project: Project, lists: Sequence[str], cmake: Sequence[str], seen: dict[str, Variables], sources: _Sources
+) -> Iterator[tuple[str, CMakeFile]]:
     tree = CMakeTree({path: text_of(project, path) for path in (*lists, *cmake)}, sources.matching, is_cpp)
     for path in (*lists, *(path for path in cmake if tree.effects.makes_targets(tree.commands[path]))):
         if path not in tree.reached:
