@@ -68,6 +68,8 @@ def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Val
     found = [
         value for item in _seen(evaluator, frame, options, at) for value in _of_binding(evaluator, frame, item, at)
     ]
+    if frame.parent is None:
+        found += _by_stars(evaluator, frame.body.file, name, options[-1].start)
     if frame.parent is None and name in frame.body.file.rebound:
         found += _written_by_functions(evaluator, frame, name)
     return distinct(found) or UNKNOWN
@@ -181,20 +183,22 @@ def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
 
 
 def _beyond(evaluator: Evaluator, file: PythonFile, name: str) -> Values:
-    """The value of a name that no scope binds: a star import's, or a builtin.
+    """The value of a name that no scope binds: a star import's, or a builtin."""
+    found = _by_stars(evaluator, file, name)
+    if found:
+        return found
+    resolved = evaluator.program.resolve(file, name)
+    return (evaluator.external(name),) if getattr(resolved, "name", "") == name else UNKNOWN
+
+
+def _by_stars(evaluator: Evaluator, file: PythonFile, name: str, after: int = 0) -> Values:
+    """The values that star imports below an offset give to a name.
 
     A star import binds submodules only if its package imports or lists them, so other values of the name come first.
     """
-    modules: Values = ()
-    for item in file.body.imports:
-        if item.attr == "*":
-            star = Import(name, item.module, name, item.level, item.start, item.end)
-            found = _imported(evaluator, file, star)
-            if isinstance(found[0], ModuleValue):
-                modules = modules or found
-            elif not isinstance(found[0], Unknown | ExternalName):
-                return found
-    if modules:
-        return modules
-    resolved = evaluator.program.resolve(file, name)
-    return (evaluator.external(name),) if getattr(resolved, "name", "") == name else UNKNOWN
+    stars = (item for item in bindings(file.body, "*") if isinstance(item, Import) and item.start >= after)
+    named = (Import(name, item.module, name, item.level, item.start, item.end) for item in stars)
+    found = [value for item in named for value in _imported(evaluator, file, item)]
+    known = [value for value in found if not isinstance(value, Unknown | ExternalName)]
+    others = [value for value in known if not isinstance(value, ModuleValue)]
+    return distinct(others or (known[:1] if not after else ()))

@@ -29,7 +29,8 @@ from opschema_cli.source.resolution import (
     ValueRef,
     bindings_of,
     binds,
-    identity,
+    is_definition,
+    only_definition,
     scopes_of,
 )
 
@@ -106,25 +107,24 @@ class Program(Modules):
             if bindings and scope is file.body and name in file.rebound:
                 return Unresolved(f"a function of {file.path} deletes `{name}` or declares it global")
             if bindings:
-                return self._binding(file, name, bindings, hops)
-        return self._by_star(file, name, hops)
+                found = self._binding(file, name, bindings, hops)
+                later = self._by_stars(file, name, hops, bindings[-1].start) if scope is file.body else []
+                return only_definition([found, *later], name, file.path) if any(map(is_definition, later)) else found
+        stars = self._by_stars(file, name, hops)
+        # A module is bound only if the package imports or lists it: other values come first.
+        values: list[Resolution] = [item for item in stars if not isinstance(item, ModuleRef)] or stars[:1]
+        if values and isinstance(values[-1], External) and any(map(is_definition, values)):
+            return Unresolved(f"`*` of {values[-1].name} may hold another `{name}`")
+        if values:
+            return only_definition(values, name, file.path)
+        return External(name) if name in _BUILTINS else Missing(file.path, name)
 
-    def _by_star(self, file: PythonFile, name: str, hops: int) -> Resolution:
-        """Definition of a name that a module binds, if at all, by ``from m import *``."""
-        module: ModuleRef | None = None  # bound only if the package imports or lists it: other values come first
-        for item in file.body.imports:
-            if item.attr != "*":
-                continue
-            found = self._imported(file, Import(name, item.module, name, item.level, item.start, item.end), hops)
-            if isinstance(found, ModuleRef):
-                module = module or found
-            elif not isinstance(found, Missing):
-                return found
-        if module is not None:
-            return module
-        if name in _BUILTINS:
-            return External(name)
-        return Missing(file.path, name)
+    def _by_stars(self, file: PythonFile, name: str, hops: int, after: int = 0) -> list[Resolution]:
+        """Definitions of a name to which ``from m import *`` may lead, below an offset."""
+        stars = (item for item in bindings_of(file.body, "*") if isinstance(item, Import) and item.start >= after)
+        named = (Import(name, item.module, name, item.level, item.start, item.end) for item in stars)
+        found = [self._imported(file, item, hops) for item in named]
+        return [item for item in found if not isinstance(item, Missing)]
 
     def _binding(self, file: PythonFile, name: str, bindings: list[Binding], hops: int) -> Resolution:
         if len(bindings) > 1 and not all(isinstance(item, Import) for item in bindings):
@@ -135,11 +135,8 @@ class Program(Modules):
         if isinstance(bound, Function):
             return FunctionRef(file, bound)
         if isinstance(bound, Import):
-            results = [self._imported(file, item, hops) for item in bindings if isinstance(item, Import)]
-            good = [item for item in results if not isinstance(item, Missing | External)]
-            if len({identity(item) for item in good if not isinstance(item, Unresolved)}) > 1:
-                return Unresolved(f"imports of `{name}` in {file.path} lead to several definitions")
-            return good[0] if good else results[-1]
+            imports = [item for item in bindings if isinstance(item, Import)]
+            return only_definition([self._imported(file, item, hops) for item in imports], name, file.path)
         alias = bound.value
         if bound.sure and alias is not None and alias.kind == "name" and alias.text != name:
             target = self._resolve(file, alias.text, (), hops - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -96,7 +97,7 @@ Resolution: TypeAlias = "ClassRef | FunctionRef | ValueRef | ModuleRef | Externa
 Member: TypeAlias = "FunctionRef | ValueRef | Unresolved | None"
 
 
-def identity(found: Resolution) -> tuple[str, int]:
+def _identity(found: Resolution) -> tuple[str, int]:
     """The file and place of a definition: two references to one need not be equal."""
     if isinstance(found, ModuleRef):
         return found.path, -1
@@ -105,6 +106,19 @@ def identity(found: Resolution) -> tuple[str, int]:
     if isinstance(found, FunctionRef):
         return found.file.path, found.function.outer.start
     return (found.file.path, found.assign.start) if isinstance(found, ValueRef) else ("", -1)
+
+
+def is_definition(found: Resolution) -> bool:
+    """Whether it is a class, a function or a value of the workspace."""
+    return isinstance(found, ClassRef | FunctionRef | ValueRef)
+
+
+def only_definition(found: Sequence[Resolution], name: str, path: str) -> Resolution:
+    """The one definition in the workspace to which imports of a name in a file lead; else what the last import leads to."""
+    good = [item for item in found if not isinstance(item, Missing | External)]
+    if len({_identity(item) for item in good if not isinstance(item, Unresolved)}) > 1:
+        return Unresolved(f"imports of `{name}` in {path} lead to several definitions")
+    return good[0] if good else found[-1]
 
 
 def binds(item: Assign) -> bool:

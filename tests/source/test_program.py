@@ -170,6 +170,9 @@ DOUBTS = [
         "try:\n    from one import f\nexcept ImportError:\n    from two import f\n",
         "several definitions",
     ),
+    ("hidden by a star", "from one import f\nfrom two import *\n", "several definitions"),
+    ("of two stars", "from one import *\nfrom two import *\n", "several definitions"),
+    ("of a star that may be hidden", "from one import *\nfrom elsewhere import *\n", "may hold another `f`"),
 ]
 
 
@@ -179,6 +182,22 @@ def test_a_name_that_may_be_there_is_never_missing(text: str, expected: str) -> 
     found = Tree(m="from other import f\n", other=text, **both).resolve("m.py", "f")
     assert isinstance(found, Unresolved | External)
     assert expected in described(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from two import *\nfrom one import f\n",
+        "from one import f\nfrom one import *\n",
+        "from one import f\nfrom empty import *\nfrom elsewhere import *\n",
+        "from elsewhere import *\nfrom one import *\nfrom empty import *\n",
+    ],
+)
+def test_a_star_that_hides_nothing(text: str) -> None:
+    files = {"one": "def f(): ...\n", "two": "def f(x): ...\n", "empty": "", "m": text}
+    found = Tree(**files).resolve("m.py", "f")
+    assert isinstance(found, FunctionRef)
+    assert found.file.path == "one.py"
 
 
 @pytest.mark.parametrize("other", ["from kit import f", "from elsewhere import f", "from one import nothing as f"])

@@ -103,6 +103,26 @@ def test_a_local_name_hides_the_operator(use: str) -> None:
     assert found(f"{CALLED}{use}\n", "REG401") == []
 
 
+@pytest.mark.parametrize(
+    ("imports", "count"),
+    [
+        ("from kit.ops import f\nfrom kit.fast import *", 0),
+        ("from kit.ops import *\nfrom kit.fast import *", 0),
+        ("from kit.fast import *\nfrom kit.ops import f", 1),
+        ("from kit.ops import f\nfrom kit.slow import *", 1),
+    ],
+)
+def test_a_star_import_may_hide_the_operator(imports: str, count: int) -> None:
+    files = {
+        "kit/__init__.py": "",
+        "kit/ops.py": HEAD + CALLED,
+        "kit/fast.py": "def f(x):\n    return x\n",
+        "kit/slow.py": "def g(x):\n    return x\n",
+        "kit/use.py": f"{imports}\n\n\ndef use(x):\n    return f(x)\n",
+    }
+    assert len(lint_files([PACK], files, ["REG401"]).diagnostics) == count
+
+
 def test_a_variable_of_a_comprehension_hides_nothing_outside_it() -> None:
     use = "def use(fs):\n    return [f() for f in fs], f(), [x for x in fs if f()]"
     assert len(found(f"{CALLED}{use}\n", "REG401")) == 2
