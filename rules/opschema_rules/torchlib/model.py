@@ -103,6 +103,15 @@ class Tree(msgspec.Struct, eq=False, dict=True):
         return Counter(name for operator in self.operators for name in operator.names or ("",))
 
     @cached_property
+    def by_name(self) -> dict[str, list[Operator]]:
+        """The operators that may have each name: several where a condition decides which definition takes place."""
+        found: dict[str, list[Operator]] = {}
+        for operator in self.operators:
+            for name in operator.names or ():
+                found.setdefault(name, []).append(operator)
+        return found
+
+    @cached_property
     def of_torch_by_function(self) -> dict[int, list[StrayRegistration]]:
         """The kernels in Python for operators of torch, by the identity of their functions."""
         found: dict[int, list[StrayRegistration]] = {}

@@ -358,6 +358,41 @@ def test_what_cannot_be_followed_is_let_be(text: str) -> None:
     assert told(text) == []
 
 
+ALTERNATIVES = """
+from torch.library import Library
+
+HAS = torch.cuda.is_available()
+lib = Library("kit", "DEF")
+if HAS:
+    lib.define("f(Tensor x) -> Tensor")
+else:
+    lib.define("f(Tensor x, int y) -> Tensor")
+
+
+def one({one}):
+    return x.clone()
+
+
+def two({two}):
+    return x.clone()
+
+
+if HAS:
+    lib.impl("f", one, "CUDA")
+else:
+    lib.impl("f", two, "CPU")
+"""
+
+
+def test_a_function_is_compared_with_the_definition_of_its_condition() -> None:
+    assert told(ALTERNATIVES.format(one="x", two="x, y")) == []
+    assert told(ALTERNATIVES.format(one="x", two="x, z")) == []
+
+
+def test_a_function_that_fits_no_definition_is_reported_for_each() -> None:
+    assert [place for place, _ in told(ALTERNATIVES.format(one="x", two="x, y, z"))] == ["y", "z"]
+
+
 def test_a_kernel_with_a_keyset_takes_one_more() -> None:
     assert (
         told("""

@@ -229,9 +229,28 @@ def vmap_signature(operator: Operator) -> Iterator[Diagnostic]:
 def _of_role(operator: Operator, role: Role, called: str) -> Iterator[Diagnostic]:
     for registration in in_force(operator.of_role(role)):
         if isinstance(registration.function, Body):
-            yield from _compared(operator, registration.function, called, filled(registration), role)
+            if not _is_of_another(operator, registration, registration.function):
+                yield from _compared(operator, registration.function, called, filled(registration), role)
         elif registration.partial is not None:
             yield from _partial(operator, registration, registration.partial, called)
+
+
+def _is_of_another(operator: Operator, registration: Registration, function: Body) -> bool:
+    """Whether a registered function is for another definition of the operator's name, and takes what that one passes: which of them
+    takes place, and with which kernels, conditions decide.
+    """
+    if not operator.definition.conditional:
+        return False
+    others = {id(other): other for name in operator.names or () for other in operator.tree.by_name[name]}
+    schemas = [
+        other.definition.schema
+        for other in others.values()
+        if other is not operator and any(item is registration for item in other.registrations)
+    ]
+    return any(
+        isinstance(schema, OperatorSchema) and not mismatches(schema, function.params, filled(registration))
+        for schema in schemas
+    )
 
 
 def _partial(operator: Operator, registration: Registration, function: Body, called: str) -> Iterator[Diagnostic]:
