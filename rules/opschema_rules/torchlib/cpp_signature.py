@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from opschema_cli.cpp_units import Declared
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.operators.model import Argument, Signature
-from opschema_cli.schema.cpp_inference import takes_symint
+from opschema_cli.schema.cpp_inference import CppMismatch, mismatches, takes_symint
 from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.cpp_functions import CppParameterText
 from opschema_cli.source.preprocessor import Condition
 
@@ -53,6 +54,10 @@ class CppSignature(msgspec.Struct, frozen=True):
     def parameter_types(self) -> list[str]:
         """The types of its parameters as they are written."""
         return [item.type for item in self.parameters]
+
+    def mismatches(self, schema: OperatorSchema) -> list[CppMismatch]:
+        """Its differences from a schema for which torch refuses it."""
+        return mismatches(schema, self.parameter_types, self.returns, stable=self.stable)
 
     @property
     def takes_symint(self) -> bool:

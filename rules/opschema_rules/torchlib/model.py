@@ -309,6 +309,17 @@ class Operator(msgspec.Struct, eq=False, dict=True):
             return frozenset(item.name for item in schema.arguments if item.is_write)
         return self.definition.mutates
 
+    def other_schemas(self, registration: Registration) -> list[OperatorSchema]:
+        """The schemas of other definitions of its names for which a registration may be, where conditions decide."""
+        if not (self.definition.conditional and registration.conditional):
+            return []
+        others = {
+            id(other): other for name in self.names or () for other in self.tree.by_name[name] if other is not self
+        }
+        registered = (one for one in others.values() if any(item is registration for item in one.registrations))
+        schemas = (one.definition.schema for one in registered)
+        return [schema for schema in schemas if isinstance(schema, OperatorSchema)]
+
     def of_role(self, role: Role) -> list[Registration]:
         """The registrations of one role."""
         return [item for item in self.registrations if item.role == role]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import Frame, Plain, Text, Unknown, Value
 from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.preprocessor import exclusive
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.definitions import Definer, Named, names_in, qualified
 from opschema_rules.torchlib.gap import Gap
@@ -72,7 +73,11 @@ class Join:
                 self._register(event, part)
         for item in cpp.registrations if cpp is not None else ():
             conditional = item.registration.conditional or bool(item.conditions)
-            self._attach(Text(frozenset({item.name})), [], replace(item.registration, conditional=conditional))
+            operators = self._of_names(Text(frozenset({item.name})), item.registration.place.path)
+            together = [one for one in operators if not exclusive(one.definition.conditions, item.conditions)]
+            if together or not operators:
+                registration = replace(item.registration, conditional=conditional)
+                self._attach(Text(frozenset({item.name})), together, registration)
         self._gaps.close()
 
     # Definitions

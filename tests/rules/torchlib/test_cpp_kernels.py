@@ -302,3 +302,43 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("relu", TORCH_FN(relu)); }
 """
     found = lint_files(PACK, {"backend.cpp": kernel, **files}, ["REG505"]).diagnostics
     assert [item.severity for item in found] == [severity]
+
+
+KERNELS = """\
+#include <torch/library.h>
+at::Tensor one(const at::Tensor& x);
+at::Tensor two(const at::Tensor& x, int64_t n);
+"""
+ALTERNATIVES = """\
+#ifdef GPU
+TORCH_LIBRARY(kit, m) {{ m.def("f(Tensor x) -> Tensor"); }}
+#else
+TORCH_LIBRARY(kit, m) {{ m.def("f(Tensor x, int n) -> Tensor"); }}
+#endif
+{kernels}
+"""
+WITH_KERNELS = """\
+#if LIMIT > 3
+TORCH_LIBRARY(kit, m) { m.def("f(Tensor x) -> Tensor", &one); }
+#else
+TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, int n) -> Tensor", &two); }
+#endif
+"""
+ONE, TWO = (f'TORCH_LIBRARY_IMPL(kit, CPU, m) {{ m.impl("f", &{name}); }}\n' for name in ("one", "two"))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (WITH_KERNELS, 0),
+        (ALTERNATIVES.format(kernels=f"#ifdef GPU\n{ONE}#else\n{TWO}#endif"), 0),
+        (ALTERNATIVES.format(kernels=f"#ifndef GPU\n{TWO}#endif\n#ifdef GPU\n{ONE}#endif"), 0),
+        (ALTERNATIVES.format(kernels=f"#if BITS == 32\n{ONE}#else\n{TWO}#endif"), 0),
+        (ALTERNATIVES.format(kernels=f"#ifdef GPU\n{TWO}#else\n{ONE}#endif"), 2),
+        (WITH_KERNELS.replace("&two", "&one"), 1),
+        (ALTERNATIVES.format(kernels="at::Tensor f();\n" + ONE.replace("one", "f")), 2),
+    ],
+)
+def test_a_kernel_is_compared_with_the_definitions_that_it_is_compiled_with(text: str, count: int) -> None:
+    found = lint_files([PACK], {"csrc/ops.cpp": KERNELS + text}, ["REG501"]).diagnostics
+    assert len(found) == count

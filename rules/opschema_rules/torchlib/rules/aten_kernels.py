@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
-from opschema_cli.schema.cpp_inference import CppMismatch, mismatches
 from opschema_cli.schema.cpp_spelling import spelling
-from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import AtenKernel
@@ -156,7 +154,7 @@ def _compared(kernel: AtenKernel, signature: CppSignature, operator: AtenOperato
             return
     if operator is None:
         return
-    found = _mismatches(operator.schema, signature)
+    found = signature.mismatches(operator.schema)
     severity = Severity.ERROR if found and _is_refused_by_all(kernel, signature) else Severity.WARNING
     for item in found:
         message = mismatch_words(kernel.title, operator.schema, signature, item)
@@ -165,16 +163,12 @@ def _compared(kernel: AtenKernel, signature: CppSignature, operator: AtenOperato
         yield from _inexact(kernel, operator, signature)
 
 
-def _mismatches(schema: OperatorSchema, signature: CppSignature) -> list[CppMismatch]:
-    return mismatches(schema, signature.parameter_types, signature.returns, stable=signature.stable)
-
-
 def _is_refused_by_all(kernel: AtenKernel, signature: CppSignature) -> bool:
     """Whether a kernel differs from the operator's schema in each release of torch that the tree may be for."""
     tree = kernel.tree
     if tree.release_doubt or tree.aten.may_be_others:
         return False
-    return all(_mismatches(schema, signature) for schema in tree.aten.schemas(kernel.name))
+    return all(map(signature.mismatches, tree.aten.schemas(kernel.name)))
 
 
 def _inexact(kernel: AtenKernel, operator: AtenOperator, signature: CppSignature) -> Iterator[Diagnostic]:

@@ -9,7 +9,6 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.schema.cpp_inference import (
     CppMismatch,
-    mismatches,
     parameter_type,
     refused_type,
     return_type,
@@ -82,7 +81,9 @@ def cpp_kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
         return
     for registration, signature in signatures(operator):
         if operator.definition.explicit:
-            found = mismatches(schema, signature.parameter_types, signature.returns, stable=signature.stable)
+            found = signature.mismatches(schema)
+            if found and not all(map(signature.mismatches, operator.other_schemas(registration))):
+                continue
             types = [item for item in found if item.kind == "type"]
             for item in found if len(types) == 1 else (*types[:1], *(item for item in found if item.kind != "type")):
                 yield _differs(operator, schema, registration, signature, item, types[1:] if item in types else ())

@@ -236,21 +236,9 @@ def _of_role(operator: Operator, role: Role, called: str) -> Iterator[Diagnostic
 
 
 def _is_of_another(operator: Operator, registration: Registration, function: Body) -> bool:
-    """Whether a registered function is for another definition of the operator's name, and takes what that one passes: which of them
-    takes place, and with which kernels, conditions decide.
-    """
-    if not operator.definition.conditional:
-        return False
-    others = {id(other): other for name in operator.names or () for other in operator.tree.by_name[name]}
-    schemas = [
-        other.definition.schema
-        for other in others.values()
-        if other is not operator and any(item is registration for item in other.registrations)
-    ]
-    return any(
-        isinstance(schema, OperatorSchema) and not mismatches(schema, function.params, filled(registration))
-        for schema in schemas
-    )
+    """Whether a registered function takes what another definition of the operator's name passes."""
+    schemas = operator.other_schemas(registration)
+    return any(not mismatches(schema, function.params, filled(registration)) for schema in schemas)
 
 
 def _partial(operator: Operator, registration: Registration, function: Body, called: str) -> Iterator[Diagnostic]:
