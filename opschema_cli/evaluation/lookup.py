@@ -68,7 +68,7 @@ def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Val
     found = [
         value for item in _seen(evaluator, frame, options, at) for value in _of_binding(evaluator, frame, item, at)
     ]
-    if frame.parent is None:
+    if frame.parent is None and "*" in frame.body.scope.named:
         found += _by_stars(evaluator, frame.body.file, name, options[-1].start)
     if frame.parent is None and name in frame.body.file.rebound:
         found += _written_by_functions(evaluator, frame, name)

@@ -108,7 +108,9 @@ class Program(Modules):
                 return Unresolved(f"a function of {file.path} deletes `{name}` or declares it global")
             if bindings:
                 found = self._binding(file, name, bindings, hops)
-                later = self._by_stars(file, name, hops, bindings[-1].start) if scope is file.body else []
+                if scope is not file.body or "*" not in scope.named:
+                    return found
+                later = self._by_stars(file, name, hops, bindings[-1].start)
                 return only_definition([found, *later], name, file.path) if any(map(is_definition, later)) else found
         stars = self._by_stars(file, name, hops)
         # A module is bound only if the package imports or lists it: other values come first.
