@@ -128,5 +128,4 @@ def _is_defined_otherwise(declared: Declared, defined: Sequence[Declared]) -> bo
 
 
 def _types(item: Declared) -> tuple[str | None, ...]:
-    parameters = item.function.parameters
-    return tuple(spelling(one.type) for one in parameters) if [one.type for one in parameters] != ["void"] else ()
+    return tuple(spelling(one.type) for one in item.function.parameters)

@@ -143,6 +143,7 @@ class _Reader:
         before = self.tree.text[span.start : name.span.start]
         returns = _SPECIFIER.sub(" ", before) if trailing is None else trailing.text.removeprefix("->")
         known = tuple(item for item in found if item is not None)
+        known = () if [item.type for item in known] == ["void"] else known
         defined = node.field("body") is not None
         conditions = self.tree.directives.conditions(name.span.start)
         name_span = Span(begins, name.span.end)

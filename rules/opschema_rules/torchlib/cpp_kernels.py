@@ -78,6 +78,7 @@ _TEMPLATED = re.compile(rf"({_NAME.pattern})\s*<(.*)>", re.DOTALL)
 _CAST = re.compile(r"static_cast\s*<(.*)\(\s*\*\s*\)\s*\((.*)\)\s*>\s*\(\s*&?\s*(.*?)\s*\)", re.DOTALL)
 _C_CAST = re.compile(r"\((.*)\(\s*\*\s*\)\s*\((.*)\)\s*\)\s*&?\s*([\w:]+)", re.DOTALL)
 _LAMBDA = re.compile(r"\+?\s*\[")
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 def unwrapped(text: str) -> str:
@@ -251,10 +252,15 @@ def _nearest(found: Sequence[Declared], qualifier: str, namespace: str) -> list[
 
 
 def _is_doubtful(function: CppFunction, given: tuple[str, ...]) -> bool:
-    """Whether a function is not known in full with the arguments of its template, or a parameter may be a macro for several."""
+    """Whether a function is not known in full with the arguments of its template, or takes a macro."""
     if function.unsure and not (given and len(given) <= len(function.template)):
         return True
-    return any(not item.name and re.fullmatch(r"[A-Z][A-Z0-9_]+", item.type) for item in function.parameters)
+    return _takes_macro(function)
+
+
+def _takes_macro(function: CppFunction) -> bool:
+    """Whether a parameter may be a macro for several."""
+    return any(not item.name and _MACRO.fullmatch(item.type) for item in function.parameters)
 
 
 def _alternatives(signatures: Sequence[CppSignature], found: Sequence[Declared]) -> tuple[CppSignature, ...]:
@@ -295,7 +301,9 @@ def _read(declaration: str, text: str, asked: Asked) -> CppSignature | None:
         found = read_functions(parse_cpp(declaration)).functions
     except CppError:
         return None
-    if len(found) != 1 or found[0].unsure or "auto" in " ".join(item.type for item in found[0].parameters):
+    if len(found) != 1 or found[0].unsure or _takes_macro(found[0]):
+        return None
+    if "auto" in " ".join(item.type for item in found[0].parameters):
         return None
     here = tuple(CppParameterText(item.type, item.name, Span(0, 0)) for item in found[0].parameters)
     return CppSignature("", found[0].returns, here, asked.place, tuple(asked.place for _ in here), asked.stable)

@@ -100,10 +100,9 @@ def _replaced(written: str, names: Mapping[str, str]) -> str:
 def signature_of(item: Declared, *, stable: bool = False) -> CppSignature:
     """The signature of a function of the tree."""
     function = item.function
-    parameters = () if [one.type for one in function.parameters] == ["void"] else function.parameters
-    places = tuple(Place(item.path, one.span) for one in parameters)
+    places = tuple(Place(item.path, one.span) for one in function.parameters)
     name = f"{function.owner}::{function.name}" if function.owner else function.name
-    return CppSignature(name, function.returns, parameters, item.place, places, stable, function.conditions)
+    return CppSignature(name, function.returns, function.parameters, item.place, places, stable, function.conditions)
 
 
 def table_signature(written: CppSignature) -> Signature:
