@@ -54,6 +54,7 @@ DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
             [("kit::three", "three", 1, None)],
         ),
         ({"uses.cpp": DECLARED, "three.cpp": "namespace kit { int three(Mine x) { return 1; } }\n"}, []),
+        ({"uses.cpp": DECLARED, "three.cpp": "namespace kit { int three(const int32_t x) { return x; } }\n"}, []),
         (
             {"uses.cpp": DECLARED, "three.cpp": "namespace other { int three(int64_t x) { return 1; } }\n"},
             [("kit::three", "three", 0, None)],

@@ -29,7 +29,7 @@ _PLAIN = {
 }
 _LISTS = ("ArrayRef", "IListRef", "List", "vector", "array")
 _SIGNED = (
-    dict.fromkeys(("short", "char", "size_t", "long long"), "int64_t")
+    dict.fromkeys(("short", "char", "unsigned", "long long"), "int64_t")
     | {"float": "double"}
     | {f"{sign}int{bits}": "int64_t" for sign in ("", "u") for bits in ("", "16_t", "32_t", "64_t")}
 )

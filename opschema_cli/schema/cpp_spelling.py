@@ -28,12 +28,16 @@ _ALIASES = {
     "OptionalSymIntArrayRef": "optional<ArrayRef<SymInt>>",
     "SymIntArrayRef": "ArrayRef<SymInt>",
     "TensorList": "ArrayRef<Tensor>",
+    "int16_t": "short",
+    "int32_t": "int",
     "long": "int64_t",
+    "size_t": "uint64_t",
+    "uint32_t": "unsigned",
 }
 """Typedefs; some are classes of their own in some versions of PyTorch, and were typedefs in others."""
 
 _KNOWN = frozenset(
-    {"void", "bool", "char", "short", "int", "float", "double", "size_t", "string", "string_view", "unsigned"}
+    {"void", "bool", "char", "short", "int", "float", "double", "string", "string_view", "unsigned"}
     | {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
     | {"ArrayRef", "IListRef", "List", "array", "optional", "pair", "tuple", "vector", "intrusive_ptr"}
     | {"Device", "DeviceIndex", "DimVector", "Dimname", "Generator", "Layout", "MemoryFormat", "OptionalTensorRef"}
@@ -111,6 +115,8 @@ class _Reader(msgspec.Struct):
             return f"ArrayRef{self._arguments()}"
         if name == "long" and self._take("long"):
             return "long long"
+        if name == "unsigned":
+            self._take("int")
         if name in _ALIASES:
             return _ALIASES[name]
         if name not in _KNOWN:

@@ -22,6 +22,11 @@ from opschema_cli.schema.cpp_spelling import spelling
         ("std::tuple<Tensor, Tensor>", "::std::tuple<at::Tensor,at::Tensor>"),
         ("[[maybe_unused]] bool /* unused */", "bool"),
         ("std::string_view", "c10::string_view"),
+        ("int", "int32_t"),
+        ("short", "std::int16_t"),
+        ("unsigned int", "uint32_t"),
+        ("unsigned", "unsigned int"),
+        ("size_t", "uint64_t"),
     ],
 )
 def test_the_same_type(written: str, other: str) -> None:
@@ -40,6 +45,10 @@ def test_the_same_type(written: str, other: str) -> None:
         ("at::TensorList", "const at::ITensorListRef &"),
         ("std::array<bool,2>", "std::array<bool,3>"),
         ("float", "double"),
+        ("int", "int64_t"),
+        ("unsigned", "int"),
+        ("char", "int8_t"),
+        ("long long", "int64_t"),
     ],
 )
 def test_another_type(written: str, other: str) -> None:
