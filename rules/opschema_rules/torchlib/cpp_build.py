@@ -92,6 +92,11 @@ class Build:
         return ""
 
     @cached_property
+    def with_sources(self) -> frozenset[str]:
+        """Names of the targets of which a source file is known."""
+        return frozenset(target.name for targets in self._targets.values() for target in targets)
+
+    @cached_property
     def _targets(self) -> dict[str, list[Target]]:
         """Targets by their source files."""
         return {path: [target for target, _ in found] for path, found in self._origins.items()}

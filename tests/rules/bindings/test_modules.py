@@ -43,6 +43,13 @@ def codes(block: str, python: str = "", head: str = HEAD, **files: str) -> list[
         ('m.def("f", torch::wrap_pybind_function(f));', "_C.f(x)", ["BND301"]),
         ('m.def("f", +[](at::Tensor x, int n) { return x; });', "_C.f(x)", ["BND301"]),
         ('m.def("f", [](auto x) { return x; });', "_C.f(x, 1, 2)", []),
+        ('m.def("f", [](void) { return 1; });', "_C.f()", []),
+        ('m.def("f", [](void) { return 1; });', "_C.f(x)", ["BND301"]),
+        ('m.def("f", [](void* x) { return 1; });', "_C.f()", ["BND301"]),
+        ('m.def("f", py::overload_cast<F_TYPES>(&f));', "_C.f(x, 1, 2)", []),
+        ('m.def("f", static_cast<at::Tensor (*)(const at::Tensor&, REST)>(&f));', "_C.f(x, 1, 2)", []),
+        ('m.def("f", [](F_TYPES) { return 1; });', "_C.f(x, 1, 2)", []),
+        ('m.def("f", [](FLAGS flags) { return 1; });', "_C.f(x, 1, 2)", ["BND301"]),
         ('m.def("f", [](py::args a, py::kwargs k) { return 1; });', "_C.f(1, 2, b=3)", []),
         ('py::class_<A>(m, "A").def("f", &f); m.attr("N") = 3;', "_C.A(), _C.N", []),
         ('py::class_<A> a(m, "A"); a.def("f", &f); m.doc() = "text";', "_C.A(), _C.B()", ["BND303"]),
@@ -237,5 +244,24 @@ def test_a_module_without_a_known_name_may_be_the_one_that_is_used(
         "a/ext.cpp": named,
         "b/ext.cpp": f"{HEAD}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {other} }}",
         "use.py": f"import _C\n\n\ndef use(x):\n    {python}\n",
+    }
+    assert lint_files(PACK, texts).codes() == expected
+
+
+@pytest.mark.parametrize(
+    ("setup", "expected"),
+    [
+        ('CppExtension("kit._C", sources())', ["BND303"]),
+        ('CppExtension("kit._C", ["init.cpp"])', []),
+        ('CppExtension("kit._C", sources=["init.cpp", *more()])', []),
+        ('CppExtension("kit._C", ["gone.cpp"])', ["BND303"]),
+    ],
+)
+def test_a_module_is_not_an_extension_of_other_sources(setup: str, expected: list[str]) -> None:
+    texts = {
+        "setup.py": f"from torch.utils.cpp_extension import CppExtension\next = {setup}\n",
+        "init.cpp": "#include <Python.h>\nPyMODINIT_FUNC PyInit__C(void) { return make(); }\n",
+        "adam/ops.cpp": f'{HEAD}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("f", &f); }}\n',
+        "kit/__init__.py": "from . import _C\n\n_C.init()\n",
     }
     assert lint_files(PACK, texts).codes() == expected
