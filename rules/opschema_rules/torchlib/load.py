@@ -35,7 +35,7 @@ def _aten_kernels(tree: Tree) -> Iterable[AtenKernel]:
     for item in tree.cpp_registrations:
         namespace, _, name = plain_name(item.name).partition("::")
         if namespace == "aten" and plain_name(item.name) not in own:
-            yield AtenKernel(tree, name, item.registration)
+            yield AtenKernel(tree, name, item.registration, item.conditions)
     for stray in tree.of_torch:
         registration = stray.registration
         if registration.language == "python" and registration.role == "kernel":

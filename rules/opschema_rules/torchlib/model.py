@@ -336,11 +336,15 @@ class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class AtenKernel(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """A kernel for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace."""
+    """A kernel for an operator of torch itself: ``name`` is ``add.Tensor``, without its namespace.
+
+    ``conditions`` are those of the preprocessor under which it is registered in C++.
+    """
 
     tree: Tree
     name: str
     registration: Registration
+    conditions: tuple[Condition, ...] = ()
 
     __repr__ = object.__repr__
 

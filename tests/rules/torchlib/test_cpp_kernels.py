@@ -342,3 +342,49 @@ ONE, TWO = (f'TORCH_LIBRARY_IMPL(kit, CPU, m) {{ m.impl("f", &{name}); }}\n' for
 def test_a_kernel_is_compared_with_the_definitions_that_it_is_compiled_with(text: str, count: int) -> None:
     found = lint_files([PACK], {"csrc/ops.cpp": KERNELS + text}, ["REG501"]).diagnostics
     assert len(found) == count
+
+
+SEVERAL_RELEASES = """\
+#include <torch/library.h>
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 2
+at::Tensor relu(const at::Tensor& self, int64_t how) { return self; }
+#else
+at::Tensor relu(const at::Tensor& self) { return self; }
+#endif
+at::Tensor old(const at::Tensor& self) { return self; }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("relu", TORCH_FN(relu));
+#ifdef IS_TORCH_1_13
+  m.impl("sigmoid.out", TORCH_FN(old));
+  m.impl("relu_old_", TORCH_FN(old));
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", []),
+        ("#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 2", "#if USE_HOW", ["REG505"]),
+        ("IS_TORCH_1_13", "USE_OLD", ["REG505", "REG504"]),
+        ("relu(const at::Tensor& self) {", "relu(at::Tensor self) {", []),
+    ],
+)
+def test_kernels_for_some_releases_of_torch_are_not_compared(old: str, new: str, expected: list[str]) -> None:
+    files = {"backend.cpp": SEVERAL_RELEASES.replace(old, new)}
+    assert [item.code for item in lint_files(PACK, files, ["REG504", "REG505"]).diagnostics] == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("[](void) { return at::Tensor(); }", []),
+        ("[](at::Tensor x) { return x; }", ["REG501"]),
+        ("static_cast<at::Tensor (*)(ARGUMENTS)>(&make)", []),
+        ("[](ARGUMENTS) { return at::Tensor(); }", []),
+    ],
+)
+def test_parameters_that_are_none_or_a_macro(function: str, expected: list[str]) -> None:
+    text = f'#include <torch/library.h>\nTORCH_LIBRARY(kit, m) {{ m.def("make() -> Tensor", {function}); }}\n'
+    assert [item.code for item in lint_files(PACK, {"ops.cpp": text}, ["REG501"]).diagnostics] == expected

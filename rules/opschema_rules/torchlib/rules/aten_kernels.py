@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
 from opschema_cli.schema.cpp_spelling import spelling
+from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import AtenKernel
@@ -27,7 +29,8 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
     `x + y`, `add` is none. Rows of tables of Python kernels count as registrations; see [REG509](REG509.md).
 
     Operators are those of the tree's own `native_functions.yaml`, or of an installed torch ([PyTorch's
-    schemas](../pytorch-schemas.md)). A name that lacks its overload, has an unknown one, or is a letter or an underscore off a
+    schemas](../pytorch-schemas.md)). What the preprocessor keeps for some releases of torch only (`#if TORCH_VERSION_MINOR < 5`) is
+    not checked. A name that lacks its overload, has an unknown one, or is a letter or an underscore off a
     known one is an error whichever torch that is. Other names are warnings, unless the tree pins that version of torch.
 
     Bad:
@@ -51,7 +54,7 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
     ```
     """
     known = kernel.tree.aten
-    if kernel.registration.conditional or known.has(kernel.name):
+    if kernel.registration.conditional or _of_some_releases(kernel.conditions) or known.has(kernel.name):
         return
     near = known.candidates(kernel.name)
     meant = f"; did you mean {listed(near[:3], 'or')}?" if near else ""
@@ -88,7 +91,7 @@ def aten_kernel_signature(kernel: AtenKernel) -> Iterator[Diagnostic]:
     arguments takes integers in the place of all of them, or of none.
 
     A difference from the schema is a warning if the tree may be for another release of torch that accepts the kernel, or for one
-    that opschema does not know.
+    that opschema does not know. What the preprocessor keeps for some releases only (`#if TORCH_VERSION_MINOR < 5`) is not compared.
 
     Bad:
 
@@ -143,7 +146,18 @@ def aten_kernel_signature(kernel: AtenKernel) -> Iterator[Diagnostic]:
         return
     operator = kernel.tree.aten.operator(kernel.name)
     for signature in kernels:
-        yield from _compared(kernel, signature, operator)
+        if not _of_some_releases((*kernel.conditions, *signature.conditions)):
+            yield from _compared(kernel, signature, operator)
+
+
+_RELEASE = re.compile(r"(?i)\b\w*torch\w*(?:version|major|minor|\d)")
+_ANY_RELEASE = re.compile(r"TORCH_VERSION_MAJOR\s*(?:>=\s*[0-2]|==\s*2|>\s*[01])")
+
+
+def _of_some_releases(conditions: Iterable[Condition]) -> bool:
+    """Whether the preprocessor may keep something for some releases of torch only, by a macro for its version."""
+    others = (item.text for item in conditions if not (item.holds and _ANY_RELEASE.fullmatch(item.text)))
+    return any(map(_RELEASE.search, others))
 
 
 def _compared(kernel: AtenKernel, signature: CppSignature, operator: AtenOperator | None) -> Iterator[Diagnostic]:
