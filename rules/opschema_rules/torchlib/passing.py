@@ -20,6 +20,7 @@ from opschema_rules.torchlib.model import Registration
 MismatchKind: TypeAlias = Literal[
     "reordered",
     "shifted",
+    "fewer",
     "missing",
     "missing-keyword",
     "extra",
@@ -30,9 +31,10 @@ MismatchKind: TypeAlias = Literal[
     "by-name",
 ]
 """``reordered``: other order. ``shifted``: its ``*args`` takes what is passed, but parameters before it leave out arguments.
-``missing``, ``missing-keyword``: the function does not take what is passed by position, by name. ``extra``, ``extra-keyword``: it
-requires what is never passed. ``keyword-only``: it takes by name alone what is passed by position. ``no-default``: it requires what
-is left off when it equals the schema's default. ``by-name``: it takes by position what is passed by name.
+``fewer``: it takes fewer by position, and its names do not show which it lacks. ``missing``, ``missing-keyword``: the function
+does not take what is passed by position, by name. ``extra``, ``extra-keyword``: it requires what is never passed.
+``keyword-only``: it takes by name alone what is passed by position. ``no-default``: it requires what is left off when it equals
+the schema's default. ``by-name``: it takes by position what is passed by name.
 """
 
 
@@ -134,14 +136,16 @@ class _Comparison:
             return
         taken = {item.name for item in self.takers}
         absent = [item for item in self.arguments if item.name not in taken]
-        if len(absent) != missing:  # under other names: what is passed last finds no place
+        known = len(absent) == missing
+        if not known:  # under other names: what is passed last finds no place
             absent = self.arguments[len(self.takers) :]
         forced = [item for item in absent if item.name in self.keywords]
         if len(forced) == len(absent):
             params = tuple(self.keywords[item.name] for item in absent)
             yield Mismatch("keyword-only", tuple(absent), params, any(item.default is None for item in absent))
         else:
-            yield Mismatch("missing", tuple(absent), (), len(self.takers) < self._always_passed)
+            kind: MismatchKind = "missing" if known or taken.isdisjoint(item.name for item in absent) else "fewer"
+            yield Mismatch(kind, tuple(absent), (), len(self.takers) < self._always_passed)
 
     def _shifted(self) -> Iterator[Mismatch]:
         names = [item.name for item in self.arguments]

@@ -71,6 +71,19 @@ BROKEN = [
         ("fake", "the fake does not take `a`, which the schema passes: every call fails"),
     ),
     (
+        "x: Tensor, a: int, y: Tensor, b: int",
+        "w, c, b",
+        ("fake", "the fake takes 1 argument fewer than the schema passes by position: every call fails"),
+    ),
+    (
+        "x: Tensor, a: int, y: Tensor, b: int = 1, d: int = 2",
+        "w, b, d",
+        (
+            "fake",
+            "the fake takes 2 arguments fewer than the schema passes by position: a call that passes more than the defaults fails",
+        ),
+    ),
+    (
         "x: Tensor, a: int = 1",
         "x",
         ("fake", "the fake does not take `a`, which the schema passes: a call that passes more than the defaults fails"),

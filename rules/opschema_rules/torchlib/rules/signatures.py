@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import quoted
+from opschema_cli.phrases import count, quoted
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_rules.torchlib.model import Operator, Registration, Role
@@ -286,6 +286,7 @@ def mismatch_words(item: Mismatch) -> str:
     words = {
         "reordered": f"takes {names} where the schema passes {declared_names}, by position: the arguments are shifted",
         "shifted": f"does not take {declared_names}, which the schema passes before {names}: the arguments are shifted",
+        "fewer": f"takes {count(len(item.arguments), 'argument')} fewer than the schema passes by position: {when}",
         "missing": f"does not take {declared_names}, which the schema passes: {when}",
         "missing-keyword": f"does not take {declared_names}, which the schema passes by name: {when}",
         "extra": f"requires {names}, which the schema does not pass: every call fails",
