@@ -35,6 +35,29 @@ def missing(tmp_path: Path, files: dict[str, str], *, certain: bool = True) -> l
     ]
 
 
+LOST_BODY = """struct A final : B {
+#if X
+  int *get(int at) const override {
+#else
+  int *get(int at) override {
+#endif
+    return p;
+  }
+  int *last() const override {
+    return p;
+  }
+};
+int scale() { return 1; }
+namespace kit { int three(int x) { return x; } }
+int shift() {
+  REGISTER(scale)
+}
+USE(scale);
+USE(shift);
+USE(kit::three);
+"""
+"""A function with a macro and no semicolon, which the syntax tree takes for a declaration."""
+
 DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
 
 
@@ -70,6 +93,7 @@ DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
             {"uses.cpp": DECLARED, "three.cpp": 'const char* text = R"(D(three))";\n'},
             [("kit::three", "three", 0, None)],
         ),
+        ({"uses.cpp": LOST_BODY}, []),
         ({"uses.cpp": DECLARED, "three.cpp.in": "int kit::three(int x) { return x; }\n"}, []),
     ],
 )

@@ -77,6 +77,7 @@ _SPECIFIER = re.compile(
 )
 _DEFINES = re.compile(r"([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*){1,9})\s*\(")
 _BODY = re.compile(r"[\s\w]*\{")
+_OPENS = re.compile(r"\s*(?:(?:const|noexcept|override|final)\s*)*\{")
 _GENERATED = re.compile(r"(?i)@generated|auto-?generated (?:file|by)")
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 
@@ -144,7 +145,8 @@ class _Reader:
         returns = _SPECIFIER.sub(" ", before) if trailing is None else trailing.text.removeprefix("->")
         known = tuple(item for item in found if item is not None)
         known = () if [item.type for item in known] == ["void"] else known
-        defined = node.field("body") is not None
+        # A macro without a semicolon may make the syntax tree lose the body.
+        defined = node.field("body") is not None or _OPENS.match(self.tree.text, span.end) is not None
         conditions = self.tree.directives.conditions(name.span.start)
         name_span = Span(begins, name.span.end)
         self.functions.append(
