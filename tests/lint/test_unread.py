@@ -22,6 +22,13 @@ ROWS = (
 )
 KERNELS = 'registry().impl("aten::abs", f)\n'
 BINDINGS = 'PYBIND11_MODULE(ext, m) {\n  m.def("f", &f);\n  m.def("g", &g, py::arg("x"));\n}\n'
+HELPER = 'void init(py::module &m) {\n  m.def("f", &f);\n}\n'
+CUSTOM = """#define PD_BUILD_STATIC_OP(name) PD_BUILD_OP(static_op_##name)
+PD_BUILD_OP(relu).Inputs({"X"}).Outputs({"Out"});
+PD_BUILD_GRAD_OP(relu).Inputs({"X"}).Outputs({"Out"});
+PD_BUILD_STATIC_OP(gelu)
+    .Inputs({"X"});
+"""
 NATIVE = "- func: f(Tensor x) -> Tensor\n- func: g(Tensor x) -> Tensor\n- func: h(Tensor x) -> Tensor\n"
 
 
@@ -45,6 +52,8 @@ def named(outcome: Outcome) -> list[str]:
         ({"kit/__init__.py": ROWS}, "2 rows that name aten operators: 1 kit/__init__.py"),
         ({"a.py": KERNELS, "b.py": KERNELS}, "2 kernels of aten operators: 2 a.py"),
         ({"m.cpp": BINDINGS}, "2 bindings of pybind11 or nanobind: 1 m.cpp"),
+        ({"m.cpp": BINDINGS, "b.cu": HELPER}, "3 bindings of pybind11 or nanobind: 2 b.cu"),
+        ({"relu.cu": CUSTOM}, "2 custom operators of PaddlePaddle: 1 relu.cu"),
     ],
 )
 def test_what_no_pack_reads_is_named_once(tmp_path: Path, files: dict[str, str], expected: str) -> None:
@@ -60,6 +69,7 @@ def test_what_no_pack_reads_is_named_once(tmp_path: Path, files: dict[str, str],
         {"notes.yaml": "text: it calls aten::add once\n"},
         {"rows.py": '# aten\nTABLE = (\n    ("abs", abs),\n)\n'},
         {"lib.cpp": 'TORCH_LIBRARY_IMPL(aten, CPU, m) {\n}\nvoid f() { x.def("a", 1); }\n'},
+        {"relu.cc": "// PD_BUILD_OP(relu)\n#define BUILD PD_BUILD_OP(relu)\n", "test/relu.cc": CUSTOM},
         {"tests/test_a.py": KERNELS, "tests/table.yaml": TABLE},
     ],
 )

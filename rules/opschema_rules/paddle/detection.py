@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.file_kinds import is_yaml
+from opschema_cli.file_kinds import is_cpp, is_yaml
+from opschema_cli.lint.unread import Sighting
 from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
@@ -93,4 +94,26 @@ def _is_entry(item: Node) -> bool:
     return len(keys & {"args", "output", "kernel", "infer_meta"}) > 1 and not keys.isdisjoint(("op", "backward_op"))
 
 
-LAZY_PACK = shipped_pack(__name__, detect, PaddleOptions, claims)
+_TEST = re.compile(r"(?:^|/)tests?/")
+_CUSTOM = re.compile(rb"(?m)^[ \t]*PD_BUILD_(?:STATIC_)?OP\s*\(")
+
+
+def _is_source(path: str) -> bool:
+    return is_cpp(path) and not _TEST.search(path)
+
+
+def _custom(data: bytes) -> int:
+    return len(_CUSTOM.findall(data)) if b"PD_BUILD_" in data else 0
+
+
+SIGHTINGS = (
+    Sighting(
+        "custom operator of PaddlePaddle",
+        "custom operators of PaddlePaddle",
+        _is_source,
+        Reading("paddle: custom operators", _custom, int),
+    ),
+)
+"""Operators that C++ defines with ``PD_BUILD_OP``."""
+
+LAZY_PACK = shipped_pack(__name__, detect, PaddleOptions, claims, unread=SIGHTINGS)

@@ -14,7 +14,7 @@ _LIBRARY = re.compile(rb"\bLibrary\(\s*[\"']aten[\"']")
 _ROW = re.compile(rb"(?m)^[ \t]*\([ \t]*[\"'][A-Za-z_]\w*(?:\.\w+)?[\"'][ \t]*,[ \t]*[A-Za-z_][\w.]*[ \t]*[,)]")
 _IMPL = re.compile(rb"\bimpl\(\s*[\"']aten::\w")
 
-_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE)\w*\s*\(")
+_MODULE = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE)\w*\s*\(|\b(?:py|pybind11|nb|nanobind)::module_?\b")
 _BINDING = re.compile(rb"\b\w+\.def\(\s*\"\w+\"\s*,")
 
 
@@ -28,7 +28,7 @@ def _impls(data: bytes) -> int:
 
 
 def _bindings(data: bytes) -> int:
-    bound = b"_MODULE" in data and _MODULE.search(data) is not None
+    bound = (b"_MODULE" in data or b"::module" in data) and _MODULE.search(data) is not None
     return len(_BINDING.findall(data)) if bound else 0
 
 
