@@ -11,7 +11,7 @@ from opschema_cli.requirements import Version
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import Macro, read_directives, unambiguous
 from opschema_cli.source.text import Span
-from opschema_rules.torchlib.cpp_build import Build
+from opschema_rules.torchlib.cpp_build import EXTENSION_NAME, Build
 from opschema_rules.torchlib.type_lists import type_lists
 
 # vLLM's header has these, and who follows it, as kernel-builder does; they let the preprocessor replace the namespace.
@@ -49,6 +49,11 @@ def _autocast() -> dict[str, Macro]:
     return {macro.name: macro for macro in read_directives(text).macros}
 
 
+def _is_shared(path: str, macro: Macro) -> bool:
+    """Whether other files may see a macro; the namespace that a source file gives itself is its own."""
+    return macro.name != EXTENSION_NAME or path.endswith((".h", ".hpp", ".cuh"))
+
+
 USES = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|\.\s*(?:impl|def)\s*\(|RegisterOperators")
 """What registers, in the body of a macro."""
 
@@ -64,7 +69,7 @@ class FileMacros:
     ) -> None:
         self.own = own
         self.build = build
-        macros = [*others, *(macro for items in own.values() for macro in items)]
+        macros = [*others, *(macro for path, items in own.items() for macro in items if _is_shared(path, macro))]
         self.shared = {**EXPANDING, **type_lists(torch), **_autocast(), **unambiguous(macros)}
         self.defined = {macro.name for macro in macros}
         self._known: dict[tuple[str, bool], ChainMap[str, Macro]] = {}

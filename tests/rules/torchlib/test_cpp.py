@@ -412,6 +412,18 @@ def test_a_namespace_that_the_build_sets(files: dict[str, str], tmp_path: Path) 
     assert not found.gaps
 
 
+def test_the_namespace_that_a_source_file_gives_itself_is_not_that_of_others(tmp_path: Path) -> None:
+    own = f"#define TORCH_EXTENSION_NAME _C\n{EXTENSION}"
+    found = read(tmp_path, own, stale__cpp=EXTENSION.replace('"f', '"g'))
+    assert [name for name, _ in definitions(found)] == ["_C::f", None]
+    assert [gap.names for gap in found.gaps] == [frozenset({"g"})]
+
+
+def test_a_header_may_give_the_namespace(tmp_path: Path) -> None:
+    found = read(tmp_path, EXTENSION, name__h="#define TORCH_EXTENSION_NAME _C\n#define OTHER TORCH_LIBRARY\n")
+    assert [name for name, _ in definitions(found)] == ["_C::f"]
+
+
 @pytest.mark.parametrize(
     "build",
     [
