@@ -69,7 +69,7 @@ class ExtensionNames(msgspec.Struct, dict=True):
 
     def by_exclusion(self, named: Mapping[str, str]) -> Iterable[tuple[str, str]]:
         """The names of files that have none in ``named``: each is the only extension of the nearest ``setup.py`` that no other
-        file has. One with known sources is none of theirs: it may be a module without pybind11.
+        file has. One with other known sources is none of theirs: it may be a module without pybind11.
         """
         setups = extensions_of(self.project)
         nameless: dict[str, list[str]] = {}
@@ -79,5 +79,7 @@ class ExtensionNames(msgspec.Struct, dict=True):
                 nameless.setdefault(max(above, key=len), []).append(path)
         for setup, paths in nameless.items():
             free = [name for name in setups[setup] if name not in named.values()]
-            if len(free) == 1 and len(paths) == 1 and free[0] not in self.build.with_sources:
+            if len(free) != 1 or len(paths) != 1:
+                continue
+            if free[0] in self.build.targets(paths[0]) or free[0] not in self.build.with_sources:
                 yield paths[0], free[0]

@@ -265,3 +265,13 @@ def test_a_module_is_not_an_extension_of_other_sources(setup: str, expected: lis
         "kit/__init__.py": "from . import _C\n\n_C.init()\n",
     }
     assert lint_files(PACK, texts).codes() == expected
+
+
+def test_a_file_of_a_second_target_has_the_name_of_its_extension() -> None:
+    texts = {
+        "setup.py": 'from torch.utils.cpp_extension import CppExtension\next = CppExtension("kit._C", ["csrc/api.cpp"])\n',
+        "CMakeLists.txt": "pybind11_add_module(kit_cpp csrc/api.cpp)\n",
+        "csrc/api.cpp": f'{HEAD}PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ m.def("f", &f); }}\n',
+        "kit/__init__.py": "from . import _C\n\n_C.g()\n",
+    }
+    assert lint_files(PACK, texts).codes() == ["BND303"]
