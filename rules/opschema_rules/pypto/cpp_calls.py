@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_declarations import kernel_of
@@ -27,7 +27,7 @@ from opschema_rules.pypto.cpp_values import (
     united,
 )
 from opschema_rules.pypto.cpp_walk import Evaluation, Walk
-from opschema_rules.pypto.facts import KernelId, Kind, Payload, Slot, Submit
+from opschema_rules.pypto.facts import Beyond, KernelId, Kind, Payload, Slot, Submit
 
 ADDS: dict[str, Kind] = {
     "add_input": "in",
@@ -189,12 +189,13 @@ class Calls:
         return OTHER if _VIEWS.match(name) else UNKNOWN
 
     def _output(self, owner: Value, values: Sequence[Value], function: CppNode, node: CppNode) -> None:
-        """Note an output that is taken of a task which has fewer, whenever this place is reached."""
-        taken, known = function.field("argument"), self.walk.parts.plain
-        sure = taken is not None and taken.text in known.outputs and node.span.start in known.takes
+        """Note an output that is taken, and whether the task has fewer."""
+        taken, found = function.field("argument"), None
         index = values[0].value if len(values) == 1 and isinstance(values[0], Number) else -1
-        count = owner.count if sure and isinstance(owner, Outputs) else index + 1
-        self.walk.compare(index, count, node.span)
+        if taken is not None and isinstance(owner, Outputs) and index >= owner.count:
+            names = (taken.text, owner.payload, owner.tensors)
+            found = Beyond(index, owner.count, node.span, *names, self.walk.may_not_run)
+        self.walk.take(found, node.span)
 
     def _unknown_method(self, owner: Value, name: str, node: CppNode, state: State) -> None:
         """A method of an object that may be a payload, or may submit some."""
@@ -293,22 +294,17 @@ class Calls:
         submit = Submit(what, kernels, tuple(sorted(payloads, key=repr)), node.span)
         turned = isinstance(held, Object) and held.number in state.turned
         self.walk.submit(submit, state, turned=turned)
-        made = [self._made(payload, node) for payload in payloads]
-        known = tuple(count for count in made if count is not None)
-        is_plain = arguments and arguments[-1].text in self.walk.parts.plain.payloads
-        return (
-            Outputs(OTHER.arguments, max(known))
-            if is_plain and known and not turned and known == tuple(made)
-            else OTHER
-        )
+        return self._outputs(payloads, arguments[-1]) if arguments and not turned else OTHER
 
-    def _made(self, payload: Payload, node: CppNode) -> int | None:
-        """The tensors that the runtime makes for a task; None where an output may be either one of these or another tensor."""
-        outputs = [slot for slot in payload.slots if slot.kind == "out"]
-        text, own = node.tree.text, self.walk.parts.plain.tensors
-        others = [slot for slot in outputs if not slot.created]
-        known = all(slot.argument >= 0 and text[slot.span.start : slot.span.end] in own for slot in others)
-        return len(outputs) - len(others) if known and not payload.unresolved else None
+    def _outputs(self, payloads: Collection[Payload], argument: CppNode) -> Value:
+        """The tensors that the runtime makes for a task; any tensor where an output may be one of these or not."""
+        outputs = [[slot for slot in payload.slots if slot.kind == "out"] for payload in payloads]
+        own = [slot for slots in outputs for slot in slots if not slot.created]
+        if any(payload.unresolved for payload in payloads) or any(slot.argument < 0 for slot in own):
+            return OTHER
+        names = tuple(sorted({argument.tree.text[slot.span.start : slot.span.end] for slot in own}))
+        count = max(sum(slot.created for slot in slots) for slots in outputs)
+        return Outputs(OTHER.arguments, count, argument.text, names)
 
 
 def _may_submit(name: str, number: int, state: State) -> bool:

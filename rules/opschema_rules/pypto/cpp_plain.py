@@ -1,7 +1,8 @@
 """Names and places of an orchestration that are used in plain forms only, so that what they hold is sure.
 
 Macros, lambdas, helpers and headers may do anything to what they get. So rules that need a number to be right ask here whether
-each use of a name in the file is one of a few statements.
+each use of a name in the file is one of a few statements. They ask just before they report something, so that most files are
+never searched.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 
-import msgspec
-
-from opschema_cli.source.cpp_text import parts
-from opschema_cli.source.text import blanked
+from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.facts import Beyond
 
 _AT = r"(?<=[;{}])\s*"
 _SUBMIT = r"(?<![\w:.>])rt_submit_(?:aic_|aiv_)?task\s*\(\s*\w+\s*,\s*"
@@ -60,45 +61,66 @@ _HIDDEN = re.compile(
 """A macro in front of a block, which may be a loop or a condition."""
 
 
-class Plain(msgspec.Struct, frozen=True):
-    """What is used in plain forms only: payloads, outputs of tasks, and references to tensors of the orchestration, by their
-    names; and the places where an output, or an argument of the orchestration, is surely taken.
-    """
-
-    payloads: frozenset[str] = frozenset()
-    outputs: frozenset[str] = frozenset()
-    tensors: frozenset[str] = frozenset()
-    takes: frozenset[int] = frozenset()
-    arguments: frozenset[int] = frozenset()
-
-
-def plain(text: str) -> Plain:
+class Plain:
     """The plain forms of a file."""
-    found = list(parts(text))
-    whole = blanked(text, [(start, end) for kind, start, end in found if kind != "directive"])
-    code = blanked(text, [(start, end) for _, start, end in found])
-    counts = Counter(_WORD.findall(whole))
-    declared = Counter(match[1] for match in _DECLARED.finditer(whole))
-    tensors = Counter(match[1] for match in _TENSORS.finditer(code))
-    if _REDEFINES.search(whole) is not None or _HIDDEN.search(code) is not None:
-        return Plain()
-    given = _only(code, counts, _ARGUMENTS) if "const_cast" not in text else frozenset[str]()
-    return Plain(
-        _only(code, counts, _PAYLOADS),
-        _only(code, counts, _OUTPUTS),
-        frozenset(name for name, number in tensors.items() if number == declared[name]),
-        frozenset(match.start(1) for form in _TAKES for match in form.finditer(code)),
-        frozenset(match.start(1) for match in _ARGUMENT.finditer(code) if match[1] in given),
-    )
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._whole = only_code(text)
+        self._code = only_code(text, directives=False)
+        redefined = _REDEFINES.search(self._whole) is not None or _HIDDEN.search(self._code) is not None
+        self._counts = Counter[str]() if redefined else Counter(_WORD.findall(self._whole))
 
-def _only(code: str, counts: Counter[str], forms: Iterable[re.Pattern[str]]) -> frozenset[str]:
-    """The names that have no other uses."""
-    found = Counter(_named(code, forms))
-    return frozenset(name for name, number in found.items() if number == counts[name])
+    def is_beyond(self, found: Beyond) -> bool:
+        """Whether the outputs of which one is taken are surely as many as were counted."""
+        own = all(name in self._tensors for name in found.tensors)
+        is_sure = found.outputs in self._outputs and (not found.payload or found.payload in self._payloads) and own
+        return is_sure and found.span.start in self._takes
+
+    def is_argument(self, at: Span) -> bool:
+        """Whether an argument of the orchestration is surely taken at a place."""
+        return self._arguments.get(at.start) in self._all_arguments
+
+    @cached_property
+    def _payloads(self) -> frozenset[str]:
+        return self._only(_PAYLOADS)
+
+    @cached_property
+    def _outputs(self) -> frozenset[str]:
+        return self._only(_OUTPUTS)
+
+    @cached_property
+    def _all_arguments(self) -> frozenset[str]:
+        return self._only(_ARGUMENTS) if "const_cast" not in self._text else frozenset()
+
+    @cached_property
+    def _tensors(self) -> frozenset[str]:
+        """The references to tensors of the orchestration whose names are declared as nothing else."""
+        declared = Counter(match[1] for match in _DECLARED.finditer(self._whole))
+        tensors = Counter(match[1] for match in _TENSORS.finditer(self._code))
+        return frozenset(name for name, number in tensors.items() if number == declared[name] and name in self._counts)
+
+    @cached_property
+    def _takes(self) -> frozenset[int]:
+        return frozenset(match.start(1) for form in _TAKES for match in form.finditer(self._code))
+
+    @cached_property
+    def _arguments(self) -> dict[int, str]:
+        return {match.start(1): match[1] for match in _ARGUMENT.finditer(self._code)}
+
+    def _only(self, forms: Iterable[re.Pattern[str]]) -> frozenset[str]:
+        """The names that have no other uses."""
+        found = Counter(_named(self._code, forms))
+        return frozenset(name for name, number in found.items() if number == self._counts[name])
 
 
 def _named(code: str, forms: Iterable[re.Pattern[str]]) -> Iterator[str]:
     for form in forms:
         for match in form.finditer(code):
             yield next(name for name in match.groups() if name)
+
+
+@lru_cache(maxsize=2)
+def plain(text: str) -> Plain:
+    """The plain forms of a file, kept for who asks next."""
+    return Plain(text)

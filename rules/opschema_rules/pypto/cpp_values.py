@@ -22,9 +22,13 @@ class Tensors(msgspec.Struct, frozen=True):
 
 
 class Outputs(Tensors, frozen=True):
-    """The tensors that the runtime made for a task or for ``alloc_tensors()``: no more than ``count``."""
+    """The tensors that the runtime made for a task or for ``alloc_tensors()``: no more than ``count``, if the task's ``payload``
+    holds what it seems to, and ``tensors`` are the orchestration's own.
+    """
 
     count: int
+    payload: str = ""
+    tensors: tuple[str, ...] = ()
 
 
 class Pointer(msgspec.Struct, frozen=True):

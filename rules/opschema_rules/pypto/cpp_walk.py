@@ -16,10 +16,9 @@ from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.cpp_notes import Notes
 from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
-from opschema_rules.pypto.cpp_plain import Plain
 from opschema_rules.pypto.cpp_state import Scope, State, joined
 from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Object, Value
-from opschema_rules.pypto.facts import Beyond, Submit, Use
+from opschema_rules.pypto.facts import Beyond, Needed, Submit, Use
 
 MAX_STEPS = 300_000
 """Most steps that are followed in one file; a step is an expression, a statement, or a few variables that are joined. The
@@ -39,14 +38,11 @@ class Effort(msgspec.Struct):
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """Parts that the entries of a file may refer to: functions (None for those that are overloaded), numbers, macros, and what is
-    plain.
-    """
+    """Parts that the entries of a file may refer to: functions (None for those that are overloaded), numbers, and macros."""
 
     functions: Mapping[str, CppNode | None]
     constants: Mapping[str, int]
     macros: Mapping[str, Macro]
-    plain: Plain = Plain()
     effort: Effort = msgspec.field(default_factory=Effort)
 
 
@@ -127,7 +123,7 @@ class Walk(ABC):
         self.notes = Notes()
         self.taken: dict[int, Span] = {}
         self.beyond: dict[Span, Beyond | None] = {}
-        self.needed: dict[Literal["tensor", "scalar"], tuple[int, Span]] = {}
+        self.needed: dict[Span, Needed] = {}
         self.reached: set[int] = set()
         self.passed_on: dict[int, str] = {}
         self.submitted: set[int] = set()
@@ -211,16 +207,15 @@ class Walk(ABC):
         return self.branches > 0 or left or any(turn.broken or turn.continued for turn in self.turns)
 
     def need(self, kind: Literal["tensor", "scalar"], index: int, at: Span) -> None:
-        """Note an argument of the orchestration, if it is surely taken, and the largest of its kind."""
-        runs = not self.may_not_run and not self.loops and not self.unsure and at.start in self.parts.plain.arguments
-        if runs and index > self.needed.get(kind, (-1, at))[0]:
-            self.needed[kind] = (index, at)
+        """Note an argument of the orchestration that is taken whenever it runs."""
+        if not self.may_not_run and not self.loops and not self.unsure:
+            self.needed.setdefault(at, Needed(kind, index, at))
 
-    def compare(self, index: int, count: int, at: Span) -> None:
-        """Note an output that is taken beyond the last one, whenever this place is reached."""
-        found = Beyond(index, count, at, self.may_not_run) if index >= count and not self.unsure else None
-        if found is None or self.beyond.get(at, found) is not None:
-            self.beyond[at] = found
+    def take(self, found: Beyond | None, at: Span) -> None:
+        """Note an output that is taken, and that is beyond the last one, or None; it is so whenever this place is reached."""
+        beyond = found if found is not None and not self.unsure else None
+        if beyond is None or self.beyond.get(at, beyond) is not None:
+            self.beyond[at] = beyond
 
     def skip(self, node: CppNode | None) -> None:
         """Say of what never runs that it is not forgotten."""

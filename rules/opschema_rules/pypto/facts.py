@@ -89,21 +89,35 @@ class Use(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Beyond(msgspec.Struct, frozen=True, array_like=True):
-    """A ``get_ref(index)`` of a task's outputs, of which the runtime makes ``count`` at most; ``conditional`` as of a submit."""
+    """A ``get_ref(index)`` of a task's ``outputs``, of which the runtime makes ``count`` at most, if the variables of these names
+    hold what they seem to: ``outputs``, ``payload`` (empty for ``alloc_tensors()``), and ``tensors`` that the payload adds as
+    outputs and that are the orchestration's own. ``conditional`` as of a submit.
+    """
 
     index: int
     count: int
     span: Span
+    outputs: str
+    payload: str
+    tensors: tuple[str, ...]
     conditional: bool = False
+
+
+class Needed(msgspec.Struct, frozen=True, array_like=True):
+    """An argument of the orchestration that it takes whenever it runs, if its arguments are what they seem to be."""
+
+    kind: Literal["tensor", "scalar"]
+    index: int
+    span: Span
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
     """An orchestration function, with what the functions that it calls submit.
 
     ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first,
-    ``needed`` the largest index of a tensor and of a scalar that it takes whenever it runs, ``beyond`` the outputs that it takes
-    of tasks that have fewer; ``expected`` is ``expected_arg_count`` of the configuration beside it, -1 without. ``unresolved``
-    says why it may submit more than is known; empty when it does not.
+    ``needed`` the arguments that it takes whenever it runs, ``beyond`` the outputs that it takes of tasks that have fewer
+    (:mod:`opschema_rules.pypto.cpp_plain` says which of both are sure); ``expected`` is ``expected_arg_count`` of the
+    configuration beside it, -1 without. ``unresolved`` says why it may submit more than is known; empty when it does not.
     """
 
     name: str
@@ -114,7 +128,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     expected: int = -1
     unresolved: str = ""
     beyond: tuple[Beyond, ...] = ()
-    needed: tuple[tuple[Literal["tensor", "scalar"], int, Span], ...] = ()
+    needed: tuple[Needed, ...] = ()
 
 
 class Orchestration(msgspec.Struct, frozen=True, array_like=True):

@@ -9,7 +9,6 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
 from opschema_rules.pypto.cpp_numbers import number_of
-from opschema_rules.pypto.cpp_plain import plain
 from opschema_rules.pypto.cpp_statements import Statements
 from opschema_rules.pypto.cpp_walk import Parts
 from opschema_rules.pypto.facts import Entry, Orchestration
@@ -22,9 +21,7 @@ _EXPECTED = re.compile(r"expected_arg_count\s*=(?!=)\s*([^,;}]*)")
 def read_orchestration(tree: CppTree) -> Orchestration:
     """The entries of one C++ file, with what they submit."""
     functions = _functions(tree)
-    parts = Parts(
-        functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros}, plain(tree.text)
-    )
+    parts = Parts(functions, dict(_constants(tree)), {item.name: item for item in tree.directives.macros})
     called = {name: node for name, node in functions.items() if node is not None and _is_called(name, node)}
     walks = {name: Statements(parts) for name in called}
     for name, node in called.items():
@@ -53,7 +50,7 @@ def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str)
     notes, taken, conditions = walk.notes, tuple(sorted(walk.taken.items())), node.tree.directives.conditions
     found = (item for item in walk.beyond.values() if item is not None)
     beyond = tuple(item for item in found if not conditions(item.span.start))
-    needed = tuple((kind, index, at) for kind, (index, at) in walk.needed.items() if not conditions(at.start))
+    needed = tuple(item for item in walk.needed.values() if not conditions(item.span.start))
     reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
     return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed)
 

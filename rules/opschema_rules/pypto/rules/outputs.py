@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
+from opschema_rules.pypto.cpp_plain import plain
 from opschema_rules.pypto.model import Program
 
 _ASKS = re.compile(r"(?:\.|->)\s*(?:size|empty)\s*\(")
@@ -48,14 +49,15 @@ def task_output(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     part = program.orchestration
-    entry = part.entry if part is not None else None
-    source = program.project.source(part.source) if part is not None and part.source is not None else None
-    if part is None or entry is None or source is None:
+    if part is None or part.source is None or part.entry is None or not part.entry.beyond:
         return
-    for item in entry.beyond if _ASKS.search(source.text) is None else ():
+    source = program.project.source(part.source)
+    if source is None or _ASKS.search(source.text) is not None:
+        return
+    for item in filter(plain(source.text).is_beyond, part.entry.beyond):
         have = {0: "none", 1: "one"}.get(item.count, f"{item.count}")
         yield Diagnostic(
             f"the orchestration takes output {item.index}, and the runtime makes {have} for this task",
-            Place(part.source or "", item.span),
+            Place(part.source, item.span),
             severity=Severity.WARNING if item.conditional else Severity.ERROR,
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
 from opschema_cli.suggestions import did_you_mean, near_name
-from opschema_rules.pypto.facts import Entry
+from opschema_rules.pypto.cpp_plain import plain
 from opschema_rules.pypto.model import OrchestrationPart, Program
 from opschema_rules.pypto.rules.limits import expected_at
 from opschema_rules.pypto.scenes import Scene
@@ -107,12 +108,10 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
         hint = did_you_mean(near_name(name, names, 0.6)) or f"; it passes {listed(names)}"
         message = f"`generate_args()` passes no argument `{name}`{hint}"
         yield Diagnostic(message, Place(program.file.path, span))
-    if part is None:
-        return
-    yield from _without_entry(part, scene)
-    if part.entry is not None and not _asks(program, part):
-        yield from _not_passed(program, part, part.entry, scene)
-        yield from _too_few(program, part, part.entry, scene)
+    if part is not None:
+        yield from _without_entry(part, scene)
+        yield from _not_passed(program, part, scene)
+        yield from _too_few(program, part, scene)
 
 
 def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
@@ -134,35 +133,41 @@ def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic
         )
 
 
-def _not_passed(program: Program, part: OrchestrationPart, entry: Entry, scene: Scene) -> Iterator[Diagnostic]:
-    """Arguments that the orchestration always takes, and the test does not pass."""
+def _not_passed(program: Program, part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
+    """The last tensor and the last scalar that the orchestration always takes, where the test does not pass it."""
     slots = part.signature.slots if part.signature is not None else None
-    for kind, index, span in entry.needed:
-        passed = len(scene.of(kind))
-        declared = len(slots) if slots is not None and kind == "tensor" else index + 1
-        if passed <= index < declared:
+    passed = {kind: len(scene.of(kind)) for kind in _KINDS}
+    beyond = [item for item in part.entry.needed if item.index >= passed[item.kind]] if part.entry is not None else []
+    text = _text(program, part) if beyond else ""
+    known = [item for item in beyond if text and plain(text).is_argument(item.span)]
+    for kind in _KINDS:
+        item = max((item for item in known if item.kind == kind), key=lambda item: item.index, default=None)
+        if item is not None and (slots is None or kind == "scalar" or item.index < len(slots)):
             yield Diagnostic(
-                f"`generate_args()` passes {count(passed, kind)}, and the orchestration takes {kind} {index}",
+                f"`generate_args()` passes {count(passed[kind], kind)}, and the orchestration takes {kind} {item.index}",
                 part.at(scene.call.items[0]),
-                (Related(Place(part.source or "", span), "taken here"),),
+                (Related(Place(part.source or "", item.span), "taken here"),),
             )
 
 
-def _too_few(program: Program, part: OrchestrationPart, entry: Entry, scene: Scene) -> Iterator[Diagnostic]:
+def _too_few(program: Program, part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:
     """A test that passes fewer arguments than the configuration beside the orchestration expects."""
-    passed, at = len(scene.arguments), expected_at(program, part, entry.expected)
-    if entry.expected > passed and at is not None and "config_name" not in part.fields and _is_counted(program):
+    passed, expected = len(scene.arguments), part.entry.expected if part.entry is not None else -1
+    if expected <= passed or "config_name" in part.fields or not (_text(program, part) and _is_counted(program)):
+        return
+    at = expected_at(program, part, expected)
+    if at is not None:
         yield Diagnostic(
-            f"`generate_args()` passes {count(passed, 'argument')}, and `expected_arg_count` is {entry.expected}: the run fails",
+            f"`generate_args()` passes {count(passed, 'argument')}, and `expected_arg_count` is {expected}: the run fails",
             part.at(scene.call.items[0]),
             (Related(at, "what is expected"),),
         )
 
 
-def _asks(program: Program, part: OrchestrationPart) -> bool:
-    """Whether an orchestration may ask how many arguments it has."""
+def _text(program: Program, part: OrchestrationPart) -> str:
+    """The text of an orchestration; empty if it may ask how many arguments it has."""
     source = program.project.source(part.source) if part.source is not None else None
-    return source is None or re.search(r"\b(?:tensor|scalar|arg)\w*_count\s*\(|\bsize\s*\(", source.text) is not None
+    return source.text if source is not None and _ASKS.search(source.text) is None else ""
 
 
 def _is_counted(program: Program) -> bool:
@@ -173,4 +178,6 @@ def _is_counted(program: Program) -> bool:
     return bool(executors) and all(_COMPARES.search(workspace.peek(path)) for path in executors)
 
 
+_KINDS: tuple[Literal["tensor", "scalar"], ...] = ("tensor", "scalar")
+_ASKS = re.compile(r"\b(?:tensor|scalar|arg)\w*_count\s*\(|\bsize\s*\(")
 _COMPARES = re.compile(rb"<\s*(?:\w+\.)?expected_arg_count\b")
