@@ -14,25 +14,36 @@ import msgspec
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.python import Class, Expr, Function, PythonFile
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, places_of, words_in
 
 _BUILDER, _KINDS = "TaskArgsBuilder", {"TensorArg": "tensor", "Tensor": "tensor", "Scalar": "scalar"}
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_NAMES = (
-    re.compile(r"(?<![\w.])(?<!def )(?<!class )(\w+)\("),
-    re.compile(r"(?m)^class \w+\((\w+)\):"),
-    re.compile(r"(?m)^class (\w+)\("),
-    re.compile(r"(?m)^ +(CALLABLE) = \{"),
-    re.compile(r"(?m)^ +def (generate_args)\(self, \w+\):"),
-    re.compile(r"(?m)^ +(\w+)\.run_module\(__name__\)$"),
-)
-"""The places at which a name that matters may stand: it is called, a base, or defined in a class."""
+_EXCEPTIONAL = {
+    *("xfail", "raises", "importorskip"),
+    *(
+        "setattr",
+        "vars",
+        "globals",
+        "exec",
+        "eval",
+        "monkeypatch",
+        "patch",
+        "mock",
+        "__dict__",
+        "add_tensor",
+        "add_scalar",
+    ),
+}
+_EXCEPTIONS = ("skip", "assertRaises")
+"""Words, and beginnings of words, in files that may pass other arguments, or that expect an error."""
 
-_OTHERWISE = re.compile(
-    r"\b(?:xfail|skip\w*|raises|assertRaises\w*|setattr|vars|globals|exec|eval|monkeypatch|patch|mock|__dict__|importorskip)\b"
-    r"|\.\s*add_(?:tensor|scalar)\s*\(|\bimport\s*\*|\bnot\s+\w+\.passed\b"
-)
-"""Code that may pass other arguments, or expects an error."""
+_FAILS = re.compile(r"\bnot\s+\w+\.passed\b")
+_ALL_NAMES = re.compile(r"\bimport\s*\*")
+_BASE = re.compile(r"class \w+\(")
+_MEMBERS = {
+    "CALLABLE": re.compile(r" +(CALLABLE) = \{"),
+    "generate_args": re.compile(r" +def (generate_args)\(self, \w+\):"),
+}
+"""The lines that define the members of a test."""
 
 _NOT_STRAIGHT = re.compile(
     r"\b(?:if|else|elif|for|while|with|try|match|case|raise|yield|await|async|lambda|def|class|del|import|global|nonlocal|assert"
@@ -69,8 +80,11 @@ class Scene(msgspec.Struct, frozen=True):
 def read_scene(file: PythonFile, cls: Class) -> Scene | None:
     """The arguments of a scene test on one chip; None where its class may pass others."""
     methods = {item.name: item for item in cls.body.functions}
-    makes, known = methods.get("generate_args"), _plain_names(file)
-    if makes is None or not _is_plain(cls, known):
+    makes = methods.get("generate_args")
+    if makes is None or not _is_bare(cls):
+        return None
+    known = _plain_names(file)
+    if not _is_test(cls, known):
         return None
     returns = makes.body.returns if not makes.decorators else ()
     call = returns[0] if len(returns) == 1 and not _NOT_STRAIGHT.search(_body(file, makes)) else None
@@ -85,30 +99,34 @@ def read_scene(file: PythonFile, cls: Class) -> Scene | None:
     return Scene(call, arguments, cls.outer, unknown)
 
 
-def _is_plain(cls: Class, known: dict[str, str]) -> bool:
+def _is_bare(cls: Class) -> bool:
+    """Whether a class has nothing but the two functions and constants, and one base and decorator."""
+    functions = Counter(item.name for item in cls.body.functions)
+    constants = Counter(item.target for item in cls.body.assigns)
+    is_once = all(number == 1 for number in (*functions.values(), *constants.values()))
+    is_known = functions.keys() <= {"generate_args", "compute_golden"} and all(name.isupper() for name in constants)
+    return is_once and is_known and len(cls.bases) == 1 and len(cls.decorators) == 1
+
+
+def _is_test(cls: Class, known: dict[str, str]) -> bool:
     """Whether a class is a test of one chip (level 2), which gets the arguments as they are."""
-    names = [item.name for item in cls.body.functions]
-    if not set(names) <= {"generate_args", "compute_golden"} or len(names) != len(set(names)):
-        return False
-    if len(cls.bases) != 1 or known.get(cls.bases[0].text) != "SceneTestCase" or len(cls.decorators) != 1:
-        return False
-    targets = Counter(item.target for item in cls.body.assigns)
-    plain = all(name.isupper() and number == 1 for name, number in targets.items())
-    level = cls.decorators[0].keyword("level")
-    is_test = known.get(cls.decorators[0].callee) == "scene_test" and level is not None and level.value == 2
-    return is_test and plain and {"CALLABLE", "generate_args"} <= known.keys() and cls.name in known
+    base, decorator = cls.bases[0], cls.decorators[0]
+    level = decorator.keyword("level")
+    is_scene = known.get(base.text) == "SceneTestCase" and known.get(decorator.callee) == "scene_test"
+    return is_scene and level is not None and level.value == 2 and known.keys() >= {*_MEMBERS, cls.name}
 
 
 @cached_on_argument
 def _plain_names(file: PythonFile) -> dict[str, str]:
     """The names of the harness that a file imports and only uses as they are, and those of the members of its tests."""
     text = file.source.text
-    if _OTHERWISE.search(text):
+    own = {item.name for item in file.body.classes} | {item.name for item in file.body.functions}
+    words = words_in(text)
+    if _EXCEPTIONAL & words or any(word.startswith(_EXCEPTIONS) for word in words):
+        return {}
+    if _ALL_NAMES.search(text) or ("passed" in words and _FAILS.search(text)):
         return {}
     imported = Counter(item.name for item in file.body.imports)
-    counts = Counter(_WORD.findall(text))
-    used = Counter(match[1] for form in _NAMES for match in form.finditer(text))
-    own = {item.name for item in file.body.classes} | {item.name for item in file.body.functions}
     known = {
         item.name: item.attr
         for item in file.body.imports
@@ -116,10 +134,28 @@ def _plain_names(file: PythonFile) -> dict[str, str]:
         and imported[item.name] == 1
         and item.name not in own
         and item.name == item.attr
-        and used[item.name] + 1 == counts[item.name]
+        and _other_places(item.name, text) == 1
     }
-    members = ("CALLABLE", "generate_args", *(item.name for item in file.body.classes))
-    return known | {name: name for name in members if used[name] == counts[name]}
+    members = (*_MEMBERS, *(item.name for item in file.body.classes))
+    return known | {name: name for name in members if not _other_places(name, text)}
+
+
+def _other_places(name: str, text: str) -> int:
+    """The number of places at which a name stands for another reason than that it is called, defined, or the base of a class."""
+    return sum(not _is_plain_place(name, text, at) for at in places_of(name, text))
+
+
+def _is_plain_place(name: str, text: str, at: int) -> bool:
+    start, end = text.rfind("\n", 0, at) + 1, at + len(name)
+    stop = text.find("\n", end)
+    before, behind = text[start:at], text[end : stop if stop >= 0 else None]
+    if name in _MEMBERS:
+        match = _MEMBERS[name].match(text, start)
+        return match is not None and match.start(1) == at
+    if behind.startswith("("):
+        return before == "class " or not before.endswith((".", "def ", "class "))
+    is_base = behind.startswith("):") and _BASE.fullmatch(before) is not None
+    return is_base or (before.isspace() and behind == ".run_module(__name__)")
 
 
 def _argument(known: dict[str, str], expr: Expr) -> Argument | None:
