@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Table, Value
 
@@ -35,6 +36,7 @@ MAX_NUMBER = 1 << 62
 """Larger numbers are unknown; no id, index or count is larger."""
 
 
+@lru_cache(maxsize=1_000)
 def number_of(text: str) -> int | None:
     """The integer that a text is written as in C++; None if it is none, or a large one."""
     match = _NUMBER.fullmatch(text.replace("'", ""))
@@ -82,6 +84,7 @@ NOTHING = range(0)
 """The numbers of a variable whose number is never known."""
 
 
+@lru_cache(maxsize=1_000)
 def numbers_of(of: str) -> range | None:
     """The numbers that a variable of a type may be known to have; None for all."""
     if _FRACTION.search(of):

@@ -143,19 +143,19 @@ def joined(states: Iterable[State | None], within: State | None = None) -> State
     first, *others = live
     found = first.copy() if within is None else first.within(within)
     for state in others:
-        _join(found, state if within is None else state.within(within))
+        _join(found, state, state if within is None else within)
     return found
 
 
-def _join(found: State, other: State) -> None:
+def _join(found: State, other: State, within: State) -> None:
     values, held = found.values, found.held
     for number, value in other.values.items():
         own = values.get(number)
-        if own is not value:
+        if own is not value and number in within.values:
             values[number] = value if own is None else merged((own, value))
     for number, payloads in other.held.items():
         known = held.get(number)
-        if known is not payloads:
+        if known is not payloads and number in within.held:
             held[number] = payloads if known is None else _limited(known | payloads)
     found.used |= other.used
     found.written |= other.written

@@ -85,5 +85,5 @@ def _summary(code: KernelCode) -> tuple[set[str], str]:
     return uses | {f"{item.index} {item.kind} {item.core}" for item in code.effects}, code.open
 
 
-KERNEL = Reading("pypto kernel", read_kernel, KernelCode, costly=True)
-KERNEL_ARGUMENTS = Reading("pypto kernel arguments", read_arguments, KernelCode, costly=True)
+KERNEL = Reading("pypto kernel", read_kernel, KernelCode)
+KERNEL_ARGUMENTS = Reading("pypto kernel arguments", read_arguments, KernelCode)

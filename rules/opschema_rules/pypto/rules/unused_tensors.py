@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.text import Span
-from opschema_rules.pypto.model import Direction, Program
+from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
 from opschema_rules.pypto.staging import uses_of
 
 
@@ -52,24 +52,14 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
     ```
     """
     part = program.orchestration
-    entry = part.entry if part is not None else None
-    if (
-        part is None
-        or entry is None
-        or entry.unresolved
-        or program.listed
-        or part.signature is None
-        or not entry.submits
-    ):
+    unused = _without_uses(part) if part is not None and not program.listed else {}
+    source = program.project.source(part.source) if unused and part is not None and part.source is not None else None
+    if part is None or part.entry is None or source is None:
         return
-    source = program.project.source(part.source) if part.source is not None else None
-    named = _named_again(source.text, entry.span) if source is not None else None
-    if named is None:
-        return
-    uses = uses_of(entry)
-    where = Related(Place(part.source or "", entry.span), "all that it does")
-    for index, declared in enumerate(part.signature.slots or ()):
-        if declared.direction is not Direction.SCALAR and index not in named and not uses.get(index):
+    named = _named_again(source.text, part.entry.span, unused)
+    where = Related(Place(source.path, part.entry.span), "all that it does")
+    for index, declared in unused.items():
+        if index not in named:
             is_output = declared.direction is Direction.OUT
             effect = "no task writes it: its memory is undefined" if is_output else "nothing uses it"
             yield Diagnostic(
@@ -80,9 +70,18 @@ def orch_tensor_unused(program: Program) -> Iterator[Diagnostic]:
             )
 
 
-def _named_again(text: str, entry: Span) -> set[int] | None:
-    """The tensors that an entry may use by its text: all but those that it gives an unused name. None where the text may use any
-    by a macro or a pointer.
+def _without_uses(part: OrchestrationPart) -> dict[int, Declared]:
+    """The tensors of an orchestration that neither a task nor its own code is known to use."""
+    entry, signature = part.entry, part.signature
+    if entry is None or signature is None or entry.unresolved or not entry.submits:
+        return {}
+    uses, slots = uses_of(entry), enumerate(signature.slots or ())
+    return {at: slot for at, slot in slots if slot.direction is not Direction.SCALAR and not uses.get(at)}
+
+
+def _named_again(text: str, entry: Span, among: Collection[int]) -> Collection[int]:
+    """Tensors that an entry may use by its text: all but those that it gives an unused name; all ``among`` some where the text may
+    use any by a macro or a pointer.
     """
     file = only_code(text)
     code = only_code(text, directives=False)
@@ -90,7 +89,7 @@ def _named_again(text: str, entry: Span) -> set[int] | None:
     head, _, block = body.partition("{")
     found = _ARGUMENTS.search(head)
     if found is None or _INCLUDE.search(file, entry.start, entry.end) or _unknown(f"{body}\n{macros}", code, macros):
-        return None
+        return among
     taken = re.compile(
         rf"(?:\bconst\s+)?(?:\bauto|\b\w*Tensor)\s*(?:&\s*)?(?P<name>\w+)\s*=\s*{found[1]}\.tensor\((?P<at>\d+)\)\.ref\(\)\s*;"
         rf"|(?<!&)(?<!& ){found[1]}\.(?:tensor\((?P<other>\d+)\)\.ref\(\)|scalar\(|\w+_count\()"
@@ -98,7 +97,7 @@ def _named_again(text: str, entry: Span) -> set[int] | None:
     uses = list(taken.finditer(block))
     addresses = {use["name"] for use in uses} & {*_ADDRESS.findall(block)}
     if addresses or len(uses) != len(re.findall(rf"\b{found[1]}\b", f"{block}\n{macros}")):
-        return None
+        return among
     names = re.findall(r"\b[A-Za-z_]\w*", f"{block}\n{macros}")
     again = {int(use["other"]) for use in uses if use["other"]}
     return again | {int(use["at"]) for use in uses if use["at"] and names.count(use["name"]) > 1}
