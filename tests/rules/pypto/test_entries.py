@@ -59,6 +59,7 @@ def test_a_signature_that_may_be_long_enough(signature: str) -> None:
     assert found("aicpu_orchestration_entry", signature) == []
 
 
+API = "src/a5/runtime/host_build_graph/orchestration/pto_orchestration_api.h"
 BODY = "void aicpu_orchestration_entry(const ChipTaskArgs &orch_args) {}\n"
 DECLARED = 'extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &orch_args);\n'
 
@@ -72,8 +73,11 @@ def test_a_function_that_is_not_exported() -> None:
         '`aicpu_orchestration_entry` is defined without `extern "C"`, so that the runtime does not find it by its name'
     )
     text = f'/* extern "C" {{ */\n#include <cstdint>\n#include "pto_orchestration_api.h"\nnamespace program {{\n%s{BODY}}}\n'
-    for before in ("", "static inline ", "enum { ADD, MUL };\nstatic int run() {\n    return ADD;\n}\n"):
-        assert entry(text % before) == [("PTO113", "aicpu_orchestration_entry", message)]
+    visible = '__attribute__((visibility("default")))'
+    before_it = "enum { ADD, MUL };\nstatic int run() {\n    return ADD;\n}\n"
+    for before in ("", "static inline ", f"{visible} ", f"{visible}\n", before_it):
+        for more in ({}, {API: "// aicpu_orchestration_entry\nint turns;\n"}):
+            assert entry(text % before, more) == [("PTO113", "aicpu_orchestration_entry", message)]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +99,22 @@ def test_a_function_that_is_not_exported() -> None:
         (f'#include "a.h"\n{BODY}', {"include/a.h": '#include "b.h"\n', "include/b.h": DECLARED}),
         (f'#define LINK(x) extern x\nLINK("C") {BODY}', {}),
         (f"__attribute__((visibility)) {BODY}", {}),
+        (f'__attribute__((visibility("hidden"))) {BODY}', {}),
+        (f'__attribute__((alias("entry"))) {BODY}', {}),
+        (f'__attribute__((visibility("default"), alias("entry"))) {BODY}', {}),
+        (f"#include_next <program.h>\n{BODY}", {}),
+        (f'#import "pto_orchestration_api.h"\n{BODY}', {}),
+        (f'#include "pto_orchestration_api.h"\n{BODY}', {"include/pto_orchestration_api.h": "int turns;\n"}),
+        (f'#include "pto_orchestration_api.h"\n{BODY}', {API: DECLARED}),
+        (f'#include "tensor.h"\n{BODY}', {"program/tensor.h": '#include "declarations.h"\n'}),
+        (f'#include "pto_begin.h"\n{BODY}#include "pto_end.h"\n', {"include/pto_begin.h": 'extern "C" {\n'}),
+        (f'#include "pto_begin.h"\n{BODY}#include "pto_end.h"\n', {}),
+        (f"begin_c() {{\n{BODY}}}\n", {}),
+        (f'ext\\\nern "C" {BODY}', {}),
+        (f"#ifdef HOST\n{BODY}#else\nint turns;\n#endif\n", {}),
+        (f"#if 0\n{BODY}#endif\n", {}),
+        (f"struct Entries {{\n{BODY}}};\n", {}),
+        (f'_Pragma("redefine_extname a b")\n{BODY}', {}),
         (f"#pragma redefine_extname aicpu_orchestration_entry entry\n{BODY}", {}),
         ('void run(const CArgs &a) asm("aicpu_orchestration_entry");\nvoid run(const CArgs &a) {}\n', {}),
     ],
@@ -150,3 +170,57 @@ def test_a_kernel_of_a_runtime_that_may_take_any_name(runtime: dict[str, str]) -
 )
 def test_a_kernel_that_has_its_entry_or_may_have_it(text: str) -> None:
     assert kernel(text) == []
+
+
+ENTRY = "__aicore__ void kernel_entry(__gm__ int64_t *args) {}\n"
+HEADERS = '#include <cstdint>\n#include <pto/pto-inst.hpp>\n#include "tensor.h"\n'
+
+
+@pytest.mark.parametrize(
+    "before", ["", "static ", "__attribute__((always_inline)) ", f"{HEADERS}inline ", "#define __aicore__ [aicore]\n"]
+)
+def test_an_entry_that_is_not_exported(before: str) -> None:
+    message = '`kernel_entry()` of kernel 0 (`add`) is defined without `extern "C"`: it is compiled under another name'
+    assert kernel(before + ENTRY) == [("kernel_entry", message)]
+    assert kernel(f"namespace {{\n{before}{ENTRY}}}\n") == [("kernel_entry", message)]
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (f'extern "C" {ENTRY}', {}),
+        (f'extern "C" {{\n{ENTRY}}}\n', {}),
+        (f'extern "C" void kernel_entry(__gm__ int64_t *args);\n{ENTRY}', {}),
+        (f'#define KERNEL extern "C"\nKERNEL {ENTRY}', {}),
+        (f'#include "kernel_api.h"\n{ENTRY}', {}),
+        (f'#include "pto_kernel.h"\n{ENTRY}', {}),
+        (f'#include "tensor.h"\n{ENTRY}', {"program/kernels/aiv/tensor.h": '#include "declarations.h"\n'}),
+        (f'#include "tensor.h"\n{ENTRY}', {"src/common/tensor.h": 'extern "C" void kernel_entry(__gm__ int64_t *);\n'}),
+        (f"#include <pto/pto-inst.hpp>\n{ENTRY}", {"include/pto/pto-inst.hpp": '#include "declarations.h"\n'}),
+        (f"KERNEL_API {ENTRY}", {}),
+        (f"kernel_api {ENTRY}", {}),
+        (f"kernel_api(add) {ENTRY}", {}),
+        (f"EXPORT({ENTRY.strip()})\n", {}),
+        (f"BEGIN_C\n{ENTRY}END_C\n", {}),
+        (f"BeginC\n{ENTRY}EndC\n", {}),
+        (f"BeginC;\n{ENTRY}EndC;\n", {}),
+        (f"begin_c(kernel);\n{ENTRY}", {}),
+        (f"#define __aicore__ KERNEL_API [aicore]\n{ENTRY}", {}),
+        (f"#define inline KERNEL_API\ninline {ENTRY}", {}),
+        (f"static {ENTRY}#include <pto/kernel_main.inc>\n", {}),
+        (f"begin_c() {{\n{ENTRY}}}\n", {}),
+        (f"__global__ {ENTRY}", {}),
+        (f"#define kernel_entry other\n{ENTRY}", {}),
+        (f'void kernel_entry(__gm__ int64_t *args) asm("kernel_entry");\n{ENTRY}', {}),
+        (f"template <int N>\n{ENTRY}", {}),
+        ("void kernel_entry(int n) {}\n", {}),
+        ("struct K {\n    static void run() { kernel_entry(nullptr); }\n};\n", {}),
+        (f'const char *text = R"(\n;\n{ENTRY})";\n', {}),
+    ],
+)
+def test_an_entry_that_is_or_may_be_exported(text: str, more: dict[str, str]) -> None:
+    assert kernel(text, {**DUMP, **more}) == []
+
+
+def test_an_entry_that_an_old_runtime_does_not_look_up() -> None:
+    assert kernel(ENTRY, {}) == []

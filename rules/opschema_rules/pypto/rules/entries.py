@@ -12,8 +12,10 @@ from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.pypto import proofs
+from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_code import arguments_of
 from opschema_rules.pypto.kernel_walk import ENTRY
+from opschema_rules.pypto.linkage import has_macros, without_linkage
 from opschema_rules.pypto.model import Kernel, OrchestrationPart, Program
 
 
@@ -24,8 +26,8 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     The runtime looks the function up by its name when the program is loaded, and aborts. A function that is defined without
     `extern "C"` has another name in the compiled library, and is not found either. Nothing is reported if the name appears in
     the source outside comments, even in a macro, if the source includes another file that may define it, or if the tree's
-    runtime always uses `aicpu_orchestration_entry`, as older ones do. A missing `extern "C"` is only reported if the file has
-    no macros outside of functions, and includes only the runtime's `pto_*.h` and the standard library.
+    runtime always uses `aicpu_orchestration_entry`, as older ones do. A missing `extern "C"` is only reported if the file never
+    says `extern`, has no macros outside of functions, and includes only the runtime's headers and the standard library.
 
     Bad:
 
@@ -72,59 +74,18 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
 
 
 def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
-    """A plain function of a file that says nowhere `extern "C"`, with no macro or header that may say it."""
-    code, places = without_comments(text), only_code(text, directives=False)
-    found = re.search(rf"(?:\A|[;{{}}])\s*(?:(?:static|inline)\s+)*void\s+({re.escape(part.function)})\s*\(", places)
-    if (
-        found is None
-        or not any(match.span(1) == found.span(1) for match in _DEFINED.finditer(places))
-        or len(re.findall(rf"\b{re.escape(part.function)}\b", code)) > 1
-        or _EXPORTS.search(code)
-        or _has_macros(places)
-        or not _includes_only(code, _ORCHESTRATION_HEADER)
-        or any(part.function in it for it in _headers(part, code))
-    ):
-        return
-    yield Diagnostic(
-        f'`{part.function}` is defined without `extern "C"`, so that the runtime does not find it by its name',
-        Place(part.source or "", Span(*found.span(1))),
-        (part.related(part.fields["function_name"][1], "the name that it looks for"),),
-    )
+    """A function that the compiled library has under another name."""
+    found = without_linkage(part.program.project.workspace, text, part.function, _ARGUMENTS)
+    if found is not None:
+        yield Diagnostic(
+            f'`{part.function}` is defined without `extern "C"`, so that the runtime does not find it by its name',
+            Place(part.source or "", found),
+            (part.related(part.fields["function_name"][1], "the name that it looks for"),),
+        )
 
 
-def _has_macros(code: str) -> bool:
-    """Whether something that may be a macro stands outside of functions, in a text without its directives."""
-    outer = _BRACES.sub("", code)
-    for _ in range(_DEEPEST):
-        outer = _BLOCK.sub(";", outer)
-    return _ALONE.search(code) is not None or _MACRO.search(outer) is not None
-
-
-def _includes_only(code: str, header: re.Pattern[str]) -> bool:
-    """Whether all includes of a text are of such headers and of the standard library."""
-    included = [item.strip() for item in _INCLUDED.findall(code)]
-    return all(header.fullmatch(item) or _STANDARD.fullmatch(item) for item in included)
-
-
-def _headers(part: OrchestrationPart, code: str) -> Iterator[str]:
-    """The texts of the headers of the tree that a source may include."""
-    names, workspace = set(_HEADER.findall(code)), part.program.project.workspace
-    for path in workspace.files:
-        if path.rpartition("/")[2] in names:
-            yield without_comments(workspace.peek(path).decode("utf-8", "replace"))
-
-
-_INCLUDED = re.compile(r"(?m)^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
-_ORCHESTRATION_HEADER = re.compile(r'"(?:[^"]*/)?pto\w*\.h"')
-_STANDARD = re.compile(r"<(?:[a-z_]+|(?:assert|inttypes|limits|math|stdbool|stddef|stdint|stdio|stdlib|string)\.h)>")
-_DEEPEST = 20
-_BRACES = re.compile(r"\b(?:namespace\b[\s\w:]{0,100}|extern\s*)\{")
-_BLOCK = re.compile(r"\{[^{}]*\}")
-_ALONE = re.compile(r"(?m)^[ \t]*(?!(?:do|else|try)\b)[A-Za-z_]\w*[ \t]*$")
-_MACRO = re.compile(r"(?:\A|[;{}])\s*[A-Z][A-Z0-9_]+\b|\b[A-Z][A-Z0-9_]+\s*\(")
-_EXPORTS = re.compile(r'\bextern\s*"C"')
-_HEADER = re.compile(r'#\s*include\s*"(?:[^"]*/)?([^"/]+)"')
-_DEFINED = re.compile(r"\bvoid\s+(\w+)\s*\([^;{})]*\b\w*Args\b[^;{})]*\)\s*\{")
+_ARGUMENTS = r"[^;{})]*\b\w*Args\b[^;{})]*"
+_DEFINED = re.compile(rf"\bvoid\s+(\w+)\s*\({_ARGUMENTS}\)\s*\{{")
 _INCLUDES = re.compile(r'#\s*include\s*"[^"]*\.(?:cpp|cc|inc|inl|ipp)"')
 
 
@@ -182,14 +143,15 @@ def orchestration_arguments(program: Program) -> Iterator[Diagnostic]:
 
 @rule("PTO123", "kernel-entry")
 def kernel_entry(program: Program) -> Iterator[Diagnostic]:
-    """A kernel's source without `kernel_entry()`.
+    """A kernel's source without `kernel_entry()`, or with one that has another name when it is compiled.
 
     Kernels are linked with `-e kernel_entry`, whatever the description calls them: without such a function the linker takes the
-    first code of the file, and a simulator finds nothing to call.
+    first code of the file, and a simulator finds nothing to call. A function without `extern "C"` has another name.
 
     An exported function that takes a kernel's arguments (`__gm__ int64_t *args`) is reported if it is named nowhere else in the
     file. Nothing is reported if `kernel_entry` appears in the file, even in a macro, if other macros may make it, or if the file
-    includes another one of the program.
+    includes another one of the program. A `kernel_entry()` is only reported if it is defined once, under no condition, and nothing
+    in the file or in the headers of the tree may declare it otherwise.
 
     The first runtimes took a kernel under any name. So the rule is silent unless the tree's runtime, the commit that it is
     pinned at, or `signatures` in `opschema.toml` shows that the runtime is a later one.
@@ -226,12 +188,19 @@ def kernel_entry(program: Program) -> Iterator[Diagnostic]:
             sources.setdefault(kernel.source, kernel)
     for path, kernel in sources.items():
         code, source = arguments_of(kernel), program.project.source(path)
-        if code is None or source is None or not (code.absent and code.open):
+        if code is None or source is None:
             continue
-        found = _other_entry(source.text)
+        found, message = (
+            None,
+            f'`{ENTRY}()` of {kernel.title} is defined without `extern "C"`: it is compiled under another name',
+        )
+        if code.absent and code.open:
+            found = _other_entry(source.text)
+            name = source.text[found.start : found.end] if found is not None else ""
+            message = f"`{path}` defines `{name}()`; {kernel.title} is called by the name `{ENTRY}()`"
+        elif "extern" not in source.text:
+            found = without_linkage(program.project.workspace, source.text, ENTRY, _ENTRY_ARGUMENTS)
         if found is not None:
-            message = f"`{path}` defines `{source.text[found.start : found.end]}()`"
-            message += f"; {kernel.title} is called by the name `{ENTRY}()`"
             related = kernel.related(kernel.fields["source"][1], "the kernel")
             yield Diagnostic(message, Place(path, found), (related,), ops=(kernel.title,))
 
@@ -242,20 +211,21 @@ def _other_entry(text: str) -> Span | None:
     found = _TAKES_ARGUMENTS.search(places)
     if (
         found is None
-        or not _EXPORTS.match(text, found.start())
+        or not _EXPORTED.match(text, found.start())
         or found[1].isupper()
         or len(re.findall(rf"\b{found[1]}\b", code)) > 1
         or "##" in code
         or ENTRY in code
-        or _has_macros(places)
-        or not _includes_only(code, _KERNEL_HEADER)
+        or has_macros(places)
+        or includes_others(text)
     ):
         return None
     return Span(*found.span(1))
 
 
+_ENTRY_ARGUMENTS = r"\s*__gm__\s+int64_t\s*\*\s*(?:\w+\s*)?"
+_EXPORTED = re.compile(r'\bextern\s*"C"')
 _TAKES_ARGUMENTS = re.compile(
     r"\bextern\s+(?:(?:__aicore__|__global__|__attribute__\s*\(\([^()]*\)\))\s+)*void\s+(?:__aicore__\s+)?"
-    r"(\w+)\s*\(\s*__gm__\s+int64_t\s*\*\s*(?:\w+\s*)?\)\s*\{"
+    rf"(\w+)\s*\({_ENTRY_ARGUMENTS}\)\s*\{{"
 )
-_KERNEL_HEADER = re.compile(r'"(?:[^"]*/)?(?:tensor|intrinsic|pipe_sync|pto\w*)\.h"|<pto/[\w/.-]+>')

@@ -1,0 +1,102 @@
+"""C++ functions that surely have another name when they are compiled, as they are defined without ``extern "C"``.
+
+Macros and headers may give a function its linkage. So a file counts only if it never says `extern`, includes nothing but the
+runtime's headers and the standard library's, and has nothing that may be a macro outside of functions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opschema_cli.source.cpp_text import only_code, without_comments
+from opschema_cli.source.preprocessor import read_directives
+from opschema_cli.source.text import Span, places_of
+from opschema_cli.workspace import Workspace
+from opschema_rules.pypto.includes import headers_of, includes_others
+
+_NAMES_SYMBOLS = re.compile(
+    r"\b(?:extern|export|import|module|(?:asm|__asm\w*)\b(?!\s*volatile\b)|_Pragma|alias|ifunc)\b|##|<%|\?\?"
+)
+_DIRECTIVE = re.compile(
+    r"(?m)^[ \t]*#[ \t]*(?:pragma\b(?![ \t]*once\b)"
+    r"|define[ \t]+(?:(?:inline|static|void|namespace|__attribute__)\b|__aicore__\b(?![ \t]*(?:\[aicore\])?[ \t]*$)))"
+)
+"""Pragmas, and macros for the words of a definition."""
+
+_CONTINUED = re.compile(r"\\\r?\n")
+_SPECIFIERS = (
+    r"(?:(?:static|inline|__aicore__)\s+|__attribute__\s*\(\(\s*(?:always_inline|visibility\s*\(\s*\))\s*\)\)\s*)*"
+)
+_NAMESPACE = re.compile(r"\bnamespace\b[\s\w:]*\Z")
+_OF_RUNTIME = re.compile(r"(?:\A|/)(?:src/(?:\w+/)*(?:runtime|common|platform)|simpler_setup)/")
+_API = re.compile(r"(?:pto_orchestration_api|tensor|intrinsic|pipe_sync)\.h|pto/[\w/.-]+\.h(?:pp)?")
+"""Headers of the runtime and of pto-isa, which a tree need not have."""
+
+_DEEPEST = 20
+_BRACES = re.compile(r"\b(?:namespace\b[\s\w:]{0,100}|extern\s*)\{")
+_BLOCK = re.compile(r"\{[^{}]*\}")
+_ALONE = re.compile(r"(?m)^[ \t]*(?!(?:do|else|try)\b)[A-Za-z_]\w*[ \t]*$")
+_MACRO = re.compile(
+    r"(?:\A|[;{}])\s*(?:[A-Z][A-Z0-9_]+\b|(?!(?:static_assert|__attribute__|enum|struct|union)\b)\w+\s*(?:\([^;{}]*\)\s*)?;)|\b[A-Z][A-Z0-9_]+\s*\("
+)
+
+
+def without_linkage(workspace: Workspace, text: str, name: str, parameters: str) -> Span | None:
+    """The name of a function in its only definition, if the function surely has C++ linkage; ``parameters`` is the pattern of its
+    parameters.
+    """
+    code = _CONTINUED.sub("", without_comments(text))
+    if _NAMES_SYMBOLS.search(code) or _DIRECTIVE.search(code) or len(list(places_of(name, code))) != 1:
+        return None
+    places = only_code(text, directives=False)
+    found = re.search(rf"(?:\A|[;{{}}])\s*{_SPECIFIERS}void\s+({re.escape(name)})\s*\({parameters}\)\s*\{{", places)
+    if found is None or read_directives(text).conditions(found.start(1)) or has_macros(places):
+        return None
+    is_plain = _is_in_namespaces(places[: found.start(1)]) and _has_default_visibility(text[: found.start(1)])
+    return Span(*found.span(1)) if is_plain and _are_of_runtime(workspace, text, name) else None
+
+
+def has_macros(code: str) -> bool:
+    """Whether something that may be a macro is outside of functions, in a text without its directives."""
+    outer = _BRACES.sub("", code)
+    for _ in range(_DEEPEST):
+        outer = _BLOCK.sub(";", outer)
+    return _ALONE.search(outer) is not None or _MACRO.search(outer) is not None
+
+
+def _is_in_namespaces(before: str) -> bool:
+    """Whether the braces that are open at the end of a text are all those of namespaces."""
+    closed = 0
+    for match in reversed(list(re.finditer(r"[{}]", before))):
+        closed += 1 if match[0] == "}" else -1
+        if closed < 0:
+            if _NAMESPACE.search(before, max(0, match.start() - 200), match.start()) is None:
+                return False
+            closed = 0
+    return True
+
+
+def _has_default_visibility(before: str) -> bool:
+    """Whether the attributes behind the last statement of a text name no other visibility than the default one."""
+    return all(kind == '"default"' for kind in re.findall(r"visibility\s*\(([^()]*)\)", before[-200:]))
+
+
+def _are_of_runtime(workspace: Workspace, text: str, name: str) -> bool:
+    """Whether all headers that a file includes are the runtime's, and none of them declares a function."""
+    if includes_others(text):
+        return False
+    wanted = headers_of(text)
+    missing, bases = set(wanted), {item.rpartition("/")[2] for item in wanted}
+    for path in workspace.files if wanted else ():
+        if path.rpartition("/")[2] in bases:
+            header = next((item for item in wanted if f"/{path}".endswith(f"/{item}")), "")
+            if header and (_OF_RUNTIME.search(path) is None or _declares(workspace, path, name)):
+                return False
+            missing.discard(header)
+    return all(_API.fullmatch(item) for item in missing)
+
+
+def _declares(workspace: Workspace, path: str, name: str) -> bool:
+    """Whether a header names a function in its code."""
+    data = workspace.peek(path)
+    return name.encode() in data and name in without_comments(data.decode("utf-8", "replace"))
