@@ -1,7 +1,7 @@
 """The arguments that a scene test passes to its orchestration: what ``generate_args()`` of its class returns.
 
 Only plain tests are read: the names of simpler's test harness are imported and used as they are, the class has nothing but its
-callable, its cases and the two functions, and these are straight lines of code.
+callable, its cases and three functions of the harness, and these are straight lines of code.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _EXCEPTIONS = ("skip", "assertRaises")
 """Words, and beginnings of words, in files that may pass other arguments, or that expect an error."""
 
 _FAILS = re.compile(r"\bnot\s+\w+\.passed\b")
+_FUNCTIONS = {"generate_args", "compute_golden", "compare_outputs"}
 _ALL_NAMES = re.compile(r"\bimport\s*\*")
 _BASE = re.compile(r"class \w+\(")
 _MEMBERS = {
@@ -46,9 +47,13 @@ _MEMBERS = {
 """The lines that define the members of a test."""
 
 _NOT_STRAIGHT = re.compile(
-    r"\b(?:if|else|elif|for|while|with|try|match|case|raise|yield|await|async|lambda|def|class|del|import|global|nonlocal|assert"
+    r"\b(?:if|else|elif|for|while|with|try|match|case|raise|yield|await|async|lambda|class|del|import|global|nonlocal|assert"
     r"|and|or|as|hasattr|getattr|locals|exit|fail|self)\b|:=|\+="
 )
+
+_LEAVES = re.compile(r"\breturn\b|\bdef\b")
+_SKIPS_GOLDEN = re.compile(r"\bskip_golden\b", re.IGNORECASE)
+"""A setting by which a golden function is not called."""
 
 _BEHIND = re.compile(r"(?m)^\s*[)\]]+\s*=(?!=)")
 """The end of several targets that stand in several lines."""
@@ -95,16 +100,19 @@ def read_scene(file: PythonFile, cls: Class) -> Scene | None:
     if len(arguments) != len(found):
         return None
     golden = methods.get("compute_golden")
-    unknown = _unknown(file, golden, arguments) if golden is not None else ()
+    is_called = golden is not None and not _SKIPS_GOLDEN.search(file.source.text)
+    unknown = _unknown(file, golden, arguments) if golden is not None and is_called else ()
     return Scene(call, arguments, cls.outer, unknown)
 
 
 def _is_bare(cls: Class) -> bool:
-    """Whether a class has nothing but the two functions and constants, and one base and decorator."""
+    """Whether a class has constants, functions of the harness before and behind the run, one base and one decorator, and nothing
+    else.
+    """
     functions = Counter(item.name for item in cls.body.functions)
     constants = Counter(item.target for item in cls.body.assigns)
     is_once = all(number == 1 for number in (*functions.values(), *constants.values()))
-    is_known = functions.keys() <= {"generate_args", "compute_golden"} and all(name.isupper() for name in constants)
+    is_known = functions.keys() <= _FUNCTIONS and all(name.isupper() for name in constants)
     return is_once and is_known and len(cls.bases) == 1 and len(cls.decorators) == 1
 
 
@@ -174,7 +182,7 @@ def _body(file: PythonFile, function: Function) -> str:
 def _unknown(file: PythonFile, golden: Function, known: tuple[Argument, ...]) -> tuple[tuple[str, Span], ...]:
     """The attributes of its arguments that a golden function surely reads and that no argument has."""
     body = _body(file, golden)
-    if len(golden.params) != 3 or golden.decorators or _NOT_STRAIGHT.search(body) or "return" in body:
+    if len(golden.params) != 3 or golden.decorators or _NOT_STRAIGHT.search(body) or _LEAVES.search(body):
         return ()
     owner, names = golden.params[1].name, {item.name for item in known}
     reads = re.findall(rf"(?<![\w.*]){owner}\.[a-zA-Z]\w*\b(?!\s*(?:=(?!=)|[:(]))", body)

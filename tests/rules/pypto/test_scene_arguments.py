@@ -68,6 +68,36 @@ def test_a_tensor_without_an_entry() -> None:
     assert found(builder(A, 'TensorArg("bias", x)', B, C, N)) == [(C, message)]
 
 
+def test_a_test_with_its_own_comparison_and_a_local_function() -> None:
+    made = builder(A, B, C, "TensorArg('d', zeros())", N)
+    compares = "    def compare_outputs(self, *args):\n        show(args)\n\n    def compute_golden"
+    makes, change = (
+        f"def zeros():\n            return torch.zeros(8)\n\n        {made}",
+        ("    def compute_golden", compares),
+    )
+    assert [place for place, _ in found(makes, change=change)] == ["TensorArg('d', zeros())"]
+
+
+@pytest.mark.parametrize(
+    "before", ["def TensorArg(*args):", "def z():\n            raise ValueError", "def z(n):\n            yield n"]
+)
+def test_a_local_function_that_may_matter(before: str) -> None:
+    made = builder(A, B, C, "TensorArg('d', x)", N)
+    makes = f"{before}\n            return make()\n\n        {made}"
+    assert found(makes) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("    def compute_golden", "    SKIP_GOLDEN = True\n\n    def compute_golden"),
+        ("    CALLABLE", "    CASES = [{'name': 'a', 'skip_golden': True}]\n    CALLABLE"),
+    ],
+)
+def test_a_golden_function_that_is_not_called(change: tuple[str, str]) -> None:
+    assert found(golden="args.c[:] = args.bb", change=change) == []
+
+
 def test_a_signature_that_other_code_may_change() -> None:
     makes, change = builder(A, B, C, 'TensorArg("d", x)', N), ('"signature": [D.IN, D.IN, D.OUT]', '"signature": SIG')
     assert found(makes, before="SIG = [D.IN, D.IN, D.OUT]\nextend(SIG)\n", change=change) == []
