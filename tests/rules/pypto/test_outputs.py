@@ -44,6 +44,7 @@ def found(body: str) -> list[tuple[str, str, str]]:
         ),
         (f"{ONE}auto o = rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);", "o.get_ref(1)", "one"),
         (f"{ONE}{RUN}CoreTaskArgs q;\nq.add_input(o.get_ref(1));", "o.get_ref(1)", "one"),
+        (f"{ONE}{RUN}use(shape.size());\nauto &x = o.get_ref(1);", "o.get_ref(1)", "one"),
         (f"{ONE}p.add_scalar(1);\n{RUN}use(o.task_id());\nauto &x = o.get_ref(1);", "o.get_ref(1)", "one"),
         (
             f"{ONE}for (int i = 0; i < 2; i++) {{ p.add_output(made); }}\n{RUN}auto &x = o.get_ref(3);",
@@ -81,6 +82,9 @@ def test_an_output_in_a_branch() -> None:
         f"{ONE}auto more = [&]() {{ p.add_output(made); }};\nmore();\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}TensorCreateInfo infos[2] = {{made, made}};\np.add_output(infos[0], infos[1]);\n{RUN}auto &x = o.get_ref(2);",
         f"{ONE}auto info = make_tensor_info_like(orch_args.tensor(0).ref());\np.add_output(info);\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}{RUN}if (names.size() > 1) {{ auto &x = o.get_ref(1); }}",
+        f"{ONE}if (names.size() > 1) {{ p.add_output(made); }}\n{RUN}if (names.size() > 1) {{ auto &x = o.get_ref(1); }}",
+        f"{ONE}if (names.size() < 2) {{ return; }}\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}p.add_output(x ? made : other);\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}p.add_output(made.with(x));\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}{RUN}p.add_output(made);\no = rt_submit_aiv_task(0, p);\nauto &x = o.get_ref(1);",

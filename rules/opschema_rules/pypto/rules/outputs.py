@@ -52,9 +52,12 @@ def task_output(program: Program) -> Iterator[Diagnostic]:
     if part is None or part.source is None or part.entry is None or not part.entry.beyond:
         return
     source = program.project.source(part.source)
-    if source is None or _ASKS.search(source.text) is not None:
+    if source is None:
         return
-    for item in filter(plain(source.text).is_beyond, part.entry.beyond):
+    asks = _ASKS.search(source.text) is not None
+    for item in part.entry.beyond:
+        if (item.conditional and asks) or not plain(source.text).is_beyond(item):
+            continue
         have = {0: "none", 1: "one"}.get(item.count, f"{item.count}")
         yield Diagnostic(
             f"the orchestration takes output {item.index}, and the runtime makes {have} for this task",

@@ -26,10 +26,10 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
     golden function finds the arguments by their names.
 
     Only plain tests on one chip (`level=2`) are checked: the class has nothing but its `CALLABLE`, its constants, the two
-    functions and `compare_outputs()`, `generate_args()` returns a list of `TensorArg` and `Scalar`, and both functions are straight
-    lines of code. The golden function may do nothing with its arguments but read them and set their items. What the orchestration takes counts in a
-    declaration such as `int n = orch_args.scalar(0);` outside of branches, loops and macros, and only if it never asks for the
-    number of its arguments.
+    functions and `compare_outputs()`, `generate_args()` returns a list of `TensorArg` and `Scalar`, and both functions are
+    straight lines of code. The golden function may do nothing with its arguments but read them and set their items. What the
+    orchestration takes counts in a declaration such as `int n = orch_args.scalar(0);` outside of branches, loops and macros, and
+    only if it never asks for the number of its arguments.
 
     Bad:
 
