@@ -150,6 +150,7 @@ class Calls:
             return self._foreign(name, node, arguments, values, scope, state)
         self.walk.reached.add(node.span.start)
         at, function = found
+        self.walk.graphs.update(dict.fromkeys(objects_of(values[at + 1]), arguments[at + 1].text))
         self.walk.enter(function, node, arguments[at + 1 :], values[at + 1 :], scope, state)
         return UNKNOWN
 
@@ -226,11 +227,19 @@ class Calls:
         """A tensor of the arguments of a graph."""
         index = values[0].value if values and isinstance(values[0], Number) else -1
         payloads = state.payloads(owner.number)
+        self._compare(owner, index, payloads, node, state)
         found = [payload.tensors[index] for payload in payloads if 0 <= index < len(payload.tensors)]
         if len(found) < len(payloads):
             self.walk.lose("a tensor of a graph is taken in a way that is not followed")
             return OTHER
         return Tensors(frozenset(slot.argument for slot in found))
+
+    def _compare(self, owner: Object, index: int, payloads: Collection[Payload], node: CppNode, state: State) -> None:
+        """Note a tensor that a graph takes, and whether it surely gets fewer."""
+        name, count = self.walk.graphs.get(owner.number, ""), max(len(payload.tensors) for payload in payloads)
+        known = owner.number not in state.turned and not any(payload.unresolved for payload in payloads)
+        is_beyond = name and known and index >= count and not self.walk.may_not_run
+        self.walk.take(Beyond(index, count, node.span, "", name, ()) if is_beyond else None, node.span)
 
     # -- payloads ------------------------------------------------------------------------------------------------------
 

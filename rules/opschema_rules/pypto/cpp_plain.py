@@ -19,6 +19,15 @@ from opschema_rules.pypto.facts import Beyond
 _AT = r"(?<=[;{}])\s*"
 _SUBMIT = r"(?<![\w:.>])rt_submit_(?:aic_|aiv_)?task\s*\(\s*\w+\s*,\s*"
 _GET = r"(?<![\w:.>])(\w+)\s*\.\s*get_ref\s*\(\s*\d+\s*\)"
+_GRAPHS = (
+    re.compile(rf"{_AT}GraphTaskArgs\s+(\w+)\s*;"),
+    re.compile(
+        rf"{_AT}(\w+)\s*\.\s*(?:add_(?:input|output|inout|no_dep)\s*\(\s*(?:[a-z_]\w*|\w+\s*\.\s*tensor\([^;{{}}]*\)\.ref\(\))\s*\)"
+        r"|add_scalar\s*\([^;{}]*\))\s*;"
+    ),
+    re.compile(r"(?<![\w:.>])rt_submit_graph\s*\(\s*(?:\w+\s*,\s*)?&\s*\w+\s*,\s*(\w+)\s*[,)]"),
+)
+_MACRO_ARGUMENT = re.compile(r"#[ \t]*define[ \t]+[a-z_]\w*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PAYLOADS = (
     re.compile(rf"{_AT}CoreTaskArgs\s+(\w+)\s*;"),
@@ -51,9 +60,10 @@ _ARGUMENTS = (
     re.compile(r"(?<![\w:.>])(\w+)\s*\.\s*(?:tensor|scalar)\s*\("),
     re.compile(r"(?<=[(,])\s*(\w+)\s*(?=[,)])|\(void\)\s*(\w+)\s*;"),
 )
+_GRAPH_ARGUMENTS = (re.compile(r"\bGraphTaskArgs\s*&\s*(\w+)\s*,"), *_ARGUMENTS)
 _REDEFINES = re.compile(
-    r"\b(?:struct|class|using|typedef|enum|define)\b[^;{}\n]*\b(?:CoreTaskArgs|TaskOutputTensors|TensorCreateInfo|ChipTensor)\b"
-    r"|\bdefine\b[^\n]*\b(?:rt_submit_\w*task|alloc_tensors)\b|\b(?:rt_submit_\w*task|alloc_tensors)\s*\([^;{}]*\)\s*\{"
+    r"\b(?:struct|class|using|typedef|enum|define)\b[^;{}\n]*\b(?:CoreTaskArgs|GraphTaskArgs|TaskOutputTensors|TensorCreateInfo|ChipTensor)\b"
+    r"|\bdefine\b[^\n]*\b(?:rt_submit_\w+|alloc_tensors)\b|\b(?:rt_submit_(?:\w*task|graph)|alloc_tensors)\s*\([^;{}]*\)\s*\{"
 )
 _HIDDEN = re.compile(
     rf"{_AT}(?!(?:if|for|while|switch|catch|else|do|try|extern|namespace|struct|union|enum|PTO2_SCOPE)\b)[A-Za-z_]\w*\s*(?:\((?:[^(){{}}]|\([^(){{}}]*\))*\)\s*)?\{{"
@@ -72,7 +82,9 @@ class Plain:
         self._counts = Counter[str]() if redefined else Counter(_WORD.findall(self._whole))
 
     def is_beyond(self, found: Beyond) -> bool:
-        """Whether the outputs of which one is taken are surely as many as were counted."""
+        """Whether the outputs or tensors of which one is taken are surely as many as were counted."""
+        if not found.outputs:
+            return found.payload in self._graphs and self._arguments.get(found.span.start) in self._of_graphs
         own = all(name in self._tensors for name in found.tensors)
         is_sure = found.outputs in self._outputs and (not found.payload or found.payload in self._payloads) and own
         return is_sure and found.span.start in self._takes
@@ -92,6 +104,14 @@ class Plain:
     @cached_property
     def _all_arguments(self) -> frozenset[str]:
         return self._only(_ARGUMENTS) if "const_cast" not in self._text else frozenset()
+
+    @cached_property
+    def _graphs(self) -> frozenset[str]:
+        return self._only(_GRAPHS) if _MACRO_ARGUMENT.search(self._whole) is None else frozenset()
+
+    @cached_property
+    def _of_graphs(self) -> frozenset[str]:
+        return self._only(_GRAPH_ARGUMENTS) if "const_cast" not in self._text else frozenset()
 
     @cached_property
     def _tensors(self) -> frozenset[str]:

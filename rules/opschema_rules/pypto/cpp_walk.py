@@ -126,6 +126,7 @@ class Walk(ABC):
         self.needed: dict[Span, Needed] = {}
         self.reached: set[int] = set()
         self.passed_on: dict[int, str] = {}
+        self.graphs: dict[int, str] = {}
         self.submitted: set[int] = set()
         self.ranges: dict[int, range] = {}
         self._skipped: set[int] = set()

@@ -91,7 +91,8 @@ class Use(msgspec.Struct, frozen=True, array_like=True):
 class Beyond(msgspec.Struct, frozen=True, array_like=True):
     """A ``get_ref(index)`` of a task's ``outputs``, of which the runtime makes ``count`` at most, if the variables of these names
     hold what they seem to: ``outputs``, ``payload`` (empty for ``alloc_tensors()``), and ``tensors`` that the payload adds as
-    outputs and that are the orchestration's own. ``conditional`` as of a submit.
+    outputs and that are the orchestration's own. Without ``outputs`` it is a ``tensor(index)`` of a graph, which gets the tensors
+    of ``payload``. ``conditional`` as of a submit.
     """
 
     index: int

@@ -24,9 +24,9 @@ static void layer(const GraphTaskArgs &args, int kind) {
 """
 
 
-def found(body: str) -> list[tuple[str, str, str]]:
+def found(body: str, before: str = "") -> list[tuple[str, str, str]]:
     files = PACK.example([("cpp", body)])
-    files[SOURCE] = files[SOURCE].replace('extern "C" {', f'{HELPERS}extern "C" {{')
+    files[SOURCE] = files[SOURCE].replace('extern "C" {', f'{HELPERS}{before}extern "C" {{')
     linted = lint_files([PACK], files, ["PTO125"])
     return [(linted.text(item.place), item.severity.value, item.message) for item in linted.diagnostics]
 
@@ -63,6 +63,64 @@ def test_an_output_of_allocated_tensors() -> None:
     body = f"{MADE}TaskOutputTensors o = alloc_tensors(made, made);\nauto &x = o.get_ref(1);\nauto &y = o.get_ref(2);"
     message = "the orchestration takes output 2, and the runtime makes 2 for this task"
     assert found(body) == [("o.get_ref(2)", "error", message)]
+
+
+ARGS = "GraphTaskArgs g;\ng.add_input(orch_args.tensor(0).ref());\n"
+GRAPH = f"{ARGS}rt_submit_graph(&block, g, 0);"
+LAYER = """\
+static void block(const GraphTaskArgs &args, int kind) {
+    (void)kind;
+    const ChipTensor &x = args.tensor(0).ref();
+    %s
+}
+"""
+TAKES = "const ChipTensor &y = args.tensor(1).ref();"
+
+
+def graph(body: str, takes: str = TAKES, before: str = "") -> list[tuple[str, str, str]]:
+    return found(body, before + LAYER % takes)
+
+
+def test_a_tensor_that_a_graph_does_not_get() -> None:
+    message = "the graph takes tensor 1, and `g` has one"
+    error = [("args.tensor(1)", "error", message)]
+    assert graph(GRAPH) == graph(f"for (int i = 0; i < 4; i++) {{\n{GRAPH}\n}}") == error
+    assert graph(f"{ARGS}g.add_scalar(3);\nrt_submit_graph(&block, g, 0);") == error
+
+
+@pytest.mark.parametrize(
+    ("body", "takes", "before"),
+    [
+        (f"{ARGS}g.add_output(own);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (GRAPH, f"if (kind) {{ {TAKES} }}", ""),
+        (GRAPH, f"if (args.tensor_count() < 2) {{ return; }}\n{TAKES}", ""),
+        (GRAPH, f"RETURN_IF(kind);\n{TAKES}", ""),
+        (GRAPH, "kind ? use(args.tensor(1).ref()) : use(x);", ""),
+        (GRAPH, f"WHEN(kind) {{ {TAKES} }}", ""),
+        (GRAPH, "trace(args.tensor(1).ref());", ""),
+        (GRAPH, f"auto late = [&]() {{ {TAKES} }};", ""),
+        (GRAPH, f"#ifdef WITH_BIAS\n{TAKES}\n#endif", ""),
+        (GRAPH, f"const_cast<GraphTaskArgs &>(args).add_input(x);\n{TAKES}", ""),
+        (f"{ARGS}g.add_input(ALL);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}g.add_input(both);\nrt_submit_graph(&block, g, 0);", TAKES.replace("1", "2"), "#define both a, b\n"),
+        (f"{ARGS}fill(g);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}GraphTaskArgs *h = &g;\nh->add_input(a);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}auto &h = g;\nh.add_input(a);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}if (x) {{ g.add_input(a); }}\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}for (int i = 0; i < n; i++) {{ g.add_input(a); }}\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}TWICE g.add_input(a);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}PTO_FOR(i, 2) {{ g.add_input(a); }}\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}g << a;\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        ("MyGraphArgs g;\ng.add_input(a);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (GRAPH, TAKES, "struct GraphTaskArgs { GraphTaskArgs() { add_input(held); } };\n"),
+        (GRAPH, TAKES, "#define rt_submit_graph(f, g, ...) (f)(with_bias(g), 0)\n"),
+        ("GraphTaskArgs g = made();\ng.add_input(a);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}auto more = [&]() {{ g.add_input(a); }};\nmore();\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}pool::rt_submit_graph(&block, g, 0);", TAKES, ""),
+    ],
+)
+def test_tensors_that_a_graph_gets_or_may_get(body: str, takes: str, before: str) -> None:
+    assert graph(body, takes, before) == []
 
 
 def test_an_output_in_a_branch() -> None:
