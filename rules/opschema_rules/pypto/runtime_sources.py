@@ -63,11 +63,23 @@ _ADDS = re.compile(r"^[ \t]*void[ \t]+add_output\s*\(([^)]*)\)(?!\s*=\s*delete)"
 
 def takes_tensors(program: Program) -> bool:
     """Whether ``add_output`` of a program's runtime takes tensors that exist, as far as the tree shows."""
-    own = re.compile(rf"/{re.escape(program.runtime) or '[^/]+'}/(?:.*/)?pto_types\.h\Z")
-    paths = [path for path in program.project.workspace.files if own.search(path)]
-    sources = [source for path in paths if (source := program.project.source(path)) is not None]
-    taken = [match[1] for source in sources for match in _ADDS.finditer(source.text)]
+    taken = [found for text in _texts(program, r"(?:.*/)?pto_types\.h") for found in _ADDS.findall(text)]
     return not taken or any("TensorCreateInfo" not in item for item in taken)
+
+
+def keeps_old_memory(program: Program) -> bool:
+    """Whether a program's runtime leaves what was in the memory of ``OUT`` tensors, as far as the tree shows: older ones copied all
+    tensors to the device, or filled these with zeros.
+    """
+    texts = _texts(program, r"host/runtime_maker\.cpp")
+    return all("ArgDirection::OUT" in text and "device_memset(" not in text for text in texts)
+
+
+def _texts(program: Program, name: str) -> list[str]:
+    """The texts of files of a program's runtime in the tree, whose paths end in what a pattern matches."""
+    own = re.compile(rf"/{re.escape(program.runtime) or '[^/]+'}/{name}\Z")
+    paths = [path for path in program.project.workspace.files if own.search(path)]
+    return [source.text for path in paths if (source := program.project.source(path)) is not None]
 
 
 def _of_dump(text: str) -> SignatureRule | None:

@@ -76,6 +76,31 @@ def test_an_out_that_is_read_first(body: str, place: str) -> None:
     assert found(body, "IN", "IN", "OUT") == [(*READ, place)]
 
 
+MAKER = "src/a5/runtime/{}/host/runtime_maker.cpp"
+SKIPS = "bool is_pure_output = signature[i] == ArgDirection::OUT;\nif (!is_pure_output) {\n"
+
+
+@pytest.mark.parametrize(
+    ("maker", "codes"),
+    [
+        ({MAKER.format("tensormap_and_ringbuffer"): SKIPS}, ["PTO106"]),
+        (
+            {
+                MAKER.format(
+                    "tensormap_and_ringbuffer"
+                ): f"{SKIPS}}} else {{\nrc = api->device_memset(dev_ptr, 0, size);\n"
+            },
+            [],
+        ),
+        ({MAKER.format("tensormap_and_ringbuffer"): "rc = api->copy_to_device(dev_ptr, data, size);\n"}, []),
+        ({"src/runtime_maker.cpp": ""}, ["PTO106"]),
+    ],
+)
+def test_a_runtime_that_fills_outputs(maker: dict[str, str], codes: list[str]) -> None:
+    tree = {**files(f"p.add_input(c); {RUN}", "IN", "IN", "OUT"), **maker}
+    assert lint_files([PACK], tree, CODES).codes() == codes
+
+
 @pytest.mark.parametrize(
     "body",
     [

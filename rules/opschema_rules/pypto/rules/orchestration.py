@@ -10,7 +10,7 @@ from opschema_cli.source.text import Edit
 from opschema_rules.pypto import proofs
 from opschema_rules.pypto.kernel_code import access, kernels_of
 from opschema_rules.pypto.model import Declared, Direction, OrchestrationPart, Program
-from opschema_rules.pypto.runtime_sources import takes_tensors
+from opschema_rules.pypto.runtime_sources import keeps_old_memory, takes_tensors
 from opschema_rules.pypto.staging import TensorUse, uses_of
 from opschema_rules.pypto.task_matching import WORDS
 
@@ -20,10 +20,11 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     """A tensor that the orchestration declares `OUT` but reads before anything has written it.
 
     The runtime copies a tensor to the device if its entry in the orchestration's signature is `IN` or `INOUT`. An `OUT`
-    tensor is only allocated there, and contains what was left in that memory (runtimes before simpler `affb46123` filled it
-    with zeros): an accumulator then starts with the values of an earlier run, and the result is wrong now and then. Declare
-    it `INOUT`; or, if the kernel writes the tensor before it reads it, add it with `add_output`, where the runtime's
-    `add_output` takes tensors (in older ones it takes only a `TensorCreateInfo`).
+    tensor is only allocated there, and contains what was left in that memory: an accumulator then starts with the values of
+    an earlier run, and the result is wrong now and then. Runtimes before simpler `affb46123` filled it with zeros, and the
+    first ones copied all tensors, so nothing is reported if the tree has one of these. Declare it `INOUT`; or, if the
+    kernel writes the tensor before it reads it, add it with `add_output`, where the runtime's `add_output` takes tensors
+    (in older ones it takes only a `TensorCreateInfo`).
 
     `add_inout` is also used to order tasks, so the C++ of the kernels decides, where it can be followed: nothing is reported
     for a tensor that they only write. One that they read and write is reported if the read surely comes first: a `TLOAD` whose
@@ -116,7 +117,7 @@ def orch_out_read(program: Program) -> Iterator[Diagnostic]:
     """
     for part, index, declared, uses in _declared(program, Direction.OUT):
         reading = [use for use in _read_first(uses) if _may_read(program, use)]
-        if reading:
+        if reading and keeps_old_memory(program):
             first, *others = reading
             takes = first.effect == "inout" and takes_tensors(program)
             advice = "declare `INOUT`, or add it with `add_output`" if takes else "declare `INOUT`"
