@@ -43,11 +43,8 @@ class Calls(Expressions):
         if FIRST_IS_WRITTEN.match(name):
             self._instruction(name, [values[0] or places[0], *values[1:]], span)
             return NOTHING
-        if name == "TASSIGN" and values[0] <= refs and len(pairs) > 1:
-            target = tokens.words[pairs[0][0]]
-            if pairs[0][1] == pairs[0][0] + 1 and is_name(target):
-                self.bind(self.frame.find(target, self.block) or (self.block_of(target), target), values[1])
-                return NOTHING
+        if name == "TASSIGN" and len(pairs) > 1 and self._gives_address(pairs[0], values[1], span):
+            return NOTHING
         kinds = OF_MEMORY.get(name)
         if kinds is not None and all(not value or kind for value, kind in zip_longest(values, kinds)):
             for value, kind in zip(values, kinds, strict=False):
@@ -65,6 +62,18 @@ class Calls(Expressions):
         named = NOTHING if ARITHMETIC.fullmatch(name) else frozenset[Ref]().union(*places)
         self.unfollowed(refs | named, f"`{name}()` is not in the file", at, bracket, name)
         return NOTHING
+
+    def _gives_address(self, target: tuple[int, int], refs: Refs, span: Span) -> bool:
+        """Follow ``TASSIGN(variable, address)``; whether it is that."""
+        first, last = target
+        name = self.tokens.words[first]
+        if last != first + 1 or not is_name(name):
+            return False
+        variable = self.frame.find(name, self.block) or (self.block_of(name), name)
+        if not refs:
+            self.abandon(variable, "it is given another address", span)
+        self.bind(variable, refs)
+        return True
 
     def _given(self, first: int, last: int) -> Refs:
         """Where an argument leads; one that a pointer leads to (``*target``) may be written through a reference."""

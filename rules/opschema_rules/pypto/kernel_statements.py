@@ -8,7 +8,7 @@ from opschema_rules.pypto.kernel_calls import Calls
 from opschema_rules.pypto.kernel_expressions import ARITHMETIC
 from opschema_rules.pypto.kernel_pieces import REACH
 from opschema_rules.pypto.kernel_tokens import ASSIGNING, Tokens, is_name
-from opschema_rules.pypto.kernel_variables import Result
+from opschema_rules.pypto.kernel_variables import Result, pointers
 from opschema_rules.pypto.kernel_walk import NOTHING, Frame, KernelWalk, Refs
 
 _SKIPPED = frozenset(
@@ -29,7 +29,18 @@ class Statement(Calls):
             if word == ")" and at not in closed:  # the end of a loop's head, which begins in another piece
                 self._statement(start, at)
                 start = at + 1
+            elif word == "[" and (close := self.tokens.partner.get(at)) is not None:
+                self._parameters(close + 1)
         self._statement(start, len(self.tokens))
+
+    def _parameters(self, at: int) -> None:
+        """Parameters of a lambda, which may have the names of variables around it."""
+        close = self.tokens.partner.get(at) if self.tokens.word(at, len(self.tokens)) == "(" else None
+        for first, last in self.tokens.split(at + 1, close) if close is not None else ():
+            declared = self.tokens.declared(first, last)
+            if declared is not None:
+                outer = self.frame.find(declared[0], self.block)
+                self.abandon(outer, "a parameter of a lambda has its name", self.tokens.span(first, last))
 
     def _statement(self, start: int, end: int) -> None:
         if not self.sinks():
@@ -98,6 +109,9 @@ class Statement(Calls):
             self.walk.lose(refs, "an array takes it", tokens.span(behind, behind + 1))
             return
         self.narrow(refs, tokens.words[: behind - 1])
+        outer = self.frame.find(name, self.block)
+        if not refs and outer is not None and outer[0] != self.block:
+            self.abandon(outer, "another variable has its name", tokens.span(behind - 1, behind))
         self.bind((self.block, name), refs)
 
     def _returns_reference(self) -> bool:
@@ -133,9 +147,12 @@ class Statement(Calls):
             self.walk.effect(target.place, "written", self.tokens.span(start, at))
             if compound:
                 self.walk.effect(target.place, "read", self.tokens.span(start, at))
-            self.walk.lose(_pointers(refs), "it is stored in memory", self.tokens.span(start, at))
+            self.walk.lose(pointers(refs), "it is stored in memory", self.tokens.span(start, at))
         elif refs:
             self._store(start, at, refs, target)
+        elif not compound and at == start + 1 and is_name(self.tokens.words[start]):
+            variable = self.frame.find(self.tokens.words[start], self.block)
+            self.abandon(variable, "a variable that holds it is assigned another value", self.tokens.span(start, at))
         return refs
 
     def _store(self, start: int, at: int, refs: Refs, target: Result) -> None:
@@ -145,17 +162,13 @@ class Statement(Calls):
         if at == start + 1 and is_name(name):
             known = local is not None or self.declares(name)
             if name in self.frame.references or not known:
-                kept = refs if not known else _pointers(refs)
+                kept = refs if not known else pointers(refs)
                 self.walk.lose(kept, "it outlives the function", self.tokens.span(start, at))
             self.bind(local or (-1 if name in self.frame.parameters else self.block_of(name), name), refs)
-        elif not _pointers(refs) and is_name(name) and not self.walk.file.has_pointers_in_unions:
+        elif not pointers(refs) and is_name(name) and not self.walk.file.has_pointers_in_unions:
             self.bind(local or (self.block_of(name), name), refs)
         else:
             self.walk.lose(refs, "an object takes it", self.tokens.span(start, at))
-
-
-def _pointers(refs: Refs) -> Refs:
-    return frozenset(ref for ref in refs if ref[0] != "slot")
 
 
 def apply_statement(walk: KernelWalk, frame: Frame, block: int, tokens: Tokens) -> None:

@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_pieces import mentions
 from opschema_rules.pypto.kernel_tokens import Tokens
 from opschema_rules.pypto.kernel_walk import MAX_DEPTH, NOTHING, Frame, KernelWalk, Refs
@@ -54,6 +55,12 @@ class Variables:
             self.frame.values[variable] = known | refs
             self.frame.push(variable[1], known | refs)
 
+    def abandon(self, variable: tuple[int, str] | None, reason: str, span: Span) -> None:
+        """Say that a variable may lead elsewhere than to the memory that it is known to lead to."""
+        self.walk.lose(
+            pointers(self.frame.values.get(variable, NOTHING)) if variable is not None else NOTHING, reason, span
+        )
+
     def declares(self, name: str) -> bool:
         """Whether the function declares a variable of a name."""
         return name in self.frame.parameters or self.block_of(name) >= 0
@@ -75,6 +82,11 @@ class Variables:
         for level, index in refs:
             if level == "slot" and "*" not in words and not WIDE.search(text):
                 self.walk.use(index, "number", self.tokens.span(0, 1))
+
+
+def pointers(refs: Refs) -> Refs:
+    """The memory and the tensors among some places."""
+    return frozenset(ref for ref in refs if ref[0] != "slot")
 
 
 def _declares(text: str, name: str) -> bool:

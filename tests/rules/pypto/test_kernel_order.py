@@ -57,6 +57,19 @@ def test_a_read_that_surely_comes_first(body: str) -> None:
         "\n#ifdef __DAV_VEC__\nTLOAD(tile, c);\nTSTORE(c, tile);\n#endif\n#ifdef __DAV_CUBE__\nTSTORE(c, t);\n#endif\n",
         "if constexpr (DAV_CUBE) { TSTORE(c, t); } else { TLOAD(tile, c); TSTORE(c, tile); }",
         "fill(c, tile); add(c, tile);",
+        # Another variable
+        *(
+            f"{change} TLOAD(tile, c); TADD(tile, tile, t); TSTORE(c, tile);"
+            for change in ("c = other;", "TASSIGN(c, other);")
+        ),
+        *(
+            f"{{ {declared} c(ws); TLOAD(tile, c); TADD(tile, tile, t); TSTORE(c, tile); }}"
+            for declared in ("GlobalTensor<float, S, S>", "Tile", "auto")
+        ),
+        f"{POINTER} p = ub; p[0] += 1;",
+        f"{POINTER} {{ float *p = ub; p[0] += 1; }}",
+        f"{POINTER} for (auto *p : list) {{ p[0] += 1; }}",
+        f"{POINTER} auto f = [&](auto *p) {{ p[0] += 1; }}; f(ub);",
         "copy(c, a); copy(b, c);",
         f"{POINTER} for (int b = 0; b < n; b++) {{ for (int k = 0; k < b; k++) s += p[k]; p[b] = s; }}",
         f"{POINTER} for (int b = 0; b < n; b++) {{ int k = 0; while (k < b) s += p[k++]; p[b] = s; }}",

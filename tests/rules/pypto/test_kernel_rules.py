@@ -96,6 +96,38 @@ def test_a_kernel_that_writes_an_input() -> None:
     ]
 
 
+ANOTHER = [
+    "b = other; TSTORE(b, tile);",
+    "TASSIGN(b, other); TSTORE(b, tile);",
+    "{ GlobalTensor<float, S, S> b(ws); TSTORE(b, tile); }",
+    "for (int i = 0; i < 2; i++) { GlobalTensor<float, S, S> b(ws + i); TSTORE(b, tile); }",
+    "for (auto b : list) { TSTORE(b, tile); }",
+    "auto f = [&](auto &b) { TSTORE(b, tile); }; f(z);",
+    "auto f = [&](int i, GlobalTensor<float, S, S> &b) -> void { TSTORE(b, tile); }; f(0, z);",
+    "auto *p = b_t->data_as<float>(); p = ub; p[0] = 1;",
+    "auto *p = b_t->data_as<float>(); { float *p = ub, x = 1; p[0] = x; }",
+    "auto *p = b_t->data_as<float>(); if (p[0] > 0) { p = ub; } p[0] = 1;",
+]
+
+
+@pytest.mark.parametrize("body", ANOTHER)
+def test_a_variable_of_the_same_name_is_another(body: str) -> None:
+    assert found(f"{SOUND} {tensor(1)} {body}", "PTO117") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ int n = 0; TSTORE(b, tile); }",
+        "auto *p = b_t->data_as<float>(); auto *q = p; q = p + 4; q[0] = 1;",
+        "auto *p = b_t->data_as<float>(); p += 4; p[0] = 1;",
+        "auto f = [&](int i) { TSTORE(b, tile); }; f(0);",
+    ],
+)
+def test_a_variable_that_stays_the_same(body: str) -> None:
+    assert len(found(f"{SOUND} {tensor(1)} {body}", "PTO117")) == 1
+
+
 def test_an_output_that_is_only_read() -> None:
     read = found(f"{LOADS} {tensor(2)} TLOAD(tile, c);", "PTO117")
     assert [message for _, _, message in read] == [
