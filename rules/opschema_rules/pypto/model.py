@@ -204,7 +204,7 @@ class Contract(msgspec.Struct, frozen=True):
 
 class SpecItem(msgspec.Struct, frozen=True, eq=False):
     """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output, has an initial value and stays on the
-    device (None when that is not known).
+    device (None when that is not known). ``is_scalar`` of a ``ScalarSpec(...)``.
     """
 
     file: PythonFile
@@ -213,6 +213,7 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
     is_output: bool | None
     has_init: bool | None
     resident: bool | None
+    is_scalar: bool = False
 
     @property
     def place(self) -> Place:
@@ -248,11 +249,19 @@ class EntryParam(msgspec.Struct, eq=False):
         return [item for item in self.specs if item.is_output]
 
 
+class SpecOrder(msgspec.Struct, frozen=True):
+    """Specs that are known entirely, in the order in which they are written and passed: those of tensors, or with ``counted`` all
+    that are passed, each of which is one argument of the entry in a run that should succeed.
+    """
+
+    items: tuple[SpecItem, ...]
+    counted: bool
+
+
 @dataclass(eq=False)
 class SpecEntry:
     """A ``@pl.jit`` function (``host`` for ``@pl.jit.host``), or the orchestration of a ``@pl.program``, with the specs that a
-    harness passes to it. ``spelled`` is how its file writes ``pl.Out`` and ``pl.InOut``, where it has a way to. ``lists`` are the
-    lists of specs that are known entirely, and passed in the order in which they are written.
+    harness passes to it. ``spelled`` is how its file writes ``pl.Out`` and ``pl.InOut``, where it has a way to.
     """
 
     project: Project = field(repr=False)
@@ -263,7 +272,7 @@ class SpecEntry:
     host: bool
     params: list[EntryParam]
     spelled: Mapping[str, str]
-    lists: tuple[tuple[SpecItem, ...], ...] = ()
+    lists: tuple[SpecOrder, ...] = ()
 
     def at(self, target: Expr | Span) -> Place:
         """A stretch of the entry's file as a place."""

@@ -29,15 +29,17 @@ _WRITTEN = re.compile(r"\.(is_output|init_value|resident)\s*=(?!=)")
 
 
 class Specs(msgspec.Struct, frozen=True):
-    """Specs that may be passed: those that are known, whether they are all, and the functions that build them.
+    """Specs of tensors that may be passed: those that are known, whether they are all, and the functions that build them.
 
-    ``at`` is the innermost statement that may not run which the value stands in, None outside of all.
+    ``at`` is the innermost statement that may not run which the value stands in, None outside of all. ``written`` are all specs
+    of a list that is written, with those of scalars; None where that is not known.
     """
 
     items: tuple[SpecItem, ...]
     whole: bool
     builders: tuple[Body, ...] = ()
     at: Span | None = None
+    written: tuple[SpecItem, ...] | None = None
 
 
 class SpecLists(msgspec.Struct):
@@ -103,14 +105,17 @@ class SpecLists(msgspec.Struct):
     def _display(self, body: Body, expr: Expr) -> Specs:
         found = [self._item(body, item) for item in expr.items]
         known = tuple(item for item in found if isinstance(item, SpecItem))
-        return Specs(known, all(item is not None for item in found))
+        tensors = tuple(item for item in known if not item.is_scalar)
+        written = known if len(known) == len(found) else None
+        return Specs(tensors, all(item is not None for item in found), written=written)
 
     def _sum(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
         lefts, rights = (list(islice(self._read(body, item, hops - 1), _MOST)) for item in expr.items)
         for left in lefts or [Specs((), False)]:
             for right in rights or [Specs((), False)]:
-                builders = (*left.builders, *right.builders)
-                yield Specs((*left.items, *right.items), left.whole and right.whole, builders)
+                builders, both = (*left.builders, *right.builders), (left.written, right.written)
+                written = tuple(item for part in both for item in part or ()) if None not in both else None
+                yield Specs((*left.items, *right.items), left.whole and right.whole, builders, written=written)
 
     def _returned(self, body: Body, call: Expr, index: int | None, hops: int) -> Iterator[Specs]:
         """The value that a function returns; of a tuple, the part at ``index``."""
@@ -123,7 +128,7 @@ class SpecLists(msgspec.Struct):
             elements = value.elements if value.kind == "tuple" else None
             value = elements[index] if elements is not None and index < len(elements) else None
         for found in self._read(target, value, hops - 1) if value is not None else ():
-            yield Specs(found.items, found.whole, (target, *found.builders))
+            yield Specs(found.items, found.whole, (target, *found.builders), written=found.written)
 
     def _named(self, body: Body, expr: Expr, hops: int) -> Iterator[Specs]:
         for item in origins(self.evaluator, self.evaluator.frames.at(body), expr.text, expr.start):
@@ -159,25 +164,29 @@ class SpecLists(msgspec.Struct):
                 continue
             item = self._item(body, value) if method in ("append", "insert") and len(call.items) > 1 else None
             whole = whole and item is not None
-            found += [item] if isinstance(item, SpecItem) else []
+            found += [item] if isinstance(item, SpecItem) and not item.is_scalar else []
         return tuple(found), whole
 
     # -- one spec ------------------------------------------------------------------------------------------------------
 
     def _item(self, body: Body, expr: Expr) -> SpecItem | str | None:
-        """A spec of a tensor; a word for one of a scalar, None for what is not known."""
+        """A spec; a word for one of a scalar whose name is not known, None for what is not known."""
         made = self._made(self.evaluator.frames.at(body), expr)
         if made is None:
             return None
         frame, call = made
-        if self._is(frame.body, call, "ScalarSpec"):
-            return "scalar"
+        is_scalar = self._is(frame.body, call, "ScalarSpec")
         fields, certain = _arguments(call)
         name = self.evaluator.text(BoundArgument(frame, fields["name"])) if "name" in fields else None
-        if name is None:
-            return None
-        values = [self._field(frame, fields.get(field), certain) for field in ("is_output", "init_value", "resident")]
-        return SpecItem(body.file, name, expr, *values)
+        if name is None or is_scalar:
+            scalar = (
+                SpecItem(body.file, name, expr, False, False, False, is_scalar=True) if name is not None else "scalar"
+            )
+            return scalar if is_scalar else None
+        is_output, has_init, resident = (
+            self._field(frame, fields.get(field), certain) for field in ("is_output", "init_value", "resident")
+        )
+        return SpecItem(body.file, name, expr, is_output, has_init, resident)
 
     def _made(self, frame: Frame, expr: Expr) -> tuple[Frame, Expr] | None:
         """The call that makes a spec, in a function that is called for it or at once; None if there is none."""
@@ -259,7 +268,7 @@ def _blurred(found: Specs, body: Body) -> Specs:
     written = {name for file in files.values() for name in _WRITTEN.findall(file.source.text)}
     if not written:
         return found
-    return Specs(tuple(_without(found.items, written)), found.whole, found.builders, found.at)
+    return Specs(tuple(_without(found.items, written)), found.whole, found.builders, found.at, found.written)
 
 
 def _without(items: Iterable[SpecItem], written: set[str]) -> Iterator[SpecItem]:

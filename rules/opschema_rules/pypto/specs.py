@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.origins import origins
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.language import called, direction_of, entries, full_name, is_entry, language_name
-from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
+from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem, SpecOrder
 from opschema_rules.pypto.spec_lists import SpecLists, Specs
 
 _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
 _RUNS = frozenset({"run", "run_jit", "compile_and_run"})
+_SPECS = {"TensorSpec", "ScalarSpec"}
+_PASSES_ELSE = {"runtime_dir", "*", "**"}
+"""Arguments of ``run_jit()`` by which the function may get others than the specs, or none."""
+
+_EXPECTS_ERROR = re.compile(
+    r"\b(?:raises|assertRaises\w*|xfail|skip\w*|suppress|monkeypatch|patch|mock|setattr|globals)\b"
+    r"|\bassert\s+not\b|\bassert\b[^\n]*\bFalse\b|\bimport\s*\*|(?m:^\s*except\b)"
+)
 _HARNESSES = frozenset({"golden", "pypto"})
 
 
@@ -38,7 +48,7 @@ class Pairs(msgspec.Struct):
     bodies: Bodies
     lists: SpecLists
     found: dict[tuple[str, int], tuple[Body, list[Specs]]] = msgspec.field(default_factory=dict)
-    ordered: dict[tuple[str, int], list[tuple[SpecItem, ...]]] = msgspec.field(default_factory=dict)
+    ordered: dict[tuple[str, int], list[SpecOrder]] = msgspec.field(default_factory=dict)
 
     def entries(self) -> list[SpecEntry]:
         """Every entry, with all that is passed to it."""
@@ -74,7 +84,7 @@ class Pairs(msgspec.Struct):
             lists = self.lists.of(body, specs)
             candidates = list(self._candidates(body, entry))
             if len(candidates) == 1 and candidates[0][1] is None and self._is_harness(body, call):
-                self._order(candidates[0][0], body, specs)
+                self._order(candidates[0][0], body, specs, counted=self._is_counted(candidates[0][0], body, call))
             for function, at in candidates:
                 for found in lists:
                     if (
@@ -109,19 +119,33 @@ class Pairs(msgspec.Struct):
         for function in entries(self.bodies, known[1], known[1].scope.returns[0]):
             for found in self.lists.of(known[0], known[0].scope.returns[0]):
                 self._file(function, found)
-            self._order(function, known[0], known[0].scope.returns[0])
+            self._order(function, known[0], known[0].scope.returns[0], counted=False)
 
     def _is_harness(self, body: Body, call: Expr) -> bool:
         """Whether a call is of the harness of pypto-lib or pypto, which pass specs in their order."""
         module, _, name = full_name(self.bodies, body, call.callee).rpartition(".")
         return name in _RUNS and module.partition(".")[0] in _HARNESSES
 
-    def _order(self, function: Body, body: Body, expr: Expr) -> None:
+    def _is_counted(self, entry: Body, body: Body, call: Expr) -> bool:
+        """Whether each spec that a call passes is surely one argument of a function, in a run that should succeed."""
+        function, outer = entry.function, entry.parent
+        if function is None or outer is not self.bodies.module(entry.file) or len(function.decorators) != 1:
+            return False
+        is_jit = language_name(self.bodies, outer, function.decorators[0].text) == "jit"
+        required = all(item.kind in ("posonly", "normal") and item.default is None for item in function.params)
+        given, _ = _passed(call)
+        is_named = given is not None and given.kind == "name" and given.text == function.name
+        runs = call.callee.rpartition(".")[2] == "run_jit" and _PASSES_ELSE.isdisjoint(call.keywords)
+        names = [_assigned(file) for file in (entry.file, body.file)]
+        is_once = all(found is not None and function.name not in found for found in names)
+        return is_jit and required and is_named and runs and is_once
+
+    def _order(self, function: Body, body: Body, expr: Expr, *, counted: bool) -> None:
         """Note specs whose order is that in which they are written."""
         if self.lists.in_order(body, expr):
             assert function.function is not None
-            lists = [found.items for found in self.lists.of(body, expr) if found.whole]
-            self.ordered.setdefault((function.file.path, function.function.start), []).extend(lists)
+            orders = [_ordered(found, counted=counted) for found in self.lists.of(body, expr) if found.whole]
+            self.ordered.setdefault((function.file.path, function.function.start), []).extend(orders)
 
     def _file(self, function: Body, found: Specs) -> None:
         assert function.function is not None
@@ -161,6 +185,26 @@ class Pairs(msgspec.Struct):
                 if language_name(self.bodies, body, text) == name:
                     return text
         return ""
+
+
+def _ordered(found: Specs, *, counted: bool) -> SpecOrder:
+    every = found.written if counted and found.written is not None else ()
+    if every and all(item.call.callee in _SPECS and _assigned(item.file) is not None for item in every):
+        return SpecOrder(every, counted=True)
+    return SpecOrder(found.items, counted=False)
+
+
+@cached_on_argument
+def _assigned(file: PythonFile) -> frozenset[str] | None:
+    """The names that a file assigns; None if it may expect an error, or takes specs from elsewhere than the harness."""
+    scopes = list(file.body.walk())
+    defined = {item.name for scope in scopes for item in scope.classes}
+    defined |= {item.name for scope in scopes for item in scope.functions}
+    imports = [item for scope in scopes for item in scope.imports if item.name in _SPECS]
+    assigned = frozenset(item.target for scope in scopes for item in scope.assigns)
+    own = all(item.module.partition(".")[0] in _HARNESSES and item.attr == item.name for item in imports)
+    is_plain = own and not _SPECS & (defined | assigned) and not _EXPECTS_ERROR.search(file.source.text)
+    return assigned if is_plain else None
 
 
 def handed_to(bodies: Bodies, body: Body, name: str) -> tuple[Body | None, int]:

@@ -507,6 +507,72 @@ def test_specs_in_another_order() -> None:
         assert orders(ENTRY + text) == [('TensorSpec("y",', message)]
 
 
+def test_the_spec_of_a_scalar_in_another_place() -> None:
+    lines = SPECS.splitlines(keepends=True)
+    exchanged = "".join((*lines[:2], lines[3], lines[2], *lines[4:]))
+    message = "specs are passed in their order: `x` of `add` gets the tensor of the spec `n`"
+    assert orders(ENTRY + exchanged + RUN) == [('ScalarSpec("n",', message)]
+
+
+SCALAR = '        ScalarSpec("n", torch.int32, 3),\n'
+FEWER = SPECS.replace(SCALAR, "")
+
+
+def test_a_spec_too_few_or_too_many() -> None:
+    lines = SPECS.splitlines(keepends=True)
+    for at, name in enumerate("xny", 2):
+        fewer = "".join((*lines[:at], *lines[at + 1 :]))
+        for run in (
+            RUN,
+            f"if __name__ == '__main__':\n    from golden import run_jit\n    r = {RUN}    if not r.passed: exit(1)\n",
+        ):
+            assert [message for _, message in orders(ENTRY + fewer + run)] == [
+                f"2 specs are passed, and `add` takes 3 arguments: none for `{name}`"
+            ]
+    more = SPECS.replace("    ]", '        TensorSpec("z", [8], torch.float32),\n    ]')
+    assert [message for _, message in orders(ENTRY + more + RUN)] == ["4 specs are passed, and `add` takes 3 arguments"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENTRY.replace("]):", "], bias: pl.Scalar[pl.FP32] = 0.0):") + SPECS + RUN,
+        ENTRY.replace("n: pl.Scalar[pl.INT32]", "*n") + SPECS.replace("ScalarSpec", "TensorSpec") + RUN,
+        ENTRY.replace("]):", "], *, bias=None):") + SPECS + RUN,
+        ENTRY.replace("@pl.jit", "@pl.jit.host") + FEWER + RUN,
+        ENTRY.replace("@pl.jit", "@pl.jit.inline") + FEWER + RUN,
+        ENTRY.replace("@pl.jit", '@pl.jit(static={"n": 3})') + FEWER + RUN,
+        ENTRY.replace("@pl.jit", "@with_n(3)\n@pl.jit") + FEWER + RUN,
+        ENTRY.replace("@pl.jit", "@pl.jit\n@with_n(3)") + FEWER + RUN,
+        ENTRY + SPECS.replace("        ScalarSpec", "        *MORE,\n        ScalarSpec") + RUN,
+        ENTRY + FEWER.replace("return", "return MORE +") + RUN,
+        ENTRY + SPECS.replace('ScalarSpec("n", torch.int32, 3)', "number()") + RUN,
+        ENTRY + SPECS.replace('ScalarSpec("n"', 'ScalarSpec("count"') + RUN,
+        ENTRY + FEWER + RUN.replace("specs=", 'runtime_dir="build", specs='),
+        ENTRY + FEWER + RUN.replace("())", "(), **options)"),
+        ENTRY + FEWER + RUN.replace("run_jit(fn", "run(program"),
+        ENTRY + FEWER + f"with pytest.raises(TypeError):\n    {RUN}",
+        ENTRY + FEWER + f"try:\n    {RUN}except TypeError:\n    pass\n",
+        ENTRY + FEWER + f"@pytest.mark.xfail\ndef test_add():\n    {RUN}",
+        ENTRY + FEWER + f"r = {RUN}assert not r.passed\n",
+        ENTRY + FEWER + f"r = {RUN}assert r.passed is False\n",
+        ENTRY + "add = with_n(add)\n" + FEWER + RUN,
+        ENTRY + FEWER + RUN.replace("fn=add", "fn=bound(add, 3)"),
+        ENTRY + "class TensorSpec(Base): ...\n" + FEWER + RUN,
+        ENTRY + "from mine import TensorSpec\n" + FEWER + RUN,
+        ENTRY + "TensorSpec = several\n" + FEWER + RUN,
+        ENTRY + FEWER.replace('TensorSpec("x"', 'pair("x"') + RUN,
+        ENTRY + FEWER + "class Case:\n    def define_tensors(self):\n        return build_specs()\n"
+        "    def get_program(self):\n        return add\n",
+        "@pl.program\nclass P:\n    @pl.function\n    def add(this, x: pl.Tensor[[8], pl.FP32]): ...\n\n"
+        + FEWER
+        + "run_jit(fn=P, specs=build_specs())\n",
+    ],
+)
+def test_as_many_specs_as_are_taken_or_not_known(text: str) -> None:
+    assert orders(text) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_cli.source.text import Span
 from opschema_rules.pypto import proofs
-from opschema_rules.pypto.model import EntryParam, SpecEntry
+from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
 from opschema_rules.pypto.wrapping import head, lost, unstaged, wanted, wrap
 
 
@@ -165,11 +167,15 @@ def _fix(entry: SpecEntry, param: EntryParam, word: str | None) -> Fix | None:
 
 @rule("PTO124", "spec-order", severity="warning")
 def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
-    """Specs in another order than the parameters that they are named after.
+    """Specs in another order than the parameters that they are named after, or fewer or more than these.
 
     The harness passes tensors to a `@pl.jit` function or a program in the order of their specs; their names only matter to the
     golden function. If two specs are exchanged, each of the parameters gets the other's tensor, which is not noticed if their
     shapes agree. The parameters of a `@pl.jit.host` entry get their specs by name, so it is not checked.
+
+    `run_jit()` calls a function with as many arguments as there are specs, and fails if it takes another number. Scalars and
+    the number of specs are compared where the function has `@pl.jit` alone and parameters without defaults, the call has no
+    `runtime_dir`, the specs are those of `golden`, and the file expects no error.
 
     Only lists that are written in the call, or returned at once by a function that it calls, are compared: a list that has a name
     may be changed before it is passed. The call has to be of the harness in `golden` or `pypto`, as another may pass tensors by
@@ -220,7 +226,13 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
     ```
     """
     params = {item.param.name: item for item in entry.params}
-    for specs in entry.lists if not entry.host else ():
+    for order in entry.lists if not entry.host else ():
+        specs = order.items
+        if order.counted and len(specs) != len(params):
+            yield _unmatched(entry, specs)
+            continue
+        if not all(item.name in params for item in specs):
+            specs = tuple(item for item in specs if not item.is_scalar)
         named = [item for item in specs if item.name in params]
         wanted = [name for name in params if any(item.name == name for item in named)]
         wrong = [pair for pair in zip(named, wanted, strict=False) if pair[0].name != pair[1]]
@@ -232,3 +244,15 @@ def spec_order(entry: SpecEntry) -> Iterator[Diagnostic]:
                 (Related(entry.at(params[name].param.span), "the parameter"),),
                 ops=(entry.name,),
             )
+
+
+def _unmatched(entry: SpecEntry, specs: tuple[SpecItem, ...]) -> Diagnostic:
+    """Another number of specs than of parameters."""
+    names = {item.name for item in specs}
+    missing = [item for item in entry.params if item.param.name not in names][: len(entry.params) - len(specs)]
+    lacks = f": none for `{missing[0].param.name}`" if missing else ""
+    passed = f"{count(len(specs), 'spec')} {'is' if len(specs) == 1 else 'are'} passed"
+    message = f"{passed}, and `{entry.name}` takes {count(len(entry.params), 'argument')}{lacks}"
+    place = Place(specs[0].file.path, Span(specs[0].call.start, specs[-1].call.end))
+    parameter = (missing[0] if missing else entry.params[-1]).param.span
+    return Diagnostic(message, place, (Related(entry.at(parameter), "the parameter"),), ops=(entry.name,))
