@@ -28,7 +28,7 @@ _UPDATE = re.compile(
 )
 _JUMPS = re.compile(r"\b(?:goto|case|default|return|break|continue|throw|try|exit|abort)\b")
 _LAMBDA = re.compile(r"(?:[^\w\])\s]|\breturn)\s*\[(?!\[)")
-_UNKNOWN_MACRO = re.compile(r"\b(?!T[A-Z]+\b)[A-Z][A-Z0-9_]+\s*\(")
+_UNKNOWN_MACRO = re.compile(r"\b(?!T[A-Z]+\b)[A-Z][A-Z0-9_]+\s*\(|(?<=[;{}])\s*[A-Z][A-Z0-9_]+\s*;")
 
 _MOST = 200
 """Most pieces between a load and a store that are looked at."""

@@ -57,6 +57,7 @@ def test_a_read_that_surely_comes_first(body: str) -> None:
         "\n#ifdef __DAV_VEC__\nTLOAD(tile, c);\nTSTORE(c, tile);\n#endif\n#ifdef __DAV_CUBE__\nTSTORE(c, t);\n#endif\n",
         "if constexpr (DAV_CUBE) { TSTORE(c, t); } else { TLOAD(tile, c); TSTORE(c, tile); }",
         "fill(c, tile); add(c, tile);",
+        "INIT; TLOAD(tile, c); TADD(tile, tile, t); TSTORE(c, tile);",
         # Another variable
         *(
             f"{change} TLOAD(tile, c); TADD(tile, tile, t); TSTORE(c, tile);"
