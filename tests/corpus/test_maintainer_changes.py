@@ -64,7 +64,7 @@ def test_more_mistakes_in_simplers_programs(simpler: Tree) -> None:
         f"{kind}: {item.path}:{item.line}" for kind, items in changes.items() for item in items if not found[item]
     ]
     assert len(found) >= 56
-    assert len(missed) <= 13, missed
+    assert len(missed) <= 5, missed
 
 
 def test_right_changes_of_flydsls_kernels(flydsl: Tree) -> None:

@@ -217,7 +217,7 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
                 'TensorSpec("out", [rows, width], torch.float32, is_output=True), TensorSpec("x", [rows, width], torch.float32)'
             ),
         },
-        "language/scale.py:36:9: spec-order",
+        "language/scale.py:35:9: spec-order",
     ),
     "a function that the source does not have": (
         ATTENTION,
