@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.preprocessor import read_directives
-from opschema_cli.source.text import Span, places_of
+from opschema_cli.source.text import Span, places_of, words_in
 from opschema_cli.workspace import Workspace
 from opschema_rules.pypto.includes import headers_of, includes_others
 
@@ -29,9 +32,13 @@ _SPECIFIERS = (
 )
 _NAMESPACE = re.compile(r"\bnamespace\b[\s\w:]*\Z")
 _OF_RUNTIME = re.compile(r"(?:\A|/)(?:src/(?:\w+/)*(?:runtime|common|platform)|simpler_setup)/")
-_API = re.compile(r"(?:pto_orchestration_api|tensor|intrinsic|pipe_sync)\.h|pto/[\w/.-]+\.h(?:pp)?")
-"""Headers of the runtime and of pto-isa, which a tree need not have."""
+_API = re.compile(
+    r"(?:pto_orchestration_api|pto_arg_with_deps|pto_async_kernel_api|tensor|intrinsic|pipe_sync)\.h"
+    r"|pto/(?:pto-inst|(?:comm|common|cpu|npu)/[\w/-]+)\.hpp"
+)
+"""Headers of the runtime and of pto-isa that orchestrations and kernels include; a tree need not have them."""
 
+_HEADER = re.compile(r"\.h(?:pp)?\Z")
 _DEEPEST = 20
 _BRACES = re.compile(r"\b(?:namespace\b[\s\w:]{0,100}|extern\s*)\{")
 _BLOCK = re.compile(r"\{[^{}]*\}")
@@ -81,22 +88,36 @@ def _has_default_visibility(before: str) -> bool:
     return all(kind == '"default"' for kind in re.findall(r"visibility\s*\(([^()]*)\)", before[-200:]))
 
 
+class _Headers(msgspec.Struct, frozen=True):
+    """The headers of a tree: the ``words`` in the code of the runtime's, and by their names the paths of those that may declare
+    anything: of a program, or with linkage of their own.
+    """
+
+    words: set[str]
+    others: dict[str, list[str]]
+
+
+@cached_on_argument
+def _headers(workspace: Workspace) -> _Headers:
+    found = _Headers(set(), {})
+    for path in workspace.files:
+        if _HEADER.search(path):
+            words = _words(workspace, path) if _OF_RUNTIME.search(path) else {"extern"}
+            found.words.update(words)
+            if "extern" in words:
+                found.others.setdefault(path.rpartition("/")[2], []).append(path)
+    return found
+
+
+def _words(workspace: Workspace, path: str) -> set[str]:
+    return words_in(without_comments(workspace.peek(path).decode("utf-8", "replace")))
+
+
 def _are_of_runtime(workspace: Workspace, text: str, name: str) -> bool:
-    """Whether all headers that a file includes are the runtime's, and none of them declares a function."""
-    if includes_others(text):
-        return False
+    """Whether all headers that a file includes are the runtime's, and none of the runtime's declares a function."""
     wanted = headers_of(text)
-    missing, bases = set(wanted), {item.rpartition("/")[2] for item in wanted}
-    for path in workspace.files if wanted else ():
-        if path.rpartition("/")[2] in bases:
-            header = next((item for item in wanted if f"/{path}".endswith(f"/{item}")), "")
-            if header and (_OF_RUNTIME.search(path) is None or _declares(workspace, path, name)):
-                return False
-            missing.discard(header)
-    return all(_API.fullmatch(item) for item in missing)
-
-
-def _declares(workspace: Workspace, path: str, name: str) -> bool:
-    """Whether a header names a function in its code."""
-    data = workspace.peek(path)
-    return name.encode() in data and name in without_comments(data.decode("utf-8", "replace"))
+    if includes_others(text) or not all(_API.fullmatch(item) for item in wanted):
+        return False
+    known = _headers(workspace) if wanted else _Headers(set(), {})
+    others = [(path, item) for item in wanted for path in known.others.get(item.rpartition("/")[2], ())]
+    return name not in known.words and not any(f"/{path}".endswith(f"/{item}") for path, item in others)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from opschema_cli.testing import lint_files
@@ -176,6 +178,9 @@ ENTRY = "__aicore__ void kernel_entry(__gm__ int64_t *args) {}\n"
 HEADERS = '#include <cstdint>\n#include <pto/pto-inst.hpp>\n#include "tensor.h"\n'
 
 
+DECLARES = 'extern "C" void kernel_entry(__gm__ int64_t *args);\n'
+
+
 @pytest.mark.parametrize(
     "before", ["", "static ", "__attribute__((always_inline)) ", f"{HEADERS}inline ", "#define __aicore__ [aicore]\n"]
 )
@@ -197,6 +202,17 @@ def test_an_entry_that_is_not_exported(before: str) -> None:
         (f'#include "tensor.h"\n{ENTRY}', {"program/kernels/aiv/tensor.h": '#include "declarations.h"\n'}),
         (f'#include "tensor.h"\n{ENTRY}', {"src/common/tensor.h": 'extern "C" void kernel_entry(__gm__ int64_t *);\n'}),
         (f"#include <pto/pto-inst.hpp>\n{ENTRY}", {"include/pto/pto-inst.hpp": '#include "declarations.h"\n'}),
+        (
+            f'#include "tensor.h"\n{ENTRY}',
+            {"src/common/tensor.h": '#include "entries.h"\n', "src/common/entries.h": DECLARES},
+        ),
+        (f'#include "tensor.h"\n{ENTRY}', {"src/common/tensor.h": '#define __aicore__ extern "C" [aicore]\n'}),
+        (f'#include "pto_begin.h"\n{ENTRY}#include "pto_end.h"\n', {"src/runtime/pto_begin.h": 'extern "C" {\n'}),
+        (f"#include <pto/entries.h>\n{ENTRY}", {}),
+        (f"#include <entries>\n{ENTRY}", {}),
+        (f'#inc\\\nlude "entries.h"\n{ENTRY}', {}),
+        (f'/* API */ #include "entries.h"\n{ENTRY}', {}),
+        (f'# /* API */ include "entries.h"\n{ENTRY}', {}),
         (f"KERNEL_API {ENTRY}", {}),
         (f"kernel_api {ENTRY}", {}),
         (f"kernel_api(add) {ENTRY}", {}),
@@ -224,3 +240,17 @@ def test_an_entry_that_is_or_may_be_exported(text: str, more: dict[str, str]) ->
 
 def test_an_entry_that_an_old_runtime_does_not_look_up() -> None:
     assert kernel(ENTRY, {}) == []
+
+
+def test_many_kernels_and_headers_end_in_time() -> None:
+    number = 600
+    fields = '"core_type": "aiv", "signature": [D.IN]'
+    kernels = "".join(f'    {{"func_id": {at}, "source": "kernels/k{at}.cpp", {fields}}},\n' for at in range(number))
+    files = {
+        "program/kernel_config.py": f"from simpler.task_interface import ArgDirection as D\nKERNELS = [\n{kernels}]\n"
+    }
+    files |= {f"program/kernels/k{at}.cpp": f'#include "tensor.h"\n{ENTRY}' for at in range(number)}
+    files |= {f"src/a5/runtime/r{at}/tensor.h": "int turns;\n" * 200 for at in range(number)}
+    start = time.process_time()
+    assert len(lint_files([PACK], {**files, **DUMP}, ["PTO123"]).diagnostics) == number
+    assert time.process_time() - start < 3
