@@ -27,7 +27,11 @@ _GRAPHS = (
     ),
     re.compile(r"(?<![\w:.>])rt_submit_graph\s*\(\s*(?:\w+\s*,\s*)?&\s*\w+\s*,\s*(\w+)\s*[,)]"),
 )
-_MACRO_ARGUMENT = re.compile(r"#[ \t]*define[ \t]+[a-z_]\w*")
+_GIVEN = re.compile(r"\badd_(?:input|output|inout|no_dep)\s*\(\s*([a-z_]\w*)\s*\)")
+_OF_GRAPH = re.compile(r"\brt_submit_graph\s*\(\s*(?:\w+\s*,\s*)?&\s*(\w+)")
+_FUNCTION = re.compile(r"\bvoid\s+(\w+)\s*\(")
+_UNCLEAR = re.compile(r"#[ \t]*define[ \t]+[a-z_]\w*|\bnamespace\s+\w")
+"""What may stand for several tensors, or have several functions of a name."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PAYLOADS = (
     re.compile(rf"{_AT}CoreTaskArgs\s+(\w+)\s*;"),
@@ -62,8 +66,9 @@ _ARGUMENTS = (
 )
 _GRAPH_ARGUMENTS = (re.compile(r"\bGraphTaskArgs\s*&\s*(\w+)\s*,"), *_ARGUMENTS)
 _REDEFINES = re.compile(
-    r"\b(?:struct|class|using|typedef|enum|define)\b[^;{}\n]*\b(?:CoreTaskArgs|GraphTaskArgs|TaskOutputTensors|TensorCreateInfo|ChipTensor)\b"
+    r"\b(?:struct|class|typename|using|typedef|enum|define|undef)\b[^;{}\n]*\b(?:CoreTaskArgs|GraphTaskArgs|TaskOutputTensors|TensorCreateInfo|ChipTensor)\b"
     r"|\bdefine\b[^\n]*\b(?:rt_submit_\w+|alloc_tensors)\b|\b(?:rt_submit_(?:\w*task|graph)|alloc_tensors)\s*\([^;{}]*\)\s*\{"
+    r"|\b(?:rt_submit_(?:\w*task|graph)|alloc_tensors)\b(?!\s*\()"
 )
 _HIDDEN = re.compile(
     rf"{_AT}(?!(?:if|for|while|switch|catch|else|do|try|extern|namespace|struct|union|enum|PTO2_SCOPE)\b)[A-Za-z_]\w*\s*(?:\((?:[^(){{}}]|\([^(){{}}]*\))*\)\s*)?\{{"
@@ -107,7 +112,11 @@ class Plain:
 
     @cached_property
     def _graphs(self) -> frozenset[str]:
-        return self._only(_GRAPHS) if _MACRO_ARGUMENT.search(self._whole) is None else frozenset()
+        """The arguments of graphs, if each of their functions is known, and each tensor that is added."""
+        functions = Counter(_FUNCTION.findall(self._code))
+        known = all(functions[name] == 1 for name in _OF_GRAPH.findall(self._code))
+        known = known and self._declared.keys() >= {*_GIVEN.findall(self._code)}
+        return self._only(_GRAPHS) if known and _UNCLEAR.search(self._whole) is None else frozenset()
 
     @cached_property
     def _of_graphs(self) -> frozenset[str]:
@@ -116,9 +125,12 @@ class Plain:
     @cached_property
     def _tensors(self) -> frozenset[str]:
         """The references to tensors of the orchestration whose names are declared as nothing else."""
-        declared = Counter(match[1] for match in _DECLARED.finditer(self._whole))
-        tensors = Counter(match[1] for match in _TENSORS.finditer(self._code))
+        tensors, declared = Counter(match[1] for match in _TENSORS.finditer(self._code)), self._declared
         return frozenset(name for name, number in tensors.items() if number == declared[name] and name in self._counts)
+
+    @cached_property
+    def _declared(self) -> Counter[str]:
+        return Counter(match[1] for match in _DECLARED.finditer(self._whole))
 
     @cached_property
     def _takes(self) -> frozenset[int]:

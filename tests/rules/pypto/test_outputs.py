@@ -12,6 +12,7 @@ MADE = "TensorCreateInfo made(shapes, 1, DataType::FLOAT32);\nCoreTaskArgs p;\n"
 OWN = "const ChipTensor &own = orch_args.tensor(2).ref();\n"
 ONE = f"{MADE}p.add_input(orch_args.tensor(0).ref());\np.add_output(made);\n"
 RUN = "TaskOutputTensors o = rt_submit_aiv_task(0, p);\n"
+TAKEN = "auto &x = o.get_ref(1);"
 HELPERS = """\
 static const ChipTensor &nth(const TaskOutputTensors &of, int at) { return of.get_ref(at); }
 template <typename... T>
@@ -92,6 +93,14 @@ def test_a_tensor_that_a_graph_does_not_get() -> None:
     ("body", "takes", "before"),
     [
         (f"{ARGS}g.add_output(own);\nrt_submit_graph(&block, g, 0);", TAKES, ""),
+        (f"{ARGS}g.add_input(both);\nrt_submit_graph(&block, g, 0);", TAKES.replace("1", "2"), '#include "both.h"\n'),
+        (GRAPH.replace("block", "deep"), "", f"namespace old {{\n{(LAYER % TAKES).replace('block', 'deep')}}}\n"),
+        (
+            GRAPH.replace("block", "deep"),
+            "",
+            (LAYER % TAKES).replace("block", "deep").replace("int kind", "float kind")
+            + "void deep(const GraphTaskArgs &args, int kind);\n",
+        ),
         (GRAPH, f"if (kind) {{ {TAKES} }}", ""),
         (GRAPH, f"if (args.tensor_count() < 2) {{ return; }}\n{TAKES}", ""),
         (GRAPH, f"RETURN_IF(kind);\n{TAKES}", ""),
@@ -196,3 +205,20 @@ def test_an_output_in_a_branch() -> None:
 )
 def test_outputs_that_a_task_has_or_may_have(body: str) -> None:
     assert found(body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        ("run<WideArgs>();", f"template <typename CoreTaskArgs>\nstatic void run() {{ {ONE}{RUN}{TAKEN} }}\n"),
+        (
+            "run(wide_submit);",
+            f"template <typename F>\nstatic void run(F rt_submit_aiv_task) {{ {ONE}{RUN}{TAKEN} }}\n",
+        ),
+        (f"{ONE}auto rt_submit_aiv_task = wide_submit;\n{RUN}{TAKEN}", ""),
+        (f"using wide::rt_submit_aiv_task;\n{ONE}{RUN}{TAKEN}", ""),
+        (f"{ONE}{RUN}{TAKEN}", '#undef rt_submit_aiv_task\n#include "wide.h"\n'),
+    ],
+)
+def test_names_of_the_runtime_that_mean_something_else(body: str, before: str) -> None:
+    assert found(body, before) == []
