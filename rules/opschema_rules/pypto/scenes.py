@@ -55,6 +55,9 @@ _LEAVES = re.compile(r"\breturn\b|\bdef\b")
 _SKIPS_GOLDEN = re.compile(r"\bskip_golden\b", re.IGNORECASE)
 """A setting by which a golden function is not called."""
 
+_OWN_NAMES = {"specs", "clone", "tensor_names"}
+"""What the arguments have beside those that are passed."""
+
 _BEHIND = re.compile(r"(?m)^\s*[)\]]+\s*=(?!=)")
 """The end of several targets that stand in several lines."""
 
@@ -100,7 +103,7 @@ def read_scene(file: PythonFile, cls: Class) -> Scene | None:
     if len(arguments) != len(found):
         return None
     golden = methods.get("compute_golden")
-    is_called = golden is not None and not _SKIPS_GOLDEN.search(file.source.text)
+    is_called = not _skips_golden(file) and _has_written_cases(cls)
     unknown = _unknown(file, golden, arguments) if golden is not None and is_called else ()
     return Scene(call, arguments, cls.outer, unknown)
 
@@ -125,6 +128,20 @@ def _is_test(cls: Class, known: dict[str, str]) -> bool:
 
 
 @cached_on_argument
+def _skips_golden(file: PythonFile) -> bool:
+    return _SKIPS_GOLDEN.search(file.source.text) is not None
+
+
+def _has_written_cases(cls: Class) -> bool:
+    """Whether all settings of the cases of a test are written in its class."""
+    cases = [item.value for item in cls.body.assigns if item.target == "CASES"]
+    written = [item for value in cases if value is not None and value.kind == "list" for item in value.items]
+    return all(item.kind == "dict" and all(key.text != "**" for key in item.items[::2]) for item in written) and (
+        not cases or bool(written)
+    )
+
+
+@cached_on_argument
 def _plain_names(file: PythonFile) -> dict[str, str]:
     """The names of the harness that a file imports and only uses as they are, and those of the members of its tests."""
     text = file.source.text
@@ -144,7 +161,8 @@ def _plain_names(file: PythonFile) -> dict[str, str]:
         and item.name == item.attr
         and _other_places(item.name, text) == 1
     }
-    members = (*_MEMBERS, *(item.name for item in file.body.classes))
+    classes = Counter(item.name for item in file.body.classes)
+    members = (*_MEMBERS, *(name for name, number in classes.items() if number == 1))
     return known | {name: name for name in members if not _other_places(name, text)}
 
 
@@ -184,7 +202,7 @@ def _unknown(file: PythonFile, golden: Function, known: tuple[Argument, ...]) ->
     body = _body(file, golden)
     if len(golden.params) != 3 or golden.decorators or _NOT_STRAIGHT.search(body) or _LEAVES.search(body):
         return ()
-    owner, names = golden.params[1].name, {item.name for item in known}
+    owner, names = golden.params[1].name, _OWN_NAMES | {item.name for item in known}
     reads = re.findall(rf"(?<![\w.*]){owner}\.[a-zA-Z]\w*\b(?!\s*(?:=(?!=)|[:(]))", body)
     sets = [head for head in re.findall(r"(?m)^([^=\n]*)=(?!=)", body) if re.search(rf"\b{owner}\b", head)]
     items = all(re.fullmatch(rf"\s*{owner}\.\w+\[.*\]\s*", head) for head in sets)

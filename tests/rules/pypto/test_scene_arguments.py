@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from opschema_cli.testing import lint_files
@@ -92,6 +94,9 @@ def test_a_local_function_that_may_matter(before: str) -> None:
     [
         ("    def compute_golden", "    SKIP_GOLDEN = True\n\n    def compute_golden"),
         ("    CALLABLE", "    CASES = [{'name': 'a', 'skip_golden': True}]\n    CALLABLE"),
+        ("    CALLABLE", "    CASES = cases()\n    CALLABLE"),
+        ("    CALLABLE", "    CASES = [case for case in ALL]\n    CALLABLE"),
+        ("    CALLABLE", "    CASES = [{'name': 'a', **COMMON}]\n    CALLABLE"),
     ],
 )
 def test_a_golden_function_that_is_not_called(change: tuple[str, str]) -> None:
@@ -121,6 +126,8 @@ def test_a_golden_function_that_reads_what_is_not_passed() -> None:
     "golden",
     [
         "args.c[:] = args.clone().a + len(args.specs) + len(args.tensor_names())",
+        "args.c[:] = len(args.specs)",
+        "names = args.tensor_names\n        args.c[:] = args.clone",
         "args.c[:] = getattr(args, 'd')",
         "args.d = args.a\n        args.c[:] = args.d",
         "args = make(args)\n        args.d[:] = 1",
@@ -244,6 +251,7 @@ def test_an_orchestration_that_may_take_what_is_passed(body: str, expected: str)
         ("", ("(SceneTestCase):", "(mine.SceneTestCase):")),
         ("", ("@scene_test", "@pytest.mark.xfail(strict=True)\n@scene_test")),
         ("pytestmark = pytest.mark.xfail\n", ("", "")),
+        ("", ("        pass\n", "        pass\n\n\nclass TestAdd(Base):\n    pass\n")),
     ],
 )
 def test_a_class_that_may_pass_other_arguments(before: str, change: tuple[str, str]) -> None:
@@ -255,3 +263,13 @@ def test_a_runtime_that_does_not_compare_the_number(text: str) -> None:
     body = "const ChipTensor &t = orch_args.tensor(0).ref();"
     assert found(builder(A, B, C), "pass", body=body, runtime={EXECUTOR: text} if text else {}) == []
     assert len(found(builder(A, B, C), "pass", body=body)) == 1
+
+
+def test_many_tests_in_a_file_end_in_time() -> None:
+    head, _, test = HEAD.partition("\n@scene_test")
+    test = f"\n@scene_test{test}".format(makes=RIGHT, golden="args.c[:] = args.q")
+    many = "".join(test.replace("TestAdd", f"TestAdd{at}") for at in range(600))
+    files = {PATH: head.format(before="") + many, SOURCE: BODY, "program/kernels/aiv/add.cpp": ""}
+    start = time.process_time()
+    assert len(lint_files([PACK], files, ["PTO126"]).diagnostics) == 600
+    assert time.process_time() - start < 5
