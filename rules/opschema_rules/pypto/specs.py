@@ -23,13 +23,16 @@ from opschema_rules.pypto.spec_lists import SpecLists, Specs
 _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
 _RUNS = frozenset({"run", "run_jit", "compile_and_run"})
 _SPECS = {"TensorSpec", "ScalarSpec"}
-_PASSES_ELSE = {"runtime_dir", "*", "**"}
-"""Arguments of ``run_jit()`` by which the function may get others than the specs, or none."""
+_PASSES_ELSE, _MOST_PASSED = {"runtime_dir", "*", "**"}, 10
+"""Arguments of ``run_jit()`` by which the function may get others than the specs, or none; and how many stand before these."""
 
 _EXPECTS_ERROR = re.compile(
-    r"\b(?:raises|assertRaises\w*|xfail|skip\w*|suppress|monkeypatch|patch|mock|setattr|globals)\b"
+    r"\b(?:raises|assertRaises\w*|xfail|expectedFailure|skip\w*|suppress|monkeypatch|patch|mock|setattr|globals)\b"
     r"|\bassert\s+not\b|\bassert\b[^\n]*\bFalse\b|\bimport\s*\*|(?m:^\s*except\b)"
 )
+_RAISES = re.compile(r"\b(?:raises|assertRaises\w*|xfail|expectedFailure)\b")
+_INNER = re.compile(r"\b(?:for|lambda)\b([^\n:]*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _HARNESSES = frozenset({"golden", "pypto"})
 
 
@@ -124,7 +127,7 @@ class Pairs(msgspec.Struct):
     def _is_harness(self, body: Body, call: Expr) -> bool:
         """Whether a call is of the harness of pypto-lib or pypto, which pass specs in their order."""
         module, _, name = full_name(self.bodies, body, call.callee).rpartition(".")
-        return name in _RUNS and module.partition(".")[0] in _HARNESSES
+        return name in _RUNS and module.partition(".")[0] in _HARNESSES and not _expects_exception(body.file)
 
     def _is_counted(self, entry: Body, body: Body, call: Expr) -> bool:
         """Whether each spec that a call passes is surely one argument of a function, in a run that should succeed."""
@@ -135,7 +138,8 @@ class Pairs(msgspec.Struct):
         required = all(item.kind in ("posonly", "normal") and item.default is None for item in function.params)
         given, _ = _passed(call)
         is_named = given is not None and given.kind == "name" and given.text == function.name
-        runs = call.callee.rpartition(".")[2] == "run_jit" and _PASSES_ELSE.isdisjoint(call.keywords)
+        passes = _PASSES_ELSE.isdisjoint(call.keywords) and len(call.positional()) <= _MOST_PASSED
+        runs = call.callee.rpartition(".")[2] == "run_jit" and passes
         names = [_assigned(file) for file in (entry.file, body.file)]
         is_once = all(found is not None and function.name not in found for found in names)
         return is_jit and required and is_named and runs and is_once
@@ -196,15 +200,24 @@ def _ordered(found: Specs, *, counted: bool) -> SpecOrder:
 
 @cached_on_argument
 def _assigned(file: PythonFile) -> frozenset[str] | None:
-    """The names that a file assigns; None if it may expect an error, or takes specs from elsewhere than the harness."""
+    """The names that a file may give another meaning within; None if it may expect an error, or takes specs or ``run_jit()`` from
+    elsewhere than the harness.
+    """
     scopes = list(file.body.walk())
     defined = {item.name for scope in scopes for item in scope.classes}
     defined |= {item.name for scope in scopes for item in scope.functions}
     imports = [item for scope in scopes for item in scope.imports if item.name in _SPECS]
     assigned = frozenset(item.target for scope in scopes for item in scope.assigns)
     own = all(item.module.partition(".")[0] in _HARNESSES and item.attr == item.name for item in imports)
-    is_plain = own and not _SPECS & (defined | assigned) and not _EXPECTS_ERROR.search(file.source.text)
-    return assigned if is_plain else None
+    text = file.source.text
+    is_plain = own and not {*_SPECS, "run_jit"} & (defined | assigned) and not _EXPECTS_ERROR.search(text)
+    inner = {name for part in _INNER.findall(text) for name in _WORD.findall(part)}
+    return assigned | inner if is_plain else None
+
+
+@cached_on_argument
+def _expects_exception(file: PythonFile) -> bool:
+    return _RAISES.search(file.source.text) is not None
 
 
 def handed_to(bodies: Bodies, body: Body, name: str) -> tuple[Body | None, int]:

@@ -507,6 +507,16 @@ def test_specs_in_another_order() -> None:
         assert orders(ENTRY + text) == [('TensorSpec("y",', message)]
 
 
+def test_an_order_that_should_fail() -> None:
+    text = EXCHANGED + RUN.replace("run_jit", "with pytest.raises(AssertionError):\n    run_jit")
+    assert orders(ENTRY + text) == []
+
+
+def test_specs_for_a_function_without_parameters() -> None:
+    text = "@pl.jit\ndef add():\n    ...\n\n"
+    assert [message for _, message in orders(text + SPECS + RUN)] == ["3 specs are passed, and `add` takes 0 arguments"]
+
+
 def test_the_spec_of_a_scalar_in_another_place() -> None:
     lines = SPECS.splitlines(keepends=True)
     exchanged = "".join((*lines[:2], lines[3], lines[2], *lines[4:]))
@@ -551,6 +561,12 @@ def test_a_spec_too_few_or_too_many() -> None:
         ENTRY + FEWER + RUN.replace("specs=", 'runtime_dir="build", specs='),
         ENTRY + FEWER + RUN.replace("())", "(), **options)"),
         ENTRY + FEWER + RUN.replace("run_jit(fn", "run(program"),
+        ENTRY + FEWER + f"[{RUN.strip()} for add in (bound(3),)]\n",
+        ENTRY + FEWER + f"go = lambda add: {RUN}",
+        ENTRY + FEWER + f"def run_jit(fn, specs):\n    fn.compile(*specs, n=3)\n\n{RUN}",
+        ENTRY + FEWER + "run_jit(add, build_specs(), *([None] * 6))\n",
+        ENTRY + FEWER + f"run_jit(add, build_specs(), {'None, ' * 8} 'build')\n",
+        ENTRY + FEWER + f"@unittest.expectedFailure\ndef test_add(self):\n    {RUN}",
         ENTRY + FEWER + f"with pytest.raises(TypeError):\n    {RUN}",
         ENTRY + FEWER + f"try:\n    {RUN}except TypeError:\n    pass\n",
         ENTRY + FEWER + f"@pytest.mark.xfail\ndef test_add():\n    {RUN}",

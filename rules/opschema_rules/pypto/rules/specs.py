@@ -254,5 +254,5 @@ def _unmatched(entry: SpecEntry, specs: tuple[SpecItem, ...]) -> Diagnostic:
     passed = f"{count(len(specs), 'spec')} {'is' if len(specs) == 1 else 'are'} passed"
     message = f"{passed}, and `{entry.name}` takes {count(len(entry.params), 'argument')}{lacks}"
     place = Place(specs[0].file.path, Span(specs[0].call.start, specs[-1].call.end))
-    parameter = (missing[0] if missing else entry.params[-1]).param.span
-    return Diagnostic(message, place, (Related(entry.at(parameter), "the parameter"),), ops=(entry.name,))
+    related = Related(entry.at(missing[0].param.span if missing else entry.span), "the parameter" if missing else "it")
+    return Diagnostic(message, place, (related,), ops=(entry.name,))
