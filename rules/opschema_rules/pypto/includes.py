@@ -29,5 +29,10 @@ def headers_of(text: str) -> set[str]:
 
 
 def _included(text: str) -> list[str]:
-    found: list[str] = _INCLUDE.findall(_CONTINUED.sub("", without_comments(text)))
+    found: list[str] = _INCLUDE.findall(logical_lines(text))
     return found
+
+
+def logical_lines(text: str) -> str:
+    """A text as the preprocessor reads it: without comments, and with its continued lines joined."""
+    return _CONTINUED.sub("", without_comments(text))

@@ -15,7 +15,7 @@ from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.preprocessor import read_directives
 from opschema_cli.source.text import Span, places_of, words_in
 from opschema_cli.workspace import Workspace
-from opschema_rules.pypto.includes import headers_of, includes_others
+from opschema_rules.pypto.includes import headers_of, includes_others, logical_lines
 
 _NAMES_SYMBOLS = re.compile(
     r"\b(?:extern|export|import|module|(?:asm|__asm\w*)\b(?!\s*volatile\b)|_Pragma|alias|ifunc)\b|##|<%|\?\?"
@@ -26,7 +26,6 @@ _DIRECTIVE = re.compile(
 )
 """Pragmas, and macros for the words of a definition."""
 
-_CONTINUED = re.compile(r"\\\r?\n")
 _SPECIFIERS = (
     r"(?:(?:static|inline|__aicore__)\s+|__attribute__\s*\(\(\s*(?:always_inline|visibility\s*\(\s*\))\s*\)\)\s*)*"
 )
@@ -52,7 +51,7 @@ def without_linkage(workspace: Workspace, text: str, name: str, parameters: str)
     """The name of a function in its only definition, if the function surely has C++ linkage; ``parameters`` is the pattern of its
     parameters.
     """
-    code = _CONTINUED.sub("", without_comments(text))
+    code = logical_lines(text)
     if _NAMES_SYMBOLS.search(code) or _DIRECTIVE.search(code) or len(list(places_of(name, code))) != 1:
         return None
     places = only_code(text, directives=False)
