@@ -36,7 +36,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _PAYLOADS = (
     re.compile(rf"{_AT}CoreTaskArgs\s+(\w+)\s*;"),
     re.compile(
-        rf"{_AT}(\w+)\s*\.\s*(?:add_(?:input|output|inout|no_dep|scalar|dep)|reset|launch_spec\.set_\w+|set_\w+)\s*\("
+        rf"{_AT}(\w+)\s*\.\s*(?:add_(?:input|output|inout|no_dep|scalar|dep)|reset|launch_spec\.set_\w+|set_(?!args|inputs|outputs|tensors)\w+)\s*\("
     ),
     re.compile(rf"{_SUBMIT}(\w+)\s*\)"),
 )

@@ -197,6 +197,7 @@ def test_an_output_in_a_branch() -> None:
         f"{ONE}PTO_FOR(i, 2) {{ p.add_output(made); }}\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}TWICE p.add_output(made);\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}p << made;\n{RUN}auto &x = o.get_ref(1);",
+        f"{ONE}p.set_outputs(made, made);\n{RUN}auto &x = o.get_ref(1);",
         f"{ONE}{RUN}WHEN(x) {{ auto &x = o.get_ref(1); }}",
         f"{ONE}{RUN}IF_BIAS use(o.get_ref(1));",
         f"#define FILL {{p.add_output(made);}}\n{ONE}FILL\n{RUN}auto &x = o.get_ref(1);",
