@@ -109,21 +109,28 @@ def read_scene(file: PythonFile, cls: Class) -> Scene | None:
 
 
 def _is_bare(cls: Class) -> bool:
-    """Whether a class has constants, functions of the harness before and behind the run, one base and one decorator, and nothing
-    else.
+    """Whether a class has cases, constants, functions of the harness before and behind the run, one base and one decorator, and
+    nothing else.
     """
     functions = Counter(item.name for item in cls.body.functions)
     constants = Counter(item.target for item in cls.body.assigns)
     is_once = all(number == 1 for number in (*functions.values(), *constants.values()))
     is_known = functions.keys() <= _FUNCTIONS and all(name.isupper() for name in constants)
-    return is_once and is_known and len(cls.bases) == 1 and len(cls.decorators) == 1
+    return is_once and is_known and len(cls.bases) == 1 and len(cls.decorators) == 1 and _runs(cls)
+
+
+def _runs(cls: Class) -> bool:
+    """Whether a class has cases of its own: others are there for classes that build on them."""
+    cases = [item.value for item in cls.body.assigns if item.target == "CASES"]
+    return any(value is None or value.kind != "list" or bool(value.items) for value in cases)
 
 
 def _is_test(cls: Class, known: dict[str, str]) -> bool:
     """Whether a class is a test of one chip (level 2), which gets the arguments as they are."""
     base, decorator = cls.bases[0], cls.decorators[0]
     level = decorator.keyword("level")
-    is_scene = known.get(base.text) == "SceneTestCase" and known.get(decorator.callee) == "scene_test"
+    is_named = cls.name.startswith("Test")
+    is_scene = is_named and known.get(base.text) == "SceneTestCase" and known.get(decorator.callee) == "scene_test"
     return is_scene and level is not None and level.value == 2 and known.keys() >= {*_MEMBERS, cls.name}
 
 
@@ -136,9 +143,8 @@ def _has_written_cases(cls: Class) -> bool:
     """Whether all settings of the cases of a test are written in its class."""
     cases = [item.value for item in cls.body.assigns if item.target == "CASES"]
     written = [item for value in cases if value is not None and value.kind == "list" for item in value.items]
-    return all(item.kind == "dict" and all(key.text != "**" for key in item.items[::2]) for item in written) and (
-        not cases or bool(written)
-    )
+    known = all(item.kind == "dict" and all(key.text != "**" for key in item.items[::2]) for item in written)
+    return known and bool(written)
 
 
 @cached_on_argument

@@ -27,6 +27,7 @@ class TestAdd(SceneTestCase):
         }},
         "incores": [{{"func_id": 0, "source": "kernels/aiv/add.cpp", "core_type": "aiv"}}],
     }}
+    CASES = [{{"name": "small"}}]
 
     def generate_args(self, params):
         {makes}
@@ -35,6 +36,7 @@ class TestAdd(SceneTestCase):
         {golden}
 """
 A, B, C, N = ('TensorArg("a", x)', 'TensorArg("b", x)', 'TensorArg("c", x)', 'Scalar("n", 3)')
+WRITTEN = 'CASES = [{"name": "small"}]'
 RIGHT = f"return TaskArgsBuilder({A}, {B}, {C}, {N})"
 BODY = "const ChipTensor &c = orch_args.tensor(2).ref();\nint n = static_cast<int>(orch_args.scalar(0));"
 CONFIG = """\
@@ -93,10 +95,10 @@ def test_a_local_function_that_may_matter(before: str) -> None:
     "change",
     [
         ("    def compute_golden", "    SKIP_GOLDEN = True\n\n    def compute_golden"),
-        ("    CALLABLE", "    CASES = [{'name': 'a', 'skip_golden': True}]\n    CALLABLE"),
-        ("    CALLABLE", "    CASES = cases()\n    CALLABLE"),
-        ("    CALLABLE", "    CASES = [case for case in ALL]\n    CALLABLE"),
-        ("    CALLABLE", "    CASES = [{'name': 'a', **COMMON}]\n    CALLABLE"),
+        (WRITTEN, "CASES = [{'name': 'a', 'skip_golden': True}]"),
+        (WRITTEN, "CASES = cases()"),
+        (WRITTEN, "CASES = [case for case in ALL]"),
+        (WRITTEN, "CASES = [{'name': 'a', **COMMON}]"),
     ],
 )
 def test_a_golden_function_that_is_not_called(change: tuple[str, str]) -> None:
@@ -252,6 +254,9 @@ def test_an_orchestration_that_may_take_what_is_passed(body: str, expected: str)
         ("", ("@scene_test", "@pytest.mark.xfail(strict=True)\n@scene_test")),
         ("pytestmark = pytest.mark.xfail\n", ("", "")),
         ("", ("        pass\n", "        pass\n\n\nclass TestAdd(Base):\n    pass\n")),
+        ("", (f"    {WRITTEN}\n", "")),
+        ("", (WRITTEN, "CASES = []")),
+        ("", ("class TestAdd(", "class Addition(")),
     ],
 )
 def test_a_class_that_may_pass_other_arguments(before: str, change: tuple[str, str]) -> None:

@@ -25,7 +25,7 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
     arbitrary memory, and a run with fewer arguments than `expected_arg_count` fails, where the tree's runtime checks it. The
     golden function finds the arguments by their names.
 
-    Only plain tests on one chip (`level=2`) are checked: the class has nothing but its `CALLABLE`, its constants, the two
+    Only plain tests on one chip (`level=2`) are checked: the class has nothing but its `CALLABLE`, its `CASES`, constants, the two
     functions and `compare_outputs()`, `generate_args()` returns a list of `TensorArg` and `Scalar`, and both functions are
     straight lines of code. The golden function may do nothing with its arguments but read them and set their items. What the
     orchestration takes counts in a declaration such as `int n = orch_args.scalar(0);` outside of branches, loops and macros, and
@@ -56,6 +56,7 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
                 },
             ],
         }
+        CASES = [{"name": "small"}]
 
         def generate_args(self, params):
             return TaskArgsBuilder(
@@ -91,6 +92,7 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
                 },
             ],
         }
+        CASES = [{"name": "small"}]
 
         def generate_args(self, params):
             return TaskArgsBuilder(
