@@ -17,22 +17,10 @@ from opschema_cli.source.python import Class, Expr, Function, PythonFile
 from opschema_cli.source.text import Span, places_of, words_in
 
 _BUILDER, _KINDS = "TaskArgsBuilder", {"TensorArg": "tensor", "Tensor": "tensor", "Scalar": "scalar"}
-_EXCEPTIONAL = {
-    *("xfail", "raises", "importorskip"),
-    *(
-        "setattr",
-        "vars",
-        "globals",
-        "exec",
-        "eval",
-        "monkeypatch",
-        "patch",
-        "mock",
-        "__dict__",
-        "add_tensor",
-        "add_scalar",
-    ),
-}
+_EXCEPTIONAL = (
+    frozenset({"xfail", "raises", "importorskip", "monkeypatch", "patch", "mock", "add_tensor", "add_scalar"})  # tests
+    | {"setattr", "vars", "globals", "exec", "eval", "__dict__"}
+)
 _EXCEPTIONS = ("skip", "assertRaises")
 """Words, and beginnings of words, in files that may pass other arguments, or that expect an error."""
 
