@@ -12,6 +12,7 @@ from opschema_cli.source.python import Expr, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import Decisions
 from opschema_rules.flydsl.names import ROOT
+from opschema_rules.flydsl.replaced_names import replaced_names
 
 _DISPLAYS = frozenset({"list", "dict", "set"})
 
@@ -46,6 +47,8 @@ class FileIndex(msgspec.Struct):
     """The classes by the last words of their bases."""
     patching: list[str]
     """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
+    replacing: list[str]
+    """The last words of the names that it may give other values when it runs."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
@@ -85,6 +88,7 @@ def index_file(file: PythonFile) -> FileIndex:
         _passing(calls, leading),
         _bases(scopes),
         sorted(set(_patches(file))),
+        sorted(replaced_names(scopes)),
     )
 
 
@@ -210,6 +214,6 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
     return name.kind == "name" and name.text in held
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 3", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 4", index_file, FileIndex)
 
 FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

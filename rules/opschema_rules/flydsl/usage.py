@@ -2,89 +2,158 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 
+from opschema_cli.evaluation.statements import all_statements, bound_by
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.guarded_code import is_conditional, is_tried
-from opschema_cli.source.python import Expr, PythonFile, Scope
-from opschema_rules.flydsl.model import FlyTree
+from opschema_cli.source.guarded_code import is_conditional, is_tried, may_be_skipped
+from opschema_cli.source.python import Expr
+from opschema_cli.source.word_index import called_word
+from opschema_rules.flydsl.model import FlyTree, nested
 
-_EXPECTS = re.compile(r"\b(?:raises|warns|assert(?:Raises|Warns)(?:Regex)?|xfail|expectedFailure)\b")
-_WORDS = ("raises", "warns", "Raises", "Warns", "xfail", "expectedFailure")
-"""Words of which every match has one; for a fast check."""
+_EXPECTING = frozenset(
+    {"raises", "warns", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"}
+)
+"""Functions whose calls expect errors of what stands below them, or of what they are passed."""
 
-_REPLACES = re.compile(r"\b(?:patch|monkeypatch|mocker)\b|\b(?:setattr|setitem|globals|vars)\(|\bsys\.modules\b")
-_ASKS = re.compile(r"\bsignature\(")
-_TAKES_NAMES = re.compile(r"\blambda\b([^:\n]{0,200}):|\bfor\b([^:\n]{0,200}?)\bin\b")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_LAST_OF_STRING = re.compile(r"([A-Za-z_]\w*)[\"']")
+_MARKS = frozenset({"xfail", "expectedFailure"})
+_WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
+"""Words one of which is in every name above; for a fast check."""
 
 
 def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
-    """Whether a test holds a body, or is all that calls the traced function in which it lies."""
-    if _expects(tree, body):
-        return True
-    traced = tree.around(body)
-    return traced is not None and bool(traced.calls) and all(_expects(tree, call.body) for call in traced.calls)
+    """Whether a function is called only where an error is expected, or stands in such a test and is called nowhere."""
+    return _is_excused(tree, body, _is_expected)
 
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
-    if is_meant_to_fail(tree, body):
+    if _may_fail(tree, body, call.start) or _is_excused(tree, body, _may_fail):
         return True
+    around = _outermost(body) or tree.bodies.module(body.file)
+    return _asks_for_signatures(around) or _is_bound_around(body, call) or _is_replaced(tree, body, call)
+
+
+# What may fail
+
+
+def _is_excused(tree: FlyTree, body: Body, excuse: Callable[[FlyTree, Body, int], bool]) -> bool:
+    """Whether an excuse holds wherever a function, or one around it, is called."""
+    return any(_is_always_excused(tree, item, excuse) for item in body.outward() if item.function is not None)
+
+
+def _is_always_excused(tree: FlyTree, body: Body, excuse: Callable[[FlyTree, Body, int], bool]) -> bool:
+    key = (body, excuse.__name__)
+    if key not in tree.excused:
+        tree.excused[key] = False  # of functions that call each other
+        found = [
+            excuse(tree, caller, call.start) or _is_excused(tree, caller, excuse)
+            for caller, call in _calls_of(tree, body)
+        ]
+        tree.excused[key] = all(found) if found else _is_part_of_failing_test(tree, body)
+    return tree.excused[key]
+
+
+def _calls_of(tree: FlyTree, body: Body) -> list[tuple[Body, Expr]]:
+    traced = tree.traced_of(body)
+    return [(call.body, call.expr) for call in traced.calls] if traced is not None else tree.bodies.calls_of(body)
+
+
+def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
+    """Whether a function that nothing is known to call is a test that expects an error anywhere, or stands in one of any kind."""
     outermost = _outermost(body)
-    if is_tried(body, call.start) or is_conditional(body, call.start):
+    expected = _expectation(tree, outermost) if outermost is not None else ""
+    return expected == "anywhere" or (bool(expected) and body is not outermost)
+
+
+def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether an error is expected or handled at a place, or the place may be left out."""
+    if is_tried(body, at) or is_conditional(body, at) or may_be_skipped(body, at):
         return True
-    if expects_failure(tree.bodies, body, call.start) or _is_tested(tree, outermost or tree.bodies.module(body.file)):
+    return _is_expected(tree, body, at)
+
+
+def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether an error is expected at a place."""
+    outermost = _outermost(body)
+    if outermost is None:
+        return expects_failure(tree.bodies, body, at)
+    expected = _expectation(tree, outermost)
+    return expected == "anywhere" or (bool(expected) and expects_failure(tree.bodies, body, at))
+
+
+def _expectation(tree: FlyTree, outermost: Body) -> str:
+    """Where a function expects errors: ``anywhere``, in ``blocks`` below a ``with``, or, if empty, nowhere."""
+    if outermost not in tree.expecting:
+        tree.expecting[outermost] = _find_expectation(tree, outermost)
+    return tree.expecting[outermost]
+
+
+def _find_expectation(tree: FlyTree, outermost: Body) -> str:
+    definitions = [item.definition for item in outermost.outward() if item.definition is not None]
+    marks = [mark for item in definitions for mark in item.decorators]
+    marks += [item.value for item in outermost.file.assigns.get("pytestmark", ()) if item.value is not None]
+    if any(part.member in _MARKS for mark in marks for part in mark.walk()):
+        return "anywhere"
+    text = outermost.file.text(outermost.function.outer) if outermost.function is not None else ""
+    if not any(word in text for word in _WORDS):
+        return ""
+    calls = [call for body in nested(tree.bodies, outermost) for call in body.scope.calls]
+    expecting = [call for call in calls if called_word(call.items[0]) in _EXPECTING]
+    heads = {head.span for body in nested(tree.bodies, outermost) for head in _heads(body)}
+    elsewhere = any(call.span not in heads and len(call.positional()) < 2 for call in expecting)
+    if elsewhere or any(called_word(call.items[0]) in _MARKS for call in calls):
+        return "anywhere"
+    return "blocks" if expecting else ""
+
+
+def _heads(body: Body) -> Iterator[Expr]:
+    """What stands in the heads of the ``with`` statements of a function."""
+    return (expr for item in all_statements(body.statements) if item.kind == "with" for expr in item.exprs[::2])
+
+
+# What may be another function
+
+
+def _asks_for_signatures(around: Body) -> bool:
+    """Whether a function, or a module, chooses between calls by what their functions take."""
+    scopes = around.scope.walk() if around.function is not None else [around.scope]
+    return any(called_word(call.items[0]) == "signature" for scope in scopes for call in scope.calls)
+
+
+def _is_bound_around(body: Body, call: Expr) -> bool:
+    """Whether a lambda or a comprehension around a call binds the first word of what is called."""
+    first = next((part.text.partition(".")[0] for part in call.items[0].walk() if part.kind == "name"), "")
+    if body.in_lambda_of(first, call.start):
         return True
-    names = set(_NAME.findall(body.file.text(call.items[0])))
-    return not names.isdisjoint(_replaced(body.file) | _taken(outermost or tree.bodies.module(body.file)))
+    return any(
+        expr.start <= call.start < expr.end
+        for expr in _comprehensions(body)
+        for clause in expr.items
+        if clause.kind == "for" and first in bound_by(clause.items[0])
+    )
 
 
-@lru_cache(maxsize=1024)
-def _is_tested(tree: FlyTree, outermost: Body) -> bool:
-    """Whether a function, or a module, asks for signatures or replaces something, or is called only by what expects an error."""
-    if outermost.function is None:
-        return _ASKS.search(outermost.file.source.text) is not None
-    text = outermost.file.text(outermost.function.outer)
-    if _ASKS.search(text) is not None or _REPLACES.search(text) is not None:
-        return True
-    callers = [caller for caller, _ in tree.bodies.calls_of(outermost)]
-    return bool(callers) and all(_expects(tree, caller) for caller in callers)
+def _comprehensions(body: Body) -> Iterator[Expr]:
+    """The comprehensions of a function; of a module or class those in values, arguments, conditions and loops."""
+    scope = body.scope
+    roots = [expr for item in all_statements(body.statements) for expr in item.exprs]
+    if body.function is None:
+        roots += [item.value for item in scope.assigns if item.value is not None]
+        roots += [*scope.calls, *(item.expr for item in scope.conditions), *(item.iterable for item in scope.loops)]
+    for root in roots:
+        yield from (part for part in root.walk() if part.items and part.items[-1].kind == "for")
 
 
-@lru_cache(maxsize=64)
-def _replaced(file: PythonFile) -> frozenset[str]:
-    """The names of attributes that a file writes, and those that it may write in other ways."""
-    text = file.source.text
-    found = {name for scope in file.body.walk() for name in _written(scope)}
-    return frozenset(found | set(_LAST_OF_STRING.findall(text)) if _REPLACES.search(text) else found)
-
-
-def _written(scope: Scope) -> Iterator[str]:
-    targets = [item.target for item in scope.assigns] + [name for item in scope.unpacks for name in item.targets]
-    yield from (name.rpartition(".")[2] for name in targets if "." in name and not name.startswith("self."))
-
-
-@lru_cache(maxsize=1024)
-def _taken(body: Body) -> frozenset[str]:
-    """The names that `lambda` and loops in a function, or in all of a module, take."""
-    text = body.file.text(body.function.outer) if body.function is not None else body.file.source.text
-    return frozenset(name for found in _TAKES_NAMES.findall(text) for part in found for name in _NAME.findall(part))
+def _is_replaced(tree: FlyTree, body: Body, call: Expr) -> bool:
+    """Whether any code may put something else for a part of the name that is called, or for its module."""
+    words = {word for part in call.items[0].walk() if part.text for word in part.text.split(".")}
+    imported = tree.bodies.imported_from(body, call.callee) if call.callee else None
+    if imported is not None:
+        words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
+    return any(map(tree.words.is_replaced, sorted(words)))
 
 
 def _outermost(body: Body) -> Body | None:
     return next((item for item in reversed(list(body.outward())) if item.function is not None), None)
-
-
-def _expects(tree: FlyTree, body: Body) -> bool:
-    outermost = _outermost(body)
-    if outermost is None or outermost.function is None:
-        return False
-    if outermost not in tree.expecting:
-        text = outermost.file.text(outermost.function.outer)
-        tree.expecting[outermost] = any(word in text for word in _WORDS) and _EXPECTS.search(text) is not None
-    return tree.expecting[outermost]

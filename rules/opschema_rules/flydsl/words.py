@@ -17,18 +17,21 @@ Answer = tuple[str, ...]
 
 
 class Words:
-    """The words of a tree. ``package`` are the files of FlyDSL itself in it, which is taken not to lead back to others. ``note`` is
-    given the name of every question that is asked; :meth:`state` answers it by that name.
+    """The words of a tree. ``package`` are the files of FlyDSL itself in it, which is taken not to lead back to others. Those of
+    ``settings`` only set names of others. ``note`` is given the name of every question that is asked; :meth:`state` answers it by
+    that name.
     """
 
     def __init__(
         self,
         indexes: Mapping[str, FileIndex],
         package: Iterable[str] = (),
+        settings: Iterable[FileIndex] = (),
         note: Callable[[str], None] = lambda question: None,
     ) -> None:
         self.indexes = indexes
         self._package = frozenset(package)
+        self._settings = list(settings)
         self._note = note
         self._answers: dict[str, Answer] = {}
         self._sets: dict[str, frozenset[str]] = {}
@@ -81,6 +84,10 @@ class Words:
         """Whether a function that is called so may decide by a parameter in Python."""
         return bool(self._ask(f"deciding {word}"))
 
+    def is_replaced(self, word: str) -> bool:
+        """Whether a file may give a name of another module with this last word another value, as tests do."""
+        return bool(self._ask(f"replaced {word}"))
+
     def in_order(self, paths: Iterable[str]) -> list[str]:
         """Those of some files that belong to the tree, in its order."""
         return sorted((path for path in set(paths) if path in self._places), key=self._places.__getitem__)
@@ -121,6 +128,8 @@ class Words:
                 return tuple(path for path in paths if not set(callees).isdisjoint(self.indexes[path].passing[passed]))
             case "inheriting":
                 return self._inheriting(word)
+            case "replaced":
+                return (word,) if word in self._replaced else ()
             case "taking":
                 return (word,) if word in self._inversion(kind, lambda index: index.taking) else ()
         return (word,) if word in self._deciding else ()
@@ -147,6 +156,13 @@ class Words:
                 for word in words(index):
                     found.setdefault(word, []).append(path)
         return self._inverted[kind]
+
+    @property
+    def _replaced(self) -> frozenset[str]:
+        if "replaced" not in self._sets:
+            own = (index for path, index in self.indexes.items() if path not in self._package)
+            self._sets["replaced"] = frozenset(word for index in (*own, *self._settings) for word in index.replacing)
+        return self._sets["replaced"]
 
     @property
     def _deciding(self) -> frozenset[str]:

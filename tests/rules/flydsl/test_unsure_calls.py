@@ -97,3 +97,55 @@ def test_calls_that_surely_run(text: str) -> None:
 )
 def test_calls_that_are_not_sure(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        'def pytest_configure():\n    setattr(kit.ops, "launch", print)',
+        '@pytest.fixture(autouse=True)\ndef _all(monkeypatch):\n    monkeypatch.setattr("kit.ops.launch", print)',
+        "kit.ops.launch = print",
+        'for name in ("fill", "launch"):\n    monkeypatch.setattr(kit.ops, name, print)',
+        'sys.modules["kit.ops"] = FAKE',
+        'vars(kit.ops).update({"launch": print})',
+    ],
+)
+def test_calls_of_what_the_settings_of_tests_replace(settings: str) -> None:
+    files = {"opschema.toml": CONFIG, "kit/__init__.py": "", "kit/ops.py": OPS, "tests/a.py": f"{HEAD}launch(1)\n"}
+    conftest = f"import sys\n\nimport kit.ops\nimport pytest\n\n\n{settings}\n"
+    assert lint_files([PACK], {**files, "conftest.py": conftest}, ["FLY211"]).diagnostics == []
+
+
+TESTED = """\
+def test():
+    {head}
+    @flyc.jit
+    def go(A: fx.Tensor):
+        fill(A).launch(grid=(1,), block=(64,))
+
+    {calls}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "calls", "told"),
+    [
+        ("", "go(1)", True),
+        ("", "go(1)\n    with pytest.raises(ValueError):\n        other(1)", True),
+        ("", "go(1)\n    with pytest.raises(ValueError):\n        go(1)", True),
+        ("", "with pytest.raises(ValueError):\n        go(1)", False),
+        ("", "with pytest.raises(TypeError):\n        run(go)", False),
+        ("", "pytest.raises(TypeError, go, 1)", False),
+        ("", "try:\n        go(1)\n    except TypeError:\n        pass", False),
+        ("error = pytest.raises(TypeError)\n", "with error:\n        go(1)", False),
+        ("pytest.xfail('not yet')\n", "go(1)", False),
+    ],
+)
+def test_calls_in_a_test_that_expects_an_error(head: str, calls: str, told: bool) -> None:
+    text = "import pytest\n\n" + TESTED.format(head=head, calls=calls)
+    assert found(text) == (["FLY211 tests/a.py"] if told else [])
+
+
+@pytest.mark.parametrize("mark", ["pytestmark = pytest.mark.xfail\n\n", "@pytest.mark.xfail\n"])
+def test_calls_in_a_test_that_is_marked(mark: str) -> None:
+    assert found(f"{mark}class TestGo:\n    def test(self):\n        launch(1)") == []
