@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMPREHENSION = re.compile(r"\bin\b[^\n:]*\bif\b[^\n:]*[])}]|^[ \t]+if\b[^:\n]*$")
@@ -82,6 +82,6 @@ def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -
     return any(not device.isdisjoint(_WORD.findall(line, match.end())) for match in arrays_indexed)
 
 
-def words(body: Body, expr: Expr) -> frozenset[str]:
-    """The words of an expression."""
-    return frozenset(_WORD.findall(body.file.text(expr)))
+def words(body: Body, part: Expr | Statement) -> frozenset[str]:
+    """The words of an expression or statement."""
+    return frozenset(_WORD.findall(body.file.text(part.span)))

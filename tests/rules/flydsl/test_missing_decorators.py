@@ -47,3 +47,53 @@ def test_a_launcher_that_is_returned_among_others_may_be_traced(both: str) -> No
 @pytest.mark.parametrize("body", ["yield A", "A[0] = 1\n    yield A"])
 def test_a_generator_does_not_return_none(body: str) -> None:
     assert not _lint(f"def steps(A: fx.Tensor):\n    {body}\n\n\n@flyc.jit\n{LAUNCH.replace('fill', 'steps')}")
+
+
+PREP = f"{KERNEL}def prep(A: fx.Tensor):\n    # raise, exit, skip: only words\n    assert A\n    A[0] = 1\n\n\n"
+GO = "@flyc.jit\ndef go(A: fx.Tensor):\n"
+START = "w.launch(grid=(1,), block=(64,))\n"
+NO_KERNEL = "`prep` is launched, but has no `@flyc.kernel`: its call returns `None`, which has no `launch`"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [f"prep(A).{START[2:]}", f"w = prep(A)\n    n = 4\n    {START}", f"if A:\n        w = prep(A)\n        {START}"],
+)
+def test_a_kernel_without_its_decorator(start: str) -> None:
+    assert _lint(f"{PREP}{GO}    {start}") == [NO_KERNEL]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        f"w = prep(A)\n    if w is not None:\n        {START}",
+        f"w = prep(A)\n    if w is None:\n        return\n    {START}",
+        f"w = prep(A)\n    w and {START}",
+        f"w = prep(A)\n    [{START[:-1]} for w in [fill(A)]]\n",
+        f"w = prep(A)\n    f = lambda w: {START}    f(fill(A))\n",
+        f"w = prep(A)\n\n    def setup():\n        nonlocal w\n        w = fill(A)\n\n    setup()\n    {START}",
+        f"w = prep(A)\n    print(w := fill(A))\n    {START}",
+        f"w = prep(A)\n    w = w or fill(A)\n    {START}",
+        f"prep = fill\n    w = prep(A)\n    {START}",
+    ],
+)
+def test_a_variable_that_may_hold_a_kernel(start: str) -> None:
+    assert not _lint(f"{PREP}{GO}    {start}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise ValueError",
+        "with A:\n        raise ValueError",
+        "if A:\n        raise ValueError\n    else:\n        raise TypeError",
+        "assert False",
+        "while True:\n        print(A)",
+        "sys.exit(1)",
+        "pytest.skip('no GPU')",
+        "bad()",
+    ],
+)
+def test_a_function_that_never_returns(body: str) -> None:
+    bad = "def bad():\n    raise ValueError\n\n\n"
+    assert not _lint(f"{bad}def stop(A: fx.Tensor):\n    print(A)\n    {body}\n\n\n{GO}    w = stop(A)\n    {START}")

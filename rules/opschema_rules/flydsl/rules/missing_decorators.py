@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span
+from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import parameter
+from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.usage import is_unsure
 
 _SIZES = ("grid", "block")
-_ENDLESS = re.compile(r"yield|async|raise|while|assert|exit|abort|fail|skip|kill|exec", re.IGNORECASE)
+_YIELDS = ("yield", "yield-from", "await")
+_LEAVING = re.compile(r"raise|exit|abort|fail|skip|kill|exec|throw|unsupported|unreachable|not_", re.IGNORECASE)
+"""The names of functions that may not return."""
+
 _DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONSTEXPR})
 
 
@@ -90,18 +97,37 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:
-    """The calls of `.launch` on a call, with that call."""
-    for launch in body.scope.calls:
+    """The calls of `.launch` on a call, or on a variable that surely holds the result of one, with that call."""
+    launches = [call for call in body.scope.calls if any(call.keyword(word) is not None for word in _SIZES)]
+    for launch in launches:
         callee = launch.items[0]
-        on_call = callee.kind == "attribute" and callee.text == "launch" and callee.items[0].kind == "call"
-        if on_call and callee.items[0].callee and any(launch.keyword(word) is not None for word in _SIZES):
+        if callee.kind == "attribute" and callee.text == "launch" and callee.items[0].callee:
             yield launch, callee.items[0]
+    if any(launch.callee.endswith(".launch") for launch in launches):
+        for block in (body.statements, *(inner for item in all_statements(body.statements) for inner in item.blocks)):
+            yield from _launched_variables(body, block)
+
+
+def _launched_variables(body: Body, block: Sequence[Statement]) -> Iterator[tuple[Expr, Expr]]:
+    """The launches of variables in a block that assigns them, and that does not name them in other statements before."""
+    held: dict[str, Expr] = {}
+    for item in block:
+        value = item.exprs[-1] if item.kind in ("expr", "assign") else None
+        name, _, method = value.callee.rpartition(".") if value is not None else ("", "", "")
+        if value is not None and item.kind == "expr" and method == "launch" and name in held:
+            yield value, held[name]
+            continue
+        for word in held.keys() & words(body, item):
+            del held[word]
+        target = item.exprs[0] if value is not None and value.callee and len(item.exprs) == 2 else None
+        if target is not None and value is not None and is_variable(target) and target.text not in body.file.rebound:
+            held[target.text] = value
 
 
 def _no_kernel(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
     """The launch of the result of a function without decorators, if that is certainly `None`."""
     function = target.function
-    if function is None or function.decorators or function.stub or target.scope.returns or not _ends(target):
+    if function is None or function.decorators or function.stub or target.scope.returns or not _ends(tree, target):
         return
     if target.parent is None or target.parent.cls is not None or not _takes_values(tree, target):
         return
@@ -113,10 +139,33 @@ def _no_kernel(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body
     )
 
 
-def _ends(target: Body) -> bool:
-    """Whether a function surely returns `None`: it is no generator, and nothing in it may keep it from its end."""
-    text = target.file.text(target.function.outer) if target.function is not None else ""
-    return _ENDLESS.search(text) is None
+def _ends(tree: FlyTree, target: Body, hops: int = MAX_CALLS) -> bool:
+    """Whether a function may come to its end: it is no generator or coroutine, and raises or repeats nothing in any case."""
+    function = target.function
+    if function is None or hops <= 0 or target.file.text(function.outer).startswith("async"):
+        return False
+    if any(map(_never_passes, function.statements)):
+        return False
+    if any(expr.kind in _YIELDS for item in all_statements(function.statements) for expr in own_expressions(item)):
+        return False
+    return all(_returns(tree, target, call, hops) for call in target.scope.calls)
+
+
+def _never_passes(item: Statement) -> bool:
+    """Whether what follows a statement may not run in any case. Of an `if` both branches have to leave."""
+    constant = bool(item.exprs) and item.exprs[0].kind == "const"
+    leaving = [any(map(_never_passes, block)) for block in item.blocks]
+    if item.kind == "if" and not constant:
+        return all(leaving)
+    return item.kind == "raise" or (item.kind in ("while", "assert") and constant) or any(leaving)
+
+
+def _returns(tree: FlyTree, body: Body, call: Expr, hops: int) -> bool:
+    """Whether the function of a call returns, as far as its name and the tree say."""
+    if _LEAVING.search(called_word(call.items[0])) is not None:
+        return False
+    called = tree.bodies.called(body, call.callee)
+    return called is None or called.function is None or bool(called.scope.returns) or _ends(tree, called, hops - 1)
 
 
 def _is_plain(tree: FlyTree, body: Body) -> bool:
