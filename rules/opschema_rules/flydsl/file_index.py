@@ -8,7 +8,7 @@ import msgspec
 
 from opschema_cli.evaluation.closures import FreeNames, free_names
 from opschema_cli.readings import Reading
-from opschema_cli.source.python import Expr, Import, PythonFile, Scope
+from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import Decisions
 from opschema_rules.flydsl.names import ROOT
@@ -25,6 +25,8 @@ class FileIndex(msgspec.Struct):
     """Its imports from FlyDSL, in full."""
     exported: list[str]
     """The names of the module that stand for FlyDSL or a part of it, ``*`` where it imports all."""
+    making: list[str]
+    """The module's functions under decorators of FlyDSL, and those with such functions in them."""
     uses: list[str]
     """The dotted uses of the names that these bind."""
     plain: bool
@@ -71,6 +73,7 @@ def index_file(file: PythonFile) -> FileIndex:
         index_words(found),
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
         sorted(_exported(file.body)),
+        sorted(_making(file.body, names)) if names else [],
         sorted(_uses(scopes, names)) if names else [],
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
@@ -112,6 +115,17 @@ def _exported(module: Scope) -> set[str]:
         if item.value is not None and item.value.kind == "name"
     ]
     return names | {target for target, text in aliases if text.partition(".")[0] in names}
+
+
+def _making(module: Scope, names: set[str]) -> Iterator[str]:
+    for item in module.functions:
+        inner = (function for scope in item.peek_body().walk() for function in scope.functions)
+        if any(_is_decorated(function, names) for function in (item, *inner)):
+            yield item.name
+
+
+def _is_decorated(function: Function, names: set[str]) -> bool:
+    return any(name.partition(".")[0] in names for name in function.decorator_names)
 
 
 def _leading(scopes: list[Scope], *, own: bool) -> Collection[str] | None:
@@ -214,6 +228,6 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
     return name.kind == "name" and name.text in held
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 4", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 5", index_file, FileIndex)
 
 FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

@@ -1,4 +1,6 @@
-"""Files that get FlyDSL's names from another module of the workspace, and so may not hold the word ``flydsl``."""
+"""Files that get FlyDSL's names, or what is made with them, from another module of the workspace, and so may not hold the word
+``flydsl``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from opschema_cli.importing_files import IMPORTED
 from opschema_cli.project import Project
-from opschema_cli.source.program import ModuleRef, Program, Resolution
+from opschema_cli.source.program import FunctionRef, ModuleRef, Program, Resolution
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_rules.flydsl.answers import meaning_of
 from opschema_rules.flydsl.file_index import FileIndex
@@ -14,11 +16,15 @@ from opschema_rules.flydsl.names import ROOT
 
 
 def importing(project: Project, indexes: dict[str, FileIndex], package: Iterable[str]) -> list[str]:
-    """The files that import FlyDSL's names from files with an index, or from one another; not those of the package itself."""
+    """The files that import FlyDSL's names, functions that it decorates, or functions around such, from files with an index or from
+    one another; not those of the package itself.
+    """
     own = set(package)
-    exporting = {path: set(index.exported) for path, index in indexes.items() if index.exported and path not in own}
+    named = {path: {*index.exported, *index.making} for path, index in indexes.items() if path not in own}
+    exporting = {path: names for path, names in named.items() if names}
     if not exporting:
         return []
+    making = {path: set(index.making) for path, index in indexes.items()}
     program = Program(project.workspace.files, project.python)
     others = (
         path for path in project.workspace.files if path.endswith(".py") and path not in indexes and path not in own
@@ -30,7 +36,7 @@ def importing(project: Project, indexes: dict[str, FileIndex], package: Iterable
         near = ((path, [item for item in names if _is_near(*item, words)]) for path, names in waiting.items())
         candidates = [path for path, names in near if any(_may_lead(program, path, exporting, *item) for item in names)]
         project.load_python(candidates)
-        found = {path: set(names) for path in candidates if (names := _names(program, path))}
+        found = {path: set(names) for path in candidates if (names := _names(program, path, making))}
         added += found
         for path in found:
             del waiting[path]
@@ -62,29 +68,39 @@ def _may_lead(program: Program, path: str, exporting: Mapping[str, Set[str]], mo
     return bool(full and name) and program.module_path(f"{full}.{name}") in exporting
 
 
-def _names(program: Program, path: str) -> list[str]:
-    """The names that a file imports from other modules and that stand for FlyDSL, a part of it, or a module that has such."""
+_Making = Mapping[str, Set[str]]
+"""The functions that FlyDSL decorates, and those around such, by their files."""
+
+
+def _names(program: Program, path: str, making: _Making) -> list[str]:
+    """The names that a file imports from other modules and that stand for FlyDSL, a part of it, one of the functions of ``making``,
+    or a module that has such.
+    """
     file = program.load(path)
     if file is None:
         return []
     scopes = list(file.body.walk())
     uses = {use.name for scope in scopes for use in scope.uses}
     imports = [(scope, item) for scope in scopes for item in scope.imports]
-    return sorted({name for scope, item in imports for name in _led(program, file, scope, item, uses)})
+    return sorted({name for scope, item in imports for name in _led(program, file, scope, item, uses, making)})
 
 
-def _led(program: Program, file: PythonFile, scope: Scope, item: Import, uses: set[str]) -> Iterator[str]:
+def _led(
+    program: Program, file: PythonFile, scope: Scope, item: Import, uses: set[str], making: _Making
+) -> Iterator[str]:
     around = () if scope is file.body else (scope,)
     if item.attr == "*":
         names = {name.partition(".")[0] for name in uses}
-        yield from (name for name in names if _is_of_package(program, program.resolve(file, name)))
+        yield from (name for name in names if _is_of_package(program, program.resolve(file, name), making))
         return
     found = program.resolve(file, item.name, around)
     below = {".".join(name.split(".")[:2]) for name in uses if name.startswith(f"{item.name}.")}
     inner = (program.resolve(file, name, around) for name in below) if isinstance(found, ModuleRef) else ()
-    if _is_of_package(program, found) or any(_is_of_package(program, item) for item in inner):
+    if _is_of_package(program, found, making) or any(_is_of_package(program, item, making) for item in inner):
         yield item.name
 
 
-def _is_of_package(program: Program, found: Resolution) -> bool:
+def _is_of_package(program: Program, found: Resolution, making: _Making) -> bool:
+    if isinstance(found, FunctionRef):
+        return found.owner is None and found.function.name in making.get(found.file.path, ())
     return meaning_of(program, found).name.partition(".")[0] == ROOT

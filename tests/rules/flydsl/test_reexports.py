@@ -106,3 +106,66 @@ def test_a_launch_in_a_file_without_the_word(tmp_path: Path) -> None:
         codes = {item.code for item in found if item.place.path == "ops/a.py"}
         assert codes - {"FLY207"} == (set(WRONG) if text == OWN else set())
         assert ("FLY207" in codes) == ("expr as flyc" in text)
+
+
+LAUNCHERS = """\
+import functools
+
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+
+@flyc.kernel
+def fill(A: fx.Tensor, n: fx.Int32):
+    A[0] = n
+
+
+@flyc.jit
+def launch(A: fx.Tensor, n: fx.Int32):
+    fill(A, n).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+@functools.cache
+def build(width):
+    @flyc.jit
+    def run(A: fx.Tensor, n: fx.Int32):
+        fill(A, n).launch(grid=(width, 1, 1), block=(64, 1, 1))
+
+    return run
+
+
+def plain(A):
+    return A
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from kit.ops import launch\n\nlaunch(1)\n",
+        "from kit.ops import build\n\ngo = build(4)\ngo(1)\n",
+        "from kit.ops import build as make\n\n\ndef test():\n    make(4)(1)\n",
+        "import kit.ops as ops\n\nops.launch(1)\n",
+        "from kit import launch\n\nlaunch(1)\n",
+        "def test():\n    from kit.ops import launch\n\n    launch(1)\n",
+    ],
+)
+def test_callers_of_launchers_that_name_nothing_of_flydsl(text: str) -> None:
+    files = {"kit/__init__.py": "from .ops import launch\n", "kit/ops.py": LAUNCHERS, "tests/a.py": text}
+    (found,) = lint_files([PACK], {"opschema.toml": CONFIG, **files}, ["FLY211"]).diagnostics
+    assert found.place.path == "tests/a.py"
+    assert found.message.endswith("does not fit: nothing is passed for `n`")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from kit.ops import launch\n\nlaunch(1, 2)\n",
+        "from kit.ops import plain as launch\n\nlaunch(1)\n",
+        "from kit.other import launch\n\nlaunch(1)\n",
+        "from kit.ops import launch\n\nlaunch = print\nlaunch(1)\n",
+    ],
+)
+def test_other_callers(text: str) -> None:
+    files = {"kit/__init__.py": "", "kit/ops.py": LAUNCHERS, "kit/other.py": "def launch(a):\n    return a\n"}
+    assert codes({**files, "tests/a.py": text}) == []
