@@ -7,7 +7,8 @@ from functools import cached_property, partial
 
 from opschema_cli.source.body_tree import Body, BodyTree
 from opschema_cli.source.program import ClassRef, External, FunctionRef, Program, Resolution, Unresolved
-from opschema_cli.source.python import Expr, Function, Param, PythonFile
+from opschema_cli.source.python import Assign, Expr, Function, Import, Param, PythonFile
+from opschema_cli.source.resolution import bindings_of
 from opschema_cli.source.word_index import WordIndex, index_words, scopes_of
 
 __all__ = ["Bodies", "Body", "argument_for", "arguments_for", "param_for", "params_for"]
@@ -110,8 +111,10 @@ class Bodies(BodyTree):
         """A dotted name in full, as the import says that binds its first word; empty if another statement may bind that."""
         first, _, rest = dotted.partition(".")
         scope = (body.binder(first) or self.module(body.file)).scope
-        values = (item.value for item in scope.assigns if item.target == first)
-        if any(value is None or value.kind != "const" for value in values):
+        others = [item for item in bindings_of(scope, first) if not isinstance(item, Import)]
+        if not all(
+            isinstance(item, Assign) and item.value is not None and item.value.kind == "const" for item in others
+        ):
             return ""  # not merely `None` where the import fails
         names = {self.program.imported_name(body.file, item) for item in scope.imports if item.name == first}
         name = names.pop() if len(names) == 1 else None

@@ -20,7 +20,7 @@ class Absent(msgspec.Struct, frozen=True):
     """A name that FlyDSL does not have.
 
     ``where`` says which FlyDSL, and ``seen`` which releases have it; ``place`` is the module of the tree that lacks it. Some of
-    the releases that the tree admits have it if it is not ``always`` absent.
+    the releases that the tree admits have it if it is not ``always`` absent. A ``member`` is one of an enumeration.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Absent(msgspec.Struct, frozen=True):
     seen: str = ""
     place: Place | None = None
     always: bool = True
+    member: bool = False
 
     @property
     def word(self) -> str:
@@ -63,7 +64,8 @@ class Lookup:
             name = self.tree.answers.first_absent(full)
             if not name or name.rpartition(".")[2].startswith("_"):  # made when it is built, perhaps
                 return None
-            return Absent(name, "this FlyDSL", "", self.tree.package.place(name.rpartition(".")[0]))
+            owner, package = name.rpartition(".")[0], self.tree.package
+            return Absent(name, "this FlyDSL", "", package.place(owner), member=owner not in package.api.paths)
         name = missing_from(full, self._newest) if self._newest is not None else ""
         return self._of_releases(name, having(name)) if name else None
 

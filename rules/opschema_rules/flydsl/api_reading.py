@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from enum import EnumMeta, IntFlag
+from functools import cached_property, lru_cache
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -26,6 +27,12 @@ from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
 
 ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
+
+_ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
+"""Python's own kinds of enumerations."""
+
+_OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
+"""What enumerations have besides what their bodies bind."""
 
 _WORD = re.compile(r"\w+")
 _BINDS_ANY = re.compile(r"\b(?:globals|vars|locals)\(\)(?!\.get\b)|\b(?:setattr|exec)\(|\bsys\.modules\b")
@@ -81,7 +88,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
     def __getitem__(self, module: str) -> frozenset[str] | None:
         if module not in self.paths:
-            raise KeyError(module)
+            return self._enumeration(module)
         if module not in self._kept:
             found = self.names(module)
             below = (name.removeprefix(f"{module}.") for name in self.paths if name.startswith(f"{module}."))
@@ -118,7 +125,34 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return self._names[module]
 
     def function(self, full: str) -> Function | None:
-        """The function that a full name stands for, if that is sure: a later `import *` may bind the name anew."""
+        """The function that a full name stands for."""
+        found = self._definition(full)
+        return found[1] if found is not None and isinstance(found[1], Function) else None
+
+    def _enumeration(self, full: str) -> frozenset[str]:
+        """The attributes of an enumeration.
+
+        Raises:
+            KeyError: the name stands for none, or for one that may have other attributes than its body says.
+        """
+        found = self._definition(full)
+        if found is None or not isinstance(found[1], Class) or found[1].name in self._changing:
+            raise KeyError(full)
+        members = _members_of_enumeration(found[0].body, found[1])
+        if members is None:
+            raise KeyError(full)
+        return members
+
+    @cached_property
+    def _changing(self) -> frozenset[str]:
+        """The names whose attributes any module writes, or may write: all words of one that sets some by their text."""
+        files = list(filter(None, map(self._file, self.paths)))
+        changed = [(item, _changed(item)) for item in files]
+        words = (set(_WORD.findall(item.source.text)) if "*" in found else found for item, found in changed)
+        return frozenset().union(*words)
+
+    def _definition(self, full: str) -> tuple[PythonFile, Function | Class] | None:
+        """What a full name stands for and its file, if that is sure: a later `import *` may bind the name anew."""
         module, _, name = full.rpartition(".")
         for _ in range(MAX_HOPS):
             file = self._file(module)
@@ -127,8 +161,8 @@ class Package(Mapping[str, "frozenset[str] | None"]):
             bound = bindings_of(file.body, name)
             taken = self._starred(module, file.body, name, bound[0].start if bound else 0)
             first = bound[0] if len(bound) == 1 and taken == "" else None
-            if isinstance(first, Function):
-                return first
+            if isinstance(first, Function | Class):
+                return file, first
             if isinstance(first, Import) and first.attr and not first.guarded:
                 module, name = self._absolute(module, first.level, first.module), first.attr
             elif taken and not bound:
@@ -183,9 +217,11 @@ def _changed(file: PythonFile) -> frozenset[str]:
 
     What `__getattr__` binds is not there before.
     """
-    targets = [item.target for scope in file.body.walk() for item in scope.assigns]
-    dotted = [name for name in targets if "." in name and not name.startswith("self.")]
-    written = file.rebound.union(_WORD.findall(" ".join(dotted)))
+    scopes = list(file.body.walk())
+    targets = [item.target for scope in scopes for item in scope.assigns]
+    words = {word for name in targets if "." in name and not name.startswith("self.") for word in name.split(".")}
+    imported = {item.attr for scope in scopes for item in scope.imports if item.name in words}
+    written = file.rebound | words | imported
     lazy = file.body.function("__getattr__")
     text = file.source.text.replace(file.text(lazy.outer), "") if lazy is not None else file.source.text
     return written | {"*"} if _BINDS_ANY.search(text) else written
@@ -221,6 +257,26 @@ def _with_lazy(found: Names, body: Scope) -> Names:
         found.names |= lazy
         found.open |= not lazy
     return found
+
+
+def _members_of_enumeration(module: Scope, cls: Class) -> frozenset[str] | None:
+    """The attributes of a class that is an enumeration of Python's, and nothing else; None of any other."""
+    body, plain = cls.body, not cls.decorators and not cls.keywords and cls.sure
+    bound = all(isinstance(item, Assign | Function) for items in body.named.values() for item in items)
+    computed = any(call.callee in ("vars", "locals", "exec") for call in body.calls) or "_ignore_" in body.named
+    if not plain or not bound or computed or len(cls.bases) != 1 or not _is_enumeration(module, cls.bases[0].text):
+        return None
+    return frozenset(body.named) | _OF_ENUMERATIONS
+
+
+def _is_enumeration(module: Scope, base: str) -> bool:
+    """Whether a name stands for one of Python's kinds of enumerations."""
+    first, _, rest = base.partition(".")
+    bound = bindings_of(module, first)
+    found = bound[0] if len(bound) == 1 else None
+    if not isinstance(found, Import) or found.guarded or found.level or found.module != "enum":
+        return False
+    return (found.attr or rest) in _ENUMERATIONS and bool(found.attr) is not bool(rest)
 
 
 def _is_relative(value: Expr) -> bool:

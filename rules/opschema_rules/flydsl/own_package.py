@@ -63,7 +63,9 @@ class OwnPackage:
         return self._project.python(f"{self._folder}{path}")
 
     def place(self, module: str) -> Place:
-        """The start of a module."""
+        """The start of a module, or of the one of an enumeration."""
+        while module not in self.api.paths:
+            module = module.rpartition(".")[0]
         return Place(f"{self._folder}{self.api.paths[module]}", Span(0, 0))
 
     def compiler_file(self, name: str) -> str:

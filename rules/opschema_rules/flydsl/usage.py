@@ -32,7 +32,7 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     if _may_fail(tree, body, call.start) or _is_excused(tree, body, _may_fail):
         return True
     around = _outermost(body) or tree.bodies.module(body.file)
-    return _asks_for_signatures(around) or _is_bound_around(body, call) or _is_replaced(tree, body, call)
+    return _asks_for_signatures(around) or may_be_another(tree, body, call.items[0])
 
 
 # What may fail
@@ -122,17 +122,24 @@ def _asks_for_signatures(around: Body) -> bool:
     return any(called_word(call.items[0]) == "signature" for scope in scopes for call in scope.calls)
 
 
-def _is_bound_around(body: Body, call: Expr) -> bool:
-    """Whether a lambda or a comprehension around a call binds the first word of what is called."""
-    first = next((part.text.partition(".")[0] for part in call.items[0].walk() if part.kind == "name"), "")
-    if body.in_lambda_of(first, call.start):
+def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
+    """Whether a name may stand for something else than its definition when it is used: a lambda, a comprehension or a patch gives
+    it, a part of it, or its module another value.
+    """
+    first = next((part.text.partition(".")[0] for part in name.walk() if part.kind == "name"), "")
+    words = {word for part in name.walk() if part.text for word in part.text.split(".")}
+    imported = tree.bodies.imported_from(body, name.text) if name.kind == "name" else None
+    if imported is not None:
+        words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
+    return _is_bound_around(body, first, name.start) or any(map(tree.words.is_replaced, sorted(words)))
+
+
+def _is_bound_around(body: Body, name: str, at: int) -> bool:
+    """Whether a lambda or a comprehension around a place binds a name."""
+    if body.in_lambda_of(name, at):
         return True
-    return any(
-        expr.start <= call.start < expr.end
-        for expr in _comprehensions(body)
-        for clause in expr.items
-        if clause.kind == "for" and first in bound_by(clause.items[0])
-    )
+    around = (expr for expr in _comprehensions(body) if expr.start <= at < expr.end)
+    return any(clause.kind == "for" and name in bound_by(clause.items[0]) for expr in around for clause in expr.items)
 
 
 def _comprehensions(body: Body) -> Iterator[Expr]:
@@ -144,15 +151,6 @@ def _comprehensions(body: Body) -> Iterator[Expr]:
         roots += [*scope.calls, *(item.expr for item in scope.conditions), *(item.iterable for item in scope.loops)]
     for root in roots:
         yield from (part for part in root.walk() if part.items and part.items[-1].kind == "for")
-
-
-def _is_replaced(tree: FlyTree, body: Body, call: Expr) -> bool:
-    """Whether any code may put something else for a part of the name that is called, or for its module."""
-    words = {word for part in call.items[0].walk() if part.text for word in part.text.split(".")}
-    imported = tree.bodies.imported_from(body, call.callee) if call.callee else None
-    if imported is not None:
-        words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
-    return any(map(tree.words.is_replaced, sorted(words)))
 
 
 def _outermost(body: Body) -> Body | None:

@@ -182,3 +182,87 @@ GPU = "python/flydsl/expr/gpu.py"
 def test_a_package_that_changes_its_functions(path: str, text: str) -> None:
     files = {**OWN, KERNELS_PATH: f"{HEAD}fx.shuffle(1)\n", path: f"{OWN[path]}\n{text}\n"}
     assert lint_files([PACK], files, ["FLY228"]).diagnostics == []
+
+
+TYPING = "python/flydsl/expr/typing.py"
+ENUM = """\
+import enum
+from enum import IntEnum
+
+from .._mlir.dialects.fly import *
+
+
+class ReductionOp(enum.Enum):
+    ADD = "add"
+    MAX = ADD
+
+    @property
+    def short(self): ...
+
+
+class Order(IntEnum):
+    ROW = 0
+"""
+USE = "x = fx.ReductionOp.SUM"
+
+
+def found_of_enumerations(text: str, changed: dict[str, str] | None = None) -> list[str]:
+    files = {**OWN, TYPING: ENUM, **(changed or {}), KERNELS_PATH: f"{HEAD}{text}\n"}
+    return [item.message for item in lint_files([PACK], files, ["FLY207"]).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "module"),
+    [
+        (USE, "flydsl.expr"),
+        ("from flydsl.expr.typing import ReductionOp\nx = ReductionOp.SUM", "flydsl.expr.typing"),
+    ],
+)
+def test_a_member_that_an_enumeration_lacks(text: str, module: str) -> None:
+    assert found_of_enumerations(text) == [f"this FlyDSL has no `{module}.ReductionOp.SUM`"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = [fx.ReductionOp.ADD, fx.ReductionOp.MAX, fx.ReductionOp.short, fx.Order.ROW]",
+        "x = fx.ReductionOp.__members__, fx.Order.ROW.bit_length, fx.ReductionOp.ADD.name",
+        "fx.ReductionOp.SUM = fx.ReductionOp.ADD\nx = fx.ReductionOp.SUM",
+        "setattr(fx.ReductionOp, 'SUM', 1)\nx = fx.ReductionOp.SUM",
+        'from unittest import mock\n@mock.patch("flydsl.expr.ReductionOp")\ndef test(m):\n    fx.ReductionOp.SUM',
+        "from flydsl.expr import ReductionOp\ng = lambda ReductionOp: ReductionOp.SUM",
+        "from flydsl.expr import ReductionOp\nx = [ReductionOp.SUM for ReductionOp in [1]]",
+        "from flydsl.expr import ReductionOp\ndef f(ReductionOp):\n    return ReductionOp.SUM",
+        "from flydsl.expr import ReductionOp\nclass ReductionOp(ReductionOp):\n    SUM = 1\nx = ReductionOp.SUM",
+        "x = fx.ReductionOp.SUM if hasattr(fx.ReductionOp, 'SUM') else fx.ReductionOp.ADD",
+        "try:\n    x = fx.ReductionOp.SUM\nexcept AttributeError:\n    x = fx.ReductionOp.ADD",
+    ],
+)
+def test_members_that_are_there_or_may_be(text: str) -> None:
+    assert found_of_enumerations(text) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (TYPING, "ReductionOp(enum.Enum)", "ReductionOp(enum.Enum, metaclass=Meta)"),
+        (TYPING, "ReductionOp(enum.Enum)", "ReductionOp(str, enum.Enum)"),
+        (TYPING, "class ReductionOp", "@extended\nclass ReductionOp"),
+        (TYPING, "import enum\n", "from .. import enum\n"),
+        (TYPING, "import enum\n", "try:\n    import enum\nexcept ImportError:\n    from ..compat import enum\n"),
+        (TYPING, "    MAX = ADD\n", "    MAX = ADD\n    vars().update(SUM=1)\n"),
+        (TYPING, "    MAX = ADD\n", '    _ignore_ = "v"\n    v = vars()\n'),
+        (TYPING, "    MAX = ADD\n", "    MAX = ADD\n    from ..ops import SUM\n"),
+        (TYPING, "    ROW = 0\n", "    ROW = 0\n\n\nReductionOp.SUM = ReductionOp.ADD\n"),
+        (TYPING, "    ROW = 0\n", '    ROW = 0\n\n\nsetattr(ReductionOp, "SUM", 1)\n'),
+        (TYPING, "    ROW = 0\n", "    ROW = 0\n\n\nReductionOp = extend(ReductionOp)\n"),
+        (GPU, "def copy", "from .typing import ReductionOp\nsetattr(ReductionOp, 'SUM', 1)\n\n\ndef copy"),
+        (GPU, "def copy", "from .typing import ReductionOp as R\nR.SUM = R.ADD\n\n\ndef copy"),
+        (INIT, "from . import gpu\n", 'globals()["ReductionOp"] = 1\n'),
+        (INIT, "from . import gpu\n", "def _init():\n    global ReductionOp\n    ReductionOp = load()\n"),
+    ],
+)
+def test_enumerations_that_may_have_more(path: str, old: str, new: str) -> None:
+    text = {**OWN, TYPING: ENUM}[path]
+    assert old in text
+    assert found_of_enumerations(USE, {path: text.replace(old, new)}) == []

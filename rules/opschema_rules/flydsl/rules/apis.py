@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_guards import is_guarded
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
@@ -18,6 +18,7 @@ from opschema_rules.flydsl.detection import MARK
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.tensors import Tensors
+from opschema_rules.flydsl.usage import may_be_another
 
 INSTEAD = {
     "mark_static": "leave it out (`opschema migrate drop-mark-static`)",
@@ -35,11 +36,12 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
     """A name that the FlyDSL of the tree does not have.
 
     The rule checks imports, attributes of FlyDSL's modules, methods of wrapped tensors, and the number of bytes that
-    `make_buffer_tensor()` accepts since 0.2.0. If the tree contains FlyDSL itself, the names are read from its files;
-    otherwise from the releases that the requirements admit: a name that none of them has is an error, one that only the
-    newest lacks, which a new installation gets, is a warning. Names in compiled modules are not known. Code guarded by
-    `try`, `hasattr()`, a test of the version, or a condition whose value is not known, is not reported. Other conditions,
-    such as `if True:`, a flag that callers pass, or `if torch.cuda.is_available():`, excuse nothing.
+    `make_buffer_tensor()` accepts since 0.2.0. If the tree contains FlyDSL itself, the names are read from its files, and
+    members of its enumerations are checked, too; otherwise they are those of the releases that the requirements admit: a name
+    that none of them has is an error, one that only the newest lacks, which a new installation gets, is a warning. Names in
+    compiled modules are not known. Code guarded by `try`, `hasattr()`, a test of the version, or a condition whose value is
+    not known, is not reported. Other conditions, such as `if True:`, a flag that callers pass, or
+    `if torch.cuda.is_available():`, excuse nothing.
 
     Bad:
 
@@ -188,7 +190,9 @@ def _absent_uses(lookup: Lookup, body: Body, names: frozenset[str]) -> Iterator[
             known[use.name] = lookup.absent(body, use.name)
         found = known[use.name]
         place = _word_in(body, use.span, rest, found) if found is not None else None
-        if found is not None and place is not None and not _is_left_alone(lookup.tree, body, use.start, found.word):
+        if found is None or place is None or _is_left_alone(lookup.tree, body, use.start, found.word):
+            continue
+        if not found.member or not may_be_another(lookup.tree, body, Expr("name", use.start, use.end, use.name)):
             yield _diagnostic(lookup, found, place)
 
 
