@@ -7,7 +7,7 @@ the same, whatever else changes in the files that it follows from. Answers are c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Literal, NamedTuple
 
@@ -24,9 +24,10 @@ from opschema_cli.source.program import (
     Unresolved,
     ValueRef,
 )
-from opschema_cli.source.python import Expr, Function, Param
+from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.word_index import called_word
 from opschema_cli.workspace import ReadError
+from opschema_rules.flydsl.api_classes import Signature
 from opschema_rules.flydsl.api_table import first_missing
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.own_package import OwnPackage
@@ -88,8 +89,17 @@ class Answers:
         return tuple(_parameter(*item.split(":")) for item in found.split()) if found is not None else None
 
     def signature(self, full: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
-        """The last words of the decorators, and the parameters without their places, of a function of the tree's own FlyDSL."""
-        found = self._ask(f"?signature {full}")
+        """The last words of the decorators, and the parameters without their places, of a function of the tree's own FlyDSL, or of
+        a method that is called on its class.
+        """
+        return self._signature(f"?signature {full}")
+
+    def mark(self, wrapper: str, name: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
+        """The same of a method of what a wrapper of the tree's own FlyDSL returns, without its instance."""
+        return self._signature(f"?mark {wrapper} {name}")
+
+    def _signature(self, question: str) -> tuple[frozenset[str], tuple[Param, ...]] | None:
+        found = self._ask(question)
         if found is None:
             return None
         decorators, _, params = found.partition(";")
@@ -169,8 +179,9 @@ class Answers:
                 members = package.api.members(first)
                 return str(second in members) if members is not None else None
             case "signature":
-                function = package.api.function(rest)
-                return _signature(function) if function is not None else None
+                return _written(package.api.signature(rest))
+            case "mark":
+                return _written(package.api.mark(first, second))
             case "definition":
                 found = package.definition(rest)
                 if found is None:
@@ -204,7 +215,7 @@ def _of_function(kind: str, found: FunctionRef) -> str | None:
     function, file = found.function, found.file
     match kind:
         case "parameters":
-            return _params(function)
+            return _params(function.params)
         case "deciding":
             return " ".join(sorted(deciding(file.text(function.outer), function.params)))
     if kind == "wrapping" and _passes(file.source.text, function.name):
@@ -212,12 +223,12 @@ def _of_function(kind: str, found: FunctionRef) -> str | None:
     return " ".join(called_word(item) for item in function.decorators)
 
 
-def _signature(function: Function) -> str:
-    return f"{' '.join(map(called_word, function.decorators))};{_params(function)}"
+def _written(signature: Signature | None) -> str | None:
+    return f"{' '.join(signature.decorators)};{_params(signature.params)}" if signature is not None else None
 
 
-def _params(function: Function) -> str:
-    return " ".join(f"{item.kind}:{item.name}:{'=' * (item.default is not None)}" for item in function.params)
+def _params(params: Iterable[Param]) -> str:
+    return " ".join(f"{item.kind}:{item.name}:{'=' * (item.default is not None)}" for item in params)
 
 
 def _passes(text: str, name: str) -> bool:

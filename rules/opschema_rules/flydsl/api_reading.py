@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import EnumMeta, IntFlag
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from zipfile import ZipFile
@@ -21,21 +20,23 @@ from packaging.utils import parse_wheel_filename
 
 from opschema_cli.source.program import MAX_HOPS
 from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope
-from opschema_cli.source.resolution import HARMLESS_BASES, bindings_of
+from opschema_cli.source.resolution import bindings_of
 from opschema_cli.source.text import Source
+from opschema_rules.flydsl.api_classes import (
+    Signature,
+    members_of_enumeration,
+    members_of_result,
+    method_signature,
+    result_signature,
+    signature_of,
+)
 from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
 
 ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
 
-_ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
-"""Python's own kinds of enumerations."""
-
-_OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
-"""What enumerations have besides what their bodies bind."""
-
 _WORD = re.compile(r"\w+")
-_BINDS_ANY = re.compile(r"\b(?:globals|vars|locals)\(\)(?!\.get\b)|\b(?:setattr|exec)\(|\bsys\.modules\b")
+_NAMESPACES = frozenset({"globals", "vars", "locals"})
 _EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
 
@@ -112,7 +113,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         """The attributes of the class that a wrapper's annotation says it returns."""
         if wrapper not in self._members:
             file = self._file(f"{ROOT}.compiler.jit_argument")
-            self._members[wrapper] = _members(file.body, wrapper) if file is not None else None
+            self._members[wrapper] = members_of_result(file.body, wrapper) if file is not None else None
         return self._members[wrapper]
 
     def names(self, module: str) -> Names:
@@ -124,10 +125,26 @@ class Package(Mapping[str, "frozenset[str] | None"]):
                 self._names[module] = self._read(module, file)
         return self._names[module]
 
-    def function(self, full: str) -> Function | None:
-        """The function that a full name stands for."""
-        found = self._definition(full)
-        return found[1] if found is not None and isinstance(found[1], Function) else None
+    def signature(self, full: str) -> Signature | None:
+        """The signature of the function, or of the method called on its class, that a full name stands for."""
+        owner, _, name = full.rpartition(".")
+        if owner in self.paths:
+            found = self._definition(full)
+            return signature_of(found[1]) if found is not None and isinstance(found[1], Function) else None
+        holder = self._class(owner)
+        return method_signature(holder[1], name) if holder is not None else None
+
+    def mark(self, wrapper: str, name: str) -> Signature | None:
+        """The signature of a method of what a function returns that wraps a tensor, without its instance."""
+        found = self._definition(f"{ROOT}.compiler.{wrapper}")
+        if found is None or not isinstance(found[1], Function):
+            return None
+        return result_signature(found[0].body, found[1], name, self._changing)
+
+    def _class(self, full: str) -> tuple[PythonFile, Class] | None:
+        """The class that a full name stands for, and its file; none of one whose attributes are written from elsewhere."""
+        file, found = self._definition(full) or (None, None)
+        return (file, found) if file and isinstance(found, Class) and found.name not in self._changing else None
 
     def _enumeration(self, full: str) -> frozenset[str]:
         """The attributes of an enumeration.
@@ -135,10 +152,8 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         Raises:
             KeyError: the name stands for none, or for one that may have other attributes than its body says.
         """
-        found = self._definition(full)
-        if found is None or not isinstance(found[1], Class) or found[1].name in self._changing:
-            raise KeyError(full)
-        members = _members_of_enumeration(found[0].body, found[1])
+        found = self._class(full)
+        members = members_of_enumeration(found[0].body, found[1]) if found is not None else None
         if members is None:
             raise KeyError(full)
         return members
@@ -217,14 +232,30 @@ def _changed(file: PythonFile) -> frozenset[str]:
 
     What `__getattr__` binds is not there before.
     """
-    scopes = list(file.body.walk())
+    lazy = file.body.function("__getattr__")
+    scopes = list(file.body.walk(lambda function: function is not lazy))
     targets = [item.target for scope in scopes for item in scope.assigns]
     words = {word for name in targets if "." in name and not name.startswith("self.") for word in name.split(".")}
     imported = {item.attr for scope in scopes for item in scope.imports if item.name in words}
     written = file.rebound | words | imported
-    lazy = file.body.function("__getattr__")
-    text = file.source.text.replace(file.text(lazy.outer), "") if lazy is not None else file.source.text
-    return written | {"*"} if _BINDS_ANY.search(text) else written
+    return written | {"*"} if _binds_any(scopes) else written
+
+
+def _binds_any(scopes: Sequence[Scope]) -> bool:
+    """Whether code may bind names by their text: in namespaces that it does not only read, or in other modules."""
+    calls = [call for scope in scopes for call in scope.calls]
+    read = {
+        call.items[0].items[0].span
+        for call in calls
+        if call.items[0].kind == "attribute" and call.items[0].text == "get"
+    }
+    setting = any(
+        call.callee == "setattr"
+        or (call.callee in _NAMESPACES and call.span not in read)
+        or (call.callee == "exec" and len(call.args) < 2)
+        for call in calls
+    )
+    return setting or any(use.name.startswith("sys.modules") for scope in scopes for use in scope.uses)
 
 
 def _is_package(path: str) -> bool:
@@ -259,65 +290,8 @@ def _with_lazy(found: Names, body: Scope) -> Names:
     return found
 
 
-def _members_of_enumeration(module: Scope, cls: Class) -> frozenset[str] | None:
-    """The attributes of a class that is an enumeration of Python's, and nothing else; None of any other."""
-    body, plain = cls.body, not cls.decorators and not cls.keywords and cls.sure
-    bound = all(isinstance(item, Assign | Function) for items in body.named.values() for item in items)
-    computed = any(call.callee in ("vars", "locals", "exec") for call in body.calls) or "_ignore_" in body.named
-    if not plain or not bound or computed or len(cls.bases) != 1 or not _is_enumeration(module, cls.bases[0].text):
-        return None
-    return frozenset(body.named) | _OF_ENUMERATIONS
-
-
-def _is_enumeration(module: Scope, base: str) -> bool:
-    """Whether a name stands for one of Python's kinds of enumerations."""
-    first, _, rest = base.partition(".")
-    bound = bindings_of(module, first)
-    found = bound[0] if len(bound) == 1 else None
-    if not isinstance(found, Import) or found.guarded or found.level or found.module != "enum":
-        return False
-    return (found.attr or rest) in _ENUMERATIONS and bool(found.attr) is not bool(rest)
-
-
 def _is_relative(value: Expr) -> bool:
     return isinstance(value.value, str) and value.value.startswith(".")
-
-
-def _members(body: Scope, wrapper: str) -> frozenset[str] | None:
-    classes = {item.name: item for item in body.classes}
-    function = body.function(wrapper)
-    made = _returned(function)
-    if made not in classes:
-        return None
-    lineage = list(_lineage(classes, made, set()))
-    if None in lineage:
-        return None
-    scopes = (scope for cls in lineage if cls is not None for scope in cls.body.walk())
-    return frozenset(name for scope in scopes for name in _bound(scope))
-
-
-def _returned(function: Function | None) -> str:
-    return function.returns.text if function is not None and function.returns is not None else ""
-
-
-def _lineage(classes: dict[str, Class], name: str, seen: set[str]) -> Iterator[Class | None]:
-    """A class and its ancestors in a module; None for one that may have any attribute."""
-    if name in seen:
-        return
-    seen.add(name)
-    yield classes[name]
-    for base in classes[name].bases:
-        text = base.text if base.kind == "name" else ""
-        if text in classes:
-            yield from _lineage(classes, text, seen)
-        elif text not in HARMLESS_BASES:
-            yield None
-
-
-def _bound(scope: Scope) -> Iterator[str]:
-    """The functions of a scope, and the last words of its targets."""
-    yield from (item.name for item in scope.functions)
-    yield from (item.target.rpartition(".")[2] for item in scope.assigns)
 
 
 def main(folder: Path) -> None:

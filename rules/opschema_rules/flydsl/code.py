@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TypeVar
 
@@ -41,7 +41,7 @@ class FlyCode:
         self.package = OwnPackage(project, self.program, self.contract)
         indexes = self._indexes()
         self.program.package_files = [path for path, index in indexes.items() if self._may_patch(index)]
-        self.words = Words(indexes, self.package.paths, self._settings(indexes))
+        self.words = Words(indexes, self.package.paths, self._settings())
         self.answers = Answers(project, self.package, lambda name: self.values.group(name))
         self._trees: dict[str, FlyTree] = {}
         self._shared: Bodies | None = None
@@ -63,10 +63,10 @@ class FlyCode:
         found |= self.project.python_readings(FILE_INDEX, more)
         return {path: found[path] for path in self.project.workspace.files if path in found}
 
-    def _settings(self, indexes: Mapping[str, FileIndex]) -> Iterable[FileIndex]:
-        """The settings of tests that have no index of their own: they may replace functions by their names alone."""
+    def _settings(self) -> Iterable[FileIndex]:
+        """The settings of tests, which may replace functions by their names alone."""
         files = (path for path in self.project.workspace.files if path.rpartition("/")[2] == "conftest.py")
-        return self.project.python_readings(FILE_INDEX, (path for path in files if path not in indexes)).values()
+        return self.project.python_readings(FILE_INDEX, files).values()
 
     def _may_patch(self, index: FileIndex) -> bool:
         """Whether a file may write to classes of the workspace from outside."""

@@ -12,7 +12,7 @@ from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import Decisions
 from opschema_rules.flydsl.names import ROOT
-from opschema_rules.flydsl.replaced_names import replaced_names
+from opschema_rules.flydsl.replaced_names import computed_names, replaced_names
 
 _DISPLAYS = frozenset({"list", "dict", "set"})
 
@@ -50,7 +50,11 @@ class FileIndex(msgspec.Struct):
     patching: list[str]
     """What the writes to classes from outside, if there are any, go through: top packages, of each write separated by spaces."""
     replacing: list[str]
-    """The last words of the names that it may give other values when it runs."""
+    """The last words of the names that it sets in other modules, when it is imported or when a function runs."""
+    replacing_first: list[str]
+    """Those that it sets when it is imported."""
+    computing: list[str]
+    """Its strings that may be such names, if it sets some that it computes."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
@@ -92,6 +96,8 @@ def index_file(file: PythonFile) -> FileIndex:
         _bases(scopes),
         sorted(set(_patches(file))),
         sorted(replaced_names(scopes)),
+        sorted(replaced_names(scopes[:1])),
+        sorted(computed_names(scopes)),
     )
 
 
@@ -228,6 +234,6 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
     return name.kind == "name" and name.text in held
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 5", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 7", index_file, FileIndex)
 
 FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

@@ -15,15 +15,17 @@ _NAMESPACES = frozenset({"globals", "vars", "locals", "exec"})
 
 
 def replaced_names(scopes: Sequence[Scope]) -> set[str]:
-    """The last words of the names that the code of some scopes may set in other modules, or in its own by their text."""
+    """The last words of the names that the code of some scopes sets in other modules."""
+    named = (_named(call) for scope in scopes for call in scope.calls if _sets(call))
+    items = (item for scope in scopes for item in scope.items if _is_namespace(item.target))
+    return set(_written(scopes)).union(*named, (item.key.rpartition(".")[2] for item in items))
+
+
+def computed_names(scopes: Sequence[Scope]) -> set[str]:
+    """All strings of some scopes that may be names, if their code sets names that it computes; else none."""
     calls = [call for scope in scopes for call in scope.calls]
-    named = [set(_strings(call)) | _keywords(call) for call in calls if _sets(call)]
-    found = set(_written(scopes)).union(*named)
-    found |= {item.key.rpartition(".")[2] for scope in scopes for item in scope.items if _is_namespace(item.target)}
-    anything = any(called_word(call.items[0]) in _NAMESPACES for call in calls)
-    if anything or not all(named):
-        found.update(word for scope in scopes for word in scope.strings)
-    return found
+    computes = any(called_word(call.items[0]) in _NAMESPACES or (_sets(call) and not _named(call)) for call in calls)
+    return {word for scope in scopes for word in scope.strings} if computes else set()
 
 
 def _written(scopes: Iterable[Scope]) -> Iterator[str]:
@@ -40,17 +42,11 @@ def _sets(call: Expr) -> bool:
     return called_word(call.items[0]) in _SETTING and first not in ("self", "cls")
 
 
-def _strings(call: Expr) -> Iterator[str]:
-    """The last words of the strings among the arguments of a call."""
-    for part in (part for item in call.items[1:] for part in item.walk()):
-        if isinstance(part.value, str):
-            yield part.value.rpartition(".")[2]
-
-
-def _keywords(call: Expr) -> set[str]:
-    return (
-        {word for word in call.keywords if word.isidentifier()} if called_word(call.items[0]) == "multiple" else set()
-    )
+def _named(call: Expr) -> set[str]:
+    """The last words of the strings among the arguments of a call that sets names, and its keywords, if these are names to set."""
+    strings = (part.value for item in call.items[1:] for part in item.walk() if isinstance(part.value, str))
+    keywords = call.keywords if called_word(call.items[0]) == "multiple" else ()
+    return {text.rpartition(".")[2] for text in (*strings, *keywords)}
 
 
 def _is_namespace(target: str) -> bool:

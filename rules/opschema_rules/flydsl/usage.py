@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from opschema_cli.evaluation.statements import all_statements, bound_by
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.guarded_code import is_conditional, is_tried, may_be_skipped
-from opschema_cli.source.python import Expr
+from opschema_cli.source.guarded_code import is_conditional, is_tried
+from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.model import FlyTree, nested
 
@@ -68,10 +68,8 @@ def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
 
 
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether an error is expected or handled at a place, or the place may be left out."""
-    if is_tried(body, at) or is_conditional(body, at) or may_be_skipped(body, at):
-        return True
-    return _is_expected(tree, body, at)
+    """Whether an error is expected or handled at a place, or what stands there is for some releases only."""
+    return is_tried(body, at) or is_conditional(body, at) or _is_expected(tree, body, at)
 
 
 def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
@@ -80,7 +78,10 @@ def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
     if outermost is None:
         return expects_failure(tree.bodies, body, at)
     expected = _expectation(tree, outermost)
-    return expected == "anywhere" or (bool(expected) and expects_failure(tree.bodies, body, at))
+    if expected != "blocks":
+        return bool(expected)
+    blocks = (item for around in body.outward() for item in _expecting_blocks(around))
+    return any(item.start <= at < item.end for item in blocks) or expects_failure(tree.bodies, body, at)
 
 
 def _expectation(tree: FlyTree, outermost: Body) -> str:
@@ -100,17 +101,24 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     if not any(word in text for word in _WORDS):
         return ""
     calls = [call for body in nested(tree.bodies, outermost) for call in body.scope.calls]
-    expecting = [call for call in calls if called_word(call.items[0]) in _EXPECTING]
-    heads = {head.span for body in nested(tree.bodies, outermost) for head in _heads(body)}
+    expecting = list(filter(_expects, calls))
+    blocks = (item for body in nested(tree.bodies, outermost) for item in _expecting_blocks(body))
+    heads = {head.span for item in blocks for head in item.exprs[::2]}
     elsewhere = any(call.span not in heads and len(call.positional()) < 2 for call in expecting)
     if elsewhere or any(called_word(call.items[0]) in _MARKS for call in calls):
         return "anywhere"
     return "blocks" if expecting else ""
 
 
-def _heads(body: Body) -> Iterator[Expr]:
-    """What stands in the heads of the ``with`` statements of a function."""
-    return (expr for item in all_statements(body.statements) if item.kind == "with" for expr in item.exprs[::2])
+def _expecting_blocks(body: Body) -> Iterator[Statement]:
+    """The ``with`` statements of a function that expect errors of what stands below them."""
+    for item in all_statements(body.statements):
+        if item.kind == "with" and any(map(_expects, item.exprs[::2])):
+            yield item
+
+
+def _expects(expr: Expr) -> bool:
+    return expr.kind == "call" and called_word(expr.items[0]) in _EXPECTING
 
 
 # What may be another function
@@ -131,7 +139,9 @@ def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
     imported = tree.bodies.imported_from(body, name.text) if name.kind == "name" else None
     if imported is not None:
         words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
-    return _is_bound_around(body, first, name.start) or any(map(tree.words.is_replaced, sorted(words)))
+    own = tree.words.indexes[body.file.path]
+    replaced = not words.isdisjoint([*own.replacing, *own.computing]) or any(map(tree.words.is_replaced, sorted(words)))
+    return replaced or _is_bound_around(body, first, name.start)
 
 
 def _is_bound_around(body: Body, name: str, at: int) -> bool:

@@ -17,9 +17,9 @@ Answer = tuple[str, ...]
 
 
 class Words:
-    """The words of a tree. ``package`` are the files of FlyDSL itself in it, which is taken not to lead back to others. Those of
-    ``settings`` only set names of others. ``note`` is given the name of every question that is asked; :meth:`state` answers it by
-    that name.
+    """The words of a tree. ``package`` are the files of FlyDSL itself in it, which is taken not to lead back to others.
+    ``settings`` are the indexes of files that may set names of others. ``note`` is given the name of every question that is asked;
+    :meth:`state` answers it by that name.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Words:
         return bool(self._ask(f"deciding {word}"))
 
     def is_replaced(self, word: str) -> bool:
-        """Whether a file may give a name of another module with this last word another value, as tests do."""
+        """Whether a file sets a name of another module with this last word; functions of tests do so for themselves only."""
         return bool(self._ask(f"replaced {word}"))
 
     def in_order(self, paths: Iterable[str]) -> list[str]:
@@ -160,8 +160,10 @@ class Words:
     @property
     def _replaced(self) -> frozenset[str]:
         if "replaced" not in self._sets:
-            own = (index for path, index in self.indexes.items() if path not in self._package)
-            self._sets["replaced"] = frozenset(word for index in (*own, *self._settings) for word in index.replacing)
+            own = ((path, index) for path, index in self.indexes.items() if path not in self._package)
+            found = [index.replacing_first if _is_test(path) else index.replacing for path, index in own]
+            found += [item for index in self._settings for item in (index.replacing, index.computing)]
+            self._sets["replaced"] = frozenset(word for item in found for word in item)
         return self._sets["replaced"]
 
     @property
@@ -170,3 +172,8 @@ class Words:
             names = {name for index in self.indexes.values() for name in index.deciding}
             self._sets["deciding"] = aliased(names, self._aliases)
         return self._sets["deciding"]
+
+
+def _is_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith("test_") or name.endswith("_test.py")

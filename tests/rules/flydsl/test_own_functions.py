@@ -266,3 +266,130 @@ def test_enumerations_that_may_have_more(path: str, old: str, new: str) -> None:
     text = {**OWN, TYPING: ENUM}[path]
     assert old in text
     assert found_of_enumerations(USE, {path: text.replace(old, new)}) == []
+
+
+MARKED = """\
+import abc
+
+
+class Base(abc.ABC):
+    def mark_layout_dynamic(self, leading_dim=None, divisibility=1): ...
+
+
+@Registry.register(Tensor)
+class TensorAdaptor(Base):
+    def __init__(self, tensor): ...
+
+
+def from_dlpack(tensor) -> TensorAdaptor:
+    return TensorAdaptor(tensor)
+"""
+ARGUMENT = "python/flydsl/compiler/jit_argument.py"
+NUMBERS = """\
+from .._mlir import ir
+
+
+@ir.register_value_caster(ir.VectorType, replace=True)
+class Vector(ir.Value):
+    @classmethod
+    def filled(cls, shape, value, dtype): ...
+
+    @staticmethod
+    def size_of(shape): ...
+
+    def store(self, target): ...
+"""
+WRAP = "t = flyc.from_dlpack(x).mark_layout_dynamic"
+
+
+def found_of_methods(text: str, changed: dict[str, str] | None = None) -> list[str]:
+    files = {**OWN, ARGUMENT: MARKED, TYPING: NUMBERS, **(changed or {}), KERNELS_PATH: f"{HEAD}{text}\n"}
+    return [item.message for item in lint_files([PACK], files, ["FLY228"]).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            f"{WRAP}(leading=0)",
+            "`mark_layout_dynamic(leading_dim, divisibility)` in this FlyDSL has no parameter `leading`; "
+            "did you mean `leading_dim`?",
+        ),
+        (
+            f"{WRAP}(0, 1, 2)",
+            "`mark_layout_dynamic(leading_dim, divisibility)` in this FlyDSL takes at most 2 positional arguments",
+        ),
+        ("fx.Vector.filled(4, 0)", "`filled(shape, value, dtype)` in this FlyDSL needs `dtype`"),
+        ("fx.Vector.size_of()", "`size_of(shape)` in this FlyDSL needs `shape`"),
+        ("fx.Vector.store(1)", "`store(self, target)` in this FlyDSL needs `target`"),
+    ],
+)
+def test_methods_that_are_called_with_what_they_do_not_take(call: str, message: str) -> None:
+    assert found_of_methods(call) == [message]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{WRAP}(0, divisibility=4)",
+        f"{WRAP}(0).mark_layout_dynamic(x=1)",
+        f"try:\n    {WRAP}(leading=0)\nexcept TypeError:\n    pass",
+        f'from unittest import mock\n@mock.patch("flydsl.compiler.from_dlpack")\ndef test(m):\n    {WRAP}(leading=0)',
+        "t = flyc.from_dlpack(x)\nxs = [t.mark_layout_dynamic(leading=0) for t in others]",
+        "t = flyc.from_dlpack(x)\nt.mark_layout_dynamic = lambda leading: t\nt.mark_layout_dynamic(leading=0)",
+        "fx.Vector.filled(4, 0, 1)",
+        "fx.Vector.filled(*args)",
+        "fx.Vector.from_ir(1)",
+        "fx.Vector.filled = print\nfx.Vector.filled(1)",
+        "v = fx.Vector(1)\nv.store(1)",
+        "class Vector(fx.Vector):\n    @classmethod\n    def filled(cls): ...\nVector.filled()",
+    ],
+)
+def test_methods_that_are_called_right_or_may_be_others(text: str) -> None:
+    assert found_of_methods(text) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    def __init__(self, tensor): ...\n", '    mark_layout_dynamic = forward("it")\n'),
+        (
+            "    def __init__(self, tensor): ...\n",
+            "    def __init__(self, tensor):\n        self.mark_layout_dynamic = print\n",
+        ),
+        ("    def __init__(self, tensor): ...\n", "    def __getattribute__(self, name): ...\n"),
+        ("return TensorAdaptor(tensor)", "return Wide(tensor)"),
+        ("return TensorAdaptor(tensor)", "x = TensorAdaptor(tensor)\n    return x"),
+        ("@Registry.register(Tensor)", "@rewritten"),
+        ("class TensorAdaptor(Base)", "class TensorAdaptor(Base, metaclass=Meta)"),
+        ("class TensorAdaptor(Base)", "class TensorAdaptor(Other, Base)"),
+        ("def from_dlpack", "TensorAdaptor.mark_layout_dynamic = print\n\n\ndef from_dlpack"),
+        ("def from_dlpack", "TensorAdaptor = rewritten(TensorAdaptor)\n\n\ndef from_dlpack"),
+        ("def from_dlpack", "@traced\ndef from_dlpack"),
+        ("    def mark_layout", "    @forward\n    def mark_layout"),
+        ("    def mark_layout", "    def mark_layout_dynamic(self): ...\n\n    def mark_layout"),
+        ("divisibility=1): ...", "divisibility=1): ...\n\n    mark_layout_dynamic = print"),
+        ("def from_dlpack", "class Base: ...\n\n\ndef from_dlpack"),
+    ],
+)
+def test_wrapped_tensors_that_may_have_other_methods(old: str, new: str) -> None:
+    assert old in MARKED
+    assert found_of_methods(f"{WRAP}(0, 1, 2, leading=0)", {ARGUMENT: MARKED.replace(old, new, 1)}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (TYPING, "    @classmethod\n", "    @classmethod\n    @forward\n"),
+        (TYPING, "@ir.register", "@rewritten\n@ir.register"),
+        (TYPING, "Vector(ir.Value)", "Vector(ir.Value, metaclass=Meta)"),
+        (TYPING, "    def store", "    filled = print\n\n    def store"),
+        (TYPING, "from .._mlir import ir\n", "from .._mlir import ir\nVector.filled = print\n"),
+        (INIT, "from . import gpu\n", "Vector = print\n"),
+        (GPU, "def copy", "from .typing import Vector as V\nV.filled = print\n\n\ndef copy"),
+    ],
+)
+def test_classes_that_may_have_other_methods(path: str, old: str, new: str) -> None:
+    text = {**OWN, TYPING: NUMBERS}[path]
+    assert old in text
+    assert found_of_methods("fx.Vector.filled(1)", {path: text.replace(old, new, 1)}) == []

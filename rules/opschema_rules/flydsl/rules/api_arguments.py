@@ -15,7 +15,7 @@ from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
-from opschema_rules.flydsl.usage import is_unsure
+from opschema_rules.flydsl.usage import is_unsure, may_be_another
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 
@@ -29,9 +29,9 @@ _TOLD_ONCE = frozenset({"missing", "surplus"})
 def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a function of FlyDSL with an argument that it does not take.
 
-    The call raises `TypeError` when the kernel is traced. The rule needs FlyDSL's sources in the workspace. It checks keywords and
-    the number of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. It does not
-    check methods.
+    The call raises `TypeError`. The rule needs FlyDSL's sources in the workspace. It checks keywords and the number of arguments
+    of functions without decorators, or with decorators of FlyDSL that pass on all arguments. Of methods it checks those that are
+    called on their class, as `fx.Vector.filled()`, and those that mark a tensor where it is wrapped.
 
     Bad:
 
@@ -130,6 +130,17 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
                     signature = known[call.callee] = _signature(tree, body, call.callee)
                 if signature is not None:
                     yield from _misfitting(tree, body, call, *signature)
+    yield from _marks(tree)
+
+
+def _marks(tree: FlyTree) -> Iterator[Diagnostic]:
+    """The marks that are chained to the wrapping of a tensor."""
+    for wrap in tree.wraps if tree.contract.own else ():
+        mark = wrap.marks[0] if wrap.marks else None
+        word = mark.items[0].member if mark is not None else ""
+        found = tree.answers.mark(wrap.api, word) if mark is not None else None
+        if mark is not None and found is not None and not may_be_another(tree, wrap.body, wrap.expr.items[0]):
+            yield from _misfitting(tree, wrap.body, mark, word, found[1])
 
 
 def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
