@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from opschema_cli.evaluation.statements import all_statements, bound_by, is_variable, own_expressions, targets
 from opschema_cli.source.bodies import Body
@@ -30,7 +30,9 @@ ORDER = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _INDEXES = frozenset({"thread_idx", "block_idx"})
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "/", "%", "&", "|", "^"})
 _Bound: TypeAlias = "Expr | Statement | None"
-"""The value that a name is bound to, the loop that binds it, or None where neither is known."""
+"""The value that a name is bound to, the loop that binds it, or None where neither is known. A ``for`` with the span of a
+comprehension is that, in which alone the name is bound.
+"""
 
 
 class DeviceValues:
@@ -168,6 +170,7 @@ class DeviceValues:
 
 def _reaching(bound: list[_Bound], at: int) -> list[_Bound]:
     """The bindings of a name that a place may see: within a loop over the name those of the innermost such loop."""
+    bound = [item for item in bound if not _is_comprehension(item) or item.start <= at < item.end]
     around = [item for item in bound if isinstance(item, Statement) and item.blocks[0][0].start <= at < item.end]
     if not around:
         return bound
@@ -259,8 +262,13 @@ def _stored(item: Statement) -> Iterator[tuple[str, _Bound]]:
     for expr in own_expressions(item):
         if expr.kind == "walrus":
             yield expr.items[0].text, expr.items[1]
-        elif expr.kind == "for":
-            yield from ((name, None) for name in bound_by(expr.items[0]))
+        for clause in expr.items:
+            if clause.kind == "for":
+                yield from ((name, Expr("for", expr.start, expr.end)) for name in bound_by(clause.items[0]))
+
+
+def _is_comprehension(bound: _Bound) -> TypeGuard[Expr]:
+    return isinstance(bound, Expr) and bound.kind == "for"
 
 
 def _pairs(target: Expr, value: Expr) -> Iterator[tuple[str, _Bound]]:

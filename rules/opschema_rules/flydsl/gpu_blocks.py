@@ -14,6 +14,7 @@ import msgspec
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span
+from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.key import rewrites_blocks
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -60,14 +61,18 @@ def rewritten(tree: FlyTree) -> list[tuple[Traced, Body]]:
     return [(traced, body) for traced, body in found if body.function is not None and tree.around(body) is traced]
 
 
-def stops(traced: Traced, body: Body) -> Iterator[Stop]:
-    """The statements of a function, those in blocks too."""
-    yield from _Stops(traced, body).of(body.function.statements if body.function is not None else (), (), False)
+def stops(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Stop]:
+    """The statements of a function, those in blocks too. Up to 0.1.8 FlyDSL runs some `while` loops as Python does."""
+    rewrites_while = tree.contract.surely(Era.SPLIT, Era.CURRENT)
+    yield from _Stops(traced, body, rewrites_while).of(
+        body.function.statements if body.function is not None else (), (), False
+    )
 
 
 class _Stops(msgspec.Struct, frozen=True):
     traced: Traced
     body: Body
+    rewrites_while: bool
 
     def of(self, statements: Sequence[Statement], steps: tuple[Step, ...], followed: bool) -> Iterator[Stop]:
         last = max((at for at, item in enumerate(statements) if not _does_nothing(item)), default=-1)
@@ -83,7 +88,7 @@ class _Stops(msgspec.Struct, frozen=True):
             case "if":
                 return Step(item, block, gpu=not is_const_expr(item.exprs[0]), loop=False)
             case "while" if block == 0:
-                return Step(item, block, gpu=not is_const_expr(item.exprs[0]), loop=True)
+                return Step(item, block, gpu=self.rewrites_while and not is_const_expr(item.exprs[0]), loop=True)
             case "for" if block == 0:
                 gpu = is_gpu_loop(item.exprs[1]) and not stays_python(self.traced.body, self.body, item.start)
                 return Step(item, block, gpu=gpu, loop=True)

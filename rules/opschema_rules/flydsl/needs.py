@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from opschema_cli.evaluation.statements import all_statements, is_variable, names_read, own_expressions
+from opschema_cli.evaluation.statements import all_statements, is_variable, names_read, own_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.candidates import displays, is_display, may_need
@@ -25,9 +25,11 @@ _COUNTING = frozenset({"int", "float", "round", "hex", "oct", "bin", "chr", "byt
 _DECIDING = frozenset({"any", "all", "sorted", "min", "max"})
 _SEARCHING = frozenset({"index", "count", "pop"})
 """Methods of Python's lists that compare or count."""
+_OF_INTEGERS = frozenset({"bit_length", "bit_count", "to_bytes", "as_integer_ratio", "conjugate", "hex"})
+"""Methods of Python's numbers that no number of FlyDSL's has, in any of the releases from 0.1.8 to 0.5.0."""
 _CHANGED = r"\b{0}\s*\.\s*(?!(?:index|count|append|extend)\b)|\b{0}\s*\[[^\n]*\]\s*=(?!=)|\bdel\b[^\n]*\b{0}\b"
 """What may change the first items of a list of this name."""
-_CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_SHAPED})
+_CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_OF_INTEGERS, *_SHAPED})
 _SEQUENCES = frozenset({"list", "tuple", "typing.List", "typing.Tuple"})
 
 
@@ -122,12 +124,18 @@ class _Needs:
             yield from self._decided(arguments[0], external, call)
         elif external in _DECIDING and arguments:
             yield from self._compared(external, arguments, call)
-        elif name.rpartition(".")[2] in _SEARCHING and len(arguments) == 1:
-            owner = Expr("name", call.start, call.start + len(name.rpartition(".")[0]), name.rpartition(".")[0])
-            if name.endswith(".pop"):
-                yield from self._each(arguments if self._is_sequence(owner) else (), "count", name, call)
-            else:
-                yield from self._searched(arguments[0], owner, name, call)
+        elif (owner := call.items[0].owner) is not None:
+            yield from self._called_on(owner, call, arguments)
+
+    def _called_on(self, owner: Expr, call: Expr, arguments: list[Expr]) -> Iterator[Need]:
+        """The number on which a method of Python's numbers is called, or that is passed to one of Python's lists."""
+        method = call.items[0].member
+        if method in _OF_INTEGERS:
+            yield from self._need(owner, "count", method, call)
+        elif method == "pop":
+            yield from self._each(arguments if self._is_sequence(owner) else (), "count", call.callee, call)
+        elif method in _SEARCHING and len(arguments) == 1:
+            yield from self._searched(arguments[0], owner, call.callee, call)
 
     def _compared(self, name: str, arguments: list[Expr], call: Expr) -> Iterator[Need]:
         """The number that a function of Python's compares with others, or asks if it is true."""
@@ -200,14 +208,41 @@ class _Needs:
         several = indices[0].items if indices[0].kind == "tuple" else indices if len(indices) > 1 else ()
         if self._is_array(value) and several:
             yield from self._each(several[1:], "shape", value.text, expr)
-        elif not several and self._is_sequence(value):
-            by = value.text if is_variable(value) else "a list"
+        elif not several and (self._is_sequence(value) or self._is_inner_list(value)):
+            by = "a list" if is_display(value) else self.body.file.text(value)
             parts = indices[0].items if indices[0].kind == "slice" else indices
             yield from self._each(parts, "index", by, expr)
 
     def _is_array(self, value: Expr) -> bool:
         name = value.text if value.kind == "name" else ""
         return name.rpartition(".")[2] == "Array" and self.values.names.full(self.body, name).endswith(".Array")
+
+    def _is_inner_list(self, value: Expr) -> bool:
+        """Whether an expression surely is an item of a list of lists, all of whose items are read only where they are indexed."""
+        if (
+            value.kind != "subscript"
+            or not is_variable(value.items[0])
+            or value.items[0].text not in self._only_indexed
+        ):
+            return False
+        bound = self.values.bindings(self.body, value.items[0].text) or []
+        made = bound[0] if len(bound) == 1 else None
+        if not isinstance(made, Expr) or made.kind not in ("list", "listcomp"):
+            return False
+        return all(map(is_display, made.items[:1] if made.kind == "listcomp" else made.items))
+
+    @cached_property
+    def _only_indexed(self) -> set[str]:
+        """The variables of the function whose every use is like ``x[i][j]``, as a value."""
+        exprs = [expr for item in self.statements for expr in own_expressions(item)]
+        doubly = [expr for expr in exprs if expr.kind == "subscript" and expr.items[0].kind == "subscript"]
+        clauses = [part for expr in exprs if expr.kind == "for" for part in expr.items[0].walk()]
+        written = {part.span for item in self.statements for target in targets(item) for part in target.walk()}
+        read = {expr.items[0].items[0].span for expr in doubly} - written
+        uses = [(use.name.partition(".")[0], use.span in read) for use in self.body.scope.uses]
+        inside = {use.name.partition(".")[0] for scope in list(self.body.scope.walk())[1:] for use in scope.uses}
+        others = {name for name, indexed in uses if not indexed}.union(inside, names_read(clauses))
+        return {name for name, _ in uses} - others
 
     def _is_sequence(self, value: Expr) -> bool:
         """Whether an expression is a list or a tuple of Python's."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from opschema_cli.evaluation.statements import all_statements, bound_by
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_conditional, is_tried
 from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import Span, SpanSet
 from opschema_cli.source.word_index import called_word
+from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.model import FlyTree, nested
 
 _EXPECTING = frozenset(
@@ -68,8 +71,9 @@ def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
 
 
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether an error is expected or handled at a place, or what stands there is for some releases only."""
-    return is_tried(body, at) or is_conditional(body, at) or _is_expected(tree, body, at)
+    """Whether an error is expected or handled at a place, or what stands there is for some releases only, or never runs."""
+    passes = is_tried(body, at) or is_conditional(body, at) or is_dead(tree, body, at)
+    return passes or _is_expected(tree, body, at)
 
 
 def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
@@ -80,8 +84,7 @@ def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
     expected = _expectation(tree, outermost)
     if expected != "blocks":
         return bool(expected)
-    blocks = (item for around in body.outward() for item in _expecting_blocks(around))
-    return any(item.start <= at < item.end for item in blocks) or expects_failure(tree.bodies, body, at)
+    return any(at in _expected_in(around) for around in body.outward()) or expects_failure(tree.bodies, body, at)
 
 
 def _expectation(tree: FlyTree, outermost: Body) -> str:
@@ -110,6 +113,11 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     return "blocks" if expecting else ""
 
 
+@lru_cache(maxsize=256)
+def _expected_in(body: Body) -> SpanSet:
+    return SpanSet(item.span for item in _expecting_blocks(body))
+
+
 def _expecting_blocks(body: Body) -> Iterator[Statement]:
     """The ``with`` statements of a function that expect errors of what stands below them."""
     for item in all_statements(body.statements):
@@ -124,6 +132,7 @@ def _expects(expr: Expr) -> bool:
 # What may be another function
 
 
+@lru_cache(maxsize=256)
 def _asks_for_signatures(around: Body) -> bool:
     """Whether a function, or a module, chooses between calls by what their functions take."""
     scopes = around.scope.walk() if around.function is not None else [around.scope]
@@ -146,10 +155,17 @@ def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
 
 def _is_bound_around(body: Body, name: str, at: int) -> bool:
     """Whether a lambda or a comprehension around a place binds a name."""
-    if body.in_lambda_of(name, at):
-        return True
-    around = (expr for expr in _comprehensions(body) if expr.start <= at < expr.end)
-    return any(clause.kind == "for" and name in bound_by(clause.items[0]) for expr in around for clause in expr.items)
+    return body.in_lambda_of(name, at) or at in _comprehensions_of(body).get(name, ())
+
+
+@lru_cache(maxsize=256)
+def _comprehensions_of(body: Body) -> dict[str, SpanSet]:
+    """The comprehensions of a body by the names that they bind."""
+    found: dict[str, list[Span]] = {}
+    for expr in _comprehensions(body):
+        for name in (name for item in expr.items if item.kind == "for" for name in bound_by(item.items[0])):
+            found.setdefault(name, []).append(expr.span)
+    return {name: SpanSet(spans) for name, spans in found.items()}
 
 
 def _comprehensions(body: Body) -> Iterator[Expr]:

@@ -16,7 +16,7 @@ class Case:
     """A kernel of this body, a launcher that calls and launches it, and the host's call; the codes that lint finds.
 
     ``refused`` tells whether FlyDSL raises; by default, whether lint finds anything. The releases before ``taken_since``
-    raise, too.
+    raise, too, and those before ``refused_since`` never.
     """
 
     body: str = "x = n + 1"
@@ -30,6 +30,7 @@ class Case:
     helper: str = ""
     refused: bool | None = None
     taken_since: str = "0"
+    refused_since: str = "0"
 
     @property
     def id(self) -> str:
@@ -43,7 +44,7 @@ class Case:
     def raises(self, release: Version) -> bool:
         """Whether a release of FlyDSL refuses the program."""
         refused = bool(self.codes) if self.refused is None else self.refused
-        return refused or release < Version(self.taken_since)
+        return (refused and release >= Version(self.refused_since)) or release < Version(self.taken_since)
 
     def text(self) -> str:
         """The module."""
@@ -303,6 +304,7 @@ def _told(code: str, *bodies: str, refused: bool = True) -> list[Case]:
 
 
 EXITS = [
+    Case("while n > 2:\n    break\nx = n", ("FLY221",), refused_since="0.2.0"),
     *_told(
         "FLY221",
         "for i in range(4):\n    break\nx = n",
@@ -310,7 +312,6 @@ EXITS = [
         "for i in range(4):\n    if fx.const_expr(True):\n        continue\n    x = n",
         "for i in fx.range_constexpr(4):\n    if i > 2:\n        break\n    x = n",
         "for i in XS:\n    if n > i:\n        continue\n    x = n",
-        "while n > 2:\n    break\nx = n",
         "def f():\n    for i in range(4):\n        break\nx = n",
         f"if n > 2:\n    return\n{_AFTER}",
         f"if n > 2:\n    x = n\nelse:\n    return\n{_AFTER}",

@@ -9,11 +9,12 @@ import pytest
 from opschema_cli.testing import lint_files
 from opschema_rules.flydsl.examples import BASE_FILES, KERNELS_PATH
 from opschema_rules.flydsl.pack import PACK
+from tests.rules.flydsl.dead_cases import UNREACHED
 from tests.rules.flydsl.key_oracle import RELEASES, release_of
 from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HASHED, HELPERS, KINDS, LATE, Case
 from tests.rules.flydsl.trace_oracle import errors
 
-CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS]
+CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS, *UNREACHED]
 RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229)]
 
 
@@ -52,6 +53,12 @@ def test_what_a_key_cannot_hold(case: Case, contract: str, reported: bool) -> No
 def test_elements_have_a_type_only_if_all_callers_pass_it(host: str, found: int) -> None:
     text = Case("x = 0.0\nfor i in range(n):\n    x = A[i, 0]", host=host).text()
     assert lint_files([PACK], {**BASE_FILES, KERNELS_PATH: text}, ["FLY223"]).codes() == ["FLY223"] * found
+
+
+def test_the_first_release_leaves_while_to_python() -> None:
+    files = {**BASE_FILES, "opschema.toml": '[flydsl]\nversion = "0.1.8"\n'}
+    texts = [Case("while n > 2:\n    x = n\n    break").text(), Case("while n > 2:\n    y = n\nx = y").text()]
+    assert [lint_files([PACK], {**files, KERNELS_PATH: text}, RULES).codes() for text in texts] == [[], []]
 
 
 @pytest.mark.parametrize("folder", RELEASES)

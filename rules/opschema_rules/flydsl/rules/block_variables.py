@@ -15,6 +15,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span, SpanSet
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
@@ -142,7 +143,7 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
     bound: dict[str, list[_Named]] = {}
     read: list[tuple[str, _Named]] = []
     hidden: set[str] = set()
-    for stop in stops(traced, body):
+    for stop in stops(tree, traced, body):
         for name, span in _bound(stop):
             inner = _entered(traced, body, stop)
             bound.setdefault(name, []).append(_Named(span, (*stop.steps, inner) if inner else stop.steps))
@@ -160,7 +161,7 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
         reached = [item for item in before if not excludes(item.steps, use.steps)]
         if not reached:
             continue
-        if not _is_known_around(tree, body, name):
+        if not _is_known_around(tree, body, name) and not is_dead(tree, body, use.span.start):
             reported.add(name)
             error = " `NameError`" if len(reached) == len(before) else ""
             yield _unseen(traced, body, name, use, reached, error)

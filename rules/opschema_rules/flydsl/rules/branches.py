@@ -11,6 +11,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Edit, Span
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import DeviceValues, device_values, is_loop
 from opschema_rules.flydsl.helper_branches import HelperBranch, helper_branches
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -131,6 +132,8 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
             continue
         values = device_values(tree, traced)
         for need in needs(values):
+            if may_pass(tree, need.body, need.expr.start):
+                continue
             yield Diagnostic(
                 _asked(need),
                 need.body.at(need.expr),
@@ -138,7 +141,9 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
                 _fix(tree, values, need),
                 (traced.title,),
             )
-        yield from (_of_helper(item) for item in helper_branches(values) if not is_meant_to_fail(tree, item.helper))
+        for item in helper_branches(values):
+            if not is_meant_to_fail(tree, item.helper) and not may_pass(tree, item.caller, item.argument.start):
+                yield _of_helper(item)
 
 
 def _of_helper(item: HelperBranch) -> Diagnostic:

@@ -13,6 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -201,7 +202,7 @@ def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     types = _Types(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
-    for stop in stops(traced, body):
+    for stop in stops(tree, traced, body):
         for name, change, value in _changes(stop.statement):
             loop = _loop_within(stop, before.get(name))
             first = before[name][0][0] if loop is not None else None
@@ -209,7 +210,7 @@ def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
                 continue
             types.surely_run = body is traced.body and _is_reached(body.statements, stop.statement)
             why = _why(types, body, first, *_augmented(name, change, value))
-            if why:
+            if why and not _may_pass(tree, body, first, stop.statement):
                 reported.add(name)
                 message = (
                     f"`{name}` {why}, and the loop of the GPU `{head(body, loop.statement)}` carries it from one run to the "
@@ -219,6 +220,12 @@ def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
                 yield Diagnostic(message, body.at(stop.statement.span), related, ops=(traced.title,))
         for name, value in _assigned(stop.statement):
             before.setdefault(name, []).append((value, stop))
+
+
+def _may_pass(tree: FlyTree, body: Body, first: Expr, change: Statement) -> bool:
+    """Whether a change may not run or its error be handled; FlyDSL looks for variables that are None before it traces anything."""
+    nothing = first.kind == "const" and first.value is None
+    return may_pass(tree, body, change.start) and not nothing
 
 
 def _loop_within(stop: Stop, before: list[tuple[Expr | None, Stop]] | None) -> Step | None:
@@ -322,12 +329,11 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
 
 
 def _is_select(types: _Types, body: Body, call: Expr) -> bool:
-    """Whether a call is of the method `select` of a comparison with a number of FlyDSL's."""
-    callee = call.items[0]
-    compared = callee.items[0] if callee.kind == "attribute" and callee.text == "select" else None
-    if compared is None or compared.kind != "compare" or call.keywords != ("", ""):
-        return False
-    return types.of(body, compared.items[0]) not in ("", INT, FLOAT) and len(compared.items) == 2
+    """Whether a call is of the method `select` of a comparison with a value of the GPU, or of a variable that is one."""
+    owner = call.items[0].owner if call.items[0].member == "select" and call.keywords == ("", "") else None
+    bound = types.values.bindings(body, owner.text) or [] if owner is not None and is_variable(owner) else [owner]
+    compared = bound[0] if len(bound) == 1 else None
+    return isinstance(compared, Expr) and compared.kind == "compare" and bool(types.values.of(body, compared))
 
 
 def _selected(kinds: list[str]) -> str:

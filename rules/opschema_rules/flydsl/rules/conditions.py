@@ -14,6 +14,7 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import DeviceValues, device_values
 from opschema_rules.flydsl.gpu_blocks import rewritten
 from opschema_rules.flydsl.needs import is_const_expr
@@ -78,7 +79,7 @@ def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
         types = NumberTypes(values)
         for item in all_statements(body.statements):
             for test in _conditions(item):
-                if _is_numeric(types, body, test):
+                if _is_numeric(types, body, test) and not is_dead(tree, body, test.start):
                     written = body.file.text(test)
                     message = (
                         f"`{written}` is a number, and a condition of the GPU is an `fx.Boolean`: the function does not compile; "

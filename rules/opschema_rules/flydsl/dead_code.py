@@ -1,0 +1,73 @@
+"""Code that does not run while a function is traced: what is under a condition that is known, by the tree alone, to be the other
+way, and functions inside others that nothing names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from opschema_cli.evaluation.statements import all_statements, own_expressions
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.guarded_code import is_guarded
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span, SpanSet
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.needs import is_const_expr
+
+
+def may_pass(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether an error at a place may be none: it is not reached, handled, or for some releases only."""
+    return is_guarded(body, at) or is_dead(tree, body, at)
+
+
+def is_dead(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether what stands at a place does not run."""
+    return any(at in _dead_in(tree, around) or _is_never_named(around) for around in body.outward())
+
+
+@lru_cache(maxsize=256)
+def _dead_in(tree: FlyTree, body: Body) -> SpanSet:
+    """The stretches of a body that do not run."""
+    known = {expr.span: _holds(tree, body, expr) for expr, _, _ in _conditions(body)}
+    return SpanSet(span for expr, span, runs in _conditions(body) if known[expr.span] is (not runs))
+
+
+@lru_cache(maxsize=256)
+def _is_never_named(body: Body) -> bool:
+    """Whether nothing in the function around a function without decorators names it."""
+    function, around = body.function, body.parent
+    if function is None or around is None or around.function is None or function.decorators:
+        return False
+    return all(use.name.partition(".")[0] != function.name for scope in around.scope.walk() for use in scope.uses)
+
+
+def _conditions(body: Body) -> Iterator[tuple[Expr, Span, bool]]:
+    """The conditions of a body, each with a stretch and whether this runs if the condition holds, or if it does not."""
+    for item in body.scope.conditions:
+        if item.kind == "if":
+            yield item.expr, item.body, True
+            if item.orelse is not None:
+                yield item.expr, item.orelse, False
+    for statement in all_statements(body.statements):
+        if statement.kind == "while":
+            yield statement.exprs[0], statement.span, True
+        for expr in own_expressions(statement):
+            if expr.kind == "ifexp":
+                yield expr.items[0], expr.items[1].span, True
+                yield expr.items[0], expr.items[2].span, False
+            elif expr.kind == "boolop":
+                yield expr.items[0], Span(expr.items[1].start, expr.end), expr.text == "and"
+
+
+def _holds(tree: FlyTree, body: Body, condition: Expr) -> bool | None:
+    """Whether a condition holds; None if it is not known, as where it reads a parameter."""
+    expr = condition.items[1] if is_const_expr(condition) else condition
+    for part in expr.walk():
+        first = part.text.partition(".")[0] if part.kind == "name" else ""
+        binder = body.binder(first) if first else None
+        if binder is not None and any(item.name == first for item in binder.params):
+            return None
+    found = tree.evaluator.fold(body, expr)
+    return bool(found.value) if isinstance(found, Folded) and not found.symbol else None
