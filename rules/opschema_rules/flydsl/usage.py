@@ -13,7 +13,7 @@ from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span, SpanSet
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.dead_code import is_dead
-from opschema_rules.flydsl.model import FlyTree, nested
+from opschema_rules.flydsl.model import Call, FlyTree, nested
 
 _EXPECTING = frozenset(
     {"raises", "warns", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"}
@@ -36,6 +36,13 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
         return True
     around = _outermost(body) or tree.bodies.module(body.file)
     return _asks_for_signatures(around) or may_be_another(tree, body, call.items[0])
+
+
+def sure_launches(tree: FlyTree) -> Iterator[tuple[Call, Expr]]:
+    """The launches of the kernels of a tree's files, with the calls of the kernels, but unsure ones."""
+    for call in (call for traced in tree.traced for call in traced.calls):
+        if call.launches and not is_unsure(tree, call.body, call.expr):
+            yield from ((call, launch) for launch in call.launches)
 
 
 # What may fail
