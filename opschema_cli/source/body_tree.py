@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from opschema_cli.source.python import Class, Expr, Function, Param, PythonFile, Scope, Statement
+from opschema_cli.source.python import Assign, Class, Expr, Function, Param, PythonFile, Scope, Statement
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Place, Span
 from opschema_cli.source.word_index import MODULE
@@ -108,7 +108,7 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Expressions that the body assigns to ``name``; None when a parameter or a write leaves the value unknown."""
         if any(item.name == name for item in self.params) or name in self.scope.deleted:
             return None
-        found = [item.value for item in self.scope.assigns if item.target == name]
+        found = [item.value for item in self.scope.named.get(name, ()) if isinstance(item, Assign)]
         known = [value for value in found if value is not None]
         return known if len(known) == len(found) else None
 

@@ -45,6 +45,27 @@ class SpanSet:
         return at >= 0 and offset < self._ends[at]
 
 
+class NestedSpans:
+    """Spans that are nested or disjoint, to find the innermost one around an offset."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = sorted(set(spans), key=lambda span: (span.start, -span.end))
+        self._starts = [span.start for span in self._spans]
+        self._outer: list[int] = []
+        for number, span in enumerate(self._spans):
+            outer = number - 1
+            while outer >= 0 and self._spans[outer].end <= span.start:
+                outer = self._outer[outer]
+            self._outer.append(outer)
+
+    def innermost(self, offset: int) -> Span | None:
+        """The innermost span that contains an offset."""
+        at = bisect.bisect_right(self._starts, offset) - 1
+        while at >= 0 and self._spans[at].end <= offset:
+            at = self._outer[at]
+        return self._spans[at] if at >= 0 else None
+
+
 class Place(msgspec.Struct, frozen=True, array_like=True):
     """A span in a file of the workspace; ``path`` is relative to its root, with ``/``."""
 

@@ -13,6 +13,7 @@ from opschema_cli.source.text import (
     DecodeError,
     Edit,
     EditConflictError,
+    NestedSpans,
     Source,
     Span,
     SpanSet,
@@ -192,3 +193,17 @@ def test_an_offset_is_in_a_set_of_spans_if_one_of_them_contains_it() -> None:
     spans = SpanSet([Span(12, 15), Span(3, 5), Span(3, 9), Span(6, 7), Span(9, 9)])
     assert [offset for offset in range(20) if offset in spans] == [3, 4, 5, 6, 7, 8, 12, 13, 14]
     assert 0 not in SpanSet([])
+
+
+def test_the_innermost_span_around_an_offset() -> None:
+    spans = NestedSpans([Span(12, 15), Span(3, 5), Span(3, 9), Span(6, 7), Span(12, 15)])
+    assert [spans.innermost(offset) for offset in (2, 3, 5, 6, 8, 9, 14, 15)] == [
+        None,
+        Span(3, 5),
+        Span(3, 9),
+        Span(6, 7),
+        Span(3, 9),
+        None,
+        Span(12, 15),
+        None,
+    ]

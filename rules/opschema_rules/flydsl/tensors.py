@@ -10,6 +10,7 @@ from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.model import FlyTree, Traced, Wrap
 from opschema_rules.flydsl.reader import MARKS
 from opschema_rules.flydsl.usage import is_meant_to_fail
@@ -71,17 +72,12 @@ class Tensors:
         """The calls that mark a wrapping: chained to it, or on the name that it is given once."""
         found = list(wrap.marks)
         for name in self.held_by(wrap):
-            found += [call for call in wrap.body.scope.calls if call.callee in {f"{name}.{mark}" for mark in MARKS}]
+            found += [call for call in index_of(wrap.body).methods.get(name, ()) if call.items[0].member in MARKS]
         return found
 
     def held_by(self, wrap: Wrap) -> list[str]:
         """The names of its body that a wrapping is given, and that nothing else is."""
-        targets = [
-            item.target
-            for item in wrap.body.scope.assigns
-            if item.value is not None and item.value.span == wrap.whole.span
-        ]
-        names = [name for name in targets if "." not in name]
+        names = index_of(wrap.body).targets.get(wrap.whole.span, [])
         return [name for name in names if self.wrap_of(wrap.body, Expr("name", 0, 0, name)) is wrap]
 
     def arguments(self, body: Body, expr: Expr) -> list[TensorArgument] | None:
@@ -139,10 +135,10 @@ def value_of(tree: FlyTree, body: Body, name: str) -> Expr | None:
     """The one value that a local or a module's name ever has; None when it may have several, or is not known."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     values = binder.values(name) if "." not in name else None
-    changed = {f"{name}.{item}" for item in _RESHAPING}
-    if values is None or len(values) != 1 or any(call.callee in changed for call in binder.scope.calls):
+    if values is None or len(values) != 1:
         return None
-    return values[0]
+    reshaped = any(call.items[0].member in _RESHAPING for call in index_of(binder).methods.get(name, ()))
+    return values[0] if not reshaped else None
 
 
 def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tuple[Body, tuple[Expr, ...]] | None:

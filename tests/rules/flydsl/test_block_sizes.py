@@ -32,16 +32,16 @@ def _lint(known: str, block: str, before: str = "", between: str = "", params: s
 
 
 @pytest.mark.parametrize(
-    ("known", "block"),
+    ("known", "block", "entries"),
     [
-        ("[threads, 1, 1]", "(2 * threads, 1, 1)"),
-        ("[threads, 1, 1]", "threads * 4"),
-        ("[threads, 1, 1]", "[threads + 64, 1, 1]"),
-        ("[64, tile, 1]", "(64, tile - 1, 1)"),
+        ("[threads, 1, 1]", "(2 * threads, 1, 1)", ("2 * threads", "threads")),
+        ("[threads, 1, 1]", "[threads + 64, 1, 1]", ("threads + 64", "threads")),
+        ("[64, tile, 1]", "(64, tile - 1, 1)", ("tile - 1", "tile")),
     ],
 )
-def test_a_multiple_of_the_promised_variable(known: str, block: str) -> None:
-    assert _lint(known, block) == [f"this block is `{block}`, and `fill` promises `{known}`: it raises"]
+def test_a_multiple_of_the_promised_variable(known: str, block: str, entries: tuple[str, str]) -> None:
+    one, other = entries
+    assert _lint(known, block) == [f"this block has `{one}` where `fill` promises `{other}`: it raises"]
 
 
 @pytest.mark.parametrize(

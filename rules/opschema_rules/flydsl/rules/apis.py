@@ -13,6 +13,7 @@ from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_guards import is_guarded
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import MARK
 from opschema_rules.flydsl.model import FlyTree, Wrap
@@ -141,9 +142,10 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
         for body in tree.bodies.of(module) if names else ():
             yield from _absent_imports(lookup, body)
             yield from _absent_uses(lookup, body, names)
+    tensors = Tensors(tree)
     for wrap in tree.wraps:
         if wrap.body.file.path not in own:
-            yield from _absent_members(lookup, wrap)
+            yield from _absent_members(lookup, tensors, wrap)
     for item in tree.descriptors:
         if not item.takes_bytes and item.body.file.path not in own:
             given = item.expr.keyword("num_records_bytes")
@@ -206,29 +208,27 @@ def _word_in(body: Body, span: Span, rest: str, found: Absent) -> Place | None:
     return body.at(Span(span.start + at, span.start + at + len(found.word))) if at > 0 else body.at(span)
 
 
-def _absent_members(lookup: Lookup, wrap: Wrap) -> Iterator[Diagnostic]:
+def _absent_members(lookup: Lookup, tensors: Tensors, wrap: Wrap) -> Iterator[Diagnostic]:
     """The attributes of what one call wraps, chained to it or of the name that it is given once."""
     body = wrap.body
     api = wrap.api if wrap.api != "TensorAdaptor" else ""
-    for word, place in _attributes(lookup.tree, wrap) if api else ():
+    for word, place in _attributes(tensors, wrap) if api else ():
         found = lookup.absent_member(api, word)
         if found is not None and not _is_left_alone(lookup.tree, body, place.span.start, word):
             yield _diagnostic(lookup, found, place)
 
 
-def _attributes(tree: FlyTree, wrap: Wrap) -> Iterator[tuple[str, Place]]:
+def _attributes(tensors: Tensors, wrap: Wrap) -> Iterator[tuple[str, Place]]:
     body = wrap.body
-    chain = {wrap.expr.span, *(item.span for item in wrap.marks)}
-    for call in body.scope.calls:
-        callee = call.items[0]
-        if callee.kind == "attribute" and callee.items[0].span in chain:
+    index = index_of(body)
+    for part in (wrap.expr, *wrap.marks):
+        for callee in (call.items[0] for call in index.chained.get(part.span, ())):
             yield callee.text, body.at(Span(callee.end - len(callee.text), callee.end))
-    held = Tensors(tree).held_by(wrap)
-    for use in body.scope.uses:
-        first, _, rest = use.name.partition(".")
-        if first in held and rest:
-            word, start = rest.partition(".")[0], use.start + len(first) + 1
-            yield word, body.at(Span(start, start + len(word)))
+    for name in tensors.held_by(wrap):
+        for use in index.uses.get(name, ()):
+            word, start = use.name[len(name) + 1 :].partition(".")[0], use.start + len(name) + 1
+            if word:
+                yield word, body.at(Span(start, start + len(word)))
 
 
 def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:

@@ -184,19 +184,17 @@ def _broken(
         what = "no `block` is one thread" if sizes is None else f"this block is {_told_size(sizes)}"
         message = f"{what}, and `{traced.name}` promises {_told_size(declared or [])}: it raises"
         yield Diagnostic(message, place, related, ops=(traced.title,))
-    elif given is not None and declared is not None and _is_multiple(call, given, known):
-        texts = [" ".join(body.file.text(expr).split()) for body, expr in ((call.body, given), (traced.body, known))]
-        message = f"this block is `{texts[0]}`, and `{traced.name}` promises `{texts[1]}`: it raises"
-        yield Diagnostic(message, place, related, ops=(traced.title,))
-
-
-def _is_multiple(call: Call, given: Expr, known: Expr) -> bool:
-    """Whether an entry of a block surely is another number than the promised one: a multiple or a sum of the same variable."""
-    pairs = zip(given.elements or [given], known.elements or (), strict=False)
-    return any(_differs(call, *pair) for pair in pairs)
+    elif given is not None and declared is not None:
+        entries = zip(given.elements or (), known.elements or (), strict=False)
+        for one, other in [pair for pair in entries if _differs(call, *pair)][:1]:
+            message = (
+                f"this block has `{call.body.file.text(one)}` where `{traced.name}` promises `{other.text}`: it raises"
+            )
+            yield Diagnostic(message, place, related, ops=(traced.title,))
 
 
 def _differs(call: Call, given: Expr, known: Expr) -> bool:
+    """Whether an entry of a block surely is another number than the promised one: a multiple or a sum of the same variable."""
     other = next((item for item in given.items if item.kind == "const"), None)
     by = other.value if other is not None and type(other.value) is int else 0
     changes = (given.text == "*" and by > 1) or (given.text in "+-" and by > 0)

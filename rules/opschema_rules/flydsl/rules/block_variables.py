@@ -13,7 +13,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
-from opschema_cli.source.text import Span, SpanSet
+from opschema_cli.source.text import NestedSpans, Span, SpanSet
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import stays_python
@@ -95,9 +95,10 @@ def _may_read_outside(body: Body) -> bool:
     around: dict[str, list[Span | None]] = {}
     sure = {item.target for item in scope.assigns if item.sure}
     branches = [(item.body, item.orelse) for item in scope.conditions if item.orelse and is_const_expr(item.expr)]
+    blocks = NestedSpans(spans)
     others = SpanSet(span for pair in branches for span in pair)
     for name, at in _bindings(scope):
-        block = _innermost(spans, at) if name not in sure else None
+        block = blocks.innermost(at) if name not in sure else None
         if name not in sure and (block is not None or at not in others):
             around.setdefault(name, []).append(block)
     inner = {name: [span for span in found if span] for name, found in around.items() if all(found)}
@@ -114,12 +115,6 @@ def _bindings(scope: Scope) -> Iterator[tuple[str, int]]:
     yield from ((item.target, item.start) for item in scope.assigns)
     yield from ((item.name, item.outer.start) for item in scope.functions)
     yield from ((item.name, item.start) for item in scope.imports)
-
-
-def _innermost(spans: list[Span], at: int) -> Span | None:
-    """The smallest block around a place."""
-    found = [span for span in spans if span.start <= at < span.end]
-    return min(found, key=lambda span: span.end - span.start, default=None)
 
 
 class _Named(msgspec.Struct, frozen=True, eq=False):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
-from opschema_cli.evaluation.statements import all_statements, names_read, own_expressions
+from opschema_cli.evaluation.statements import all_statements, names_read
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -191,13 +192,16 @@ def _loop(values: DeviceValues, need: Need) -> Span | None:
     """The ``range`` of the loop whose variable a raw value comes from, where it is bound once and in the same function."""
     for name in names_read([need.expr]) if need.value == "raw" else ():
         match values.bindings(need.body, name):
-            case [Statement() as loop] if is_loop(loop) and loop in _statements(need.body):
+            case [Statement() as loop] if is_loop(loop) and loop.exprs[1].span in _iterated(need.body):
                 return loop.exprs[1].items[0].span
     return None
 
 
-def _statements(body: Body) -> Iterator[Statement]:
-    return all_statements(body.function.statements if body.function is not None else ())
+@lru_cache(maxsize=64)
+def _iterated(body: Body) -> dict[Span, Expr]:
+    """What the loops of a function run over, by its span and, if it is a call, by that of what is called."""
+    found = [item.exprs[1] for item in all_statements(body.statements) if item.kind == "for"]
+    return {item.span: item for item in found} | {item.items[0].span: item for item in found if item.kind == "call"}
 
 
 def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
@@ -223,15 +227,13 @@ def _fix(tree: FlyTree, values: DeviceValues, need: Need) -> Fix | None:
 
 def _is_of_loop(need: Need) -> bool:
     """Whether a loop runs over the call that needs a value."""
-    return any(item.kind == "for" and item.exprs[1].span == need.outer.span for item in _statements(need.body))
+    return need.outer.span in _iterated(need.body)
 
 
 def _has_device_bounds(values: DeviceValues, need: Need, at: Span) -> bool:
     """Whether the loop at that place has a bound that is not known while tracing."""
-    for expr in (part for item in _statements(need.body) for part in own_expressions(item)):
-        if expr.kind == "call" and expr.items[0].span == at:
-            return any(values.of(need.body, item) or not _is_static(item) for item in expr.positional())
-    return True
+    call = _iterated(need.body)[at]
+    return any(values.of(need.body, item) or not _is_static(item) for item in call.positional())
 
 
 def _is_static(expr: Expr) -> bool:
