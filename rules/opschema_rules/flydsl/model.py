@@ -289,6 +289,12 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
         """The functions that its files trace."""
         return [item for file in self.files for item in self.finder.traced_in(file)]
 
+    @property
+    def launches(self) -> Iterator[tuple[Call, Expr]]:
+        """The launches of the kernels of its files, each with the call of the kernel."""
+        calls = (call for traced in self.traced for call in traced.calls)
+        return ((call, launch) for call in calls for launch in call.launches)
+
     @cached_property
     def wraps(self) -> list[Wrap]:
         """The tensors that its files wrap."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from opschema_cli.evaluation.statements import all_statements, bound_by
+from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_conditional, is_tried
@@ -38,30 +39,30 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     return _asks_for_signatures(around) or may_be_another(tree, body, call.items[0])
 
 
-def sure_launches(tree: FlyTree) -> Iterator[tuple[Call, Expr]]:
-    """The launches of the kernels of a tree's files, with the calls of the kernels, but unsure ones."""
-    for call in (call for traced in tree.traced for call in traced.calls):
-        if call.launches and not is_unsure(tree, call.body, call.expr):
-            yield from ((call, launch) for launch in call.launches)
+def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What is found in a call; nothing of an unsure one, for which only those calls are looked at in which something is found."""
+    diagnostics = list(found)
+    if diagnostics and not is_unsure(tree, call.body, call.expr):
+        yield from diagnostics
 
 
 # What may fail
 
 
 def _is_excused(tree: FlyTree, body: Body, excuse: Callable[[FlyTree, Body, int], bool]) -> bool:
-    """Whether an excuse holds wherever a function, or one around it, is called."""
-    return any(_is_always_excused(tree, item, excuse) for item in body.outward() if item.function is not None)
-
-
-def _is_always_excused(tree: FlyTree, body: Body, excuse: Callable[[FlyTree, Body, int], bool]) -> bool:
-    key = (body, excuse.__name__)
+    """Whether an excuse holds wherever the function of a body is called; without a known call, wherever the one around it is."""
+    function = next((item for item in body.outward() if item.function is not None), None)
+    if function is None:
+        return False
+    key = (function, excuse.__name__)
     if key not in tree.excused:
         tree.excused[key] = False  # of functions that call each other
         found = [
             excuse(tree, caller, call.start) or _is_excused(tree, caller, excuse)
-            for caller, call in _calls_of(tree, body)
+            for caller, call in _calls_of(tree, function)
         ]
-        tree.excused[key] = all(found) if found else _is_part_of_failing_test(tree, body)
+        around = function.parent is not None and _is_excused(tree, function.parent, excuse)
+        tree.excused[key] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.excused[key]
 
 

@@ -17,7 +17,7 @@ from opschema_cli.source.text import Place
 from opschema_rules.flydsl.arguments import signature
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
-from opschema_rules.flydsl.usage import is_meant_to_fail, sure_launches
+from opschema_rules.flydsl.usage import is_meant_to_fail, of_sure_call
 
 UNPROMISED = 256
 """The most threads of a block without ``known_block_size`` before that release."""
@@ -103,8 +103,8 @@ def block_size(file: FlyFile) -> Iterator[Diagnostic]:
         known = _known(traced)
         if known is not None and not is_meant_to_fail(tree, traced.body):
             yield from _malformed(tree, traced, known)
-    for call, launch in sure_launches(tree):
-        yield from _contradicting(tree, call, launch)
+    for call, launch in tree.launches:
+        yield from of_sure_call(tree, call, _contradicting(tree, call, launch))
 
 
 def _known(traced: Traced) -> Expr | None:

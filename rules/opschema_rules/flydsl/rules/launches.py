@@ -18,7 +18,7 @@ from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.number_types import FLOAT, NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.usage import sure_launches
+from opschema_rules.flydsl.usage import of_sure_call
 
 LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 """Keywords of ``.launch``."""
@@ -67,11 +67,15 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
     ```
     """
     tree = file.tree
-    for call, launch in sure_launches(tree):
-        for keyword, value in launch.args:
-            what = _refused(tree, call, keyword, value)
-            if what:
-                yield Diagnostic(what, call.body.at(value), (signature(call.target),), ops=(call.target.title,))
+    for call, launch in tree.launches:
+        yield from of_sure_call(tree, call, _refusals(tree, call, launch))
+
+
+def _refusals(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
+    for keyword, value in launch.args:
+        what = _refused(tree, call, keyword, value)
+        if what:
+            yield Diagnostic(what, call.body.at(value), (signature(call.target),), ops=(call.target.title,))
 
 
 def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
@@ -147,23 +151,25 @@ def ignored_stream(file: FlyFile) -> Iterator[Diagnostic]:
     ```
     """
     tree = file.tree
-    for call, launch in sure_launches(tree):
-        around = tree.around(call.body)
-        stream = (
-            next((item for item in around.call_parameters if item.kind is Kind.STREAM), None)
-            if around is not None
-            else None
-        )
-        if around is None or stream is None or "**" in launch.keywords or launch.keyword("stream") is not None:
-            continue
-        yield Diagnostic(
-            f"`{around.name}` takes `{stream.name}`, and this launch of `{call.target.name}` is on the default stream: pass "
-            f"`stream={stream.name}`",
-            call.body.at(Span(launch.items[0].end - len("launch"), launch.items[0].end)),
-            (Related(around.body.at(stream.param.full_span), "the stream"),),
-            _passing(call.body, launch, stream.name) if call.body.binder(stream.name) is around.body else None,
-            (around.title,),
-        )
+    for call, launch in tree.launches:
+        yield from of_sure_call(tree, call, _ignored(tree, call, launch))
+
+
+def _ignored(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
+    """The stream that a launcher takes, and that a launch in it is not on."""
+    around = tree.around(call.body)
+    streams = [item for item in around.call_parameters if item.kind is Kind.STREAM] if around is not None else []
+    if around is None or not streams or "**" in launch.keywords or launch.keyword("stream") is not None:
+        return
+    stream = streams[0]
+    yield Diagnostic(
+        f"`{around.name}` takes `{stream.name}`, and this launch of `{call.target.name}` is on the default stream: pass "
+        f"`stream={stream.name}`",
+        call.body.at(Span(launch.items[0].end - len("launch"), launch.items[0].end)),
+        (Related(around.body.at(stream.param.full_span), "the stream"),),
+        _passing(call.body, launch, stream.name) if call.body.binder(stream.name) is around.body else None,
+        (around.title,),
+    )
 
 
 def _passing(body: Body, launch: Expr, stream: str) -> Fix | None:

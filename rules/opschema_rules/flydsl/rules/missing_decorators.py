@@ -88,12 +88,17 @@ def missing_decorator(file: FlyFile) -> Iterator[Diagnostic]:
     for body in (body for each in tree.files for body in tree.bodies.calling(each, ["launch"])):
         for launch, call in _launched(body):
             target = tree.bodies.called(body, call.callee)
-            if target is None or is_unsure(tree, body, call):
-                continue
-            if tree.traced_of(target) is None:
-                yield from _no_kernel(tree, body, launch, call, target)
-            elif _is_plain(tree, body) and (caller := _host_call(tree, body)) is not None:
-                yield _no_launcher(body, call, target, caller)
+            found = list(_missing(tree, body, launch, call, target)) if target is not None else []
+            if found and not is_unsure(tree, body, call):
+                yield from found
+
+
+def _missing(tree: FlyTree, body: Body, launch: Expr, call: Expr, target: Body) -> Iterator[Diagnostic]:
+    """The decorator that a function lacks which is launched, or the one around the launch."""
+    if tree.traced_of(target) is None:
+        yield from _no_kernel(tree, body, launch, call, target)
+    elif _is_plain(tree, body) and (caller := _host_call(tree, body)) is not None:
+        yield _no_launcher(body, call, target, caller)
 
 
 def _launched(body: Body) -> Iterator[tuple[Expr, Expr]]:

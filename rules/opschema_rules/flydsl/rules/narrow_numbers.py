@@ -177,8 +177,8 @@ def _of_host(tree: FlyTree) -> Iterator[Call]:
         for call in traced.calls if traced.kind == "jit" else ():
             if (
                 tree.around(call.body) is None
-                and not is_unsure(tree, call.body, call.expr)
                 and binds_as_written(tree, call)
+                and not is_unsure(tree, call.body, call.expr)
             ):
                 yield call
 

@@ -16,7 +16,7 @@ from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure
+from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, of_sure_call
 
 _COLLECTIONS = ("list", "set", "dict")
 _DISPLAYS = ("list", "tuple", "set", "dict")
@@ -92,10 +92,9 @@ def late_constexpr(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         for call in traced.calls:
-            if not is_unsure(tree, call.body, call.expr):
-                for item in call_arguments(tree, call):
-                    if item.parameter.kind is Kind.CONSTEXPR:
-                        yield from _unfit_constant(tree, item)
+            given = (item for item in call_arguments(tree, call) if item.parameter.kind is Kind.CONSTEXPR)
+            found = (diagnostic for item in given for diagnostic in _unfit_constant(tree, item))
+            yield from of_sure_call(tree, call, found)
 
 
 def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
@@ -235,10 +234,9 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
         if not is_meant_to_fail(tree, traced.body):
             yield from _bare_defaults(tree, traced)
         for call in traced.calls:
-            if not is_unsure(tree, call.body, call.expr):
-                judge = _to_kernel if traced.kind == "kernel" else _to_launcher
-                for item in call_arguments(tree, call):
-                    yield from judge(tree, item)
+            judge = _to_kernel if traced.kind == "kernel" else _to_launcher
+            found = (diagnostic for item in call_arguments(tree, call) for diagnostic in judge(tree, item))
+            yield from of_sure_call(tree, call, found)
 
 
 def _bare_defaults(tree: FlyTree, traced: Traced) -> Iterator[Diagnostic]:
@@ -272,9 +270,9 @@ def _is_unfit_default(traced: Traced, parameter: Parameter, default: Expr) -> bo
 
 def _counts_on(tree: FlyTree, call: Call, parameter: Parameter) -> bool:
     """Whether a call leaves a parameter to its default, and the function is not just called by another one while that is traced."""
-    if call.unpacks or call.argument(parameter.name) is not None or is_unsure(tree, call.body, call.expr):
+    if call.unpacks or call.argument(parameter.name) is not None or not fits(tree, call):
         return False
-    return fits(tree, call) and (call.target.kind == "kernel" or _is_host(tree, call))
+    return (call.target.kind == "kernel" or _is_host(tree, call)) and not is_unsure(tree, call.body, call.expr)
 
 
 def _is_plain_value(expr: Expr) -> bool:
