@@ -11,10 +11,8 @@ from opschema_cli.source.text import Span
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
 
-COMPILE = "flydsl.compiler.compile"
-"""Takes a traced function and its arguments."""
-
-_COMPILE = COMPILE.rpartition(".")[2]
+_COMPILE = "compile"
+"""FlyDSL's function that takes a traced function and its arguments."""
 
 _TRACERS = ("jit", "kernel")
 
@@ -92,7 +90,8 @@ class Calls:
     def _is_compile(self, body: Body, call: Expr) -> bool:
         callee = call.items[0].items[0] if call.items[0].kind == "subscript" else call.items[0]
         named = bool(call.args) and callee.text.endswith("compile")
-        return named and self.tree.names.full(body, callee.text) == COMPILE
+        full = self.tree.names.full(body, callee.text) if named else ""
+        return full.startswith("flydsl.compiler.") and full.rpartition(".")[2] == _COMPILE
 
     def _named(self, body: Body, expr: Expr) -> Traced | None:
         if expr.kind != "name" or self._is_never_traced(body, expr.text):

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.evaluation.statements import all_statements
+from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.source.bodies import Body, params_for
+from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param, Statement
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.device_values import ORDER, DeviceValues, is_plain_number, names_bound
+from opschema_rules.flydsl.model import FlyTree
 
 _LEAVES = frozenset({"return", "raise", "break", "continue", "try"})
 
@@ -38,7 +40,7 @@ def helper_branches(values: DeviceValues) -> Iterator[HelperBranch]:
             if helper is None or not _is_plain(values, helper):
                 continue
             for name, argument in arguments:
-                found = _decisions(helper, name)
+                found = _decisions(values.tree, helper, name)
                 yield from (HelperBranch(helper, expr, what, name, body, argument) for expr, what in found)
 
 
@@ -75,10 +77,10 @@ def _asked(values: DeviceValues, body: Body, callee: str) -> tuple[tuple[Param, 
     return params, deciding(method.file.text(method.function.outer), method.params)
 
 
-def _decisions(helper: Body, name: str) -> Iterator[tuple[Expr, str]]:
+def _decisions(tree: FlyTree, helper: Body, name: str) -> Iterator[tuple[Expr, str]]:
     """The expressions by which every call of a function decides with a parameter, before any statement that may leave it."""
     for item in helper.function.statements if helper.function is not None else ():
-        found = _decision(item, name)
+        found = _decision(tree, helper, item, name)
         if found is not None:
             yield found
         inside = list(all_statements([item]))
@@ -86,27 +88,35 @@ def _decisions(helper: Body, name: str) -> Iterator[tuple[Expr, str]]:
             return
 
 
-def _decision(item: Statement, name: str) -> tuple[Expr, str] | None:
+def _decision(tree: FlyTree, helper: Body, item: Statement, name: str) -> tuple[Expr, str] | None:
     """The expression by which a statement decides."""
     if item.kind in ("if", "while", "assert"):
-        return (item.exprs[0], item.kind) if _decides(item.exprs[0], name) else None
+        return (item.exprs[0], item.kind) if _decides(tree, helper, item.exprs[0], name) else None
     if item.kind == "for" and item.exprs[1].callee == "range":
         bounds = [part for part in item.exprs[1].positional() if _is_computed(part, name)]
         return (bounds[0], "range") if bounds else None
     returned = item.exprs[0] if item.kind == "return" and item.exprs else None
-    if returned is not None and returned.kind == "ifexp" and _decides(returned.items[0], name):
+    if returned is not None and returned.kind == "ifexp" and _decides(tree, helper, returned.items[0], name):
         return returned.items[0], "if"
     return None
 
 
-def _decides(expr: Expr, name: str) -> bool:
+def _decides(tree: FlyTree, helper: Body, expr: Expr, name: str) -> bool:
     """Whether Python asks if a value is true that is computed of a parameter."""
     while expr.kind == "boolop" or (expr.kind == "unary" and expr.text == "not"):
         expr = expr.items[0]
     if expr.kind == "compare" and expr.text in ORDER:
         others = [item for item in expr.items if not _is_computed(item, name)]
-        return len(others) < 2 and all(map(is_plain_number, others))
+        return len(others) < 2 and all(is_plain_number(item) or _is_constant(tree, helper, item) for item in others)
     return _is_computed(expr, name)
+
+
+def _is_constant(tree: FlyTree, helper: Body, expr: Expr) -> bool:
+    """Whether an expression is a number of the helper's module by its name."""
+    if not is_variable(expr) or helper.binder(expr.text) is not None:
+        return False
+    found = tree.evaluator.fold(helper, expr)
+    return isinstance(found, Folded) and not found.symbol and type(found.value) in (int, float)
 
 
 def _is_computed(expr: Expr, name: str) -> bool:

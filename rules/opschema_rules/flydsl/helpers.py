@@ -48,13 +48,13 @@ def unseen_helpers(tree: FlyTree) -> Iterator[Helper]:
 
 def is_compiled(tree: FlyTree, traced: Traced) -> bool:
     """Whether a function is surely compiled by itself, and not only traced into others: it launches, the function around it
-    returns it, or the module calls it.
+    returns it, the module calls it, or it is passed to ``flyc.compile``.
     """
     around = traced.body.parent
     if around is None or tree.around(around) is not None:
         return False
     if any(_gives(item, traced.name) for item in around.scope.returns) or any(
-        call.body.function is None for call in traced.calls
+        call.body.function is None or call.compiles for call in traced.calls
     ):
         return True
     launching = tree.bodies.calling(traced.body.file, ["launch"])

@@ -277,6 +277,8 @@ HELPERS = [
     _helped("def f(n):\n    if n > 0 and n < 4:\n        return 4\n    return n", "FLY217"),
     _helped("def f(n):\n    return 4 if n // 2 == 4 else n", "FLY217"),
     _helped("def f(n):\n    for i in range(n):\n        pass", "FLY217"),
+    _helped("MOST = 4\ndef f(n):\n    if n <= MOST:\n        return n\n    return n + 1", "FLY217"),
+    _helped("MOST = 4\ndef f(n, MOST=None):\n    x = MOST\n    return n + 1"),
     _helped("def f(n):\n    while n > 4:\n        pass", "FLY217"),
     _helped("def f(n, m):\n    assert m\n    return n", "FLY217", body="x = f(1, m=n)"),
     _helped("def f(n):\n    while n > 4:\n        n = n - 1\n    return n", "FLY217"),

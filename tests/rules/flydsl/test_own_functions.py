@@ -393,3 +393,32 @@ def test_classes_that_may_have_other_methods(path: str, old: str, new: str) -> N
     text = {**OWN, TYPING: NUMBERS}[path]
     assert old in text
     assert found_of_methods("fx.Vector.filled(1)", {path: text.replace(old, new, 1)}) == []
+
+
+COMPILED = """\
+@flyc.jit
+def launch(A: fx.Tensor, mode: str):
+    print(A, mode)
+
+
+@flyc.kernel
+def fill(A: fx.Tensor):
+    A[0] = 1
+
+
+def test(x):
+    flyc.compile(launch, *x)
+    flyc.compile(fill, x)
+"""
+
+
+def test_what_is_compiled_where_the_tree_is_flydsl() -> None:
+    compiler = "from .jit_argument import from_dlpack\nfrom .jit_function import compile, jit, kernel\n"
+    function = "def compile(function, *args): ...\n\n\ndef jit(f): ...\n\n\ndef kernel(f): ...\n"
+    files = {
+        **OWN,
+        "python/flydsl/compiler/__init__.py": compiler,
+        "python/flydsl/compiler/jit_function.py": function,
+        KERNELS_PATH: HEAD + COMPILED,
+    }
+    assert [item.code for item in lint_files([PACK], files, ["FLY213"]).diagnostics] == ["FLY213"]
