@@ -1,20 +1,22 @@
-"""Code that is meant to fail, as in tests that expect an error, and calls of what may be another function when they run."""
+"""Code that is meant to fail, as in tests that expect an error, and calls that are not sure to run as they are written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from opschema_cli.evaluation.statements import all_statements, bound_by
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_conditional, is_tried
 from opschema_cli.source.python import Expr, Statement
-from opschema_cli.source.text import Span, SpanSet
+from opschema_cli.source.text import SpanSet
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.model import Call, FlyTree, nested
+from opschema_rules.flydsl.rebinding import may_be_another
 
 _EXPECTING = frozenset(
     {"raises", "warns", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"}
@@ -46,22 +48,23 @@ def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iter
         yield from diagnostics
 
 
-# What may fail
+_Excuse = Callable[[FlyTree, Body, int], bool]
+"""A question about a place of a body."""
 
 
-def _is_excused(tree: FlyTree, body: Body, excuse: Callable[[FlyTree, Body, int], bool]) -> bool:
+def _is_excused(tree: FlyTree, body: Body, excuse: _Excuse, hops: int = MAX_CALLS) -> bool:
     """Whether an excuse holds wherever the function of a body is called; without a known call, wherever the one around it is."""
     function = next((item for item in body.outward() if item.function is not None), None)
-    if function is None:
+    if function is None or hops <= 0:
         return False
     key = (function, excuse.__name__)
     if key not in tree.excused:
         tree.excused[key] = False  # of functions that call each other
         found = [
-            excuse(tree, caller, call.start) or _is_excused(tree, caller, excuse)
+            excuse(tree, caller, call.start) or _is_excused(tree, caller, excuse, hops - 1)
             for caller, call in _calls_of(tree, function)
         ]
-        around = function.parent is not None and _is_excused(tree, function.parent, excuse)
+        around = function.parent is not None and _is_excused(tree, function.parent, excuse, hops - 1)
         tree.excused[key] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.excused[key]
 
@@ -137,54 +140,11 @@ def _expects(expr: Expr) -> bool:
     return expr.kind == "call" and called_word(expr.items[0]) in _EXPECTING
 
 
-# What may be another function
-
-
 @lru_cache(maxsize=256)
 def _asks_for_signatures(around: Body) -> bool:
     """Whether a function, or a module, chooses between calls by what their functions take."""
     scopes = around.scope.walk() if around.function is not None else [around.scope]
     return any(called_word(call.items[0]) == "signature" for scope in scopes for call in scope.calls)
-
-
-def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
-    """Whether a name may stand for something else than its definition when it is used: a lambda, a comprehension or a patch gives
-    it, a part of it, or its module another value.
-    """
-    first = next((part.text.partition(".")[0] for part in name.walk() if part.kind == "name"), "")
-    words = {word for part in name.walk() if part.text for word in part.text.split(".")}
-    imported = tree.bodies.imported_from(body, name.text) if name.kind == "name" else None
-    if imported is not None:
-        words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
-    own = tree.words.indexes[body.file.path]
-    replaced = not words.isdisjoint([*own.replacing, *own.computing]) or any(map(tree.words.is_replaced, sorted(words)))
-    return replaced or _is_bound_around(body, first, name.start)
-
-
-def _is_bound_around(body: Body, name: str, at: int) -> bool:
-    """Whether a lambda or a comprehension around a place binds a name."""
-    return body.in_lambda_of(name, at) or at in _comprehensions_of(body).get(name, ())
-
-
-@lru_cache(maxsize=256)
-def _comprehensions_of(body: Body) -> dict[str, SpanSet]:
-    """The comprehensions of a body by the names that they bind."""
-    found: dict[str, list[Span]] = {}
-    for expr in _comprehensions(body):
-        for name in (name for item in expr.items if item.kind == "for" for name in bound_by(item.items[0])):
-            found.setdefault(name, []).append(expr.span)
-    return {name: SpanSet(spans) for name, spans in found.items()}
-
-
-def _comprehensions(body: Body) -> Iterator[Expr]:
-    """The comprehensions of a function; of a module or class those in values, arguments, conditions and loops."""
-    scope = body.scope
-    roots = [expr for item in all_statements(body.statements) for expr in item.exprs]
-    if body.function is None:
-        roots += [item.value for item in scope.assigns if item.value is not None]
-        roots += [*scope.calls, *(item.expr for item in scope.conditions), *(item.iterable for item in scope.loops)]
-    for root in roots:
-        yield from (part for part in root.walk() if part.items and part.items[-1].kind == "for")
 
 
 def _outermost(body: Body) -> Body | None:

@@ -66,6 +66,12 @@ def test_calls_that_surely_run(text: str) -> None:
     "text",
     [
         "def go(launch, x):\n    launch(x)",
+        "class T:\n    launch = print\n    launch(1)",
+        "def go(x):\n    for launch in [print]:\n        launch(x)",
+        "def go(x):\n    match x:\n        case {'go': launch}:\n            launch(1)",
+        "import functools\ngo = functools.partial(launch, n=3)\ngo(1)",
+        "import functools\nlaunch = functools.partial(launch, 1)\nlaunch(2)",
+        "(launch if FAST else print)(1, *REST)",
         "def go(x, *, launch=None):\n    launch(x)",
         "def go(launch):\n    def inner():\n        launch(1)\n    inner()",
         "f = lambda launch: launch(1)",

@@ -18,8 +18,8 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import MARK
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.names import ROOT
+from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import Tensors
-from opschema_rules.flydsl.usage import may_be_another
 
 INSTEAD = {
     "mark_static": "leave it out (`opschema migrate drop-mark-static`)",
