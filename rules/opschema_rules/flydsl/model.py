@@ -276,8 +276,8 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     finder: Finder = msgspec.field(default=None)  # type: ignore[assignment]
     expecting: dict[Body, str] = msgspec.field(default_factory=dict)
     """Where functions at the top expect errors, as far as that was asked; see :mod:`opschema_rules.flydsl.usage`."""
-    excused: dict[tuple[Body, str], bool] = msgspec.field(default_factory=dict)
-    """Whether all calls of a function have an excuse of a kind, as far as that was asked."""
+    failing: dict[Body, bool] = msgspec.field(default_factory=dict)
+    """Whether errors are expected wherever a function is called, as far as that was asked."""
 
     @cached_property
     def files(self) -> list[PythonFile]:

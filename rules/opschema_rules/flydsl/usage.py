@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from opschema_cli.evaluation.limits import MAX_CALLS
@@ -30,12 +30,12 @@ _WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
 
 def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
     """Whether a function is called only where an error is expected, or stands in such a test and is called nowhere."""
-    return _is_excused(tree, body, _is_expected)
+    return _is_called_to_fail(tree, body)
 
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
-    if _may_fail(tree, body, call.start) or _is_excused(tree, body, _may_fail):
+    if _may_fail(tree, body, call.start) or is_meant_to_fail(tree, body) or _is_tried_beside(tree, body):
         return True
     around = _outermost(body) or tree.bodies.module(body.file)
     return _asks_for_signatures(around) or may_be_another(tree, body, call.items[0])
@@ -48,25 +48,28 @@ def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iter
         yield from diagnostics
 
 
-_Excuse = Callable[[FlyTree, Body, int], bool]
-"""A question about a place of a body."""
-
-
-def _is_excused(tree: FlyTree, body: Body, excuse: _Excuse, hops: int = MAX_CALLS) -> bool:
-    """Whether an excuse holds wherever the function of a body is called; without a known call, wherever the one around it is."""
+def _is_called_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
+    """Whether an error is expected wherever the function of a body is called; without a known call, where the one around it is."""
     function = next((item for item in body.outward() if item.function is not None), None)
     if function is None or hops <= 0:
         return False
-    key = (function, excuse.__name__)
-    if key not in tree.excused:
-        tree.excused[key] = False  # of functions that call each other
+    if function not in tree.failing:
+        tree.failing[function] = False  # of functions that call each other
         found = [
-            excuse(tree, caller, call.start) or _is_excused(tree, caller, excuse, hops - 1)
+            _is_expected(tree, caller, call.start) or _is_called_to_fail(tree, caller, hops - 1)
             for caller, call in _calls_of(tree, function)
         ]
-        around = function.parent is not None and _is_excused(tree, function.parent, excuse, hops - 1)
-        tree.excused[key] = all(found) if found else around or _is_part_of_failing_test(tree, function)
-    return tree.excused[key]
+        around = function.parent is not None and _is_called_to_fail(tree, function.parent, hops - 1)
+        tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
+    return tree.failing[function]
+
+
+def _is_tried_beside(tree: FlyTree, body: Body) -> bool:
+    """Whether the function around calls a function in it, and handles errors wherever it does."""
+    calls = _calls_of(tree, body) if body.function is not None and _outermost(body) is not body else []
+    return bool(calls) and all(
+        is_tried(caller, call.start) and _outermost(caller) is _outermost(body) for caller, call in calls
+    )
 
 
 def _calls_of(tree: FlyTree, body: Body) -> list[tuple[Body, Expr]]:
