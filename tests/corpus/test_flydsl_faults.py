@@ -18,7 +18,7 @@ from opschema_rules.flydsl.code import read_tree
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.pack import PACK
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_expected_to_fail, is_unsure
 
 EACH = 6
 """Faults of a kind."""
@@ -40,7 +40,7 @@ def _calls(tree: FlyTree, kind: str = "kernel") -> Iterator[Call]:
                 traced.kind == kind
                 and not call.unpacks
                 and call.launch is not None
-                and not is_meant_to_fail(tree, call.body)
+                and not is_unsure(tree, call.body, call.expr)
             ):
                 yield call
 
@@ -119,7 +119,7 @@ def _wraps(code: str, text: str) -> Callable[[FlyTree], Iterator[Fault]]:
     def faults(tree: FlyTree) -> Iterator[Fault]:
         for wrap in tree.wraps:
             end = wrap.whole.end
-            if not is_meant_to_fail(tree, wrap.body):
+            if not is_expected_to_fail(tree, wrap.body, wrap.expr.start):
                 yield Fault(code, wrap.body.file.path, Edit(Span(end, end), text))
 
     return faults

@@ -13,7 +13,7 @@ from opschema_cli.source.resolution import Unresolved
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.model import FlyTree, Traced, Wrap
 from opschema_rules.flydsl.reader import MARKS
-from opschema_rules.flydsl.usage import is_meant_to_fail
+from opschema_rules.flydsl.usage import is_expected_to_fail, is_meant_to_fail
 
 _MAKERS = ("empty", "zeros", "ones", "rand", "randn")
 _KEEPING = frozenset(
@@ -95,6 +95,7 @@ class Tensors:
             wrap = self.wrap_of(item.body, item.expr)
             made, expr = (wrap.body, wrap.tensor) if wrap is not None else (item.body, item.expr)
             failing = is_meant_to_fail(self.tree, item.body)
+            failing = failing or is_expected_to_fail(self.tree, item.body, item.expr.start)
             found.add(element_of(self.tree, made, expr) if expr is not None and not failing else "")
         return found.pop() if len(found) == 1 else ""
 

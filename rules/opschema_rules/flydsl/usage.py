@@ -28,11 +28,6 @@ _WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
 """Words one of which is in every name above; for a fast check."""
 
 
-def is_meant_to_fail(tree: FlyTree, body: Body) -> bool:
-    """Whether a function is called only where an error is expected, or stands in such a test and is called nowhere."""
-    return _is_called_to_fail(tree, body)
-
-
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
     if _may_fail(tree, body, call.start) or is_meant_to_fail(tree, body) or _is_tried_beside(tree, body):
@@ -48,7 +43,7 @@ def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iter
         yield from diagnostics
 
 
-def _is_called_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
+def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
     """Whether an error is expected wherever the function of a body is called; without a known call, where the one around it is."""
     function = next((item for item in body.outward() if item.function is not None), None)
     if function is None or hops <= 0:
@@ -56,10 +51,10 @@ def _is_called_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool
     if function not in tree.failing:
         tree.failing[function] = False  # of functions that call each other
         found = [
-            _is_expected(tree, caller, call.start) or _is_called_to_fail(tree, caller, hops - 1)
+            is_expected_to_fail(tree, caller, call.start) or is_meant_to_fail(tree, caller, hops - 1)
             for caller, call in _calls_of(tree, function)
         ]
-        around = function.parent is not None and _is_called_to_fail(tree, function.parent, hops - 1)
+        around = function.parent is not None and is_meant_to_fail(tree, function.parent, hops - 1)
         tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.failing[function]
 
@@ -87,11 +82,11 @@ def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether an error is expected or handled at a place, or what stands there is for some releases only, or never runs."""
     passes = is_tried(body, at) or is_conditional(body, at) or is_dead(tree, body, at)
-    return passes or _is_expected(tree, body, at)
+    return passes or is_expected_to_fail(tree, body, at)
 
 
-def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether an error is expected at a place."""
+def is_expected_to_fail(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether a test expects an error at a place."""
     outermost = _outermost(body)
     if outermost is None:
         return expects_failure(tree.bodies, body, at)
