@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Span, SpanSet
 
 _RAISES = frozenset({"pytest.raises", "pytest.warns", "raises", "contextlib.suppress"})
 _METHODS = frozenset({"assertRaises", "assertRaisesRegex"})
@@ -29,21 +29,19 @@ def _is_marked(bodies: Bodies, body: Body) -> bool:
 
 
 def _in_block(bodies: Bodies, body: Body, at: int) -> bool:
-    text = body.file.source.text
-    for call in _raising(bodies, body):
-        if call.start < at < call.end:  # `pytest.raises(TypeError, lambda: f())`
-            return True
-        if call.start < at:
-            start = text.rfind("\n", 0, call.start) + 1
-            line = text[start : call.start]
-            if line.lstrip().startswith(("with ", "async with ")) and _below(text, start, call.end, at):
-                return True
-    return False
+    return at in _blocks(bodies, body)
 
 
 @lru_cache(maxsize=1024)
-def _raising(bodies: Bodies, body: Body) -> tuple[Expr, ...]:
-    return tuple(call for call in body.scope.calls if _raises(bodies, body, call.callee))
+def _blocks(bodies: Bodies, body: Body) -> SpanSet:
+    """The calls that expect errors of what they are passed, and what is written below ``with`` and such a call."""
+    text, found = body.file.source.text, list[Span]()
+    for call in (item for item in body.scope.calls if _raises(bodies, body, item.callee)):
+        found.append(Span(call.start + 1, call.end))  # `pytest.raises(TypeError, lambda: f())`
+        start = text.rfind("\n", 0, call.start) + 1
+        if text[start : call.start].lstrip().startswith(("with ", "async with ")):
+            found.append(Span(call.start + 1, _end_of_block(text, start, call.end)))
+    return SpanSet(found)
 
 
 def _raises(bodies: Bodies, body: Body, callee: str) -> bool:
@@ -52,15 +50,15 @@ def _raises(bodies: Bodies, body: Body, callee: str) -> bool:
     return callee.rpartition(".")[2] in ("raises", "warns", "suppress") and bodies.external(body, callee) in _RAISES
 
 
-def _below(text: str, start: int, end: int, at: int) -> bool:
-    """Whether every line from after ``end`` to ``at`` is indented deeper than the line that begins at ``start``."""
+def _end_of_block(text: str, start: int, end: int) -> int:
+    """The end of the lines behind ``end`` that are indented deeper than the line that begins at ``start``."""
     indent = _indent(text[start:end])
-    first = text.find("\n", end) + 1
-    if not first or at < first:
-        return True
-    lines = text[first:at].split("\n")
-    lines[-1] += text[at : at + 1]
-    return all(_indent(line) > indent or not line.strip() or line.lstrip().startswith(("#", ")")) for line in lines)
+    while 0 <= (end := text.find("\n", end)) < len(text) - 1:
+        end += 1
+        line = text[end : text.find("\n", end) % (len(text) + 1)]
+        if line.strip() and _indent(line) <= indent and not line.lstrip().startswith(("#", ")")):
+            return end
+    return len(text)
 
 
 def _indent(line: str) -> int:
