@@ -234,6 +234,6 @@ def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
     return name.kind == "name" and name.text in held
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 7", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 8", index_file, FileIndex)
 
 FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

@@ -10,6 +10,9 @@ from opschema_cli.source.word_index import called_word
 _SETTING = frozenset({"setattr", "setitem", "delattr", "delitem", "patch", "object", "multiple"})
 """Last words of what sets or patches the attribute or item that a string names: ``mock.patch.object(ops, "launch")``."""
 
+_FIXTURES = frozenset({"monkeypatch", "mocker"})
+"""Fixtures of tests that set names for the functions which they are passed to."""
+
 _NAMESPACES = frozenset({"globals", "vars", "locals", "exec"})
 """Functions behind which any name may be set."""
 
@@ -18,14 +21,26 @@ def replaced_names(scopes: Sequence[Scope]) -> set[str]:
     """The last words of the names that the code of some scopes sets in other modules."""
     named = (_named(call) for scope in scopes for call in scope.calls if _sets(call))
     items = (item for scope in scopes for item in scope.items if _is_namespace(item.target))
-    return set(_written(scopes)).union(*named, (item.key.rpartition(".")[2] for item in items))
+    found = set(_written(scopes)).union(*named, (item.key.rpartition(".")[2] for item in items))
+    return found | _strings(scopes) if _sets_computed(scopes) else found
 
 
 def computed_names(scopes: Sequence[Scope]) -> set[str]:
     """All strings of some scopes that may be names, if their code sets names that it computes; else none."""
     calls = [call for scope in scopes for call in scope.calls]
     computes = any(called_word(call.items[0]) in _NAMESPACES or (_sets(call) and not _named(call)) for call in calls)
-    return {word for scope in scopes for word in scope.strings} if computes else set()
+    return _strings(scopes) if computes else set()
+
+
+def _strings(scopes: Sequence[Scope]) -> set[str]:
+    return {word for scope in scopes for word in scope.strings}
+
+
+def _sets_computed(scopes: Sequence[Scope]) -> bool:
+    """Whether code sets names of imported modules that it computes."""
+    imported = {item.name for scope in scopes for item in scope.imports}
+    calls = (call for scope in scopes for call in scope.calls if _sets(call) and not _named(call))
+    return any(item.text.partition(".")[0] in imported for call in calls for item in call.items[1:2])
 
 
 def _written(scopes: Iterable[Scope]) -> Iterator[str]:
@@ -37,15 +52,18 @@ def _written(scopes: Iterable[Scope]) -> Iterator[str]:
 
 
 def _sets(call: Expr) -> bool:
-    """Whether a call may set something of another object than an instance of the class around."""
+    """Whether a call may set something of another object than an instance of the class around, or passes on what may."""
     first = call.items[1].text if len(call.items) > 1 else ""
-    return called_word(call.items[0]) in _SETTING and first not in ("self", "cls")
+    if called_word(call.items[0]) == "dict":
+        return call.callee.endswith("patch.dict")
+    sets = called_word(call.items[0]) in _SETTING or any(item.text in _FIXTURES for item in call.items[1:])
+    return sets and first not in ("self", "cls")
 
 
 def _named(call: Expr) -> set[str]:
     """The last words of the strings among the arguments of a call that sets names, and its keywords, if these are names to set."""
     strings = (part.value for item in call.items[1:] for part in item.walk() if isinstance(part.value, str))
-    keywords = call.keywords if called_word(call.items[0]) == "multiple" else ()
+    keywords = call.keywords if called_word(call.items[0]) in ("multiple", "dict") else ()
     return {text.rpartition(".")[2] for text in (*strings, *keywords)}
 
 

@@ -164,6 +164,8 @@ def test_callers_of_launchers_that_name_nothing_of_flydsl(text: str) -> None:
         "from kit.ops import plain as launch\n\nlaunch(1)\n",
         "from kit.other import launch\n\nlaunch(1)\n",
         "from kit.ops import launch\n\nlaunch = print\nlaunch(1)\n",
+        "from kit.ops import *\nfrom kit.other import *\n\nlaunch(1)\n",
+        "from kit.ops import launch\nfrom kit.other import *\n\nlaunch(1)\n",
     ],
 )
 def test_other_callers(text: str) -> None:
