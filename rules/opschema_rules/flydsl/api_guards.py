@@ -49,14 +49,34 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
             for choice in body.scope.conditional_expressions
             if choice.start <= at < choice.end and not choice.items[0].start <= at < choice.items[0].end
         )
-        or any(
-            item.kind == "if"
-            and item.body.end <= at
-            and _leaves(body, item.body)
-            and _names_version(tree, body, item.expr)
-            for item in body.scope.conditions
-        )
+        or any(_leaves_before(tree, body, item, at) for item in body.scope.conditions)
     )
+
+
+def is_guarded_around(tree: FlyTree, body: Body, at: int) -> bool:
+    """The same of what is written at a place of a body, or of a function in it."""
+    for outer in body.outward():
+        if is_guarded(tree, outer, at):
+            return True
+        at = outer.function.outer.start if outer.function is not None else at
+    return False
+
+
+def names_version(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether what is written at a place of a body, or of a function in it, is for some versions only."""
+    return any(
+        _names_version(tree, around, item.expr)
+        if any(span.start <= at < span.end for span in (item.body, item.orelse) if span is not None)
+        else _leaves_before(tree, around, item, at)
+        for around in body.outward()
+        for item in around.scope.conditions
+    )
+
+
+def _leaves_before(tree: FlyTree, body: Body, item: Condition, at: int) -> bool:
+    """Whether a branch before a place leaves the function for some versions."""
+    leaves = item.kind == "if" and item.body.end <= at and _leaves(body, item.body)
+    return leaves and _names_version(tree, body, item.expr)
 
 
 def _guards(tree: FlyTree, body: Body, span: Span) -> bool:

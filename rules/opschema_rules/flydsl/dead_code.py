@@ -1,5 +1,5 @@
 """Code that does not run while a function is traced: what is under a condition that is known, by the tree alone, to be the other
-way, and functions inside others that nothing names.
+way or behind statements that leave, and functions inside others that nothing names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.guarded_code import is_guarded
 from opschema_cli.source.program import Folded
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span, SpanSet
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.needs import is_const_expr
@@ -31,7 +31,22 @@ def is_dead(tree: FlyTree, body: Body, at: int) -> bool:
 def _dead_in(tree: FlyTree, body: Body) -> SpanSet:
     """The stretches of a body that do not run."""
     known = {expr.span: _holds(tree, body, expr) for expr, _, _ in _conditions(body)}
-    return SpanSet(span for expr, span, runs in _conditions(body) if known[expr.span] is (not runs))
+    dead = [span for expr, span, runs in _conditions(body) if known[expr.span] is (not runs)]
+    return SpanSet([*dead, *_behind_exits(body)])
+
+
+def _behind_exits(body: Body) -> Iterator[Span]:
+    """What stands behind a statement that leaves its block."""
+    for block in (body.statements, *(block for item in all_statements(body.statements) for block in item.blocks)):
+        leaving = next((item for item in block if _leaves(item)), None)
+        if leaving is not None and leaving is not block[-1]:
+            yield Span(leaving.end, block[-1].end)
+
+
+def _leaves(item: Statement) -> bool:
+    return item.kind in ("return", "raise") or (
+        item.kind == "expr" and item.exprs[0].callee in ("pytest.skip", "sys.exit", "exit", "quit", "os._exit")
+    )
 
 
 @lru_cache(maxsize=256)

@@ -10,11 +10,13 @@ from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.guarded_code import is_conditional, is_tried
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
+from opschema_cli.source.python import Expr, PythonFile, Statement
 from opschema_cli.source.text import SpanSet
 from opschema_cli.source.word_index import called_word
+from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.dead_code import is_dead
+from opschema_rules.flydsl.handling import is_handled, may_handle
 from opschema_rules.flydsl.model import Call, FlyTree, nested
 from opschema_rules.flydsl.rebinding import may_be_another
 
@@ -23,17 +25,23 @@ _EXPECTING = frozenset(
 )
 """Functions whose calls expect errors of what stands below them, or of what they are passed."""
 
-_MARKS = frozenset({"xfail", "expectedFailure"})
+_MARKS = frozenset({"xfail", "expectedFailure", "skip"})
 _WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
 """Words one of which is in every name above; for a fast check."""
+
+
+_ASKING = frozenset({"signature", "getfullargspec", "getargspec", "co_argcount", "co_varnames"})
+"""What tells the parameters of a function."""
 
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     """Whether a call is meant to fail, is one of several tries, or is of what tests and modules may put something else for."""
     if _may_fail(tree, body, call.start) or is_meant_to_fail(tree, body) or _is_tried_beside(tree, body):
         return True
-    around = _outermost(body) or tree.bodies.module(body.file)
-    return _asks_for_signatures(around) or may_be_another(tree, body, call.items[0])
+    module = tree.bodies.module(body.file)
+    if _asks_for_parameters(module) or _asks_for_parameters(_outermost(body) or module):
+        return True
+    return _is_asked_for(body, call) or may_be_another(tree, body, call.items[0])
 
 
 def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
@@ -50,13 +58,40 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
         return False
     if function not in tree.failing:
         tree.failing[function] = False  # of functions that call each other
-        found = [
-            is_expected_to_fail(tree, caller, call.start) or is_meant_to_fail(tree, caller, hops - 1)
-            for caller, call in _calls_of(tree, function)
+        called = [
+            (caller, call.start) for caller, call in _calls_of(tree, function) if function not in caller.outward()
         ]
+        found = [
+            is_expected_to_fail(tree, caller, at) or is_meant_to_fail(tree, caller, hops - 1) for caller, at in called
+        ]
+        found += [_is_passed_to_test(tree, caller, at) for caller, at in _passed(tree, function)]
         around = function.parent is not None and is_meant_to_fail(tree, function.parent, hops - 1)
         tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.failing[function]
+
+
+def _passed(tree: FlyTree, function: Body) -> list[tuple[Body, int]]:
+    """The places of its file where a function of a module is passed."""
+    at_top = function.parent is not None and function.parent.definition is None and function.function is not None
+    return _passed_in(tree, function.file).get(function.function.name, []) if at_top and function.function else []
+
+
+@lru_cache(maxsize=64)
+def _passed_in(tree: FlyTree, file: PythonFile) -> dict[str, list[tuple[Body, int]]]:
+    """The places of a file where names stand that are not called, by these names."""
+    found: dict[str, list[tuple[Body, int]]] = {}
+    for body in tree.bodies.of(file):
+        called = {call.items[0].start for call in body.scope.calls}
+        for use in body.scope.uses:
+            if use.start not in called and body.binder(use.name) is None:
+                found.setdefault(use.name, []).append((body, use.start))
+    return found
+
+
+def _is_passed_to_test(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether a function is passed where an error is expected, or to a test of the file that may expect one."""
+    at_top = _outermost(body) is None and _may_expect(body.file)
+    return at_top or is_expected_to_fail(tree, body, at) or is_handled(tree, body, at)
 
 
 def _is_tried_beside(tree: FlyTree, body: Body) -> bool:
@@ -76,24 +111,39 @@ def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
     """Whether a function that nothing is known to call is a test that expects an error anywhere, or stands in one of any kind."""
     outermost = _outermost(body)
     expected = _expectation(tree, outermost) if outermost is not None else ""
-    return expected == "anywhere" or (bool(expected) and body is not outermost)
+    return expected == "anywhere" or (bool(expected) and body is not outermost) or _is_part_of_test_class(body)
+
+
+def _is_part_of_test_class(body: Body) -> bool:
+    """Whether a function is a method of a file with tests that expect errors, and no test itself."""
+    function, around = body.function, body.parent
+    is_method = function is not None and around is not None and around.cls is not None
+    return is_method and function is not None and not function.name.startswith("test") and _may_expect(body.file)
+
+
+@lru_cache(maxsize=64)
+def _may_expect(file: PythonFile) -> bool:
+    """Whether a file names what expects errors."""
+    return any(word in file.source.text for word in _WORDS)
 
 
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether an error is expected or handled at a place, or what stands there is for some releases only, or never runs."""
-    passes = is_tried(body, at) or is_conditional(body, at) or is_dead(tree, body, at)
-    return passes or is_expected_to_fail(tree, body, at)
+    tried = is_tried(body, at) if body.function is not None else is_guarded(body, at)
+    passes = tried or is_conditional(body, at) or is_dead(tree, body, at)
+    return passes or is_expected_to_fail(tree, body, at) or is_handled(tree, body, at) or names_version(tree, body, at)
 
 
 def is_expected_to_fail(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether a test expects an error at a place."""
     outermost = _outermost(body)
     if outermost is None:
-        return expects_failure(tree.bodies, body, at)
+        return (_may_expect(body.file) and at in _lambdas(body)) or expects_failure(tree.bodies, body, at)
     expected = _expectation(tree, outermost)
     if expected != "blocks":
         return bool(expected)
-    return any(at in _expected_in(around) for around in body.outward()) or expects_failure(tree.bodies, body, at)
+    inside = any(at in _expected_in(around) or at in _lambdas(around) for around in body.outward())
+    return inside or expects_failure(tree.bodies, body, at)
 
 
 def _expectation(tree: FlyTree, outermost: Body) -> str:
@@ -109,6 +159,8 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     marks += [item.value for item in outermost.file.assigns.get("pytestmark", ()) if item.value is not None]
     if any(part.member in _MARKS for mark in marks for part in mark.walk()):
         return "anywhere"
+    if any(may_handle(tree, tree.bodies.module(outermost.file), mark) for mark in marks):
+        return "anywhere"
     text = outermost.file.text(outermost.function.outer) if outermost.function is not None else ""
     if not any(word in text for word in _WORDS):
         return ""
@@ -120,6 +172,11 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     if elsewhere or any(called_word(call.items[0]) in _MARKS for call in calls):
         return "anywhere"
     return "blocks" if expecting else ""
+
+
+@lru_cache(maxsize=256)
+def _lambdas(body: Body) -> SpanSet:
+    return SpanSet(item.span for item in body.scope.lambdas)
 
 
 @lru_cache(maxsize=256)
@@ -139,10 +196,21 @@ def _expects(expr: Expr) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _asks_for_signatures(around: Body) -> bool:
+def _asks_for_parameters(around: Body) -> bool:
     """Whether a function, or a module, chooses between calls by what their functions take."""
     scopes = around.scope.walk() if around.function is not None else [around.scope]
-    return any(called_word(call.items[0]) == "signature" for scope in scopes for call in scope.calls)
+    return any(not _ASKING.isdisjoint(use.name.split(".")) for scope in scopes for use in scope.uses)
+
+
+def _is_asked_for(body: Body, call: Expr) -> bool:
+    """Whether a condition around a call names what is called, as ``if takes_width(launch)``."""
+    conditions = (item for around in body.outward() for item in around.scope.conditions)
+    around = (
+        item
+        for item in conditions
+        if any(span.start <= call.start < span.end for span in (item.body, item.orelse) if span is not None)
+    )
+    return any(part.text == call.callee for item in around for part in item.expr.walk() if part.kind == "name")
 
 
 def _outermost(body: Body) -> Body | None:

@@ -56,6 +56,16 @@ def found(text: str) -> list[str]:
         "def go(x):\n    for y in [x]:\n        launch(y)",
         "def other(launch):\n    launch(1)\n\n\ndef go(x):\n    launch(x)",
         "if FAST:\n    launch(1)",
+        "def go(x):\n    try:\n        launch(x)\n    except ImportError:\n        pass",
+        "def go(x):\n    with torch.no_grad():\n        launch(x)",
+        "def go(x):\n    with timed():\n        launch(x)\n\n\ndef timed():\n    return torch.cuda.device(0)",
+        "def go(x):\n    bench(lambda: launch(x))",
+        "def go(x):\n    bench(lambda: launch(x))\n\n\ndef bench(f):\n    f()",
+        "def other(x):\n    return x\n    launch(x, 1, 1)\n\n\ndef go(x):\n    launch(x)",
+        "def go(x):\n    launch(x)\n\n\nbench(go)",
+        "@pytest.mark.filterwarnings('ignore::UserWarning')\ndef test(x):\n    launch(x)",
+        "@timed\ndef go(x):\n    launch(x)\n\n\ndef timed(f):\n    return f",
+        "def go(x):\n    try:\n        pass\n    except ValueError as launch:\n        pass\n    launch(x)",
     ],
 )
 def test_calls_that_surely_run(text: str) -> None:
@@ -103,6 +113,64 @@ def test_calls_that_surely_run(text: str) -> None:
 )
 def test_calls_that_are_not_sure(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def go(x):\n    try:\n        launch(x)\n    except ERRORS:\n        pass",
+        "def go(x):\n    try:\n        launch(x)\n    except (KeyError, ValueError):\n        pass",
+        "try:\n    launch(1)\nexcept ERRORS:\n    pass",
+        "def attempt(f):\n    try:\n        f()\n    except TypeError:\n        pass\n\n\nattempt(lambda: launch(1))",
+        "def attempt(f):\n    try:\n        f()\n    except TypeError:\n        pass\n\n\ndef go():\n    launch(1)\n\n\n"
+        "attempt(go)",
+        "check(TypeError, lambda: launch(1))",
+        "def test():\n    assert_raises(TypeError, lambda: launch(1))",
+        "@contextmanager\ndef ignoring():\n    try:\n        yield\n    except TypeError:\n        pass\n\n\n"
+        "def test():\n    with ignoring():\n        launch(1)",
+        "def test():\n    with expect_error(TypeError):\n        launch(1)",
+        "def test(expectation):\n    with expectation:\n        launch(1)",
+        "def test(case):\n    with case['expectation']:\n        launch(1)",
+        "def test():\n    error = must_raise(TypeError)\n    with error:\n        launch(1)",
+        "def test():\n    f = lambda: launch(1)\n    with pytest.raises(TypeError):\n        f()",
+        "CASES = [lambda: launch(1)]\n\n\ndef test():\n    with pytest.raises(TypeError):\n        CASES[0]()",
+        "def bad():\n    launch(1)\n\n\ndef test():\n    with pytest.raises(TypeError):\n        run(bad)",
+        "def bad():\n    launch(1)\n\n\n@pytest.mark.parametrize('case', [bad])\ndef test(case):\n"
+        "    with pytest.raises(TypeError):\n        case()",
+        "def bad(x):\n    bad(x)\n    launch(x)\n\n\ndef test():\n    with pytest.raises(TypeError):\n        bad(1)",
+        "class Bad:\n    def go(self):\n        launch(1)\n\n\ndef test():\n    with pytest.raises(TypeError):\n"
+        "        Bad().go()",
+        "@expect_raises(TypeError)\ndef test():\n    launch(1)",
+        "def failing(f):\n    with pytest.raises(TypeError):\n        f()\n\n\n@failing\ndef test():\n    launch(1)",
+        "broken = pytest.mark.xfail(strict=True)\n\n\n@broken\ndef test():\n    launch(1)",
+        "@pytest.mark.skip('of the old launcher')\ndef test():\n    launch(1)",
+        "def test():\n    pytest.skip('of the old launcher')\n    launch(1)",
+        "def test():\n    raise NotImplementedError\n    launch(1)",
+        "ARITY = len(inspect.signature(launch).parameters)\n\n\ndef go():\n    if ARITY == 1:\n        launch(1)",
+        "def go():\n    if launch.__code__.co_argcount == 1:\n        launch(1)",
+        "def go():\n    if takes_one(launch):\n        launch(1)",
+        "NEW = kit.__version__ >= '2'\n\n\ndef go():\n    if NEW:\n        launch(1, 1, 1)\n    else:\n        launch(1)",
+        "def go():\n    if kit.__version__ >= '2':\n        return launch(1, 1, 1)\n    return launch(1)",
+        "def go():\n    try:\n        pass\n    except ValueError as launch:\n        launch(1)",
+        "class A:\n    class launch:\n        pass\n\n    x = launch(1)",
+        "def test():\n    with mock.patch.dict(ops.__dict__, {'launch': print}):\n        ops.launch(1)",
+        "def test():\n    with mock.patch.dict('kit.ops.__dict__', launch=print):\n        ops.launch(1)",
+        "def test(monkeypatch):\n    swap(monkeypatch, 'launch', print)\n    ops.launch(1)",
+        "def build():\n    def make(A: fx.Tensor):\n        A[0] = 1\n\n    def init():\n        nonlocal make\n"
+        "        make = flyc.kernel(make)\n\n    @flyc.jit\n    def go(A: fx.Tensor):\n"
+        "        make(A).launch(grid=(1,), block=(64,))",
+    ],
+)
+def test_calls_that_may_fail_or_be_of_something_else(text: str) -> None:
+    assert found(text) == []
+
+
+def test_a_module_that_sets_names_of_another_which_it_computes() -> None:
+    files = {"opschema.toml": CONFIG, "kit/__init__.py": "", "kit/ops.py": OPS, "tests/a.py": f"{HEAD}launch(1)\n"}
+    setup = "import flydsl.compiler as flyc\nimport kit.ops as ops\nfor name in ('launch',):\n    setattr(ops, name, print)\n"
+    assert lint_files([PACK], {**files, "kit/setup.py": setup}, ["FLY211"]).diagnostics == []
+    setup = setup.replace("setattr(ops", "setattr(values")
+    assert lint_files([PACK], {**files, "kit/setup.py": setup}, ["FLY211"]).diagnostics != []
 
 
 @pytest.mark.parametrize(

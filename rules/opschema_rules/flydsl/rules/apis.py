@@ -10,7 +10,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Place, Span
-from opschema_rules.flydsl.api_guards import is_guarded
+from opschema_rules.flydsl.api_guards import is_guarded_around
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.body_index import index_of
@@ -255,8 +255,4 @@ def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
     """Whether code asks first whether the name is there, or expects that it is not."""
     if expects_failure(tree.bodies, body, at) or any(word in scope.strings for scope in body.file.body.walk()):
         return True
-    for outer in body.outward():
-        if is_guarded(tree, outer, at):
-            return True
-        at = outer.function.outer.start if outer.function is not None else at
-    return False
+    return is_guarded_around(tree, body, at)

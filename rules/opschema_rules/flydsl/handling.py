@@ -1,0 +1,114 @@
+"""Code that may handle the errors of what stands below it or is passed to it, as far as names and the tree say."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from opschema_cli.evaluation.statements import all_statements, is_variable
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import FunctionRef, ValueRef
+from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import NestedSpans, Span, SpanSet
+from opschema_cli.source.word_index import called_word
+from opschema_rules.flydsl.model import FlyTree
+
+_HANDLING = ("rais", "expect", "suppress", "ignor", "fail", "error", "warn", "catch", "swallow")
+"""Parts of the names of contexts that expect or handle errors."""
+
+_EXPECTING = ("rais", "expect", "suppress", "fail")
+"""The same of functions that are passed code, and of decorators."""
+
+_OTHER_ERRORS = frozenset(
+    {
+        "ImportError",
+        "ModuleNotFoundError",
+        "OSError",
+        "FileNotFoundError",
+        "KeyError",
+        "KeyboardInterrupt",
+        "StopIteration",
+    }
+)
+
+_ERRORS = ("Error", "Exception", "Warning")
+
+
+def is_handled(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether a context around a place, or a function that is passed what stands there, may handle errors."""
+    return any(at in _handled_below(tree, around) or _is_passed(tree, around, at) for around in body.outward())
+
+
+def may_handle(tree: FlyTree, body: Body, decorator: Expr) -> bool:
+    """Whether a decorator may expect or handle the errors of what it decorates."""
+    if decorator.text.startswith("pytest.") or decorator.callee.startswith("pytest."):
+        return False
+    found = tree.bodies.resolve(body, decorator.callee or decorator.text)
+    if isinstance(found, ValueRef) and found.assign.value is not None:
+        return any(part.member in ("xfail", "skip") for part in found.assign.value.walk())
+    return _expects(called_word(decorator)) or (
+        isinstance(found, FunctionRef) and _handles(tree.bodies.function(found))
+    )
+
+
+@lru_cache(maxsize=256)
+def _handled_below(tree: FlyTree, body: Body) -> SpanSet:
+    """What stands below contexts that may handle errors, and what is tried with handlers of errors that calls may raise."""
+    found: list[Span] = []
+    for item in all_statements(body.statements):
+        if item.kind == "with" and any(_is_handling(tree, body, expr) for expr in item.exprs[::2]):
+            found.append(item.span)
+        elif item.kind == "try" and any(map(_may_catch, item.blocks[1])):
+            found.append(Span(item.blocks[0][0].start, item.blocks[0][-1].end))
+    return SpanSet(found)
+
+
+def _may_catch(handler: Statement) -> bool:
+    """Whether a handler is not only for errors that have other causes than a call's arguments."""
+    names = [part.member for expr in handler.exprs for part in expr.walk() if part.member]
+    return not names or not _OTHER_ERRORS.issuperset(names)
+
+
+def _is_handling(tree: FlyTree, body: Body, context: Expr) -> bool:
+    """Whether a context may handle errors; a variable that is not surely given a harmless one may."""
+    if is_variable(context):
+        binder = body.binder(context.text)
+        values = binder.values(context.text) if binder is not None else None
+        return not values or any(item.kind != "call" or _is_handling(tree, body, item) for item in values)
+    if context.kind != "call":
+        return True
+    word = called_word(context.items[0]).lower()
+    return any(part in word for part in _HANDLING) or _handles(tree.bodies.called(body, context.callee))
+
+
+def _is_passed(tree: FlyTree, body: Body, at: int) -> bool:
+    """Whether a place is in the arguments of a call of what expects or handles errors."""
+    spans, calls = _passing(body)
+    span = spans.innermost(at - 1)
+    call = calls[span] if span is not None else None
+    if call is None:
+        return False
+    names = [item.text for item in call.items[1:] if item.kind == "name"]
+    known = _expects(called_word(call.items[0])) or any(name.endswith(_ERRORS) for name in names)
+    return known or _handles(tree.bodies.called(body, call.callee))
+
+
+@lru_cache(maxsize=256)
+def _passing(body: Body) -> tuple[NestedSpans, dict[Span, Expr]]:
+    """The calls of a body that are passed lambdas or names."""
+    found = {
+        call.span: call for call in body.scope.calls if any(item.kind in ("lambda", "name") for item in call.items[1:])
+    }
+    return NestedSpans(found), found
+
+
+def _expects(word: str) -> bool:
+    return any(part in word.lower() for part in _EXPECTING)
+
+
+@lru_cache(maxsize=256)
+def _handles(body: Body | None) -> bool:
+    """Whether a function has handlers, or a test's ``raises``, in it."""
+    if body is None:
+        return False
+    handlers = any(item.kind == "except" for item in all_statements(body.statements))
+    return handlers or any(_expects(called_word(call.items[0])) for scope in body.scope.walk() for call in scope.calls)
