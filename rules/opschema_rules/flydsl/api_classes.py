@@ -17,6 +17,12 @@ _ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
 """What enumerations have besides what their bodies bind."""
 
+_ALIASING = frozenset({"_add_alias_", "_add_value_alias_", "setattr", "__setattr__"})
+"""What adds attributes to enumerations."""
+
+_READING = frozenset({"isinstance", "issubclass", "len", "list", "tuple", "set", "sorted", "iter", "frozenset"})
+"""Functions of Python's that only read what they are passed."""
+
 _REGISTERING = frozenset({"register_value_caster", "register"})
 """Decorators of classes that return them unchanged."""
 
@@ -89,7 +95,20 @@ def members_of_enumeration(module: Scope, cls: Class) -> frozenset[str] | None:
     computed = any(call.callee in ("vars", "locals", "exec") for call in body.calls) or "_ignore_" in body.named
     if not plain or not bound or computed or len(cls.bases) != 1 or not _is_enumeration(module, cls.bases[0].text):
         return None
-    return frozenset(body.named) | _OF_ENUMERATIONS
+    if _may_get_more(module, cls):
+        return None
+    written = {item.target.rpartition(".")[2] for scope in body.walk() for item in scope.assigns}
+    return frozenset(body.named) | written | _OF_ENUMERATIONS
+
+
+def _may_get_more(module: Scope, cls: Class) -> bool:
+    """Whether methods of an enumeration, or what its module passes it to, may add members to it."""
+    if any(called_word(call.items[0]) in _ALIASING for scope in cls.body.walk() for call in scope.calls):
+        return True
+    passed = (call for call in module.calls if any(item.text == cls.name for item in call.items[1:]))
+    return any(call.callee not in _READING for call in passed) or any(
+        item.target.startswith(f"{cls.name}.") for item in module.items
+    )
 
 
 def _is_enumeration(module: Scope, base: str) -> bool:

@@ -150,6 +150,10 @@ def test_a_method_of_every_release_asks_for_no_version(method: str, count: int) 
         'import inspect\nif "width" in inspect.signature(fx.shuffle).parameters:\n    x = 1\nelse:\n    fx.shuffle(1, 2)',
         'if flyc.__version__ < "0.3":\n    fx.shuffle(1, 2)',
         'if hasattr(fx, "old_shuffle"):\n    fx.shuffle(1, 2)',
+        'NEW = flyc.__version__ >= "0.3"\nif NEW:\n    x = 1\nelse:\n    fx.shuffle(1, 2)',
+        'def f():\n    if flyc.__version__ >= "0.3":\n        return 1\n    return fx.shuffle(1, 2)',
+        'NEW = flyc.__version__ >= "0.3"\nx = 1 if NEW else fx.shuffle(1, 2)',
+        "def f():\n    try:\n        fx.shuffle(1, 2)\n    except ERRORS:\n        fx.shuffle(1, 2, 3)",
         'def test(monkeypatch):\n    monkeypatch.setattr(fx, "shuffle", lambda a: a)\n    fx.shuffle(1)',
         'from unittest import mock\n@mock.patch("flydsl.expr.gpu.shuffle")\ndef test(m):\n    fx.gpu.shuffle(1)',
         "fx.gpu.shuffle = lambda a: a\nfx.gpu.shuffle(1)",
@@ -222,6 +226,11 @@ def test_a_member_that_an_enumeration_lacks(text: str, module: str) -> None:
     assert found_of_enumerations(text) == [f"this FlyDSL has no `{module}.ReductionOp.SUM`"]
 
 
+def test_an_enumeration_that_is_only_read() -> None:
+    read = "x = isinstance(1, ReductionOp), list(ReductionOp)\n"
+    assert found_of_enumerations(USE, {TYPING: f"{ENUM}\n\n{read}"}) != []
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -256,6 +265,18 @@ def test_members_that_are_there_or_may_be(text: str) -> None:
         (TYPING, "    ROW = 0\n", "    ROW = 0\n\n\nReductionOp.SUM = ReductionOp.ADD\n"),
         (TYPING, "    ROW = 0\n", '    ROW = 0\n\n\nsetattr(ReductionOp, "SUM", 1)\n'),
         (TYPING, "    ROW = 0\n", "    ROW = 0\n\n\nReductionOp = extend(ReductionOp)\n"),
+        (
+            TYPING,
+            "    MAX = ADD\n",
+            "    MAX = ADD\n\n    def __init__(self, value):\n        self._add_alias_('SUM')\n",
+        ),
+        (
+            TYPING,
+            "    MAX = ADD\n",
+            "    MAX = ADD\n\n    @classmethod\n    def extend(cls):\n        cls.SUM = cls.ADD\n",
+        ),
+        (TYPING, "    ROW = 0\n", "    ROW = 0\n\n\nadd_alias(ReductionOp, 'SUM')\n"),
+        (TYPING, "    ROW = 0\n", "    ROW = 0\n\n\ntype.__setattr__(ReductionOp, 'SUM', ReductionOp.ADD)\n"),
         (GPU, "def copy", "from .typing import ReductionOp\nsetattr(ReductionOp, 'SUM', 1)\n\n\ndef copy"),
         (GPU, "def copy", "from .typing import ReductionOp as R\nR.SUM = R.ADD\n\n\ndef copy"),
         (INIT, "from . import gpu\n", 'globals()["ReductionOp"] = 1\n'),

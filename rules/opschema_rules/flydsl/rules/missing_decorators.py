@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from opschema_cli.evaluation.limits import MAX_CALLS
-from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions
+from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -20,9 +20,12 @@ from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.usage import is_unsure
 
 _SIZES = ("grid", "block")
-_YIELDS = ("yield", "yield-from", "await")
-_LEAVING = re.compile(r"raise|exit|abort|fail|skip|kill|exec|throw|unsupported|unreachable|not_", re.IGNORECASE)
+_YIELDS = ("yield", "await")
+_LEAVING = re.compile(r"raise|exit|quit|abort|fail|skip|kill|exec|throw|unsupported|unreachable|not_", re.IGNORECASE)
 """The names of functions that may not return."""
+
+_ENDLESS = frozenset({"count", "cycle", "repeat", "iter"})
+"""Iterators that may never end."""
 
 _DSL = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER, Kind.CONSTEXPR})
 
@@ -149,9 +152,9 @@ def _ends(tree: FlyTree, target: Body, hops: int = MAX_CALLS) -> bool:
     function = target.function
     if function is None or hops <= 0 or target.file.text(function.outer).startswith("async"):
         return False
-    if any(map(_never_passes, function.statements)):
-        return False
-    if any(expr.kind in _YIELDS for item in all_statements(function.statements) for expr in own_expressions(item)):
+    if any(map(_never_passes, function.statements)) or any(
+        word in target.file.text(function.outer) for word in _YIELDS
+    ):
         return False
     return all(_returns(tree, target, call, hops) for call in target.scope.calls)
 
@@ -162,7 +165,8 @@ def _never_passes(item: Statement) -> bool:
     leaving = [any(map(_never_passes, block)) for block in item.blocks]
     if item.kind == "if" and not constant:
         return all(leaving)
-    return item.kind == "raise" or (item.kind in ("while", "assert") and constant) or any(leaving)
+    endless = item.kind == "while" or (item.kind == "for" and called_word(item.exprs[1]) in _ENDLESS)
+    return item.kind == "raise" or endless or (item.kind == "assert" and constant) or any(leaving)
 
 
 def _returns(tree: FlyTree, body: Body, call: Expr, hops: int) -> bool:
