@@ -38,16 +38,16 @@ def is_handled(tree: FlyTree, body: Body, at: int) -> bool:
     return any(at in _handled_below(tree, around) or _is_passed(tree, around, at) for around in body.outward())
 
 
-def may_handle(tree: FlyTree, body: Body, decorator: Expr) -> bool:
-    """Whether a decorator may expect or handle the errors of what it decorates."""
-    if decorator.text.startswith("pytest.") or decorator.callee.startswith("pytest."):
+def expects_errors(tree: FlyTree, body: Body, decorator: Expr) -> bool:
+    """Whether a decorator may expect errors of what it decorates; those of pytest and FlyDSL that do are known elsewhere."""
+    name = decorator.callee or decorator.text
+    if not name or name.startswith("pytest.") or tree.names.full(body, name):
         return False
-    found = tree.bodies.resolve(body, decorator.callee or decorator.text)
+    found = tree.bodies.resolve(body, name)
     if isinstance(found, ValueRef) and found.assign.value is not None:
         return any(part.member in ("xfail", "skip") for part in found.assign.value.walk())
-    return _expects(called_word(decorator)) or (
-        isinstance(found, FunctionRef) and _handles(tree.bodies.function(found))
-    )
+    target = tree.bodies.function(found) if isinstance(found, FunctionRef) else None
+    return _expects(called_word(decorator)) or (target is not None and _calls_what_expects(target))
 
 
 @lru_cache(maxsize=256)
@@ -108,7 +108,9 @@ def _expects(word: str) -> bool:
 @lru_cache(maxsize=256)
 def _handles(body: Body | None) -> bool:
     """Whether a function has handlers, or a test's ``raises``, in it."""
-    if body is None:
-        return False
-    handlers = any(item.kind == "except" for item in all_statements(body.statements))
-    return handlers or any(_expects(called_word(call.items[0])) for scope in body.scope.walk() for call in scope.calls)
+    handlers = any(item.kind == "except" for item in all_statements(body.statements)) if body is not None else False
+    return handlers or (body is not None and _calls_what_expects(body))
+
+
+def _calls_what_expects(body: Body) -> bool:
+    return any(_expects(called_word(call.items[0])) for scope in body.scope.walk() for call in scope.calls)

@@ -16,7 +16,7 @@ from opschema_cli.source.text import SpanSet
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.dead_code import is_dead
-from opschema_rules.flydsl.handling import is_handled, may_handle
+from opschema_rules.flydsl.handling import expects_errors, is_handled
 from opschema_rules.flydsl.model import Call, FlyTree, nested
 from opschema_rules.flydsl.rebinding import may_be_another
 
@@ -25,7 +25,7 @@ _EXPECTING = frozenset(
 )
 """Functions whose calls expect errors of what stands below them, or of what they are passed."""
 
-_MARKS = frozenset({"xfail", "expectedFailure", "skip"})
+_MARKS = frozenset({"xfail", "expectedFailure"})
 _WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
 """Words one of which is in every name above; for a fast check."""
 
@@ -157,9 +157,9 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     definitions = [item.definition for item in outermost.outward() if item.definition is not None]
     marks = [mark for item in definitions for mark in item.decorators]
     marks += [item.value for item in outermost.file.assigns.get("pytestmark", ()) if item.value is not None]
-    if any(part.member in _MARKS for mark in marks for part in mark.walk()):
+    if any(part.member in (*_MARKS, "skip") for mark in marks for part in mark.walk()):
         return "anywhere"
-    if any(may_handle(tree, tree.bodies.module(outermost.file), mark) for mark in marks):
+    if any(expects_errors(tree, tree.bodies.module(outermost.file), mark) for mark in marks):
         return "anywhere"
     text = outermost.file.text(outermost.function.outer) if outermost.function is not None else ""
     if not any(word in text for word in _WORDS):
