@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Condition
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import Span, SpanSet
 
 _ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
 _TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
@@ -23,12 +24,14 @@ _ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
 
 def is_conditional(body: Body, start: int) -> bool:
     """Whether code runs under a condition on what exists, such as a release."""
-    for around in body.outward():
-        for item in around.scope.conditions:
-            spans = [item.body, *([item.orelse] if item.orelse is not None else [])]
-            if any(span.start <= start < span.end for span in spans) and asks_what_exists(body.file.text(item.expr)):
-                return True
-    return False
+    return any(start in _asking(around) for around in body.outward())
+
+
+@lru_cache(maxsize=256)
+def _asking(body: Body) -> SpanSet:
+    """The branches of conditions on what exists."""
+    conditions = (item for item in body.scope.conditions if asks_what_exists(body.file.text(item.expr)))
+    return SpanSet(span for item in conditions for span in (item.body, item.orelse) if span is not None)
 
 
 def asks_what_exists(condition: str) -> bool:

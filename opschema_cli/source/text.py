@@ -46,7 +46,7 @@ class SpanSet:
 
 
 class NestedSpans:
-    """Spans that are nested or disjoint, to find the innermost one around an offset."""
+    """Spans that are nested or disjoint, to find those around an offset."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans = sorted(set(spans), key=lambda span: (span.start, -span.end))
@@ -60,10 +60,15 @@ class NestedSpans:
 
     def innermost(self, offset: int) -> Span | None:
         """The innermost span that contains an offset."""
+        return next(self.around(offset), None)
+
+    def around(self, offset: int) -> Iterator[Span]:
+        """The spans that contain an offset, the innermost first."""
         at = bisect.bisect_right(self._starts, offset) - 1
-        while at >= 0 and self._spans[at].end <= offset:
+        while at >= 0:
+            if offset < self._spans[at].end:
+                yield self._spans[at]
             at = self._outer[at]
-        return self._spans[at] if at >= 0 else None
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import math
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
 from opschema_cli.source.python import Condition, Expr
-from opschema_cli.source.text import Span
+from opschema_cli.source.text import NestedSpans, Span
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
 
@@ -49,7 +51,7 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
             for choice in body.scope.conditional_expressions
             if choice.start <= at < choice.end and not choice.items[0].start <= at < choice.items[0].end
         )
-        or any(_leaves_before(tree, body, item, at) for item in body.scope.conditions)
+        or at >= _end_of_first_exit(tree, body)
     )
 
 
@@ -65,18 +67,31 @@ def is_guarded_around(tree: FlyTree, body: Body, at: int) -> bool:
 def names_version(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether what is written at a place of a body, or of a function in it, is for some versions only."""
     return any(
-        _names_version(tree, around, item.expr)
-        if any(span.start <= at < span.end for span in (item.body, item.orelse) if span is not None)
-        else _leaves_before(tree, around, item, at)
+        any(_names_version(tree, around, item.expr) for item in conditions_around(around, at))
+        or at >= _end_of_first_exit(tree, around)
         for around in body.outward()
-        for item in around.scope.conditions
     )
 
 
-def _leaves_before(tree: FlyTree, body: Body, item: Condition, at: int) -> bool:
-    """Whether a branch before a place leaves the function for some versions."""
-    leaves = item.kind == "if" and item.body.end <= at and _leaves(body, item.body)
-    return leaves and _names_version(tree, body, item.expr)
+def conditions_around(body: Body, at: int) -> Iterator[Condition]:
+    """The conditions of a body under which a place stands."""
+    spans, conditions = _branches(body)
+    yield from (conditions[span] for span in spans.around(at))
+
+
+@lru_cache(maxsize=256)
+def _branches(body: Body) -> tuple[NestedSpans, dict[Span, Condition]]:
+    """The branches of a body, each with its condition."""
+    pairs = ((span, item) for item in body.scope.conditions for span in (item.body, item.orelse) if span is not None)
+    found = dict(pairs)
+    return NestedSpans(found), found
+
+
+@lru_cache(maxsize=256)
+def _end_of_first_exit(tree: FlyTree, body: Body) -> float:
+    """The end of the first branch of a body that leaves it for some versions."""
+    leaving = (item for item in body.scope.conditions if item.kind == "if" and _leaves(body, item.body))
+    return min((item.body.end for item in leaving if _names_version(tree, body, item.expr)), default=math.inf)
 
 
 def _guards(tree: FlyTree, body: Body, span: Span) -> bool:

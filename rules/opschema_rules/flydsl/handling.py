@@ -73,7 +73,8 @@ def _is_handling(tree: FlyTree, body: Body, context: Expr) -> bool:
     if is_variable(context):
         binder = body.binder(context.text)
         values = binder.values(context.text) if binder is not None else None
-        return not values or any(item.kind != "call" or _is_handling(tree, body, item) for item in values)
+        only = values[0] if values is not None and len(values) == 1 else None
+        return only is None or only.kind != "call" or _is_handling(tree, body, only)
     if context.kind != "call":
         return True
     word = called_word(context.items[0]).lower()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from opschema_cli.evaluation.statements import all_statements, bound_by
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import ClassRef, FunctionRef, ValueRef
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span, SpanSet
 from opschema_rules.flydsl.model import FlyTree
 
@@ -24,17 +24,18 @@ def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
         words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
     own = tree.words.indexes[body.file.path]
     replaced = not words.isdisjoint([*own.replacing, *own.computing]) or any(map(tree.words.is_replaced, sorted(words)))
-    if replaced or first in body.file.rebound or _is_starred_over(tree, body, first):
+    if replaced or first in body.file.rebound or _is_starred_over(tree, body.file, first):
         return True
     return _is_bound_around(body, first, name.start)
 
 
-def _is_starred_over(tree: FlyTree, body: Body, name: str) -> bool:
+@lru_cache(maxsize=256)
+def _is_starred_over(tree: FlyTree, file: PythonFile, name: str) -> bool:
     """Whether an `import *` of another module of the tree may bind a name anew that the module imports before."""
-    program, imports = tree.bodies.program, body.file.body.imports
+    program, imports = tree.bodies.program, file.body.imports
     starts = [item.start for item in imports if item.name == name]
     later = [item for item in imports if starts and item.attr == "*" and item.start > starts[-1]]
-    modules = (program.absolute_module(body.file, item) for item in later)
+    modules = (program.absolute_module(file, item) for item in later)
     paths = (program.module_path(module) for module in modules if module)
     found = (program.module_member(path, name) for path in paths if path is not None)
     return any(isinstance(item, ClassRef | FunctionRef | ValueRef) for item in found)

@@ -14,7 +14,7 @@ from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_trie
 from opschema_cli.source.python import Expr, PythonFile, Statement
 from opschema_cli.source.text import SpanSet
 from opschema_cli.source.word_index import called_word
-from opschema_rules.flydsl.api_guards import names_version
+from opschema_rules.flydsl.api_guards import conditions_around, names_version
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.handling import expects_errors, is_handled
 from opschema_rules.flydsl.model import Call, FlyTree, nested
@@ -204,13 +204,8 @@ def _asks_for_parameters(around: Body) -> bool:
 
 def _is_asked_for(body: Body, call: Expr) -> bool:
     """Whether a condition around a call names what is called, as ``if takes_width(launch)``."""
-    conditions = (item for around in body.outward() for item in around.scope.conditions)
-    around = (
-        item
-        for item in conditions
-        if any(span.start <= call.start < span.end for span in (item.body, item.orelse) if span is not None)
-    )
-    return any(part.text == call.callee for item in around for part in item.expr.walk() if part.kind == "name")
+    conditions = (item for around in body.outward() for item in conditions_around(around, call.start))
+    return any(part.text == call.callee for item in conditions for part in item.expr.walk() if part.kind == "name")
 
 
 def _outermost(body: Body) -> Body | None:
