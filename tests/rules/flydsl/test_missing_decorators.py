@@ -69,6 +69,7 @@ def test_a_kernel_without_its_decorator(start: str) -> None:
         f"w = prep(A)\n    if w is not None:\n        {START}",
         f"w = prep(A)\n    if w is None:\n        return\n    {START}",
         f"w = prep(A)\n    w and {START}",
+        f"w = prep(A)\n    return\n    {START}",
         f"w = prep(A)\n    [{START[:-1]} for w in [fill(A)]]\n",
         f"w = prep(A)\n    f = lambda w: {START}    f(fill(A))\n",
         f"w = prep(A)\n\n    def setup():\n        nonlocal w\n        w = fill(A)\n\n    setup()\n    {START}",
