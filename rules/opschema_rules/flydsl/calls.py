@@ -1,4 +1,4 @@
-"""Finds the calls of traced functions: by their names, of what a factory returns, and through ``flyc.compile``."""
+"""Finds the calls of traced functions: by names, of what a factory returns, through ``flyc.compile``, and helpers that call it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from opschema_cli.source.program import ValueRef
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_cli.source.word_index import called_word
+from opschema_rules.flydsl.forwarding import COMPILE, forwarding_call
 from opschema_rules.flydsl.model import Call, FlyTree, Traced
-
-_COMPILE = "compile"
-"""FlyDSL's function that takes a traced function and its arguments."""
+from opschema_rules.flydsl.rebinding import may_be_another
 
 _TRACERS = ("jit", "kernel")
 
@@ -40,7 +39,7 @@ class Calls:
             Call(traced, body, expr, self._launches(body, expr)) for body, expr in self.bodies.calls_of(traced.body)
         ]
         held = self._holders(traced) | self._applied_names(traced)
-        words, compilers = self.tree.words.aliased(held), self.tree.words.aliased([_COMPILE])
+        words, compilers = self.tree.words.aliased(held), self.tree.words.compiling()
         for path in self._files(traced, compilers, words):
             file = self.bodies.program.load(path)
             for body in self.bodies.calling(file, words | compilers) if file is not None else ():
@@ -75,7 +74,7 @@ class Calls:
             made = self._made(body, call.items[0])
             if made is not None:
                 yield Call(made, body, call, self._launches(body, call))
-            elif self._is_compile(body, call):
+            elif self._is_compile(body, call) or self._is_forwarded(body, call):
                 target, *given = call.args
                 function = self._made(body, target[1]) or self._named(body, target[1])
                 if given and not target[0] and function is not None:
@@ -91,7 +90,16 @@ class Calls:
         callee = call.items[0].items[0] if call.items[0].kind == "subscript" else call.items[0]
         named = bool(call.args) and callee.text.endswith("compile")
         full = self.tree.names.full(body, callee.text) if named else ""
-        return full.startswith("flydsl.compiler.") and full.rpartition(".")[2] == _COMPILE
+        return full.startswith("flydsl.compiler.") and full.rpartition(".")[2] == COMPILE
+
+    def _is_forwarded(self, body: Body, call: Expr) -> bool:
+        """Whether a call is of a helper that has its first argument compiled with all others."""
+        name = called_word(call.items[0])
+        if name not in self.tree.words.compiling() or may_be_another(self.tree, body, call.items[0]):
+            return False
+        helper = self.bodies.called(body, call.callee)
+        inner = forwarding_call(helper.function) if helper is not None and helper.function is not None else None
+        return helper is not None and inner is not None and self._is_compile(helper, inner)
 
     def _named(self, body: Body, expr: Expr) -> Traced | None:
         if expr.kind != "name" or self._is_never_traced(body, expr.text):

@@ -11,6 +11,7 @@ from opschema_cli.readings import Reading
 from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import Decisions
+from opschema_rules.flydsl.forwarding import forwarding_call
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.replaced_names import computed_names, replaced_names
 
@@ -26,7 +27,9 @@ class FileIndex(msgspec.Struct):
     exported: list[str]
     """The names of the module that stand for FlyDSL or a part of it, ``*`` where it imports all."""
     making: list[str]
-    """The module's functions under decorators of FlyDSL, and those with such functions in them."""
+    """The module's functions under decorators of FlyDSL, those with such functions in them, and those in ``forwarding``."""
+    forwarding: list[str]
+    """The module's functions that have their first argument compiled with all others."""
     uses: list[str]
     """The dotted uses of the names that these bind."""
     plain: bool
@@ -71,13 +74,15 @@ def index_file(file: PythonFile) -> FileIndex:
     calls = [call for scope in scopes for call in scope.calls]
     taking = [call for call in calls if any(_may_be_missed(item, held) for item in call.items[1:])]
     decisions = Decisions(file.source.text)
+    forwarding = sorted(item.name for item in file.body.functions if forwarding_call(item) is not None)
     called = {_name(call.items[0]) for call in calls}
     outward = {name for name in called if _leads(outside, name)}
     return FileIndex(
         index_words(found),
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
         sorted(_exported(file.body)),
-        sorted(_making(file.body, names)) if names else [],
+        sorted({*_making(file.body, names), *forwarding}) if names else [],
+        forwarding,
         sorted(_uses(scopes, names)) if names else [],
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),

@@ -81,6 +81,7 @@ def _names(program: Program, path: str, making: _Making) -> list[str]:
         return []
     scopes = list(file.body.walk())
     uses = {use.name for scope in scopes for use in scope.uses}
+    uses |= {item.target for scope in scopes for item in scope.assigns if "." in item.target}
     imports = [(scope, item) for scope in scopes for item in scope.imports]
     return sorted({name for scope, item in imports for name in _led(program, file, scope, item, uses, making)})
 
@@ -94,7 +95,8 @@ def _led(
         yield from (name for name in names if _is_of_package(program, program.resolve(file, name), making))
         return
     found = program.resolve(file, item.name, around)
-    below = {".".join(name.split(".")[:2]) for name in uses if name.startswith(f"{item.name}.")}
+    used = {name for name in uses if name.startswith(f"{item.name}.")}
+    below = used | {".".join(name.split(".")[:2]) for name in used}
     inner = (program.resolve(file, name, around) for name in below) if isinstance(found, ModuleRef) else ()
     if _is_of_package(program, found, making) or any(_is_of_package(program, item, making) for item in inner):
         yield item.name

@@ -11,6 +11,7 @@ from copy import copy
 
 from opschema_cli.source.word_index import aliased, joined_aliases
 from opschema_rules.flydsl.file_index import FileIndex
+from opschema_rules.flydsl.forwarding import COMPILE
 
 Answer = tuple[str, ...]
 """Paths or words, in the order of the files or sorted; of a question with yes and no, nothing for no."""
@@ -76,6 +77,10 @@ class Words:
         """The functions with a parameter ``max_size``, under all their names."""
         return self._ask_set("sized")
 
+    def compiling(self) -> frozenset[str]:
+        """``compile``, and the helpers that have a function compiled that they are passed, under all their names."""
+        return self._ask_set("compiling")
+
     def is_taking(self, word: str) -> bool:
         """Whether a function of this name is called with an argument that may be of a kind that no cache key sees."""
         return bool(self._ask(f"taking {word}"))
@@ -118,6 +123,9 @@ class Words:
                 return tuple(sorted(aliased(word.split(), self._aliases)))
             case "sized":
                 return tuple(sorted(aliased(self._inversion(kind, lambda index: index.sized), self._aliases)))
+            case "compiling":
+                helpers = (name for index in self.indexes.values() for name in index.forwarding)
+                return tuple(sorted(aliased([COMPILE, *helpers], self._aliases)))
             case "calling":
                 return tuple(self._inversion(kind, lambda index: index.calling).get(word, ()))
             case "calling-package":
