@@ -65,7 +65,6 @@ def found(text: str) -> list[str]:
         "def go(x):\n    launch(x)\n\n\nbench(go)",
         "@pytest.mark.filterwarnings('ignore::UserWarning')\ndef test(x):\n    launch(x)",
         "@timed\ndef go(x):\n    launch(x)\n\n\ndef timed(f):\n    return f",
-        "def go(x):\n    try:\n        pass\n    except ValueError as launch:\n        pass\n    launch(x)",
     ],
 )
 def test_calls_that_surely_run(text: str) -> None:
