@@ -46,11 +46,7 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
     guarded = (span for span in body.scope.guarded if span.start <= at < span.end)
     return (
         any(_guards(tree, body, span) for span in guarded)
-        or any(
-            may_ask(tree, body, choice.items[0])
-            for choice in body.scope.conditional_expressions
-            if choice.start <= at < choice.end and not choice.items[0].start <= at < choice.items[0].end
-        )
+        or any(may_ask(tree, body, test) for test in _choices_around(body, at))
         or at >= _end_of_first_exit(tree, body)
     )
 
@@ -68,9 +64,18 @@ def names_version(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether what is written at a place of a body, or of a function in it, is for some versions only."""
     return any(
         any(_names_version(tree, around, item.expr) for item in conditions_around(around, at))
+        or any(_names_version(tree, around, test) for test in _choices_around(around, at))
         or at >= _end_of_first_exit(tree, around)
         for around in body.outward()
     )
+
+
+def _choices_around(body: Body, at: int) -> Iterator[Expr]:
+    """The tests of the conditional expressions of a body one of whose values holds a place."""
+    for choice in body.scope.conditional_expressions:
+        test = choice.items[0]
+        if choice.start <= at < choice.end and not test.start <= at < test.end:
+            yield test
 
 
 def conditions_around(body: Body, at: int) -> Iterator[Condition]:

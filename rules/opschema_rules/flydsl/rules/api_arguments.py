@@ -12,7 +12,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.suggestions import near_names
-from opschema_rules.flydsl.api_guards import is_guarded_around
+from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
@@ -154,7 +154,7 @@ def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
 
 def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[Param, ...]) -> Iterator[Diagnostic]:
     found = [item for item in misfits(call, params) if item.fault != "twice"]
-    if not found or is_unsure(tree, body, call) or is_guarded_around(tree, body, call.start):
+    if not found or is_unsure(tree, body, call) or names_version(tree, body, call.start):
         return
     missing = [item.name for item in found if item.fault == "missing"]
     told: set[str] = set()
