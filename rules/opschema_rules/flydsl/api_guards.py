@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
@@ -84,7 +85,7 @@ def conditions_around(body: Body, at: int) -> Iterator[Condition]:
     yield from (conditions[span] for span in spans.around(at))
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _branches(body: Body) -> tuple[NestedSpans, dict[Span, Condition]]:
     """The branches of a body, each with its condition."""
     pairs = ((span, item) for item in body.scope.conditions for span in (item.body, item.orelse) if span is not None)

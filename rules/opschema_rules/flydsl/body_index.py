@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Use
 from opschema_cli.source.text import Span
@@ -34,7 +33,7 @@ class BodyIndex:
             self.uses.setdefault(use.name.partition(".")[0], []).append(use)
 
 
-@lru_cache(maxsize=64)
+@cached_on_argument
 def index_of(body: Body) -> BodyIndex:
     """The index of a body; those of the latest ones are kept."""
     return BodyIndex(body)

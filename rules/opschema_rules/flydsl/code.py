@@ -111,7 +111,8 @@ class FlyCode:
         """Drop all trees, and what is unpacked for them. They refer to themselves, and no collector runs during `opschema lint`."""
         self._unpacked = 0
         for tree in self._trees.values():
-            vars(tree).clear()
+            for kept in (vars(tree), tree.expecting, tree.failing):
+                kept.clear()
             del tree.finder
         self._trees.clear()
         if self._shared is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.guarded_code import is_guarded
@@ -49,7 +50,7 @@ def _leaves(item: Statement) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _is_never_named(body: Body) -> bool:
     """Whether nothing in the function around a function without decorators names it."""
     function, around = body.function, body.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import FunctionRef, ValueRef
@@ -93,7 +94,7 @@ def _is_passed(tree: FlyTree, body: Body, at: int) -> bool:
     return known or _handles(tree.bodies.called(body, call.callee))
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _passing(body: Body) -> tuple[NestedSpans, dict[Span, Expr]]:
     """The calls of a body that are passed lambdas or names."""
     found = {

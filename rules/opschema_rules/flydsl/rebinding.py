@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, bound_by
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
@@ -33,7 +33,7 @@ def _is_bound_around(body: Body, name: str, at: int) -> bool:
     return at in _binding_within(body).get(name, ())
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _binding_within(body: Body) -> dict[str, SpanSet]:
     """The lambdas and comprehensions of a body by the names that they bind."""
     found: dict[str, list[Span]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.lint.diagnostic import Diagnostic
@@ -174,12 +175,12 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     return "blocks" if expecting else ""
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _lambdas(body: Body) -> SpanSet:
     return SpanSet(item.span for item in body.scope.lambdas)
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _expected_in(body: Body) -> SpanSet:
     return SpanSet(item.span for item in _expecting_blocks(body))
 
@@ -195,7 +196,7 @@ def _expects(expr: Expr) -> bool:
     return expr.kind == "call" and called_word(expr.items[0]) in _EXPECTING
 
 
-@lru_cache(maxsize=256)
+@cached_on_argument
 def _asks_for_parameters(around: Body) -> bool:
     """Whether a function, or a module, chooses between calls by what their functions take."""
     scopes = around.scope.walk() if around.function is not None else [around.scope]

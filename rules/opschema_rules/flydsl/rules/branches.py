@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, names_read
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
@@ -197,7 +197,7 @@ def _loop(values: DeviceValues, need: Need) -> Span | None:
     return None
 
 
-@lru_cache(maxsize=64)
+@cached_on_argument
 def _iterated(body: Body) -> dict[Span, Expr]:
     """What the loops of a function run over, by its span and, if it is a call, by that of what is called."""
     found = [item.exprs[1] for item in all_statements(body.statements) if item.kind == "for"]
