@@ -13,7 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
 from opschema_cli.source.python import Expr, PythonFile, Statement
-from opschema_cli.source.text import SpanSet
+from opschema_cli.source.text import SpanSet, places_of
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_guards import conditions_around, names_version
 from opschema_rules.flydsl.dead_code import is_dead
@@ -65,7 +65,8 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
         found = [
             is_expected_to_fail(tree, caller, at) or is_meant_to_fail(tree, caller, hops - 1) for caller, at in called
         ]
-        found += [_is_passed_to_test(tree, caller, at) for caller, at in _passed(tree, function)]
+        if all(found):
+            found += [_is_passed_to_test(tree, caller, at) for caller, at in _passed(tree, function)]
         around = function.parent is not None and is_meant_to_fail(tree, function.parent, hops - 1)
         tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.failing[function]
@@ -73,8 +74,11 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
 
 def _passed(tree: FlyTree, function: Body) -> list[tuple[Body, int]]:
     """The places of its file where a function of a module is passed."""
-    at_top = function.parent is not None and function.parent.definition is None and function.function is not None
-    return _passed_in(tree, function.file).get(function.function.name, []) if at_top and function.function else []
+    if function.function is None or function.parent is None or function.parent.definition is not None:
+        return []
+    name, text = function.function.name, function.file.source.text
+    is_named = any(not text.startswith("(", at + len(name)) for at in places_of(name, text))
+    return _passed_in(tree, function.file).get(name, []) if is_named else []
 
 
 @lru_cache(maxsize=64)
