@@ -26,6 +26,7 @@ from opschema_cli.evaluation.values import (
 )
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
+from opschema_cli.source.resolution import star_imports
 from opschema_cli.source.text import Span
 
 
@@ -196,9 +197,8 @@ def _by_stars(evaluator: Evaluator, file: PythonFile, name: str, after: int = 0)
 
     A star import binds submodules only if its package imports or lists them, so other values of the name come first.
     """
-    stars = (item for item in bindings(file.body, "*") if isinstance(item, Import) and item.start >= after)
-    named = (Import(name, item.module, name, item.level, item.start, item.end) for item in stars)
-    found = [value for item in named for value in _imported(evaluator, file, item)]
+    imports = star_imports(file.body, name, after)
+    found = [value for item in imports for value in _imported(evaluator, file, item)]
     known = [value for value in found if not isinstance(value, Unknown | ExternalName)]
     others = [value for value in known if not isinstance(value, ModuleValue)]
     return distinct(others or (known[:1] if not after else ()))

@@ -55,7 +55,8 @@ def _end_of_block(text: str, start: int, end: int) -> int:
     indent = _indent(text[start:end])
     while 0 <= (end := text.find("\n", end)) < len(text) - 1:
         end += 1
-        line = text[end : text.find("\n", end) % (len(text) + 1)]
+        stop = text.find("\n", end)
+        line = text[end : stop if stop >= 0 else len(text)]
         if line.strip() and _indent(line) <= indent and not line.lstrip().startswith(("#", ")")):
             return end
     return len(text)

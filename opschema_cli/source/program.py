@@ -32,6 +32,7 @@ from opschema_cli.source.resolution import (
     is_definition,
     only_definition,
     scopes_of,
+    star_imports,
 )
 
 __all__ = [
@@ -123,9 +124,7 @@ class Program(Modules):
 
     def _by_stars(self, file: PythonFile, name: str, hops: int, after: int = 0) -> list[Resolution]:
         """Definitions of a name to which ``from m import *`` may lead, below an offset."""
-        stars = (item for item in bindings_of(file.body, "*") if isinstance(item, Import) and item.start >= after)
-        named = (Import(name, item.module, name, item.level, item.start, item.end) for item in stars)
-        found = [self._imported(file, item, hops) for item in named]
+        found = [self._imported(file, item, hops) for item in star_imports(file.body, name, after)]
         return [item for item in found if not isinstance(item, Missing)]
 
     def _binding(self, file: PythonFile, name: str, bindings: list[Binding], hops: int) -> Resolution:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from opschema_cli.source.keyed_struct import KeyedStruct
-from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, PythonFile, Scope
+from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile, Scope
 
 HARMLESS_BASES = frozenset(
     {
@@ -106,6 +106,12 @@ def _identity(found: Resolution) -> tuple[str, int]:
     if isinstance(found, FunctionRef):
         return found.file.path, found.function.outer.start
     return (found.file.path, found.assign.start) if isinstance(found, ValueRef) else ("", -1)
+
+
+def star_imports(module: Scope, name: str, after: int = 0) -> list[Import]:
+    """The ``from m import *`` of a module below an offset, each as the import of one name."""
+    stars = (item for item in bindings_of(module, "*") if isinstance(item, Import) and item.start >= after)
+    return [Import(name, item.module, name, item.level, item.start, item.end) for item in stars]
 
 
 def is_definition(found: Resolution) -> bool:

@@ -15,10 +15,10 @@ _ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 """Python's own kinds of enumerations."""
 
 _OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
-"""What enumerations have besides what their bodies bind."""
+"""Attributes of every enumeration, whatever its body binds."""
 
 _ALIASING = frozenset({"_add_alias_", "_add_value_alias_", "setattr", "__setattr__"})
-"""What adds attributes to enumerations."""
+"""Names of methods and functions that add attributes to enumerations."""
 
 _READING = frozenset({"isinstance", "issubclass", "len", "list", "tuple", "set", "sorted", "iter", "frozenset"})
 """Functions of Python's that only read what they are passed."""
@@ -30,7 +30,7 @@ _ON_CLASSES = frozenset({"classmethod", "staticmethod"})
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What a call of a function may pass, and the last words of the decorators that may change it."""
+    """The parameters of a function, and the last words of the decorators that may change them."""
 
     decorators: tuple[str, ...]
     params: tuple[Param, ...]

@@ -129,7 +129,7 @@ def is_dead(condition: Condition, span: Span) -> bool:
 
 def condition_of(body: Body, span: Span) -> Condition | None:
     """The condition of the `if` of which `span` is a branch; None of what is tried, of a loop and of a `case`."""
-    return next((item for item in body.scope.conditions if span in (item.body, item.orelse)), None)
+    return _branches(body)[1].get(span)
 
 
 def _name_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:

@@ -167,7 +167,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return frozenset().union(*words)
 
     def _definition(self, full: str) -> tuple[PythonFile, Function | Class] | None:
-        """What a full name stands for and its file, if that is sure: a later `import *` may bind the name anew."""
+        """The definition of a full name and its file, if no later `import *` may bind the name again."""
         module, _, name = full.rpartition(".")
         for _ in range(MAX_HOPS):
             file = self._file(module)

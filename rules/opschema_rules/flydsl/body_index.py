@@ -35,5 +35,5 @@ class BodyIndex:
 
 @cached_on_argument
 def index_of(body: Body) -> BodyIndex:
-    """The index of a body; those of the latest ones are kept."""
+    """The index of a body."""
     return BodyIndex(body)

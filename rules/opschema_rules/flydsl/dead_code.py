@@ -37,7 +37,7 @@ def _dead_in(tree: FlyTree, body: Body) -> SpanSet:
 
 
 def _behind_exits(body: Body) -> Iterator[Span]:
-    """What stands behind a statement that leaves its block."""
+    """The code behind statements that leave their block."""
     for block in (body.statements, *(block for item in all_statements(body.statements) for block in item.blocks)):
         leaving = next((item for item in block if _leaves(item)), None)
         if leaving is not None and leaving is not block[-1]:

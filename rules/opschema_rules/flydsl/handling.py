@@ -53,7 +53,7 @@ def expects_errors(tree: FlyTree, body: Body, decorator: Expr) -> bool:
 
 @lru_cache(maxsize=256)
 def _handled_below(tree: FlyTree, body: Body) -> SpanSet:
-    """What stands below contexts that may handle errors, and what is tried with handlers of errors that calls may raise."""
+    """The code below contexts that may handle errors, and below `try` with handlers for errors that calls may raise."""
     found: list[Span] = []
     for item in all_statements(body.statements):
         if item.kind == "with" and any(_is_handling(tree, body, expr) for expr in item.exprs[::2]):

@@ -28,7 +28,7 @@ _SEARCHING = frozenset({"index", "count", "pop"})
 _OF_INTEGERS = frozenset({"bit_length", "bit_count", "to_bytes", "as_integer_ratio", "conjugate", "hex"})
 """Methods of Python's numbers that no number of FlyDSL's has, in any of the releases from 0.1.8 to 0.5.0."""
 _CHANGED = r"\b{0}\s*\.\s*(?!(?:index|count|append|extend)\b)|\b{0}\s*\[[^\n]*\]\s*=(?!=)|\bdel\b[^\n]*\b{0}\b"
-"""What may change the first items of a list of this name."""
+"""Code that may change the first items of a list of this name."""
 _CALLED = frozenset({"range_constexpr", "range", "bool", *_COUNTING, *_DECIDING, *_SEARCHING, *_OF_INTEGERS, *_SHAPED})
 _SEQUENCES = frozenset({"list", "tuple", "typing.List", "typing.Tuple"})
 

@@ -32,7 +32,7 @@ _WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
 
 
 _ASKING = frozenset({"signature", "getfullargspec", "getargspec", "co_argcount", "co_varnames"})
-"""What tells the parameters of a function."""
+"""Names through which code asks for the parameters of a function."""
 
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
@@ -46,7 +46,7 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
 
 
 def of_sure_call(tree: FlyTree, call: Call, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What is found in a call; nothing of an unsure one, for which only those calls are looked at in which something is found."""
+    """The findings in a call, unless it is unsure; this is asked only if there are findings."""
     diagnostics = list(found)
     if diagnostics and not is_unsure(tree, call.body, call.expr):
         yield from diagnostics

@@ -31,7 +31,7 @@ _GIVEN = re.compile(r"\badd_(?:input|output|inout|no_dep)\s*\(\s*([a-z_]\w*)\s*\
 _OF_GRAPH = re.compile(r"\brt_submit_graph\s*\(\s*(?:\w+\s*,\s*)?&\s*(\w+)")
 _FUNCTION = re.compile(r"\bvoid\s+(\w+)\s*\(")
 _UNCLEAR = re.compile(r"#[ \t]*define[ \t]+[a-z_]\w*|\bnamespace\s+\w")
-"""What may stand for several tensors, or have several functions of a name."""
+"""Code in which a name may stand for several tensors, or several functions may have one name."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PAYLOADS = (
     re.compile(rf"{_AT}CoreTaskArgs\s+(\w+)\s*;"),

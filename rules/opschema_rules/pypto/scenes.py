@@ -44,7 +44,7 @@ _SKIPS_GOLDEN = re.compile(r"\bskip_golden\b", re.IGNORECASE)
 """A setting by which a golden function is not called."""
 
 _OWN_NAMES = {"specs", "clone", "tensor_names"}
-"""What the arguments have beside those that are passed."""
+"""Attributes of the arguments besides those that a test passes."""
 
 _BEHIND = re.compile(r"(?m)^\s*[)\]]+\s*=(?!=)")
 """The end of several targets that stand in several lines."""

@@ -73,11 +73,12 @@ class Join:
                 self._register(event, part)
         for item in cpp.registrations if cpp is not None else ():
             conditional = item.registration.conditional or bool(item.conditions)
-            operators = self._of_names(Text(frozenset({item.name})), item.registration.place.path)
+            names = Text(frozenset({item.name}))
+            operators = self._of_names(names, item.registration.place.path)
             together = [one for one in operators if not exclusive(one.definition.conditions, item.conditions)]
             if together or not operators:
                 registration = replace(item.registration, conditional=conditional)
-                self._attach(Text(frozenset({item.name})), together, registration)
+                self._attach(names, together, registration)
         self._gaps.close()
 
     # Definitions

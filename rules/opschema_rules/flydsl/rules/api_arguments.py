@@ -24,7 +24,7 @@ _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 _TRANSPARENT = frozenset({"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args"})
 """Decorators of FlyDSL that pass on all arguments."""
 
-_TOLD_ONCE = frozenset({"missing", "surplus"})
+_REPORTED_ONCE = frozenset({"missing", "surplus"})
 
 
 @rule("FLY228", "api-arguments", pure=True)
@@ -157,10 +157,10 @@ def _misfitting(tree: FlyTree, body: Body, call: Expr, name: str, params: tuple[
     if not found or is_unsure(tree, body, call) or names_version(tree, body, call.start):
         return
     missing = [item.name for item in found if item.fault == "missing"]
-    told: set[str] = set()
+    reported: set[str] = set()
     for item in found:
-        if item.fault not in told:
-            told |= {item.fault} & _TOLD_ONCE
+        if item.fault not in reported:
+            reported |= {item.fault} & _REPORTED_ONCE
             yield Diagnostic(
                 f"`{name}({', '.join(param.name for param in params)})` in this FlyDSL "
                 f"{_fault(item.fault, item.name, params, missing)}",

@@ -199,7 +199,7 @@ def _loop(values: DeviceValues, need: Need) -> Span | None:
 
 @cached_on_argument
 def _iterated(body: Body) -> dict[Span, Expr]:
-    """What the loops of a function run over, by its span and, if it is a call, by that of what is called."""
+    """The expressions that the loops of a function run over, by their spans and, for calls, also by those of their callees."""
     found = [item.exprs[1] for item in all_statements(body.statements) if item.kind == "for"]
     return {item.span: item for item in found} | {item.items[0].span: item for item in found if item.kind == "call"}
 
