@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -180,12 +180,12 @@ class Cache:
 
     def put(self, kind: str, values: Mapping[str, bytes]) -> None:
         """Store values; replaces what is there."""
-        today = _today()
-        if self._db is None:
+        if self._db is None or not values:
             return
-        rows = [(kind, key, today, self._seal(kind, key, value) + value) for key, value in values.items()]
-        if rows:
-            self._write([("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)])
+        today = _today()
+        # Made one by one: together they would be a second copy of all values.
+        rows = ((kind, key, today, self._seal(kind, key, value) + value) for key, value in values.items())
+        self._write([("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)])
 
     def _touch(self, kind: str, keys: Iterable[str], today: int) -> None:
         """Mark entries as used, at most once a day each, and drop those that nothing used for long."""
@@ -193,7 +193,7 @@ class Cache:
         mark = ("UPDATE entries SET used = ? WHERE kind = ? AND key = ?", rows)
         self._write([mark, ("DELETE FROM entries WHERE used < ?", [(today - MAX_AGE_DAYS,)])])
 
-    def _write(self, statements: Iterable[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
+    def _write(self, statements: Iterable[tuple[str, Iterable[tuple[object, ...]]]]) -> None:
         if self._db is None:
             return
         with self._survive():

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 C = TypeVar("C")
 
+_STORED_AT_ONCE = 50
+"""Texts whose facts are put into the cache together; until then they are held twice, packed and unpacked."""
+
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
 _PARSER_DIED = "this is not Python: the parser died of it or took too long; it nests deeply, or is generated"
@@ -554,7 +557,7 @@ class Project:
                 self._keep(source, decoded(data, ModuleFacts))
             self._done += 1
             self.progress(self._done, self._cold)
-        if not self._awaited:
+        if not self._awaited or len(self._fresh) >= _STORED_AT_ONCE:
             self.cache.put(_PYTHON, self._fresh)
             self._fresh = {}
 
