@@ -6,11 +6,13 @@ Python. Blocks under ``const_expr``, other loops with the loops in them, and loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import msgspec
 
+from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_cli.source.text import Span
@@ -53,10 +55,22 @@ class Stop(msgspec.Struct, frozen=True, eq=False):
         return [item for item in self.steps if item.gpu or item.loop]
 
 
+Finder: TypeAlias = "Callable[[FlyTree, Traced, Body], Iterable[Diagnostic]]"
+"""Finds what is wrong in the body of a traced function, or of one inside it."""
+
+
+def in_rewritten(tree: FlyTree, find: Finder) -> Iterator[Diagnostic]:
+    """The findings in each function that FlyDSL rewrites, and in those inside it; none in what is meant to fail."""
+    for traced, body in _rewritten(tree):
+        found = list(find(tree, traced, body))
+        if found and not is_meant_to_fail(tree, traced.body):  # which takes longer than to find nothing
+            yield from found
+
+
 @lru_cache(maxsize=2)
-def rewritten(tree: FlyTree) -> list[tuple[Traced, Body]]:
+def _rewritten(tree: FlyTree) -> list[tuple[Traced, Body]]:
     """The functions that FlyDSL rewrites so, with those inside them, if the tree's release does that."""
-    kept = (item for item in tree.traced if not is_meant_to_fail(tree, item.body)) if rewrites_blocks(tree) else ()
+    kept = tree.traced if rewrites_blocks(tree) else ()
     found = ((traced, body) for traced in kept for body in tree.within(traced))
     return [(traced, body) for traced, body in found if body.function is not None and tree.around(body) is traced]
 

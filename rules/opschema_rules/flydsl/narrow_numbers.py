@@ -19,6 +19,7 @@ from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import is_const_expr
 from opschema_rules.flydsl.number_types import I32, I32_MAX, I64, NumberTypes
 from opschema_rules.flydsl.tensors import number
+from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.workloads import Workload, computed
 
 U32_MAX = 2**32 - 1
@@ -61,12 +62,13 @@ class _Frame(msgspec.Struct, frozen=True):
 
 
 def overflows(tree: FlyTree, found: Iterable[Workload]) -> Iterator[Overflow]:
-    """The expressions that overflow with these workloads, each with the first that shows it."""
+    """The expressions that overflow with these workloads, each with the first that shows it and is sure to be passed."""
     seen: set[tuple[str, int]] = set()
     for workload in found:
+        call = workload.call
         for item in _of(tree, workload):
             key = (item.body.file.path, item.expr.start)
-            if key not in seen:
+            if key not in seen and not is_unsure(tree, call.body, call.expr):
                 seen.add(key)
                 yield item
 

@@ -101,8 +101,13 @@ def block_size(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         known = _known(traced)
-        if known is not None and not is_meant_to_fail(tree, traced.body):
-            yield from _malformed(tree, traced, known)
+        what = _fault(tree, traced, known) if known is not None else ""
+        if known is not None and what and not is_meant_to_fail(tree, traced.body):
+            yield Diagnostic(
+                f"`known_block_size` is three positive integers, x, y and z, and this {what}: the decorator raises",
+                traced.body.at(known),
+                ops=(traced.title,),
+            )
     for call, launch in tree.launches:
         yield from of_sure_call(tree, call, _contradicting(tree, call, launch))
 
@@ -110,16 +115,6 @@ def block_size(file: FlyFile) -> Iterator[Diagnostic]:
 def _known(traced: Traced) -> Expr | None:
     found = traced.decorator.keyword("known_block_size") if traced.kind == "kernel" else None
     return None if found is None or (found.kind == "const" and found.value is None) else found
-
-
-def _malformed(tree: FlyTree, traced: Traced, known: Expr) -> Iterator[Diagnostic]:
-    what = _fault(tree, traced, known)
-    if what:
-        yield Diagnostic(
-            f"`known_block_size` is three positive integers, x, y and z, and this {what}: the decorator raises",
-            traced.body.at(known),
-            ops=(traced.title,),
-        )
 
 
 def _fault(tree: FlyTree, traced: Traced, known: Expr) -> str:

@@ -17,7 +17,7 @@ from opschema_cli.source.text import NestedSpans, Span, SpanSet
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import stays_python
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, is_gpu_loop, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, in_rewritten, is_gpu_loop, stops
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
 from opschema_rules.flydsl.needs import is_const_expr
 
@@ -80,10 +80,7 @@ def block_variable(file: FlyFile) -> Iterator[Diagnostic]:
             A[inner] = value + last + step
     ```
     """
-    tree = file.tree
-    for traced, body in rewritten(tree):
-        if _may_read_outside(body):
-            yield from _read_outside(tree, traced, body)
+    yield from in_rewritten(file.tree, _read_outside)
 
 
 def _may_read_outside(body: Body) -> bool:
@@ -135,6 +132,8 @@ class _Named(msgspec.Struct, frozen=True, eq=False):
 
 
 def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    if not _may_read_outside(body):
+        return
     bound: dict[str, list[_Named]] = {}
     read: list[tuple[str, _Named]] = []
     hidden: set[str] = set()

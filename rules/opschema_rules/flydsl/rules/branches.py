@@ -129,11 +129,9 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for traced in tree.traced:
-        if is_meant_to_fail(tree, traced.body):
-            continue
         values = device_values(tree, traced)
         for need in needs(values):
-            if may_pass(tree, need.body, need.expr.start):
+            if is_meant_to_fail(tree, traced.body) or may_pass(tree, need.body, need.expr.start):
                 continue
             yield Diagnostic(
                 _asked(need),
@@ -143,7 +141,8 @@ def device_branch(file: FlyFile) -> Iterator[Diagnostic]:
                 (traced.title,),
             )
         for item in helper_branches(values):
-            if not is_meant_to_fail(tree, item.helper) and not may_pass(tree, item.caller, item.argument.start):
+            failing = any(is_meant_to_fail(tree, body) for body in (traced.body, item.helper))
+            if not failing and not may_pass(tree, item.caller, item.argument.start):
                 yield _of_helper(item)
 
 

@@ -15,7 +15,7 @@ from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import device_values
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, is_gpu_loop, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, in_rewritten, is_gpu_loop, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
 from opschema_rules.flydsl.tensors import Tensors
@@ -143,10 +143,7 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
         A[0] = total
     ```
     """
-    tree = file.tree
-    for traced, body in rewritten(tree):
-        if _may_carry(body.scope):
-            yield from _carried(tree, traced, body)
+    yield from in_rewritten(file.tree, _carried)
 
 
 def _may_carry(scope: Scope) -> bool:
@@ -199,6 +196,8 @@ def _is_reached(statements: Sequence[Statement], wanted: Statement) -> bool:
 
 def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     """The variables that are assigned once outside all blocks of the loop, and are changed in it."""
+    if not _may_carry(body.scope):
+        return
     types = _Types(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}

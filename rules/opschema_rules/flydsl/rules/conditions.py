@@ -16,7 +16,8 @@ from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import DeviceValues, device_values
-from opschema_rules.flydsl.gpu_blocks import rewritten
+from opschema_rules.flydsl.gpu_blocks import in_rewritten
+from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import is_const_expr
 from opschema_rules.flydsl.number_types import NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
@@ -71,21 +72,23 @@ def number_condition(file: FlyFile) -> Iterator[Diagnostic]:
             A[2] = 1 if n > 4 else 0
     ```
     """
-    tree = file.tree
-    for traced, body in rewritten(tree):
-        values = device_values(tree, traced)
-        if not _may_ask(body, values.candidates):
-            continue
-        types = NumberTypes(values)
-        for item in all_statements(body.statements):
-            for test in _conditions(item):
-                if _is_numeric(types, body, test) and not is_dead(tree, body, test.start):
-                    written = body.file.text(test)
-                    message = (
-                        f"`{written}` is a number, and a condition of the GPU is an `fx.Boolean`: the function does not compile; "
-                        "compare it with 0"
-                    )
-                    yield Diagnostic(message, body.at(test), (), _compared(body, test), ops=(traced.title,))
+    yield from in_rewritten(file.tree, _numeric)
+
+
+def _numeric(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    values = device_values(tree, traced)
+    if not _may_ask(body, values.candidates):
+        return
+    types = NumberTypes(values)
+    for item in all_statements(body.statements):
+        for test in _conditions(item):
+            if _is_numeric(types, body, test) and not is_dead(tree, body, test.start):
+                written = body.file.text(test)
+                message = (
+                    f"`{written}` is a number, and a condition of the GPU is an `fx.Boolean`: the function does not compile; "
+                    "compare it with 0"
+                )
+                yield Diagnostic(message, body.at(test), (), _compared(body, test), ops=(traced.title,))
 
 
 def _may_ask(body: Body, device: frozenset[str]) -> bool:

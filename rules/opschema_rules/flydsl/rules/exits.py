@@ -10,7 +10,7 @@ from opschema_cli.source.bodies import Body
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import device_values
-from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, returns_value, rewritten, stops
+from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, head, in_rewritten, returns_value, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 
 _EXITS = ("return", "break", "continue")
@@ -97,11 +97,12 @@ def block_exit(file: FlyFile) -> Iterator[Diagnostic]:
         A[0] = add(n)
     ```
     """
-    tree = file.tree
-    for traced, body in rewritten(tree):
-        if _may_leave(body):
-            for stop in stops(tree, traced, body):
-                yield from _judged(tree, traced, body, stop)
+    yield from in_rewritten(file.tree, _exits)
+
+
+def _exits(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    for stop in stops(tree, traced, body) if _may_leave(body) else ():
+        yield from _judged(tree, traced, body, stop)
 
 
 def _may_leave(body: Body) -> bool:

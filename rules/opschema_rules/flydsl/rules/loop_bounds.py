@@ -11,7 +11,7 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Loop
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values, stays_python
-from opschema_rules.flydsl.gpu_blocks import is_gpu_loop, rewritten
+from opschema_rules.flydsl.gpu_blocks import in_rewritten, is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import I32_MAX, INT, NumberTypes
 
@@ -69,13 +69,15 @@ def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
             A[i] = 0
     ```
     """
-    tree = file.tree
-    for traced, body in rewritten(tree):
-        for loop in body.scope.loops:
-            if is_gpu_loop(loop.iterable) and not stays_python(traced.body, body, loop.iterable.start):
-                yield from _bounds(tree, traced, body, loop)
-            elif loop.iterable.callee.rpartition(".")[2] == "range_constexpr":
-                yield from _keywords(tree, traced, body, loop.iterable)
+    yield from in_rewritten(file.tree, _wrong_bounds)
+
+
+def _wrong_bounds(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    for loop in body.scope.loops:
+        if is_gpu_loop(loop.iterable) and not stays_python(traced.body, body, loop.iterable.start):
+            yield from _bounds(tree, traced, body, loop)
+        elif loop.iterable.callee.rpartition(".")[2] == "range_constexpr":
+            yield from _keywords(tree, traced, body, loop.iterable)
 
 
 def _bounds(tree: FlyTree, traced: Traced, body: Body, loop: Loop) -> Iterator[Diagnostic]:

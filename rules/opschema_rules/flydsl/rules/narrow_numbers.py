@@ -10,7 +10,7 @@ from opschema_rules.flydsl.arguments import binds_as_written
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.narrow_numbers import U32_MAX, overflows
-from opschema_rules.flydsl.usage import is_unsure
+from opschema_rules.flydsl.usage import of_sure_call
 from opschema_rules.flydsl.workloads import Workload, workloads
 
 _LEAST = -(2**31)
@@ -158,9 +158,9 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
     ```
     """
     tree = file.tree
-    found = {call: list(workloads(tree, call)) for call in _of_host(tree)}
+    found = dict(_passed_by_host(tree))
     for call, passed in found.items():
-        yield from _arguments(call, passed)
+        yield from of_sure_call(tree, call, _arguments(call, passed))
     for item in overflows(tree, (item for call, passed in found.items() if not call.compiles for item in passed)):
         written = item.body.file.text(item.expr)
         message = (
@@ -171,16 +171,14 @@ def i32_overflow(file: FlyFile) -> Iterator[Diagnostic]:
         yield Diagnostic(message, item.body.at(item.expr), related, ops=(item.traced.title,))
 
 
-def _of_host(tree: FlyTree) -> Iterator[Call]:
-    """The calls of launchers by code that is not traced."""
+def _passed_by_host(tree: FlyTree) -> Iterator[tuple[Call, list[Workload]]]:
+    """The calls of launchers by code that is not traced, each with what it passes as far as that is known."""
     for traced in tree.traced:
         for call in traced.calls if traced.kind == "jit" else ():
-            if (
-                tree.around(call.body) is None
-                and binds_as_written(tree, call)
-                and not is_unsure(tree, call.body, call.expr)
-            ):
-                yield call
+            if tree.around(call.body) is None and binds_as_written(tree, call):
+                passed = list(workloads(tree, call))
+                if passed:
+                    yield call, passed
 
 
 def _arguments(call: Call, passed: list[Workload]) -> Iterator[Diagnostic]:

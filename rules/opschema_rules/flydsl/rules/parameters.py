@@ -231,8 +231,9 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for traced in tree.traced:
-        if not is_meant_to_fail(tree, traced.body):
-            yield from _bare_defaults(tree, traced)
+        bare = list(_bare_defaults(tree, traced))
+        if bare and not is_meant_to_fail(tree, traced.body):
+            yield from bare
         for call in traced.calls:
             judge = _to_kernel if traced.kind == "kernel" else _to_launcher
             found = (diagnostic for item in call_arguments(tree, call) for diagnostic in judge(tree, item))
