@@ -30,6 +30,7 @@ from opschema_cli.source.starlark.load_script import LoadScript, with_calls
 from opschema_cli.source.starlark.setup_script import Made, SetupScript, as_function
 from opschema_cli.source.starlark.targets import BUILD_FILES, StarlarkTree
 from opschema_cli.source.text import Span
+from opschema_cli.word_search import WordSearch
 from opschema_rules.torchlib.hub_kernels import hub_kernels
 from opschema_rules.torchlib.toml_tables import items, read_toml, table, text_of
 
@@ -335,12 +336,11 @@ def loaded_extensions(project: Project, paths: Iterable[str]) -> dict[str, str]:
 
 def _users(project: Project, names: Set[str]) -> Mapping[str, set[str]]:
     """The Python files that import a module, or name it in a string, by its name."""
-    words = {name.encode(): name for name in names}
     found: dict[str, set[str]] = {name: set() for name in names}
-    for path in (path for path in project.workspace.files if path.endswith(".py") and names):
-        data = project.workspace.peek(path)
-        for word in words.keys() & set(_USED.findall(data)) if any(word in data for word in words) else ():
-            found[words[word]].add(path)
+    python = (path for path in project.workspace.files if path.endswith(".py") and names)
+    for path in WordSearch(project, "loaded extensions", frozenset(names)).files(python):
+        for word in found.keys() & {word.decode() for word in _USED.findall(project.workspace.peek(path))}:
+            found[word].add(path)
     return found
 
 
