@@ -24,7 +24,8 @@ Target: TypeAlias = model.Target[Module]
 
 def bindings_of(target: Target) -> list[Binding]:
     """The bindings that a name means, in all builds."""
-    return [item for module in target.modules for item in module.by_name.get(target.name, ())]
+    modules = (module for module in target.modules if target.name not in module.names)  # else it may be a class
+    return [item for module in modules for item in module.by_name.get(target.name, ())]
 
 
 class Loaders:

@@ -143,10 +143,8 @@ class _Join:
             text = expand(step.value, macros)
         except ExpansionError:
             text = step.value
-        words = set(_WORD.findall(text))
-        unknown = next((word for word in words if _CAPITALS.fullmatch(word)), None)
-        if words.isdisjoint(receivers):
-            if unknown is not None and step.value.startswith(unknown):
+        if receivers.keys().isdisjoint(_WORD.findall(text)):
+            if _UNKNOWN.search(text):
                 module.open()
             return
         found = self._steps_of(text, step.receiver)
@@ -177,6 +175,8 @@ class _Join:
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_UNKNOWN = re.compile(r"\A\s*[A-Z][A-Z0-9_]{2,}\b|\b[A-Z][A-Z0-9_]{2,}\s*\(")
+"""A macro that is called, or stands alone, after those that are known were expanded."""
 
 
 def _submodule(module: Module, path: str, step: Step) -> Module:

@@ -70,6 +70,10 @@ def codes(block: str, python: str = "", head: str = HEAD, **files: str) -> list[
         ('register_others(m);', "_C.g(x)", []),
         ("UNKNOWN_MACRO", "_C.g(x)", []),
         ("UNKNOWN_MACRO(m);", "_C.g(x)", []),
+        ("UNKNOWN_MACRO(BIND_A, BIND_B, BIND_C, BIND_D, BIND_E, BIND_F)", "_C.g(x)", []),
+        ("check(BIND_A, BIND_B);", "_C.g(x)", ["BND303"]),
+        ('#ifdef A\npy::class_<A>(m, "f");\n#else\nm.def("f", &f);\n#endif', "_C.f(x)", []),
+        ('#ifdef A\npy::class_<A>(m, "A");\n#else\nm.def("f", &f);\n#endif', "_C.f(x)", ["BND301"]),
         ("for (auto& item : items) { item.bind(m); }", "_C.g(x)", []),
     ],
 )  # fmt: skip
