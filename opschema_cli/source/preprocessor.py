@@ -100,8 +100,17 @@ def unambiguous(macros: Iterable[Macro]) -> dict[str, Macro]:
 
 
 def is_dead(conditions: Iterable[Condition]) -> bool:
-    """Whether text under these conditions is never compiled (``#if 0``), as its author shut it out."""
-    return any(item.text in (("0", "false") if item.holds else ("1", "true")) for item in conditions)
+    """Whether text under these conditions is never compiled (``#if 0``), as its author shut it out, or for a GPU alone: what
+    registers, and what is registered, runs on the host.
+    """
+    return any((_NEVER if item.holds else _ALWAYS).fullmatch(item.text) for item in conditions)
+
+
+_GPU = r"__(?:CUDA_ARCH|HIP_DEVICE_COMPILE|SYCL_DEVICE_ONLY)__"
+"""The macros that compilers define when they compile a file for a GPU, after or before the same file for the host."""
+
+_NEVER = re.compile(rf"0|false|defined\({_GPU}\)|{_GPU}(?: ?(?:>=|==) ?[1-9]\d*| ?> ?\d+)?")
+_ALWAYS = re.compile(rf"1|true|(?!.*&&)(?:.*\|\| ?)?! ?defined\({_GPU}\)(?: ?\|\|.*)?")
 
 
 def exclusive(some: Iterable[Condition], others: Iterable[Condition]) -> bool:
