@@ -64,7 +64,9 @@ def _of_parameter(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
 def _bound(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
     if not (options := bindings(frame.body.scope, name)):
         return ()
-    if len(options) > MAX_BINDINGS:
+    if len(options) > MAX_BINDINGS or (
+        frame.parent is None and _may_be_submodule(evaluator, frame.body.file, options[-1])
+    ):
         return UNKNOWN
     found = [
         value for item in _seen(evaluator, frame, options, at) for value in _of_binding(evaluator, frame, item, at)
@@ -177,6 +179,36 @@ def _module_path(evaluator: Evaluator, dotted: str) -> str | None:
     """The file of a module; in folders without ``__init__.py`` where it lies below the root."""
     plain = f"{dotted.replace('.', '/')}.py"
     return evaluator.program.module_path(dotted) or (plain if plain in evaluator.program.files else None)
+
+
+def _may_be_submodule(evaluator: Evaluator, file: PythonFile, last: Binding) -> bool:
+    """Whether a submodule may take the place of what a package binds to its name: the first import of one, wherever it stands,
+    binds it in its package. An import before that, or by the module that the name comes from, is the first.
+    """
+    if not file.path.endswith("/__init__.py"):
+        return False
+    name = last.target if isinstance(last, Assign) else last.name
+    dotted = f"{evaluator.program.module_name(file.path)}.{name}"
+    if evaluator.program.module_path(dotted) is None:
+        return False
+    path = evaluator.program.imported_from(file, name)
+    source = evaluator.program.load(path[0]) if path is not None else None
+    before = (item for item in _imports(file) if item.start <= last.start)
+    return not any(
+        _imports_module(evaluator, one, item, dotted)
+        for one, found in ((file, before), *([(source, _imports(source))] if source is not None else ()))
+        for item in found
+    )
+
+
+def _imports(file: PythonFile) -> Iterator[Import]:
+    return (item for found in file.body.named.values() for item in found if isinstance(item, Import))
+
+
+def _imports_module(evaluator: Evaluator, file: PythonFile, item: Import, dotted: str) -> bool:
+    """Whether an import imports a module, or one below it."""
+    module = evaluator.program.absolute_module(file, item) or ""
+    return f"{module}.".startswith(f"{dotted}.") or f"{module}.{item.attr}" == dotted
 
 
 def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:

@@ -70,3 +70,24 @@ def test_python_reaches_the_operators_through_the_module_that_the_build_writes(
 )
 def test_a_module_of_the_tree_counts_and_another_build_file_says_nothing(more: dict[str, str]) -> None:
     assert found({"layer-norm/torch-ext/layer_norm/calls.py": CALL, **more}) == []
+
+
+OWN = {"layer-norm/torch-ext/layer_norm/ops/__init__.py": "def scale(x):\n    return x * 2\n"}
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "expected"),
+    [
+        ("", OWN, []),
+        ("from .ops import scale as own\n", OWN, ["REG401"]),  # only the first import of a submodule binds it
+        ("from . import ops as own\n", OWN, ["REG401"]),
+        ("from .layers import Layer\n", OWN, []),
+        ("", {"layer-norm/torch-ext/layer_norm/other/__init__.py": ""}, ["REG401"]),
+        ("", {"layer-norm/torch-ext/layer_norm/inner/ops.py": ""}, ["REG401"]),
+    ],
+)
+def test_a_submodule_that_takes_the_place_of_a_name_of_its_package(
+    first: str, more: dict[str, str], expected: list[str]
+) -> None:
+    package = {"layer-norm/torch-ext/layer_norm/__init__.py": first + CALL}
+    assert [item.partition(" ")[0] for item in found({**package, **more})] == expected
