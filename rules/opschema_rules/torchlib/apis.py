@@ -92,10 +92,13 @@ HANDLE: dict[str, Api] = {
 }
 """Methods of what ``custom_op`` returns."""
 
+LEGACY_SCHEMAS = ("manual_schema", "func_or_schema")
+"""The names by which the two functions ``custom_op`` before ``torch.library.custom_op`` take a schema."""
+
 LEGACY: dict[str, Api] = {
     api.name: api
     for api in (
-        Api("custom_op", ("qualname", "schema", "func"), None, "custom_op", "qualname", "func"),
+        Api("custom_op", ("qualname", "schema", "func", *LEGACY_SCHEMAS), None, "custom_op", "qualname", "func"),
         Api("impl", ("qualname", "device_types", "func"), "kernel", None, "qualname", "func", "device_types"),
         Api("impl_abstract", ("qualname", "func"), "fake", None, "qualname", "func"),
         Api("impl_save_for_backward", ("qualname", "func"), "other", None, "qualname", "func"),

@@ -60,7 +60,8 @@ class Definer:
 
     def _schema_text(self, event: Event) -> Text | Unresolved | None:
         """The schema string that is given; None without one."""
-        found = self.evaluator.values(event.given.get("schema"))
+        given = (event.given.get(name) for name in ("schema", *apis.LEGACY_SCHEMAS))
+        found = self.evaluator.values(next(filter(None, given), None))
         texts = [item for item in found if isinstance(item, Text)]
         if not found and event.open:
             return Unresolved("the call may pass a schema")

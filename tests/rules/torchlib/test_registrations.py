@@ -309,9 +309,17 @@ def test_the_apis_before_custom_op() -> None:
 
         @ops.impl("ns::bar", device_types="cuda")
         def bar_cuda(x): ...
+
+        @custom_op(qualname="ns::baz", manual_schema="(Tensor x, int n) -> Tensor")
+        def baz(x, n): ...
+
+        @ops.custom_op("ns::box", func_or_schema="(Tensor x) -> Tensor")
+        def box(x): ...
     """) == {
         "ns::foo": ["(Tensor x) -> Tensor", "kernel cpu foo_cpu", "fake foo_abstract"],
         "ns::bar": ["(Tensor x) -> Tensor", "kernel cuda bar_cuda"],
+        "ns::baz": ["(Tensor x, int n) -> Tensor"],
+        "ns::box": ["(Tensor x) -> Tensor"],
     }
 
 
