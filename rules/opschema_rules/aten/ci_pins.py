@@ -8,12 +8,14 @@ from functools import partial
 from itertools import takewhile
 
 _DOCKERFILE = r"(?:[^/]+\.)?[Dd]ockerfile[\w.-]*"
+_REQUIREMENTS = r"(?:requirements|constraints)[\w.-]*\.(?:txt|in)"
 CI_FILES = re.compile(
     r"(?!.*(?:\A|/)(?:examples?|docs?|demos?|tutorials?)/)"
     r"(?:\.github/(?:workflows/[^/]+|actions/(?:.+/)?action)\.ya?ml|\.github/.+\.json"
     r"|\.circleci/config\.ya?ml|\.gitlab-ci\.ya?ml"
     r"|(?:\.?azure-pipelines?/[^/]+|azure-pipelines[\w.-]*|\.buildkite/.+)\.ya?ml"
-    rf"|(?:\.ci|ci|\.github|\.circleci|\.buildkite|\.?docker(?:s|files)?)/(?:.+/)?(?:[^/]+\.sh|{_DOCKERFILE})|{_DOCKERFILE}"
+    rf"|(?:\.ci|ci|\.github|\.circleci|\.buildkite|\.?docker(?:s|files)?)/(?:.+/)?(?:[^/]+\.sh|{_DOCKERFILE}|{_REQUIREMENTS})"
+    rf"|{_DOCKERFILE}"
     r"|tox\.ini|noxfile\.py)"
 )
 

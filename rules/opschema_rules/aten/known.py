@@ -17,6 +17,7 @@ from opschema_cli.schema.schema_string import parse_schema
 from opschema_rules.aten.cpp_types import CppSignature
 from opschema_rules.aten.detection import AtenOptions, files_of
 from opschema_rules.aten.kernels import read_operator
+from opschema_rules.aten.known_operators import certain_slip
 from opschema_rules.aten.model import Reference
 from opschema_rules.aten.native import read_native
 from opschema_rules.aten.native_table import entry_releases
@@ -74,12 +75,19 @@ class AtenOperators(msgspec.Struct, dict=True):
     def has(self, name: str) -> bool:
         """Whether an operator exists: here, in a release that the tree may be for, or in a torch that the tree patches."""
         catalogue = self.reference.catalogue
+        if self.are_younger:
+            return certain_slip(name) is None
         known = name in catalogue.by_name or not catalogue.complete
         return known or (not self.certain and name in ever_operators()) or name in self._patched
 
     def candidates(self, name: str) -> Sequence[str]:
         """Names that an unknown one may have meant."""
         return self.reference.catalogue.candidates(name)
+
+    @cached_property
+    def are_younger(self) -> bool:
+        """Whether the tree is for a torch that is older than all known releases, so that these are not its operators."""
+        return not self.certain and pins_of(self.project.workspace).are_before(known_releases())
 
     @property
     def may_be_others(self) -> bool:
@@ -88,8 +96,10 @@ class AtenOperators(msgspec.Struct, dict=True):
 
     def schemas(self, name: str) -> Iterator[OperatorSchema]:
         """The schemas of an operator in the torch that the tree is for, first that of the reference; in all known releases where
-        that is not certain. Those of the releases are read when they are asked for.
+        that is not certain. Those of the releases are read when they are asked for. None where the releases are younger.
         """
+        if self.are_younger:
+            return
         operator = self.operator(name)
         if operator is not None:
             yield operator.schema
@@ -98,6 +108,8 @@ class AtenOperators(msgspec.Struct, dict=True):
 
     def operator(self, name: str) -> AtenOperator | None:
         """An operator; None if its schema is not known."""
+        if self.are_younger:
+            return None
         found = read_operator(self.project, self.reference, name)
         schema = parse_schema(found.schema).schema if found is not None else None
         if found is None or schema is None:

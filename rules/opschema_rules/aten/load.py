@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from opschema_cli.lint.diagnostic import Missing
+from opschema_cli.lint.diagnostic import Missing, NotUnderstood, Place
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.phrases import some
 from opschema_cli.project import Project
+from opschema_cli.source.text import Span
 from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
@@ -17,9 +18,11 @@ from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.lazy_nodes import read_lazy_nodes
 from opschema_rules.aten.model import REFERENCE, BackendFile, NativeFile, TagsFile
-from opschema_rules.aten.native import read_native, read_tags
+from opschema_rules.aten.native import is_older, read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
+
+OLDER = "it is for a PyTorch that is older than all that opschema knows, so that it is not checked"
 
 
 def load(project: Project, options: AtenOptions) -> Loaded:
@@ -37,6 +40,9 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     for listed in tags:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
+        if _is_older(native):
+            loaded.unresolved.append(NotUnderstood(Place(native.path, Span(0, 0)), OLDER))
+            continue
         loaded.subjects += [native, *native.entries]
         loaded.entries += [entry.stretch for entry in native.entries]
     references = References(torchgens, natives, options.native_functions)
@@ -45,6 +51,9 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     for kind, file in files:
         if kind == "derivatives":
             operators = references.of_derivatives(file)
+            if torchgens.is_before_known(file.path) or (operators is not None and _is_older(operators)):
+                loaded.unresolved.append(NotUnderstood(Place(file.path, Span(0, 0)), OLDER))
+                continue
             derivatives = read_derivatives(file, operators, torchgens.of_derivatives(file.path, operators))
             loaded.subjects += [derivatives, *derivatives.entries]
             loaded.entries += [entry.stretch for entry in derivatives.entries]
@@ -63,6 +72,11 @@ def load(project: Project, options: AtenOptions) -> Loaded:
         loaded.late.append(lambda: read_kernels(project, backends, options.kernels))
         loaded.late.append(lambda: read_lazy_nodes(project, backends, options.kernels))
     return loaded
+
+
+def _is_older(native: NativeFile) -> bool:
+    """Whether a file is written for a torchgen that is older than all known ones."""
+    return bool(native.release_doubt) and is_older(native)
 
 
 def _without_reference(backends: Iterable[BackendFile]) -> Iterator[Missing]:

@@ -97,6 +97,11 @@ class Pins(msgspec.Struct, frozen=True):
             return True
         return not self.certain and (self.release is None or self.release >= known[-1])
 
+    def are_before(self, known: Sequence[Version]) -> bool:
+        """Whether they say a torch that is older than all known releases, which are sorted, and nothing else."""
+        versions = [read_version(name) for name in self.versions]
+        return bool(versions) and not self.others and all(item is not None and item < known[0] for item in versions)
+
     @property
     def descriptions(self) -> list[tuple[str, str]]:
         """Each pin in words, with its file."""

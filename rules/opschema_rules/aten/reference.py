@@ -146,7 +146,8 @@ class References(msgspec.Struct, dict=True):
 
     @cached_property
     def torch(self) -> Reference | None:
-        """The operators of the installed torch; of the release that the tree pins, where that is another one that is known.
+        """The operators of the installed torch; of the release that the tree pins, where that is another one that is known; None
+        where that is older than all that are known.
 
         Raises:
             OpschemaError: the variable of the environment names none.
@@ -156,7 +157,7 @@ class References(msgspec.Struct, dict=True):
         named = torch is not None and self.project.workspace.variable(ENVIRONMENT)
         if pinned in known_releases() and pinned is not None and pinned != version and not named:
             return replace(self.of_release(pinned), certain=pins.certain)
-        if torch is None:
+        if torch is None or (not named and pins.are_before(known_releases()) and pinned != version):
             return None
         certain = bool(torch.version) and pins.agree(torch.version, torch.commit)
         return self._outside(torch, certain=certain)

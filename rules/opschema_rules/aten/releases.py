@@ -34,6 +34,9 @@ from opschema_rules.aten.torchgen_table import (
     torchgen_of,
 )
 
+_FOLDER = re.compile(r"(?:^|/)v(\d)r(\d+)/[^/]*\Z")
+"""The folders of op-plugin, one for each release of torch: ``config/v2r1/derivatives.yaml``."""
+
 _MODEL = re.compile(r"(.*/|)(torchgen|tools/codegen)/model\.py")
 
 
@@ -79,9 +82,19 @@ class Torchgens(msgspec.Struct, dict=True):
 
     def of_derivatives(self, path: str, native: NativeFile | None) -> Torchgen:
         """The torchgen that reads a derivatives.yaml: the generator beside it counts more than that of its operators."""
-        found = native.torchgen if native is not None else self.of_tree(path) or self.assumed
+        found = native.torchgen if native is not None else self.of_tree(path) or self._of_folder(path) or self.assumed
         beside = Home("", f"{path.rpartition('/')[0]}/".lstrip("/"))
         return with_autograd(self.project, found, beside)
+
+    def is_before_known(self, path: str) -> bool:
+        """Whether the folder of a file names a release that is older than all that are known."""
+        named = folder_release(path) if self.chosen is None else None
+        return named is not None and named < known_releases()[0]
+
+    def _of_folder(self, path: str) -> Torchgen | None:
+        """The torchgen of the release that the folder of a file names."""
+        named = folder_release(path) if self.chosen is None else None
+        return self._of_release(named) if named in known_releases() and named is not None else None
 
     def of_backend(self, path: str, reference: Reference | None) -> Torchgen:
         """The torchgen that reads a backend's YAML: the tree's, or that of the operators by which it is judged."""
@@ -168,6 +181,12 @@ class Torchgens(msgspec.Struct, dict=True):
                 if torchgen is not None:
                     found[match[1]] = replace(torchgen, origin="the tree's own torchgen")
         return found
+
+
+def folder_release(path: str) -> Version | None:
+    """The release of torch that the folder of a file is named after."""
+    found = _FOLDER.search(path)
+    return (int(found[1]), int(found[2])) if found is not None else None
 
 
 def _names(file: YamlFile) -> Sequence[str]:

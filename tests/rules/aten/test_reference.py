@@ -234,7 +234,6 @@ PINS = [
     ({"requirements/dev.txt": "torch ~= 2.9.0\n"}, HERE, True),
     ({"requirements.txt": "torch==2.8.0\n"}, OF_28, True),
     ({"requirements.txt": "torch==2.8.0.dev20250101\n"}, OF_28, False),
-    ({"requirements.txt": "torch==1.8.0\n"}, HERE, False),
     ({"requirements.txt": "torch==2.9.0\n", "pyproject.toml": "dependencies = ['torch==2.8']\n"}, HERE, False),
     ({"requirements.txt": "torch>=2.9\n"}, HERE, False),
     ({"requirements.txt": "torchvision==2.9.0\n# torch==2.9.0\n"}, HERE, False),
@@ -284,6 +283,7 @@ CI_PINS = [
     (WORKFLOW, 'jobs = [dict(torch = "2.8.0", cuda = "12.8")]\n'),
     (".buildkite/pipeline.yml", "env:\n  PYTORCH_VERSION: '2.8'\n"),
     (".ci/install.sh", "TORCH_VERSION=${TORCH_VERSION:-2.8.0}\npip install torch==$TORCH_VERSION\n"),
+    ("docker/requirements.txt", "numpy\ntorch==2.8.0+cpu\n"),
     ("docker/Dockerfile.rocm", "FROM rocm/pytorch:rocm7.2_ubuntu24.04_py3.12_pytorch_release_2.8.1\n"),
     ("azure-pipelines.yml", "variables:\n  torchVersion: 2.8.0\n"),
     ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.8.0"\n'),
@@ -407,6 +407,28 @@ def test_the_torch_that_the_tree_pins_comes_first(
 ) -> None:
     install("interpreter", "2.9.0+cpu", "abs")
     assert told(find(root, files)) == (origin, certain)
+
+
+@pytest.mark.parametrize(
+    ("files", "there"),
+    [
+        ({"requirements.txt": "torch==1.8.0\n"}, False),
+        ({"setup.py": "version = os.getenv('TORCH_XLA_VERSION', '1.10')\n"}, False),
+        ({"docker/requirements.txt": "torch==2.1.0+cpu\n"}, False),
+        ({"docker/requirements.txt": "torch==2.1.0\n", WORKFLOW: "- run: pip install torch\n"}, True),
+        ({"requirements.txt": "torch>=1.8.0\n"}, True),
+    ],
+)
+def test_no_known_torch_is_the_one_of_a_tree_that_pins_an_older_one(
+    root: Path, install: Callable[..., Path], files: dict[str, str], there: bool
+) -> None:
+    install("interpreter", "2.9.0+cpu", "abs")
+    assert (find(root, files) is not None) is there
+
+
+def test_an_older_torch_counts_where_it_is_installed(root: Path, install: Callable[..., Path]) -> None:
+    install("interpreter", "1.13.1", "abs")
+    assert told(find(root, {"requirements.txt": "torch==1.13.1\n"})) == ("the installed torch 1.13.1", True)
 
 
 def test_a_submodule_pins_its_commit(root: Path) -> None:

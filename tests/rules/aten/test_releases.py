@@ -66,7 +66,7 @@ def test_the_torchgen_of_the_tree_counts_before_what_it_requires() -> None:
 
 def _whole(names: frozenset[str]) -> str:
     """A native_functions.yaml with these operators."""
-    return "".join(f"- func: {name}(Tensor self) -> Tensor\n" for name in sorted(names))
+    return "".join(f"- func: {name}(Tensor self) -> Tensor\n" for name in sorted(names)) + "  autogen: generated.out\n"
 
 
 def _operators(release: str) -> frozenset[str]:
@@ -91,6 +91,29 @@ def test_a_file_of_no_known_release_is_in_doubt() -> None:
     )
     older = _operators("2.4") - {f"_foreach_{name}" for name in ("abs", "acos", "asin", "atan", "ceil")}
     assert "which have `_foreach_abs` and 4 operators more as well" in torchgen_for({NATIVE: _whole(older)}).doubt
+
+
+OLD = "- func: can_cast(ScalarType from, ScalarType to) -> bool\n  use_c10_dispatcher: full\n  dispatch:\n    Math: legacy::can\n"
+
+
+def test_a_file_of_a_torch_before_all_that_are_known_is_not_checked() -> None:
+    names = _operators("2.4") - {f"_foreach_{name}" for name in ("abs", "acos", "asin", "atan", "ceil")}
+    files = {NATIVE: OLD + _whole(names).replace("  autogen: generated.out\n", "")}
+    assert lint(files) == []
+    loaded = load(Project(Workspace(Path("/nowhere"), files)), ALONE)
+    assert [item.place.path for item in loaded.unresolved] == [NATIVE]
+    assert {item.code for item in lint({NATIVE: OLD + _whole(names)})} >= {"ATN102", "ATN131"}
+
+
+DERIVATIVES = "- name: expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)\n  self: f(grad, self.sizes())\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [("config/v1r11", []), ("config/v2r1", []), ("config/v2r6", ["ATN426"]), ("config", ["ATN426"])],
+)
+def test_a_folder_that_names_a_release(folder: str, expected: list[str]) -> None:
+    assert [item.code for item in lint({f"{folder}/derivatives.yaml": DERIVATIVES}, "ATN426")] == expected
 
 
 # -- in doubt ---------------------------------------------------------------------------------------------------------

@@ -64,10 +64,22 @@ def test_the_operators_are_those_of_the_release(torch: str, known: bool) -> None
     assert ("cholesky" in reference(torch, {"tile.yaml": BACKEND}).catalogue.by_name) is known
 
 
-def test_kernels_in_cpp_for_an_unknown_release_are_judged_by_the_nearest() -> None:
-    kernel = '#include <torch/library.h>\nTORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("addd.Tensor", &f); }\n'
-    files = {"k.cpp": kernel, "requirements.txt": "torch==2.3.0\n"}
-    assert lint_files([TORCHLIB], files, ["REG504"]).codes() == ["REG504"]
+@pytest.mark.parametrize(
+    ("name", "required", "expected"),
+    [
+        ("addd.Tensor", "torch==99.0.0", ["REG504"]),
+        ("addd.Tensor", "torch>=2.3.0", ["REG504"]),
+        ("sigmiod", "torch==2.3.0", ["REG504"]),  # a slip, whichever torch it is for
+        ("max_unpool2d_backward", "torch==1.10.0", []),  # that torch had it
+        ("max_unpool2d_backward", "torch>=1.10.0", ["REG504"]),
+    ],
+)
+def test_kernels_in_cpp_for_an_unknown_release_are_judged_by_the_nearest_unless_all_are_younger(
+    name: str, required: str, expected: list[str]
+) -> None:
+    kernel = f'#include <torch/library.h>\nTORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {{ m.impl("{name}", &f); }}\n'
+    files = {"k.cpp": kernel, "requirements.txt": f"{required}\n"}
+    assert lint_files([TORCHLIB], files, ["REG504"]).codes() == expected
 
 
 def test_an_unknown_release_is_refused_with_those_that_are_known() -> None:

@@ -285,23 +285,25 @@ TORCH_LIBRARY(kit, m) { m.def("mask(Tensor x, int bits=0x2F, int shift=1) -> Ten
 @pytest.mark.parametrize(
     ("files", "severity"),
     [
-        ({}, Severity.ERROR),
-        ({"requirements.txt": "torch>=2.4\n"}, Severity.ERROR),
-        ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "b" * 40}, Severity.ERROR),
-        ({".torch_commit": "b" * 40}, Severity.WARNING),
-        ({"requirements.txt": "torch>=99.0\n"}, Severity.WARNING),
-        ({"requirements.txt": "torch==99.0.0\n"}, Severity.WARNING),
-        ({"Dockerfile": "RUN pip install torch==1.13.0\n"}, Severity.WARNING),
+        ({}, [Severity.ERROR]),
+        ({"requirements.txt": "torch>=2.4\n"}, [Severity.ERROR]),
+        ({"setup.py": "base_version = '2.9'\n", ".torch_commit": "b" * 40}, [Severity.ERROR]),
+        ({".torch_commit": "b" * 40}, [Severity.WARNING]),
+        ({"requirements.txt": "torch>=99.0\n"}, [Severity.WARNING]),
+        ({"requirements.txt": "torch==99.0.0\n"}, [Severity.WARNING]),
+        ({"Dockerfile": "RUN pip install torch==1.13.0\n"}, []),
+        ({"docker/requirements.txt": "torch==2.1.0+cpu\n"}, []),
+        ({"docker/requirements.txt": "torch==2.9.0+cpu\n"}, [Severity.ERROR]),
     ],
 )
-def test_a_torch_that_is_not_known_may_take_a_kernel(files: dict[str, str], severity: Severity) -> None:
+def test_a_torch_that_is_not_known_may_take_a_kernel(files: dict[str, str], severity: list[Severity]) -> None:
     kernel = """
 #include <torch/library.h>
 at::Tensor relu(const at::Tensor& self, int64_t how) { return self; }
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("relu", TORCH_FN(relu)); }
 """
     found = lint_files(PACK, {"backend.cpp": kernel, **files}, ["REG505"]).diagnostics
-    assert [item.severity for item in found] == [severity]
+    assert [item.severity for item in found] == severity
 
 
 KERNELS = """\
@@ -342,6 +344,31 @@ ONE, TWO = (f'TORCH_LIBRARY_IMPL(kit, CPU, m) {{ m.impl("f", &{name}); }}\n' for
 def test_a_kernel_is_compared_with_the_definitions_that_it_is_compiled_with(text: str, count: int) -> None:
     found = lint_files([PACK], {"csrc/ops.cpp": KERNELS + text}, ["REG501"]).diagnostics
     assert len(found) == count
+
+
+STUB = """\
+#include <torch/library.h>
+TORCH_LIBRARY(kit, m) { m.def("gemm(Tensor a, Tensor b, bool fast) -> Tensor"); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) { return a; }
+#else
+at::Tensor gemm(const at::Tensor& a, const at::Tensor& b, bool fast) { return a; }
+#endif
+TORCH_LIBRARY_IMPL(kit, CUDA, m) { m.impl("gemm", &gemm); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", []),
+        ("defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800", "CUDA_VERSION < 12000", ["REG501"]),
+        ("bool fast) { return a", "bool fast, int64_t n) { return a", ["REG501"]),
+    ],
+)
+def test_what_is_compiled_for_a_gpu_alone_is_no_kernel(old: str, new: str, expected: list[str]) -> None:
+    found = lint_files(PACK, {"gemm.cu": STUB.replace(old, new)}, ["REG501"]).diagnostics
+    assert [item.code for item in found] == expected
 
 
 SEVERAL_RELEASES = """\
