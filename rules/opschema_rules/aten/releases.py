@@ -31,6 +31,7 @@ from opschema_rules.aten.torchgen_table import (
     known_release,
     known_releases,
     newest_torchgen,
+    release_of_part,
     torchgen_of,
 )
 
@@ -74,6 +75,9 @@ class Torchgens(msgspec.Struct, dict=True):
         names = _names(file)
         if len(names) <= WHOLE:
             return self.assumed
+        part = release_of_part(frozenset(names)) if "autogen:" in file.source.text else None
+        if part is not None:
+            return self._of_release(part)
         fit = fitting_release(frozenset(names))
         found = self._of_release(fit.version)
         if is_older(read_native(file, None, found)):  # a torchgen before 1.12, which generated no variants

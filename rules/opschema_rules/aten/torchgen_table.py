@@ -158,5 +158,18 @@ def fitting_release(names: frozenset[str]) -> Fit:
     return Fit(version)
 
 
+def release_of_part(names: frozenset[str]) -> Version | None:
+    """The newest release with most of the operators of a file that lists a part of them, such as those of one backend; None for
+    a file that is about as long as PyTorch's own.
+    """
+    releases = _releases()
+    version = min(releases, key=lambda item: (len(names - releases[item].operators), -item[0], -item[1]))
+    operators = releases[version].operators
+    return version if len(operators & names) < len(operators) * _PART else None
+
+
+_PART = 2 / 3
+
+
 def _some(names: frozenset[str]) -> str:
     return f"`{min(names)}` and {len(names) - 1} operators more"

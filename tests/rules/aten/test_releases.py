@@ -93,6 +93,17 @@ def test_a_file_of_no_known_release_is_in_doubt() -> None:
     assert "which have `_foreach_abs` and 4 operators more as well" in torchgen_for({NATIVE: _whole(older)}).doubt
 
 
+@pytest.mark.parametrize(("key", "expected"), [("SparseXPU", []), ("SparseXPUU", ["ATN131"])])
+def test_a_file_of_a_part_of_the_operators_is_of_the_newest_release_that_has_them(
+    key: str, expected: list[str]
+) -> None:
+    names = frozenset(sorted(_operators("2.12"))[::2]) | (_operators("2.12") - _operators("2.13"))
+    entry_of_backend = f"- func: relu(Tensor self) -> Tensor\n  dispatch:\n    {key}: relu\n"
+    files = {NATIVE: entry_of_backend + _whole(names - {"relu"})}
+    assert (torchgen_for(files).origin, torchgen_for(files).doubt) == ("torch 2.12", "")
+    assert [item.code for item in lint(files, "ATN131")] == expected
+
+
 OLD = "- func: can_cast(ScalarType from, ScalarType to) -> bool\n  use_c10_dispatcher: full\n  dispatch:\n    Math: legacy::can\n"
 
 
