@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from opschema_cli.testing import lint_files
 from opschema_rules.torchlib.pack import PACK
 
@@ -126,6 +128,43 @@ def test_results_of_kernels() -> None:
     assert [item.message for item in linted.diagnostics] == [
         "the kernel returns 2 values, and `aten::abs` returns `Tensor`"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "expected"),
+    [
+        ("neg", "x", 1),
+        ("neg_", "x", 0),
+        ("zero_", "x", 0),
+        ("cat.out", "tensors, dim=0, *, out", 0),
+        ("randperm.generator_out", "n, generator=None, *, out", 0),
+        ("max.dim_max", "x, dim, keepdim=False, *, max, max_values", 1),  # two tensors
+        ("sort", "x, dim=-1, descending=False", 1),
+    ],
+)
+def test_a_kernel_that_returns_nothing(name: str, params: str, expected: int) -> None:
+    text = f'import torch\n\n@torch.library.impl("aten::{name}", "CUDA")\ndef f({params}):\n    run("f")\n'
+    found = lint_files([PACK], {"kit/ops.py": text}, select=["REG511"]).diagnostics
+    assert ["the kernel returns nothing" in item.message for item in found] == [True] * expected
+
+
+MADE = """\
+import torch
+
+def made(f):
+    def kernel(*args):
+        return wrap(f(*args))
+    return kernel
+
+torch.library.impl("aten::relu", "CUDA")(made(relu))
+torch.library.impl("aten::relu_", "CUDA")(made(relu_in_place))
+"""
+
+
+def test_each_function_that_a_function_makes_is_another_one() -> None:
+    assert lint_files([PACK], {"kit/ops.py": MADE}, select=["REG511"]).codes() == []
+    alone = "def k(x):\n    return wrap(x)\n" + MADE.replace("made(relu)", "k").replace("made(relu_in_place)", "k")
+    assert lint_files([PACK], {"kit/ops.py": alone}, select=["REG511"]).codes() == ["REG511"]
 
 
 def test_one_function_for_an_operator_and_its_in_place_variant() -> None:

@@ -119,21 +119,21 @@ def _key(item: Mismatch) -> tuple[object, ...]:
 def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
     """A Python kernel whose return value does not match the PyTorch operator it implements.
 
-    The dispatcher converts the returned value to the types of the schema: a kernel that returns nothing, or the wrong number of
-    values, raises when it is called (`Unable to cast Python instance`). In-place operators and out variants return the tensor
-    they write. Checked are literal tuples, `None`, functions without `return`, and kernels of in-place operators that only
-    compute new tensors with functions of torch, or are also registered for the operator that is not in-place.
-    [REG509](REG509.md) says what counts as a kernel.
+    The dispatcher converts the returned value to the types of the schema: the wrong number of values raises when the kernel is
+    called (`Unable to cast Python instance`), and one that returns nothing passes `None` for a tensor. In-place operators
+    and out variants that return one tensor return the one that they are given, whatever their kernels return. Checked are literal
+    tuples, `None`, functions without `return`, and kernels of in-place operators that only compute new tensors with functions of
+    torch, or are also registered for the operator that is not in-place. [REG509](REG509.md) says what counts as a kernel.
 
-    Bad (an in-place operator must return `self`):
+    Bad (the caller gets `None`):
 
     ```python kit/ops.py
     import torch
 
 
-    @torch.library.impl("aten::neg_", "CUDA")
-    def neg_(x):
-        run("neg", x, x)
+    @torch.library.impl("aten::neg", "CUDA")
+    def neg(x):
+        run("neg", x, torch.empty_like(x))
     ```
 
     Bad (two values):
@@ -171,7 +171,7 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
         return run("neg", x)
     ```
 
-    Good (a list of tensors, and an operator that returns nothing):
+    Good (a list of tensors, operators that return nothing, or what they are given):
 
     ```python kit/ops.py
     import torch
@@ -188,6 +188,11 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
             run("neg", x, x)
 
 
+    @torch.library.impl("aten::neg_", "CUDA")
+    def neg_(x):
+        run("neg", x, x)
+
+
     @torch.library.impl("aten::neg.out", "CUDA")
     def neg_out(x, *, out):
         raise NotImplementedError
@@ -201,7 +206,7 @@ def aten_kernel_result(kernel: AtenKernel) -> Iterator[Diagnostic]:
         return
     registered = Related(kernel.registration.place, f"it is registered for `{kernel.title}` here")
     returns = f"and `{kernel.title}` returns `{', '.join(str(item.type) for item in schemas[0].returns)}`"
-    if gives_nothing(function):
+    if gives_nothing(function) and not all(map(_returns_what_it_is_given, schemas)):
         place = Place(function.file.path, function.function.span)
         yield Diagnostic(f"the kernel returns nothing, {returns}", place, (registered,), ops=(kernel.title,))
     yield from _unwritten(kernel, function, schemas, registered)
@@ -238,11 +243,19 @@ def _unwritten(
         yield Diagnostic(message, kernel.registration.place, (related,), ops=(kernel.title,))
 
 
+def _returns_what_it_is_given(schema: OperatorSchema) -> bool:
+    """Whether torch returns the only tensor that the operator writes, and not what the kernel returns."""
+    alias = schema.returns[0].alias
+    return len(schema.returns) == 1 and alias is not None and alias.write
+
+
 def _twin(kernel: AtenKernel, function: Body) -> StrayRegistration | None:
     """The registration of the same function for the operator of the same name that does not write its argument."""
     base, dot, overload = kernel.name.partition(".")
     name = f"aten::{base[:-1]}{dot}{overload}"
-    if kernel.registration.role != "kernel" or kernel.registration.conditional:
+    around = function.parent
+    made = around is not None and around.function is not None  # each call of what is around makes another one
+    if made or kernel.registration.role != "kernel" or kernel.registration.conditional:
         return None
     same = kernel.tree.of_torch_by_function.get(id(function), ())
     return next((item for item in same if item.name == name and not item.registration.conditional), None)
