@@ -168,7 +168,8 @@ class _Sources:
     """Files of a workspace that sources of targets name."""
 
     def __init__(self, project: Project) -> None:
-        self.files = frozenset(filter(is_cpp, project.workspace.files))
+        # A module whose only source is C, and which binds nothing itself, is one as well.
+        self.files = frozenset(path for path in project.workspace.files if is_cpp(path) or path.endswith(".c"))
         self.sorted = sorted(self.files)
         self.globs = MAX_GLOBS
 

@@ -279,3 +279,17 @@ def test_a_file_of_a_second_target_has_the_name_of_its_extension() -> None:
         "kit/__init__.py": "from . import _C\n\n_C.g()\n",
     }
     assert lint_files(PACK, texts).codes() == ["BND303"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [('["kit/stub.c"]', []), ('["ref/ops.cpp"]', ["BND303"]), ("sources", ["BND303"])],
+)
+def test_an_extension_of_c_is_no_module_of_another_file(sources: str, expected: list[str]) -> None:
+    texts = {
+        "setup.py": f'from setuptools import Extension, setup\nsetup(ext_modules=[Extension(name="kit._C", sources={sources})])\n',
+        "kit/__init__.py": "import kit._C\n\nkit._C.g()\n",
+        "kit/stub.c": "PyObject* PyInit__C(void) { return make(); }\n",
+        "ref/ops.cpp": HEAD + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+    }
+    assert lint_files(PACK, texts).codes() == expected
