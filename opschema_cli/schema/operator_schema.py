@@ -199,6 +199,6 @@ class OperatorSchema(msgspec.Struct, frozen=True, dict=True):
         if self.vararg:
             arguments.append("...")
         returns = ", ".join([*map(str, self.returns), *(["..."] if self.varret else [])])
-        if len(self.returns) + self.varret != 1 or returns[0] == "(":
+        if len(self.returns) + self.varret != 1 or returns.startswith("("):
             returns = f"({returns})"
         return f"{self.qualified_name}({', '.join(arguments)}) -> {returns}"

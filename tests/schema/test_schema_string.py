@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opschema_cli.schema.operator_schema import AliasInfo, OperatorSchema, SchemaType
+from opschema_cli.schema.operator_schema import AliasInfo, OperatorSchema, Return, SchemaType
 from opschema_cli.schema.schema_string import MAX_LENGTH, Dialect, ParsedSchema, parse_schema
 from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.text import Span
@@ -581,3 +581,8 @@ def test_reading_costs_what_torchgen_costs() -> None:
 
 def test_places_count_characters_of_the_text() -> None:
     assert parse_schema("  f(Tensro x) -> ()").errors[0].span == Span(4, 10)
+
+
+def test_a_return_whose_type_is_not_known_is_shown() -> None:
+    returned = Return(SchemaType())
+    assert str(OperatorSchema("f", (), (returned,))) == "f() -> "

@@ -45,12 +45,26 @@ SOUND = [
     "def backward(ctx, grad):\n    ctx.z = grad\n    return ctx.z, grad, None",
     "def backward(context, g):\n    if context.needs_input_grad[0]:\n        return g, g, None\n    return None, g, None",
     "def backward(ctx, grad):\n    raise NotImplementedError",
+    "def backward(ctx, grad):\n    if ctx.a is None:\n        return grad, grad\n    return grad, grad, None",
+    "def backward(ctx, grad):\n    if ctx.a is not None:\n        return grad, grad, None\n    else:\n        return grad, grad",
 ]
 
 
 @pytest.mark.parametrize("backward", SOUND)
 def test_sound_gradients(backward: str) -> None:
     assert told(SETUP + backward) == []
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        "def backward(ctx, grad):\n    if ctx.a is None:\n        return grad, grad\n    return grad, grad",
+        "def backward(ctx, grad):\n    if ctx.a > 1:\n        return grad, grad\n    return grad, grad, None",
+        "def backward(ctx, grad):\n    if ctx.a is None:\n        return grad\n    return grad, grad, None",
+    ],
+)
+def test_fewer_gradients_are_for_an_argument_that_is_left_out(backward: str) -> None:
+    assert {code for code, _, _ in told(SETUP + backward)} == {"REG301"}
 
 
 def test_each_return_is_counted() -> None:

@@ -93,6 +93,8 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
         return
     required = len([item for item in arguments if item.default is None])
     late = required <= count < len(arguments) and not is_list
+    if late and _is_for_omitted(backward, value, len(arguments)):
+        return
     told = f"a {value.kind}, which is one gradient," if is_list else times(count, "gradient")
     known = times(len(arguments), "argument")
     yield Diagnostic(
@@ -109,6 +111,16 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
         ops=(gradient.operator.title,),
         severity=Severity.WARNING if ignored and tree.names_no_release else Severity.ERROR,
     )
+
+
+def _is_for_omitted(backward: Body, value: Expr, most: int) -> bool:
+    """Whether a value is returned where something is None, such as an argument that a call left out, and the gradients of all
+    arguments elsewhere.
+    """
+    full = any(item.kind == "tuple" and len(item.elements or ()) == most for item in backward.scope.returns)
+    asked = (item for item in backward.scope.conditions if "None" in backward.file.text(item.expr))
+    spans = (span for item in asked for span in (item.body, item.orelse) if span is not None)
+    return full and any(span.start <= value.start < span.end for span in spans)
 
 
 @rule("REG307", "gradient-kind", needs=(CPP,))
