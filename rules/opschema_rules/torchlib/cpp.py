@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -32,18 +32,19 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     naming = [path for path, found in project.scan(REGISTERS_CPP, files) if found]
     facts = project.cpp_readings(FACTS, naming)
 
-    def others_with(purpose: str, words: Collection[str]) -> list[str]:
+    def others_with(purpose: str, words: Collection[str], more: Sequence[str] = ()) -> list[str]:
         """The files without facts that hold one of some words."""
-        held = WordSearch(project, purpose, frozenset(words)).files(files) if words else {}
+        held = WordSearch(project, purpose, frozenset(words)).files([*files, *more]) if words else {}
         return [path for path in held if path not in facts]
 
     facts.update(project.cpp_readings(FACTS, others_with("macros that register", _registering_macros(facts.values()))))
     facts.update(project.cpp_readings(FACTS, others_with("ExecuTorch's libraries", {LIBRARY})))
     facts |= {path: _uncertain(found) for path, found in facts.items() if is_python(path)}
     unknown = _unknown_macros(facts.values())
+    written = [path for path in project.workspace.files if path.endswith(_TEMPLATES)]
     headers = [
         path
-        for path in others_with("macros of registrations", unknown)
+        for path in others_with("macros of registrations", unknown, written)
         if _defines(project.workspace.peek(path), unknown)
     ]
     macros = [macro for found in project.readings(MACROS, headers).values() for macro in found]
@@ -51,6 +52,10 @@ def read_cpp(project: Project, paths: Iterable[str], namespaces: Mapping[str, st
     own = {path: item.macros for path, item in facts.items()}
     operators = Join(facts, FileMacros(own, macros, Build(project, namespaces), torch), unread).operators()
     return with_kernels(CppUnits(project, "torchlib"), operators)
+
+
+_TEMPLATES = (".h.in", ".hpp.in")
+"""Headers that CMake writes from these."""
 
 
 def _uncertain(facts: CppFacts) -> CppFacts:

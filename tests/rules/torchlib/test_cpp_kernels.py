@@ -346,6 +346,27 @@ def test_a_kernel_is_compared_with_the_definitions_that_it_is_compiled_with(text
     assert len(found) == count
 
 
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ({"kit/config.h.in": "#cmakedefine FAST\n#define TPU PrivateUse1\n"}, []),
+        ({"kit/config.h": "#define TPU PrivateUse1\n"}, []),
+        ({"kit/config.h.in": "#cmakedefine FAST\n"}, ["REG507"]),
+        ({}, ["REG507"]),
+    ],
+)
+def test_a_dispatch_key_may_be_a_macro_of_a_header_that_cmake_writes(
+    header: dict[str, str], expected: list[str]
+) -> None:
+    kernel = """
+#include <torch/library.h>
+#include "config.h"
+at::Tensor relu(const at::Tensor& self) { return self; }
+TORCH_LIBRARY_IMPL(aten, TPU, m) { m.impl("relu", TORCH_FN(relu)); }
+"""
+    assert lint_files(PACK, {"kit/relu.cpp": kernel, **header}, ["REG507"]).codes() == expected
+
+
 STUB = """\
 #include <torch/library.h>
 TORCH_LIBRARY(kit, m) { m.def("gemm(Tensor a, Tensor b, bool fast) -> Tensor"); }
