@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
@@ -24,7 +25,7 @@ from opschema_cli.evaluation.values import (
     Values,
     distinct,
 )
-from opschema_cli.source.program import ClassRef
+from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.python import Assign, Binding, Class, Expr, Function, Import, PythonFile
 from opschema_cli.source.resolution import star_imports
 from opschema_cli.source.text import Span
@@ -193,22 +194,21 @@ def _may_be_submodule(evaluator: Evaluator, file: PythonFile, last: Binding) -> 
         return False
     path = evaluator.program.imported_from(file, name)
     source = evaluator.program.load(path[0]) if path is not None else None
-    before = (item for item in _imports(file) if item.start <= last.start)
-    return not any(
-        _imports_module(evaluator, one, item, dotted)
-        for one, found in ((file, before), *([(source, _imports(source))] if source is not None else ()))
-        for item in found
-    )
+    if source is not None and dotted in _imported_modules(evaluator.program, source):
+        return False
+    return _imported_modules(evaluator.program, file).get(dotted, last.start + 1) > last.start
 
 
-def _imports(file: PythonFile) -> Iterator[Import]:
-    return (item for found in file.body.named.values() for item in found if isinstance(item, Import))
-
-
-def _imports_module(evaluator: Evaluator, file: PythonFile, item: Import, dotted: str) -> bool:
-    """Whether an import imports a module, or one below it."""
-    module = evaluator.program.absolute_module(file, item) or ""
-    return f"{module}.".startswith(f"{dotted}.") or f"{module}.{item.attr}" == dotted
+@lru_cache(maxsize=256)
+def _imported_modules(program: Program, file: PythonFile) -> dict[str, int]:
+    """The modules that a file imports, or modules below them, each with the place of the first such import."""
+    found: dict[str, int] = {}
+    for item in (item for bound in file.body.named.values() for item in bound if isinstance(item, Import)):
+        parts = f"{program.absolute_module(file, item) or ''}.{item.attr}".split(".")
+        for end in range(1, len(parts) + 1):
+            name = ".".join(parts[:end])
+            found[name] = min(item.start, found.get(name, item.start))
+    return found
 
 
 def _elsewhere(evaluator: Evaluator, dotted: str) -> Values:
