@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Condition
+from opschema_cli.source.python import Condition, Statement
 from opschema_cli.source.text import Span, SpanSet
 
 _ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
@@ -47,6 +47,25 @@ def is_guarded(body: Body, start: int) -> bool:
 def is_tried(body: Body, start: int) -> bool:
     """Whether a handler of a ``try`` around code catches the errors of a call."""
     return any(_ANY_ERROR.search(clause) for clauses in _tried(body, start) for clause in clauses)
+
+
+def never_runs(body: Body, start: int) -> bool:
+    """Whether code stands behind a statement that leaves its block."""
+    return any(_is_behind_exit(around.statements, start) for around in body.outward())
+
+
+def _is_behind_exit(block: Sequence[Statement], start: int) -> bool:
+    while True:
+        before = [item for item in block if item.start <= start]
+        if any(item.kind in _EXITS for item in before[:-1]):
+            return True
+        inner = (part for part in before[-1].blocks if part and part[0].start <= start < part[-1].end) if before else ()
+        block = next(iter(inner), ())
+        if not block:
+            return False
+
+
+_EXITS = ("return", "raise", "continue", "break")
 
 
 def may_be_skipped(body: Body, start: int) -> bool:

@@ -30,6 +30,8 @@ from tests.rules.bindings.test_calls import codes
         "for name in names:\n    setattr(ext, name, 1)\next.nothing\n",
         "def test(monkeypatch):\n    monkeypatch.setattr(ext, 'f', print)\n    ext.f()\n",
         "with mock.patch.object(ext, 'f'):\n    ext.f()\n",
+        "def g(x):\n    if x:\n        raise NotImplementedError\n        return ext.nothing()\n    return 1\n",
+        "def g(x):\n    return 1\n    ext.f()\n",
     ],
 )
 def test_what_is_meant(python: str) -> None:
@@ -45,6 +47,9 @@ def test_what_is_meant(python: str) -> None:
         ("if hasattr(ext, 'other'):\n    pass\next.nothing()\n", "BND303"),
         ("__all__ = ['nothing']\next.nothing()\n", "BND303"),
         ("ext2.nothing = 1\next.nothing()\n", "BND303"),
+        ("def g(x):\n    if x:\n        raise NotImplementedError\n    return ext.nothing()\n", "BND303"),
+        ("def g(x):\n    def h():\n        return 1\n    return ext.nothing()\n", "BND303"),
+        ("def g(x):\n    for y in x:\n        continue\n    ext.f()\n", "BND301"),
     ],
 )
 def test_what_is_not(python: str, code: str) -> None:
