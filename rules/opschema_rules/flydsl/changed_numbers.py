@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -13,13 +14,19 @@ from opschema_cli.source.python import Expr, Statement
 _NAMING = ("def", "class", "import", "case", "except", "global", "nonlocal")
 """Statements that bind or declare names, and are no assignments."""
 
+_LEAVING = frozenset({"break", "continue", "return", "raise"})
+
 
 class Change(msgspec.Struct, frozen=True, eq=False):
-    """An `if` that assigns a name, by its condition: what stands from ``start`` to ``end`` runs behind it, and only then."""
+    """An `if` that assigns a name, by its condition: what stands from ``start`` to ``end`` runs behind it, and only then.
+
+    Of a loop over ``range_constexpr`` that is what stands before the `if`; ``counts`` are the arguments, as there may be one turn.
+    """
 
     condition: Expr
     start: int
     end: int
+    counts: tuple[Expr, ...] = ()
 
 
 class Changes:
@@ -37,21 +44,29 @@ class Changes:
             self._unknown.update(part.items[0].text for part in own_expressions(item) if part.kind == "walrus")
         self._collect(statements)
 
-    def _collect(self, statements: Sequence[Statement]) -> None:
+    def _collect(self, statements: Sequence[Statement], loop: Statement | None = None) -> None:
         for item in statements:
             if item.kind == "if" and item.exprs[0].callee.rpartition(".")[2] != "const_expr":
                 change = Change(item.exprs[0], item.end, statements[-1].end)
                 for name in {name for inner in all_statements([item]) for name in _bound(inner)}:
                     self._changes.setdefault(name, []).append(change)
-            for block in item.blocks:
-                self._collect(block)
+                    if loop is not None and not self._binds(name, item.end, loop.end):
+                        counts = loop.exprs[1].items[1:]
+                        self._changes[name].append(Change(item.exprs[0], statements[0].start, item.start, counts))
+            for number, block in enumerate(item.blocks):
+                self._collect(block, item if not number and _is_unrolled(item) else None)
 
     def before(self, name: str, at: int) -> Iterator[Change]:
         """The changes of a name that run before a place, where nothing binds it anew; only assignments are followed."""
         for change in self._changes.get(name, ()) if name not in self._unknown else ():
-            anew = any(change.start <= bound < at for bound in self._bound[name])
-            if change.start <= at < change.end and not anew:
+            if change.start <= at < change.end and not self._binds(name, change.start, at):
                 yield change
+
+    def _binds(self, name: str, start: int, end: int) -> bool:
+        """Whether a statement that starts in a range binds a name."""
+        bound = self._bound[name]
+        at = bisect_left(bound, start)
+        return at < len(bound) and bound[at] < end
 
 
 def may_change(body: Body) -> set[str]:
@@ -59,6 +74,13 @@ def may_change(body: Body) -> set[str]:
     assigns = body.scope.assigns
     plain = {item.target for item in assigns if item.value is not None and item.value.kind == "const"}
     return {item.target for item in assigns if not item.sure and item.target in plain}
+
+
+def _is_unrolled(item: Statement) -> bool:
+    """Whether a statement is a loop over ``range_constexpr`` that no statement in it leaves."""
+    if item.kind != "for" or item.exprs[1].callee.rpartition(".")[2] != "range_constexpr":
+        return False
+    return not any(inner.kind in _LEAVING for inner in all_statements(item.blocks[0]))
 
 
 def _bound(item: Statement) -> Iterator[str]:

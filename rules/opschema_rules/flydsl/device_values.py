@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, TypeGuard
 
 from opschema_cli.evaluation.statements import all_statements, bound_by, is_variable, own_expressions, targets
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.candidates import candidate_names
@@ -131,7 +132,17 @@ class DeviceValues:
             return False
         if body not in self._changes:
             self._changes[body] = Changes(body)
-        return any(self.of(body, item.condition) == "number" for item in self._changes[body].before(name, at))
+        changes = self._changes[body].before(name, at)
+        return any(
+            self.of(body, item.condition) == "number" and not self._is_once(body, item.counts) for item in changes
+        )
+
+    def _is_once(self, body: Body, counts: Sequence[Expr]) -> bool:
+        """Whether a loop over a range with these arguments surely has one turn at most."""
+        found = [self.tree.evaluator.fold(body, item) for item in counts]
+        numbers = [item.value for item in found if isinstance(item, Folded) and isinstance(item.value, int)]
+        known = bool(counts) and len(numbers) == len(counts) and numbers[2:] != [0]
+        return known and len(range(*numbers)) < 2
 
     def _value(self, body: Body, bound: _Bound, at: int) -> DeviceValue:
         if isinstance(bound, Statement):

@@ -72,6 +72,7 @@ LATE = _late(
     "for i in range(4):\n    for j in fx.range_constexpr(i):\n        x = n",
     "def f():\n    for i in fx.range_constexpr(n):\n        x = i\nf()",
     "m = 0\nif n > 2:\n    m += 1\nfor i in fx.range_constexpr(m):\n    x = n",
+    "m = 0\nfor k in fx.range_constexpr(3):\n    x = XS[m]\n    if n > k:\n        m += 1",
     "m = 1\nif n > 2:\n    m = 1\nx = XS[m]",
     "m = True\nif n > 2:\n    m = False\nif fx.const_expr(m):\n    x = n",
     "m = 0\nif n > 2:\n    if n > 3:\n        m = 1\nx = XS[m]",
@@ -134,6 +135,11 @@ ALWAYS_TRUE = [
 
 FINE = _fine(
     "m = 0\nif XS:\n    m += 1\nx = XS[m]",
+    "m = 0\nfor k in fx.range_constexpr(1):\n    x = XS[m]\n    if n > k:\n        m += 1",
+    "m = 0\nfor k in fx.range_constexpr(0, len(XS), len(XS)):\n    x = XS[m]\n    if n > k:\n        m += 1",
+    "m = 0\nfor k in fx.range_constexpr(3):\n    x = XS[m]\n    if n > k:\n        m += 1\n    m = k",
+    "m = 0\nfor k in fx.range_constexpr(3):\n    m = k\n    x = XS[m]\n    if n > k:\n        m += 1",
+    "m = 0\nfor k in fx.range_constexpr(3):\n    x = XS[m]\n    if n > k:\n        m += 1\n    if fx.const_expr(1):\n        break",
     "m = 0\nif n > 2:\n    m = 1\nm = 2\nx = XS[m]",
     "m = 0\nif n > 2:\n    m = 1\nx = XS[(m := 1)]\ny = XS[m]",
     "m = 0\nif n > 2:\n    m = 1\nmatch 1:\n    case m:\n        x = XS[m]",
