@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import msgspec
+from msgspec import structs
 
 from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.lint.diagnostic import Related
@@ -129,16 +130,17 @@ def fits(tree: FlyTree, call: Call) -> bool:
 
 
 def misfits_of(call: Call) -> list[Misfit]:
-    """The reason why a call does not fit the signature of the function that it calls."""
+    """The reason why a call does not fit the signature of the function that it calls; none if it may be of another that it fits."""
+    if not all(misfits_of(structs.replace(call, target=other, others=())) for other in call.others):
+        return []
     also = ATTRIBUTES if call.target.kind == "kernel" else ()
     return list(misfits(call.expr, [item.param for item in call.target.call_parameters], also))
 
 
 def binds_as_written(tree: FlyTree, call: Call) -> bool:
     """Whether a call takes what the definition of its function says: nothing else decorates it, and no instance is passed."""
-    target = call.target
     through = bool(call.body.this) and call.expr.callee.partition(".")[0] == call.body.this
-    return _is_plain(tree, target) and (through or not target.takes_instance)
+    return all(_is_plain(tree, item) and (through or not item.takes_instance) for item in (call.target, *call.others))
 
 
 def _is_plain(tree: FlyTree, traced: Traced) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cached_property
+
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Use
-from opschema_cli.source.text import Span
+from opschema_cli.source.python import Assign, Expr, Use
+from opschema_cli.source.text import NestedSpans, Span, SpanSet
 
 
 class BodyIndex:
@@ -16,6 +19,7 @@ class BodyIndex:
     """
 
     def __init__(self, body: Body) -> None:
+        self._body = body
         self.targets: dict[Span, list[str]] = {}
         self.methods: dict[str, list[Expr]] = {}
         self.chained: dict[Span, list[Expr]] = {}
@@ -31,6 +35,35 @@ class BodyIndex:
                 self.methods.setdefault(callee.text.partition(".")[0], []).append(call)
         for use in body.scope.uses:
             self.uses.setdefault(use.name.partition(".")[0], []).append(use)
+
+    @cached_property
+    def lambdas(self) -> SpanSet:
+        """The lambdas of the body."""
+        return SpanSet(item.span for item in self._body.scope.lambdas)
+
+    def value_before(self, name: str, at: int) -> Expr | None:
+        """The value that a variable of a function surely has at a place, if the last binding before the place gives it."""
+        bound, body = self._bound.get(name, []), self._body
+        if len(bound) != len(body.scope.named.get(name, ())) or name in body.file.rebound or at in self.lambdas:
+            return None
+        number = bisect_left(bound, at, key=lambda item: item.statement.end)
+        last = bound[number - 1] if number else None
+        around, above = set(self._guards.around(at)), set(self._guards.around(last.start) if last is not None else ())
+        repeated = max((span.end for span in around - above), default=at)  # perhaps, and then what follows comes before
+        again = number < len(bound) and bound[number].start < repeated
+        return last.value if last is not None and above <= around and not again else None
+
+    @cached_property
+    def _bound(self) -> dict[str, list[Assign]]:
+        found: dict[str, list[Assign]] = {}
+        for item in sorted(self._body.scope.assigns, key=lambda item: item.statement.end):
+            found.setdefault(item.target, []).append(item)
+        return found if self._body.function is not None else {}
+
+    @cached_property
+    def _guards(self) -> NestedSpans:
+        """What may not run of the body, and what runs several times."""
+        return NestedSpans([*self._body.scope.guarded, *(item.body for item in self._body.scope.loops)])
 
 
 @cached_on_argument

@@ -74,6 +74,15 @@ class Traced(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def calls(self) -> list[Call]:
         """Its calls that can be followed."""
+        return [item for item in self._found if not item.others]
+
+    @cached_property
+    def possible_calls(self) -> list[Call]:
+        """The calls of what a factory returns that are of this function, or of the others that it may return instead."""
+        return [item for item in self._found if item.others]
+
+    @cached_property
+    def _found(self) -> list[Call]:
         return self.find_calls(self)
 
     @property
@@ -142,13 +151,15 @@ class Traced(msgspec.Struct, eq=False, dict=True):
 class Call(msgspec.Struct, frozen=True, eq=False):
     """A call of a traced function that stands in ``body``; ``launches`` are the calls of ``.launch`` on what a kernel's call gives.
 
-    Of a call of ``flyc.compile``, ``expr`` is what it says of the function: the arguments behind it.
+    Of a call of ``flyc.compile``, ``expr`` is what it says of the function: the arguments behind it. ``others`` are the functions
+    of which it may be a call instead.
     """
 
     target: Traced
     body: Body
     expr: Expr
     launches: tuple[Expr, ...] = ()
+    others: tuple[Traced, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -257,6 +268,9 @@ class Finder(Protocol):
 
     def called_in(self, body: Body) -> list[Traced]:
         """The traced functions that a body calls, in the order of their first calls."""
+
+    def calls_of_result(self, function: Body) -> list[tuple[Body, Expr]]:
+        """The calls of what factories return that may be a function which nothing traces."""
 
 
 class FlyTree(msgspec.Struct, eq=False, dict=True):

@@ -85,6 +85,10 @@ class Reader:
         """The traced functions that a body calls, in the order of their first calls."""
         return list(dict.fromkeys(self._calls.called_in(body)))
 
+    def calls_of_result(self, function: Body) -> list[tuple[Body, Expr]]:
+        """The calls of what factories return that may be a function which nothing traces."""
+        return self._calls.of_result(function)
+
     def wraps_in(self, file: PythonFile) -> list[Wrap]:
         """The tensors that a file wraps."""
         words = self.tree.words.aliased(WRAPPERS)

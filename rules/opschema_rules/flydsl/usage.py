@@ -16,6 +16,7 @@ from opschema_cli.source.python import Expr, PythonFile, Statement
 from opschema_cli.source.text import SpanSet, places_of
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_guards import conditions_around, names_version
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.handling import expects_errors, is_handled
 from opschema_rules.flydsl.model import Call, FlyTree, nested
@@ -143,11 +144,11 @@ def is_expected_to_fail(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether a test expects an error at a place."""
     outermost = _outermost(body)
     if outermost is None:
-        return (_may_expect(body.file) and at in _lambdas(body)) or expects_failure(tree.bodies, body, at)
+        return (_may_expect(body.file) and at in index_of(body).lambdas) or expects_failure(tree.bodies, body, at)
     expected = _expectation(tree, outermost)
     if expected != "blocks":
         return bool(expected)
-    inside = any(at in _expected_in(around) or at in _lambdas(around) for around in body.outward())
+    inside = any(at in _expected_in(around) or at in index_of(around).lambdas for around in body.outward())
     return inside or expects_failure(tree.bodies, body, at)
 
 
@@ -177,11 +178,6 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     if elsewhere or any(called_word(call.items[0]) in _MARKS for call in calls):
         return "anywhere"
     return "blocks" if expecting else ""
-
-
-@cached_on_argument
-def _lambdas(body: Body) -> SpanSet:
-    return SpanSet(item.span for item in body.scope.lambdas)
 
 
 @cached_on_argument

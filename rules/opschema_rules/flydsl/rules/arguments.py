@@ -25,7 +25,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     FlyDSL binds the arguments when it traces the launch, as Python does for any call: a missing or additional argument, an
     unknown keyword, or two values for one parameter raise `TypeError`, at the first call on a machine with a GPU. The rule
     checks calls by the function's name, calls of functions that a factory returns (`run = build(...)`; `run(a, b)`), and
-    `flyc.compile(launch, a, b)`.
+    `flyc.compile(launch, a, b)`. If a factory returns one of several functions, a call is reported if it fits none of them.
 
     Arguments in `*args` or `**kwargs` are not checked. Calls of kernels also accept `unit_attrs` and `value_attrs`.
 
@@ -79,7 +79,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for traced in tree.traced:
-        for call in traced.calls:
+        for call in (*traced.calls, *traced.possible_calls):
             found = misfits_of(call) if binds_as_written(tree, call) else []
             if not found or is_unsure(tree, call.body, call.expr):
                 continue

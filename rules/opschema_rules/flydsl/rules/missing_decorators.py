@@ -14,6 +14,7 @@ from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import parameter
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import is_dead
@@ -197,16 +198,16 @@ def _takes_values(tree: FlyTree, body: Body) -> bool:
 
 
 def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
-    """A call of a plain function by host code; None if traced code may call it as well."""
-    calls = [*tree.bodies.calls_of(body), *_calls_of_result(tree, body)]
+    """A call of a plain function by host code that is meant to work; None if traced code may call it as well."""
+    calls = [*tree.bodies.calls_of(body), *tree.finder.calls_of_result(body)]
     for caller, call in calls:
         if tree.around(caller) is not None or (caller.function is not None and _may_be_traced(tree, caller, {body})):
             return None
-        if is_unsure(tree, caller, call):
-            return None
         if any(item.span == call.span for other in caller.scope.calls for item in other.items[1:]):
             return None
-    return calls[0] if calls else None
+        if call.start in index_of(caller).lambdas:
+            return None
+    return next((item for item in calls if not is_unsure(tree, *item)), None)
 
 
 def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
@@ -219,17 +220,6 @@ def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
         tree.around(item) is not None or (item.function is not None and _may_be_traced(tree, item, seen))
         for item in callers
     )
-
-
-def _calls_of_result(tree: FlyTree, body: Body) -> Iterator[tuple[Body, Expr]]:
-    """The calls of the factory around a function that returns it and nothing else."""
-    factory, function = body.parent, body.function
-    if factory is None or factory.function is None or function is None:
-        return
-    returned = factory.scope.returns
-    alone = len(tree.bodies.functions_within(factory, function.name)) == 1 and factory.values(function.name) == []
-    if alone and returned and all(item.kind == "name" and item.text == function.name for item in returned):
-        yield from tree.bodies.calls_of(factory)
 
 
 def _no_launcher(body: Body, call: Expr, target: Body, caller: tuple[Body, Expr]) -> Diagnostic:
