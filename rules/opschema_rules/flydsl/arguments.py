@@ -15,8 +15,10 @@ from opschema_cli.source.call_misfits import Misfit, misfits
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.text import Place
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
+from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import value_of
 
 ATTRIBUTES = ("unit_attrs", "value_attrs")
@@ -126,15 +128,54 @@ def call_arguments(tree: FlyTree, call: Call) -> Iterator[Argument]:
 def fits(tree: FlyTree, call: Call) -> bool:
     """Whether a call is judged and its signature takes it."""
     judged = binds_as_written(tree, call) and not (call.compiles and call.target.kind == "kernel")
-    return judged and not misfits_of(call)
+    return judged and not misfits_of(tree, call)
 
 
-def misfits_of(call: Call) -> list[Misfit]:
+def misfits_of(tree: FlyTree, call: Call) -> list[Misfit]:
     """The reason why a call does not fit the signature of the function that it calls; none if it may be of another that it fits."""
-    if not all(misfits_of(structs.replace(call, target=other, others=())) for other in call.others):
+    if not all(misfits_of(tree, structs.replace(call, target=other, others=())) for other in call.others):
         return []
     also = ATTRIBUTES if call.target.kind == "kernel" else ()
-    return list(misfits(call.expr, [item.param for item in call.target.call_parameters], also))
+    return list(misfits(_unpacked(tree, call), [item.param for item in call.target.call_parameters], also))
+
+
+def _unpacked(tree: FlyTree, call: Call) -> Expr:
+    """A call with an argument for each item of ``*args``, if it surely is known how many these are."""
+    found: list[tuple[str, Expr]] = []
+    for word, item in call.expr.args:
+        count = _count(tree, call.body, item) if word == "*" else None
+        found += [("", item)] * count if count is not None else [(word, item)]
+    head = call.expr.items[:1]
+    return structs.replace(
+        call.expr, items=(*head, *(item for _, item in found)), keywords=tuple(word for word, _ in found)
+    )
+
+
+def _count(tree: FlyTree, body: Body, expr: Expr) -> int | None:
+    """The number of items of a tuple that is written, or that a function of the tree returns; None if it is not known."""
+    if is_variable(expr) and expr.text not in body.file.rebound:
+        last = index_of(body).value_before(expr.text, expr.start)
+        expr = last or value_of(tree, body, expr.text) or expr
+    if expr.kind == "call" and not may_be_another(tree, body, expr.items[0]):
+        helper = tree.bodies.called(body, expr.callee)
+        counts = (
+            {_length(item) for item in helper.scope.returns} if helper is not None and _is_simple(helper) else {None}
+        )
+        return counts.pop() if len(counts) == 1 else None
+    return _length(expr)
+
+
+def _length(expr: Expr) -> int | None:
+    return len(expr.items) if expr.kind == "tuple" and all(item.kind != "starred" for item in expr.items) else None
+
+
+def _is_simple(helper: Body) -> bool:
+    """Whether a function is no method, and its calls give what it returns."""
+    function, around = helper.function, helper.parent
+    if function is None or function.decorators or around is None or around.cls is not None:
+        return False
+    text = helper.file.text(function.outer)
+    return "yield" not in text and not text.startswith("async")
 
 
 def binds_as_written(tree: FlyTree, call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Calls of what factories return: FLY211 and FLY227."""
+"""Calls of what factories return, and with the arguments of a tuple: FLY211 and FLY227."""
 
 from __future__ import annotations
 
@@ -158,3 +158,98 @@ GO = "@flyc.jit\n{0}def go(A: fx.Tensor):\n{0}    f(A)\n"
 )
 def test_a_result_that_may_be_traced(build: str, code: str) -> None:
     assert not _lint(f"import functools\n{KERNEL}{build}{code}", "FLY227")
+
+
+HELPERS = """
+@flyc.jit
+def go(A: fx.Tensor, n: fx.Int32, s: fx.Stream = fx.Stream(None)):
+    print(A, n, s)
+
+
+def two(x):
+    return x, 1
+
+
+def four(x):
+    return (x, 1, 2, 3)
+
+
+def mixed(x):
+    if x:
+        return x, 1
+    return x, 1, 2, 3
+
+
+def steps(x):
+    yield x
+    return x, 1, 2, 3
+
+
+@wrap
+def wrapped(x):
+    return x, 1, 2, 3
+
+
+async def later(x):
+    return x, 1, 2, 3
+
+
+def unpacked(x):
+    return (*x, 1, 2, 3)
+
+
+def listed(x):
+    return [x, 1, 2, 3]
+"""
+
+
+def _unpacking(run: str) -> list[str]:
+    body = "".join(f"    {line}\n" for line in run.splitlines())
+    return _lint(f"{HELPERS}\n\ndef run(x, s=None):\n{body}", "FLY211")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "go(*four(x))",
+        "args = four(x)\ngo(*args)",
+        "args = (x, 1, 2, 3)\ngo(*args)",
+        "go(*(x,))",
+        "go(*two(x), 1, 2)",
+        "flyc.compile(go, *four(x))",
+    ],
+)
+def test_a_tuple_of_arguments_that_does_not_fit(run: str) -> None:
+    assert len(_unpacking(run)) == 1
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "go(*two(x))",
+        "go(*two(x), s)",
+        "go(*two(x), s=s)",
+        "go(*(x,), *(1,))",
+        "go(x, 1, *())",
+        "go(*mixed(x))",
+        "go(*steps(x))",
+        "go(*wrapped(x))",
+        "go(*later(x))",
+        "go(*unpacked(x))",
+        "go(*listed(x))",
+        "go(*(x,), *x)",
+        "go(*(x,), **x)",
+        "args = [x, 1, 2, 3]\nargs.pop()\ngo(*args)",
+        "args = (x,)\nargs += (1,)\ngo(*args)",
+        "args = (x,)\nif x:\n    args = (x, 1)\ngo(*args)",
+        "args = ()\nfor i in x:\n    args = (*args, i)\ngo(*args)",
+        "args = ()\nfor i in x:\n    args = args + (i,)\ngo(*args)",
+        "args = (x,)\ndef f():\n    nonlocal args\n    args = (x, 1)\nf()\ngo(*args)",
+        "args = (x,)\ndef f():\n    go(*args)\nargs = (x, 1)\nf()",
+        "args = (x,)\nf = lambda: go(*args)\nargs = (x, 1)\nf()",
+        "two = x\ngo(*two(x))",
+        "with pytest.raises(TypeError):\n    go(*four(x))",
+    ],
+)
+def test_a_tuple_of_arguments_that_fits_or_is_not_known(run: str) -> None:
+    assert not _unpacking(run)

@@ -27,7 +27,8 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     checks calls by the function's name, calls of functions that a factory returns (`run = build(...)`; `run(a, b)`), and
     `flyc.compile(launch, a, b)`. If a factory returns one of several functions, a call is reported if it fits none of them.
 
-    Arguments in `*args` or `**kwargs` are not checked. Calls of kernels also accept `unit_attrs` and `value_attrs`.
+    Arguments in `*args` are counted only if the code shows how many there are: a tuple, or a function that returns one. Those in
+    `**kwargs` are not checked. Calls of kernels also accept `unit_attrs` and `value_attrs`.
 
     Bad:
 
@@ -80,7 +81,7 @@ def kernel_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for traced in tree.traced:
         for call in (*traced.calls, *traced.possible_calls):
-            found = misfits_of(call) if binds_as_written(tree, call) else []
+            found = misfits_of(tree, call) if binds_as_written(tree, call) else []
             if not found or is_unsure(tree, call.body, call.expr):
                 continue
             missing = [item.name for item in found if item.fault == "missing"]
