@@ -164,6 +164,18 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
     return shape_of(tree, body, owner, hops - 1) if (owner := _keeper(expr)) is not None else None
 
 
+def is_no_scalar(tree: FlyTree, body: Body, expr: Expr) -> bool:
+    """Whether an expression surely is a tensor that is made without a value, or with several elements."""
+    value = value_of(tree, body, expr.text) if expr.kind == "name" else expr
+    if value is not None and tree.names.external(body.binder(expr.text) or body, value.callee) == "torch.empty_like":
+        return True
+    _, sizes = shape_of(tree, body, expr) or (body, ())
+    return (
+        any(size.kind == "const" and size.value not in (0, 1) for size in sizes)
+        or sum(size.kind != "const" for size in sizes) > 1
+    )
+
+
 def element_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> str:
     """FlyDSL's type of the elements of a tensor whose type is written where it is made or converted; empty if it is not known."""
     if hops <= 0:

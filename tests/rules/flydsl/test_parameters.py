@@ -191,6 +191,53 @@ def test_a_variable_that_an_inner_function_may_write(write: str, found: list[str
     assert [place for place, _ in told(lint(kernel("A[0] = B[0]", taken) + launch + run, "FLY218"))] == found
 
 
+PRINTS = "@flyc.jit\ndef launch(A: fx.Tensor, n: fx.Int32, k: fx.Constexpr[int] = 1, other=None):\n    print(A, n, k, other)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "y = torch.empty_like(x)\n    launch(x, y)",
+        "launch(x, torch.zeros(4, 4))",
+        "y = torch.empty((M, N), device='cuda')\n    launch(M, y)",
+        "y = torch.randn(M, N).to(torch.float16)\n    launch(x, y)",
+        "y = torch.empty(8)\n    def go():\n        launch(x, y)\n    go()",
+    ],
+)
+def test_a_tensor_for_a_number(run: str) -> None:
+    (found,) = lint(f"{PRINTS}def run(x):\n    {run}\n", "FLY218").diagnostics
+    assert "which cannot be a tensor" in found.message
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        *(
+            f"launch(x, torch.{tensor})"
+            for tensor in ("tensor(4)", "zeros(1)", "ones(1, 1)", "ones(())", "full((1,), 4)")
+        ),
+        *(
+            f"launch(x, torch.{tensor})"
+            for tensor in ("zeros(n)", "zeros(1, n)", "randint(0, 9, (1,))", "zeros_like(x)")
+        ),
+        *(
+            f"y = torch.zeros(4, 4)\n    launch(x, y{n})"
+            for n in (".shape[0]", ".numel()", ".sum()", "[0, 0]", ".size(0)")
+        ),
+        "y = torch.zeros(4, 4)\n    launch(x, len(y))",
+        "launch(x, int(torch.zeros(4, 4)))",
+        "launch(x, mytorch.zeros(4, 4))",
+        "y = torch.zeros(4, 4)\n    y = 4\n    launch(x, y)",
+        "y = torch.zeros(4, 4) if x else 1\n    launch(x, y)",
+        "y = torch.zeros(4, 4)\n    y.resize_(1)\n    launch(x, y)",
+        "launch(torch.zeros(4, 4), 1, torch.zeros(4, 4), torch.zeros(4, 4))",
+        "with pytest.raises(ValueError):\n        launch(x, torch.zeros(4, 4))",
+    ],
+)
+def test_a_number_that_may_be_in_a_tensor(run: str) -> None:
+    assert not lint(f"{PRINTS}def run(x):\n    {run}\n", "FLY218").diagnostics
+
+
 def test_what_a_call_that_does_not_fit_passes_is_not_judged() -> None:
     text = kernel("A[0] = n") + LAUNCH.replace("fill(A, n)", "fill(4, A, n)")
     assert lint(text, "FLY211", "FLY216", "FLY218").codes() == ["FLY211"]

@@ -16,6 +16,7 @@ from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
+from opschema_rules.flydsl.tensors import is_no_scalar
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, of_sure_call
 
 _COLLECTIONS = ("list", "set", "dict")
@@ -152,7 +153,8 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     default that is a Python number. Write `fx.Int32(4)`, or declare the parameter a `Constexpr`.
 
     A launcher's arguments come from the host, which may pass Python numbers, but no `None`, string, list, tuple or dict for a
-    tensor or a number, also not by default; the fraction of a `float` for an `fx.Int32` is lost silently.
+    tensor or a number, also not by default, and no tensor of several elements for a number. The fraction of a `float` for an
+    `fx.Int32` is lost silently.
 
     A tensor that is passed where a number or an `fx.TiledCopy` is declared, or the reverse, causes an error only when the
     body reads an attribute of it that the argument does not have: annotations are not enforced, and the argument decides. An
@@ -340,15 +342,24 @@ def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, exp
     return Fix(f"write `{text}`", (FileEdit(body.file.path, Edit(expr.span, text)),))
 
 
+def _unfit(tree: FlyTree, item: Argument) -> str:
+    """What an argument of a launcher is that is neither a tensor nor a number, or a tensor for a number; else empty."""
+    value = item.value
+    if item.parameter.kind is Kind.NUMBER and is_no_scalar(tree, item.call.body, item.expr):
+        return "a tensor"
+    if value.kind not in _UNFIT:
+        return ""
+    text = value.kind in ("literal", "fstring") or isinstance(value.value, str)
+    return "`None`" if _is_none(item) else "a string" if text else f"a {value.kind}" if value.kind in _DISPLAYS else ""
+
+
 def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     parameter, target = item.parameter, item.call.target
     if item.around is not None and Kind.NUMBER not in (parameter.kind, item.own.kind if item.own else None):
         yield from _other_type(tree, item)
-    value = item.value
-    if parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or value.kind not in _UNFIT or not _is_host(tree, item.call):
+    if parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
         return
-    text = value.kind in ("literal", "fstring") or isinstance(value.value, str)
-    what = "`None`" if _is_none(item) else "a string" if text else f"a {value.kind}" if value.kind in _DISPLAYS else ""
+    value, what = item.value, _unfit(tree, item)
     if what and (what == "`None`" or tree.contract.surely(Era.SPLIT, Era.CURRENT)):
         yield Diagnostic(
             f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, which cannot be {what}: it raises `TypeError` "
