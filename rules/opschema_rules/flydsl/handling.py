@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from opschema_cli.cached_on_argument import cached_on_argument
@@ -13,11 +14,17 @@ from opschema_cli.source.text import NestedSpans, Span, SpanSet
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.model import FlyTree
 
-_HANDLING = ("rais", "expect", "suppress", "ignor", "fail", "error", "warn", "catch", "swallow")
-"""Parts of the names of contexts that expect or handle errors."""
+MARKS = frozenset({"xfail", "expectedFailure"})
+"""Marks of tests that are meant to fail."""
+
+_KNOWN = re.compile(r"(?:assert)?(?:raises|warns)(?:regex)?|suppress", re.IGNORECASE)
+"""The functions of pytest, unittest and contextlib that expect errors of what stands below them, or of what they are passed."""
 
 _EXPECTING = ("rais", "expect", "suppress", "fail")
-"""The same of functions that are passed code, and of decorators."""
+"""Parts of the names of other functions that do, and of decorators."""
+
+_HANDLING = (*_EXPECTING, "ignor", "error", "warn", "catch", "swallow")
+"""The same of contexts that expect or handle errors."""
 
 _OTHER_ERRORS = frozenset(
     {
@@ -34,6 +41,16 @@ _OTHER_ERRORS = frozenset(
 _ERRORS = ("Error", "Exception", "Warning")
 
 
+def is_known_to_expect(expr: Expr) -> bool:
+    """Whether an expression is a call of a function of a test framework that expects errors."""
+    return expr.kind == "call" and _KNOWN.fullmatch(called_word(expr.items[0])) is not None
+
+
+def names_expectation(text: str) -> bool:
+    """Whether a text names what expects errors."""
+    return _KNOWN.search(text) is not None or any(mark in text for mark in MARKS)
+
+
 def is_handled(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether a context around a place, or a function that is passed what stands there, may handle errors."""
     return any(at in _handled_below(tree, around) or _is_passed(tree, around, at) for around in body.outward())
@@ -46,7 +63,7 @@ def expects_errors(tree: FlyTree, body: Body, decorator: Expr) -> bool:
         return False
     found = tree.bodies.resolve(body, name)
     if isinstance(found, ValueRef) and found.assign.value is not None:
-        return any(part.member in ("xfail", "skip") for part in found.assign.value.walk())
+        return any(part.member in (*MARKS, "skip") for part in found.assign.value.walk())
     target = tree.bodies.function(found) if isinstance(found, FunctionRef) else None
     return _expects(called_word(decorator)) or (target is not None and _calls_what_expects(target))
 

@@ -18,19 +18,9 @@ from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_guards import conditions_around, names_version
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.dead_code import is_dead
-from opschema_rules.flydsl.handling import expects_errors, is_handled
+from opschema_rules.flydsl.handling import MARKS, expects_errors, is_handled, is_known_to_expect, names_expectation
 from opschema_rules.flydsl.model import Call, FlyTree, nested
 from opschema_rules.flydsl.rebinding import may_be_another
-
-_EXPECTING = frozenset(
-    {"raises", "warns", "suppress", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex"}
-)
-"""Functions whose calls expect errors of what stands below them, or of what they are passed."""
-
-_MARKS = frozenset({"xfail", "expectedFailure"})
-_WORDS = ("raises", "warns", "suppress", "Raises", "Warns", *_MARKS)
-"""Words one of which is in every name above; for a fast check."""
-
 
 _ASKING = frozenset({"signature", "getfullargspec", "getargspec", "co_argcount", "co_varnames"})
 """Names through which code asks for the parameters of a function."""
@@ -130,7 +120,7 @@ def _is_part_of_test_class(body: Body) -> bool:
 @lru_cache(maxsize=64)
 def _may_expect(file: PythonFile) -> bool:
     """Whether a file names what expects errors."""
-    return any(word in file.source.text for word in _WORDS)
+    return names_expectation(file.source.text)
 
 
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
@@ -163,19 +153,19 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     definitions = [item.definition for item in outermost.outward() if item.definition is not None]
     marks = [mark for item in definitions for mark in item.decorators]
     marks += [item.value for item in outermost.file.assigns.get("pytestmark", ()) if item.value is not None]
-    if any(part.member in (*_MARKS, "skip") for mark in marks for part in mark.walk()):
+    if any(part.member in (*MARKS, "skip") for mark in marks for part in mark.walk()):
         return "anywhere"
     if any(expects_errors(tree, tree.bodies.module(outermost.file), mark) for mark in marks):
         return "anywhere"
     text = outermost.file.text(outermost.function.outer) if outermost.function is not None else ""
-    if not any(word in text for word in _WORDS):
+    if not names_expectation(text):
         return ""
     calls = [call for body in nested(tree.bodies, outermost) for call in body.scope.calls]
-    expecting = list(filter(_expects, calls))
+    expecting = list(filter(is_known_to_expect, calls))
     blocks = (item for body in nested(tree.bodies, outermost) for item in _expecting_blocks(body))
     heads = {head.span for item in blocks for head in item.exprs[::2]}
     elsewhere = any(call.span not in heads and len(call.positional()) < 2 for call in expecting)
-    if elsewhere or any(called_word(call.items[0]) in _MARKS for call in calls):
+    if elsewhere or any(called_word(call.items[0]) in MARKS for call in calls):
         return "anywhere"
     return "blocks" if expecting else ""
 
@@ -188,12 +178,8 @@ def _expected_in(body: Body) -> SpanSet:
 def _expecting_blocks(body: Body) -> Iterator[Statement]:
     """The ``with`` statements of a function that expect errors of what stands below them."""
     for item in all_statements(body.statements):
-        if item.kind == "with" and any(map(_expects, item.exprs[::2])):
+        if item.kind == "with" and any(map(is_known_to_expect, item.exprs[::2])):
             yield item
-
-
-def _expects(expr: Expr) -> bool:
-    return expr.kind == "call" and called_word(expr.items[0]) in _EXPECTING
 
 
 @cached_on_argument
