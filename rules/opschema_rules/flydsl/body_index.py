@@ -7,7 +7,7 @@ from functools import cached_property
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Assign, Expr, Use
+from opschema_cli.source.python import Assign, Expr, Unpack, Use
 from opschema_cli.source.text import NestedSpans, Span, SpanSet
 
 
@@ -35,6 +35,16 @@ class BodyIndex:
                 self.methods.setdefault(callee.text.partition(".")[0], []).append(call)
         for use in body.scope.uses:
             self.uses.setdefault(use.name.partition(".")[0], []).append(use)
+
+    @cached_property
+    def arguments(self) -> frozenset[Span]:
+        """The arguments of its calls."""
+        return frozenset(item.span for call in self._body.scope.calls for item in call.items[1:])
+
+    @cached_property
+    def unpacked(self) -> dict[Span, Unpack]:
+        """The assignments to several targets, by their values."""
+        return {item.value.span: item for item in self._body.scope.unpacks}
 
     @cached_property
     def lambdas(self) -> SpanSet:

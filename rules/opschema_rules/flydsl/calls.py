@@ -34,7 +34,7 @@ class Calls:
         self._made = MadeFunctions(tree)
         self._compilers = self._made.compilers
         self._launching: dict[Body, _Launches] = {}
-        self._within: dict[Body, list[_Use]] = {}
+        self._within: dict[Body, dict[Made, list[_Use]]] = {}
 
     def of(self, traced: Traced) -> list[Call]:
         """The calls of a traced function: those by its name, then those through other names."""
@@ -65,7 +65,7 @@ class Calls:
         for path in words.in_order(paths):
             file = self.bodies.program.load(path)
             for caller in self.bodies.calling(file, held | words.compiling()) if file is not None else ():
-                yield from (use for use in self.within(caller) if made in use.made)
+                yield from self.within(caller).get(made, ())
 
     def called_in(self, body: Body) -> Iterator[Traced]:
         """The traced functions that a body calls, by their names or through other names."""
@@ -75,10 +75,13 @@ class Calls:
             if found is not None:
                 yield found
 
-    def within(self, body: Body) -> list[_Use]:
-        """The calls in a body of what factories return, and those of ``flyc.compile``."""
+    def within(self, body: Body) -> dict[Made, list[_Use]]:
+        """The calls in a body of what factories return, and those of ``flyc.compile``, by the functions that they may be of."""
         if body not in self._within:
-            self._within[body] = list(self._find_within(body))
+            found = self._within[body] = {}
+            for use in self._find_within(body):
+                for made in use.made:
+                    found.setdefault(made, []).append(use)
         return self._within[body]
 
     def _find_within(self, body: Body) -> Iterator[_Use]:

@@ -17,6 +17,9 @@ TRACERS = ("jit", "kernel")
 Made: TypeAlias = "Traced | Body"
 """A traced function, or a plain one by its body."""
 
+MOST_MADE = 8
+"""Most functions of which a factory returns one that are told apart."""
+
 _WHOLE = -1
 """The place of what is returned by itself, and not in a tuple."""
 
@@ -61,7 +64,7 @@ class MadeFunctions:
         return ()
 
     def holders(self, made: Made, factory: Body | None) -> set[str]:
-        """The factories that return a function of the first one, and the last words of what bodies call what they return."""
+        """The factories that return a function of the first one, and the variables that hold what they return."""
         found, waiting, seen = set[str](), [factory], set[Body]()
         while waiting:
             body = waiting.pop()
@@ -92,7 +95,8 @@ class MadeFunctions:
             return {}
         found = [self._places(factory, item) for item in returns]
         sure = set(found[0]).intersection(*found[1:])
-        return {at: tuple(dict.fromkeys(made for places in found for made in places[at])) for at in sure}
+        made = {at: tuple(dict.fromkeys(item for places in found for item in places[at])) for at in sure}
+        return {at: items for at, items in made.items() if len(items) <= MOST_MADE}
 
     def _places(self, factory: Body, returned: Expr) -> dict[int, tuple[Made, ...]]:
         """The functions that one expression may be which a factory returns, by their places."""
@@ -151,10 +155,8 @@ class MadeFunctions:
 
 
 def _names_of(body: Body, call: Expr) -> Iterator[str]:
-    """The last words of what a body assigns a call to."""
-    for item in body.scope.assigns if body.cls is None else ():
-        if item.value is not None and item.value.span == call.span:
-            yield item.target.rpartition(".")[2]
-    for unpack in body.scope.unpacks:
-        if unpack.value.span == call.span:
-            yield from (name for name in unpack.targets if name and "." not in name)
+    """The variables that a body gives what a call returns."""
+    index = index_of(body)
+    yield from index.targets.get(call.span, ()) if body.cls is None else ()
+    unpacked = index.unpacked.get(call.span)
+    yield from (name for name in unpacked.targets if name and "." not in name) if unpacked is not None else ()

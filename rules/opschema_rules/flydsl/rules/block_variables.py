@@ -134,13 +134,14 @@ class _Named(msgspec.Struct, frozen=True, eq=False):
 def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     if not _may_read_outside(body):
         return
-    bound: dict[str, list[_Named]] = {}
+    bound: dict[str, dict[int, list[_Named]]] = {}  # by their ways, which those of one block share
     read: list[tuple[str, _Named]] = []
     hidden: set[str] = set()
     for stop in stops(tree, traced, body):
         for name, span in _bound(stop):
             inner = _entered(traced, body, stop)
-            bound.setdefault(name, []).append(_Named(span, (*stop.steps, inner) if inner else stop.steps))
+            steps = (*stop.steps, inner) if inner else stop.steps
+            bound.setdefault(name, {}).setdefault(id(steps), []).append(_Named(span, steps))
         read += [(item.text.partition(".")[0], _Named(item.span, stop.steps)) for item in _read(stop.statement)]
         read += [(name, _Named(span, stop.steps)) for name, span in _read_within(tree, body, stop.statement)]
         hidden |= _hidden(stop.statement)
@@ -148,13 +149,14 @@ def _read_outside(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
     for name, use in read:
         if name in reported or name in hidden:
             continue
-        bindings = bound.get(name, ())
-        if any(use.sees(item) and not excludes(item.steps, use.steps) for item in bindings):
+        groups = bound.get(name, {}).values()
+        reaching = [items for items in groups if not excludes(items[0].steps, use.steps)]
+        if any(use.sees(items[0]) for items in reaching):
             continue
-        before = [item for item in bindings if item.span.start < use.span.start]
-        reached = [item for item in before if not excludes(item.steps, use.steps)]
-        if not reached:
+        if all(items[0].span.start >= use.span.start for items in reaching):
             continue
+        reached = [item for items in reaching for item in items if item.span.start < use.span.start]
+        before = [item for items in groups for item in items if item.span.start < use.span.start]
         if not _is_known_around(tree, body, name) and not is_dead(tree, body, use.span.start):
             reported.add(name)
             error = " `NameError`" if len(reached) == len(before) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
@@ -102,13 +103,19 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
 def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
     """Whether an entry of a size is a value of run time divided by ``/``."""
     around = tree.around(call.body)
-    if around is None or _DIVISION.search(around.body.file.text(around.function.outer)) is None:
+    if around is None or not _divides(around.body):
         return ""
     types = NumberTypes(device_values(tree, around))
     for entry in value.items if value.kind in ("tuple", "list") else (value,):
         if types.of(call.body, entry) == FLOAT and types.values.of(call.body, entry) == "number":
             return f"`{call.body.file.text(entry)}` is a float, but entries of `{keyword}` are integers: write `//`"
     return ""
+
+
+@cached_on_argument
+def _divides(body: Body) -> bool:
+    """Whether the text of a function may divide by ``/``."""
+    return body.function is not None and _DIVISION.search(body.file.text(body.function.outer)) is not None
 
 
 @rule("FLY219", "ignored-stream", severity="warning", fixable="safe", proof=TRACED, pure=True)

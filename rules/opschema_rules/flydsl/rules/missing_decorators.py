@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
-from opschema_cli.source.text import Span
+from opschema_cli.source.python import Expr, PythonFile, Statement
+from opschema_cli.source.text import Span, places_of
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import parameter
 from opschema_rules.flydsl.body_index import index_of
@@ -184,10 +185,27 @@ def _is_plain(tree: FlyTree, body: Body) -> bool:
     function, around = body.function, body.parent
     if function is None or around is None or function.decorators or tree.around(body) is not None:
         return False
-    name = rf"\s*{function.name}\s*?"
-    within = rf"[(,=:{{[]{name}[],)}}]|\*{name}\b|=[ \t]*{function.name}[ \t]*$"
-    passed = re.compile(rf"(?m){within}|\breturn\b[^\n]*,{name}$|\breturn[ \t]+{function.name}[ \t]*,")
-    return _takes_values(tree, body) and passed.search(body.file.source.text) is None
+    return _takes_values(tree, body) and not _is_passed(body.file, function.name)
+
+
+@lru_cache(maxsize=256)
+def _is_passed(file: PythonFile, word: str) -> bool:
+    """Whether a file names a function where it may be passed on."""
+    text = file.source.text
+    name = rf"\s*{word}\s*?"
+    within = rf"[(,=:{{[]{name}[],)}}]|\*{name}\b|=[ \t]*{word}[ \t]*$"
+    passed = re.compile(rf"(?m){within}|\breturn\b[^\n]*,{name}$|\breturn[ \t]+{word}[ \t]*,")
+    return any(passed.search(text, *_lines_around(text, at, at + len(word))) for at in places_of(word, text))
+
+
+def _lines_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines of a place, with those of what stands before and behind it."""
+    while start and text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and text[end].isspace():
+        end += 1
+    last = text.find("\n", end)
+    return text.rfind("\n", 0, start) + 1, last if last >= 0 else len(text)
 
 
 def _takes_values(tree: FlyTree, body: Body) -> bool:
@@ -203,9 +221,7 @@ def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
     for caller, call in calls:
         if tree.around(caller) is not None or (caller.function is not None and _may_be_traced(tree, caller, {body})):
             return None
-        if any(item.span == call.span for other in caller.scope.calls for item in other.items[1:]):
-            return None
-        if call.start in index_of(caller).lambdas:
+        if call.span in index_of(caller).arguments or call.start in index_of(caller).lambdas:
             return None
     return next((item for item in calls if not is_unsure(tree, *item)), None)
 
