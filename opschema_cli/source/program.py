@@ -34,6 +34,7 @@ from opschema_cli.source.resolution import (
     scopes_of,
     star_imports,
 )
+from opschema_cli.source.star_sources import StarSources, writes_globals
 
 __all__ = [
     "HARMLESS_BASES",
@@ -70,6 +71,7 @@ class Program(Modules):
         super().__init__(files)
         self.load = load
         self.package_files = sorted(set(package_files))
+        self._stars = StarSources(self, load)
         self._defined: dict[tuple[str, str], Resolution] = {}
         self._ancestors = 0
         self._mro: dict[ClassKey, list[ClassRef | External] | Unresolved] = {}
@@ -124,7 +126,8 @@ class Program(Modules):
 
     def _by_stars(self, file: PythonFile, name: str, hops: int, after: int = 0) -> list[Resolution]:
         """Definitions of a name to which ``from m import *`` may lead, below an offset."""
-        found = [self._imported(file, item, hops) for item in star_imports(file.body, name, after)]
+        stars = (item for item in star_imports(file.body, name, after) if self._stars.may_have(file, item))
+        found = [self._imported(file, item, hops) for item in stars]
         return [item for item in found if not isinstance(item, Missing)]
 
     def _binding(self, file: PythonFile, name: str, bindings: list[Binding], hops: int) -> Resolution:
@@ -216,7 +219,7 @@ class Program(Modules):
                     return ModuleRef(sub)
                 if self.may_hold(owner.path, name):
                     return Unresolved(f"`{module}.{name}` is not a Python file")
-            if file.body.function("__getattr__") is not None or _writes_globals(file, name):
+            if file.body.function("__getattr__") is not None or writes_globals(file, name):
                 return Unresolved(f"{owner.path} makes its names at run time")
             if any(item.attr == "*" for item in file.body.imports):
                 return Unresolved(f"{owner.path} imports `*`")
@@ -350,15 +353,6 @@ class Program(Modules):
     def has_plain_metaclass(self, ref: ClassRef) -> bool:
         """Whether a class's metaclass leaves its attributes unchanged."""
         return self.patches.has_plain_metaclass(ref)
-
-
-def _writes_globals(file: PythonFile, name: str) -> bool:
-    """Whether a module may bind ``name`` by other means than a statement of its own."""
-    if any(call.callee in ("vars", "setattr", "locals") for call in file.body.calls):
-        return True
-    if name in file.rebound:
-        return True
-    return file.runs_code
 
 
 def _without_overloads(functions: list[Function]) -> list[Function]:
