@@ -298,6 +298,11 @@ def _many_calls(count: int) -> str:
     return "@flyc.kernel\n" + _KERNEL + _JIT + "def main(A):\n" + "".join(f"    j(A, {n})\n" for n in range(count))
 
 
+def _one_branch(count: int) -> str:
+    bound, read = "        x = n\n" * count, "        y = x\n" * count
+    return f"@flyc.kernel\n{_KERNEL}    if fx.const_expr(True):\n{bound}    else:\n        if n:\n            x = 1\n{read}"
+
+
 def _nested(count: int) -> str:
     lines = [f"{' ' * n}@flyc.kernel\n{' ' * n}def k{n}(A: fx.Tensor, n{n}: fx.Int32):\n" for n in range(count)]
     return "".join(lines) + " " * count + "k0(A, n0)\n"
@@ -382,6 +387,7 @@ LARGE: dict[str, tuple[str, int]] = {
     "helpers that call helpers": (_chain(300), 300),
     "branches behind branches": (_diamonds(300), 300),
     "calls": (_many_calls(3_000), 3_000),
+    "bindings and reads of one name": (_one_branch(3_000), 3_000),
     "kernels in kernels": (_nested(30), 30),
     "one long expression": ("@flyc.kernel\n" + _KERNEL + _JIT + "j(1, " + " + ".join(["n"] * 400) + ")\n", 400),
     "one long launch": ("@flyc.kernel\n" + _KERNEL + "k(" + ", ".join(map(str, range(3_000))) + ").launch()\n", 3_000),
