@@ -24,6 +24,9 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _FUNCTION_ASKS = re.compile(rf"{_ASKS.pattern}|\bexcept\b|\bimport\b", re.IGNORECASE)
+_FUNCTION_CHECKS = re.compile(r"version|hasattr|getattr|find_spec|import_module|signature|\bexcept\b", re.IGNORECASE)
+"""The same in a tree that has its own FlyDSL, whose kernels hardly ever ask for another."""
+
 _VERSION = re.compile(r"version|hasattr(?!\(\s*[\w.]+,\s*[\"']mark_layout_dynamic[\"'])", re.IGNORECASE)
 """A test of the version. Wrapped tensors have ``mark_layout_dynamic`` in every release, so that asks whether one is wrapped."""
 
@@ -35,9 +38,12 @@ _OWN = ("__name__", "__file__", "__doc__", "__debug__")
 
 
 def may_ask(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-    """Whether an expression may depend on the FlyDSL that is installed; true where this is not known."""
+    """Whether an expression may depend on the FlyDSL that is installed. Where this is not known, it may, unless the tree has its
+    own.
+    """
     return any(
-        part.kind == "other" or (part.kind == "name" and _name_may_ask(tree, body, part.text, hops))
+        (part.kind == "other" and not tree.contract.own)
+        or (part.kind == "name" and _name_may_ask(tree, body, part.text, hops))
         for part in expr.walk()
     )
 
@@ -135,8 +141,10 @@ def condition_of(body: Body, span: Span) -> Condition | None:
 def _name_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
     if dotted in _OWN:
         return False
-    if hops <= 0 or _ASKS.search(dotted) is not None:
+    if _ASKS.search(dotted) is not None:
         return True
+    if hops <= 0:
+        return not tree.contract.own
     first = dotted.partition(".")[0]
     binder = body.binder(first) or tree.bodies.module(body.file)
     if any(item.name == first for item in binder.params):
@@ -148,7 +156,7 @@ def _parameter_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> b
     """Whether a caller may pass the answer; an attribute of `self` is not followed."""
     first = dotted.partition(".")[0]
     if first == binder.this:
-        return True
+        return not tree.contract.own
     return any(may_ask(tree, caller, value, hops - 1) for caller, value in _passed(tree, binder, first))
 
 
@@ -192,11 +200,13 @@ def _global_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
     match found:
         case External(name=name):
             package = name.partition(".")[0]
-            return not (package in _KNOWN or hasattr(builtins, package)) or package == "importlib"
+            known = package in _KNOWN or hasattr(builtins, package) or tree.contract.own
+            return not known or package == "importlib"
         case FunctionRef(file=file, function=function):
-            return _FUNCTION_ASKS.search(file.text(function.outer)) is not None
+            asking = _FUNCTION_CHECKS if tree.contract.own else _FUNCTION_ASKS
+            return asking.search(file.text(function.outer)) is not None
         case ValueRef(file=file, assign=assign, owner=None):
             return _binding_may_ask(tree, tree.bodies.module(file), assign.target, hops - 1)
         case ClassRef():
             return False
-    return True
+    return not tree.contract.own
