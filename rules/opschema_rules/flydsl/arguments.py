@@ -153,7 +153,9 @@ def _unpacked(tree: FlyTree, call: Call) -> Expr:
 
 def _count(tree: FlyTree, body: Body, expr: Expr) -> int | None:
     """The number of items of a tuple that is written, or that a function of the tree returns; None if it is not known."""
-    if is_variable(expr) and expr.text not in body.file.rebound:
+    if is_variable(expr):
+        if may_be_another(tree, body, expr):
+            return None
         last = index_of(body).value_before(expr.text, expr.start)
         expr = last or value_of(tree, body, expr.text) or expr
     if expr.kind == "call" and not may_be_another(tree, body, expr.items[0]):

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from functools import cached_property
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Expr, Unpack, Use
 from opschema_cli.source.text import NestedSpans, Span, SpanSet
@@ -61,7 +62,8 @@ class BodyIndex:
         around, above = set(self._guards.around(at)), set(self._guards.around(last.start) if last is not None else ())
         repeated = max((span.end for span in around - above), default=at)  # perhaps, and then what follows comes before
         again = number < len(bound) and bound[number].start < repeated
-        return last.value if last is not None and above <= around and not again else None
+        sure = last is not None and above <= around and not again and at not in self._generators
+        return last.value if last is not None and sure else None
 
     @cached_property
     def _bound(self) -> dict[str, list[Assign]]:
@@ -69,6 +71,12 @@ class BodyIndex:
         for item in sorted(self._body.scope.assigns, key=lambda item: item.statement.end):
             found.setdefault(item.target, []).append(item)
         return found if self._body.function is not None else {}
+
+    @cached_property
+    def _generators(self) -> SpanSet:
+        """The generator expressions of the body, which may run when names have other values."""
+        exprs = (part for item in all_statements(self._body.statements) for part in own_expressions(item))
+        return SpanSet(part.span for part in exprs if part.kind == "generator")
 
     @cached_property
     def _guards(self) -> NestedSpans:
