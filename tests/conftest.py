@@ -93,6 +93,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         collapse()
 
 
+def pytest_runtest_teardown() -> None:
+    """A command runs without garbage collection, to the end of its process. In this one, the garbage of hundreds of runs in tests
+    made a gigabyte, and each process forked from it looked through that (see ``_read`` in ``source/parse_process.py``).
+    """
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def no_parser_is_left() -> Iterator[None]:
     """Each test ends the processes that parse Python for it: one that is left would be counted by a later test."""
