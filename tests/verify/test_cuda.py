@@ -197,17 +197,6 @@ def test_torch_compiles_the_kernels_where_no_toolkit_is_installed(
             assert (binary[:4], name) == (b"\x7fELF", "kernel"), fault.name
 
 
-@pytest.mark.skipif(
-    shutil.which("nvcc") is None, reason="nvcc is not on the PATH: pip install nvidia-cuda-nvcc and others"
-)
-def test_nvcc_compiles_the_kernels_of_tilekit(tmp_path: Path) -> None:
-    sources = TILEKIT / "tilekit" / "kernels" / "cuda"
-    for source in sorted(sources.glob("*.cu")):
-        command = ["nvcc", "-std=c++17", "-O0", "-cubin", "-arch=sm_80", f"-I{sources}", str(source)]
-        done = subprocess.run([*command, "-o", str(tmp_path / "kernel.cubin")], capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, ""), source.name
-
-
 def test_compute_sanitizer_knows_the_options_that_it_is_given(tmp_path: Path) -> None:
     try:
         (program, *options), _ = compute_sanitizer("memcheck", os.environ, tmp_path / "log")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ pytest.importorskip("torch")
 
 from opschema_cli.verify import forkserver
 from opschema_cli.verify.model import Plan, Ran, Target
-from opschema_cli.verify.preloading import Package
+from opschema_cli.verify.preloading import Package, preload
 from opschema_cli.verify.workers import Workers
 from tests.verify.oplib import cell
 
@@ -93,16 +95,34 @@ def test_on_a_gpu_each_op_imports_by_itself(tmp_path: Path) -> None:
     ],
 )
 def test_what_forks_cannot_share(tmp_path: Path, code: str, forks: bool) -> None:
-    (tmp_path / "quick").mkdir()
-    (tmp_path / "quick" / "__init__.py").write_text(code)
-    package = Package(str(tmp_path), (), "", "quick")
+    package = quick(tmp_path, code)
+    pid = os.fork()
+    if not pid:
+        found = 2
+        try:
+            os.setsid()
+            found = int(preload(package))
+        finally:
+            os._exit(found)
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what the package started
+    assert ended == forks
+
+
+def quick(folder: Path, code: str) -> Package:
+    """A package that executes ``code``."""
+    (folder / "quick").mkdir()
+    (folder / "quick" / "__init__.py").write_text(code)
+    return Package(str(folder), (), "", "quick")
+
+
+def test_a_server_that_cannot_be_forked_ends(tmp_path: Path) -> None:
+    package = quick(tmp_path, "import subprocess\nsubprocess.Popen(['sleep', '60'])")
     server = forkserver.Forkserver(dict(os.environ), tmp_path, package=package, seconds=60)
     try:
-        if forks:
-            server.spawn({}).send_signal(9)
-        else:
-            with pytest.raises(OSError, match="ended"):
-                server.spawn({})
+        with pytest.raises(OSError, match="ended"):
+            server.spawn({})
     finally:
         server.close()
 
