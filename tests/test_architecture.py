@@ -152,6 +152,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget() -> Iterator[None]:
+    """The trees of a thousand modules take a quarter of a gigabyte."""
+    yield
+    parsed.cache_clear()
+
+
 def modules(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts)
 

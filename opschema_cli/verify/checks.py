@@ -33,15 +33,14 @@ def poisoned(fill: bool = True) -> Iterator[None]:
     """Fills what ``torch.empty`` and its kin return with NaN or the largest value; with ``fill`` False only torch's algorithms
     are the same. What was set before is restored.
     """
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    mode = torch.get_deterministic_debug_mode()
     filled = bool(getattr(torch.utils.deterministic, _FILL))
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_deterministic_debug_mode("warn")  # `use_deterministic_algorithms` imports the compiler
     setattr(torch.utils.deterministic, _FILL, fill)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        torch.set_deterministic_debug_mode(mode)
         setattr(torch.utils.deterministic, _FILL, filled)
 
 

@@ -70,9 +70,6 @@ class Process(Protocol):
         ...
 
 
-ALWAYS = ("torch._inductor.config",)
-"""Modules that ``torch.use_deterministic_algorithms`` imports."""
-
 OPCHECK = (
     *("torch.testing._internal.optests", "torch._dynamo", "torch._functorch.aot_autograd"),
     *("torch._dynamo.backends.inductor", "torch._dynamo.repro.after_dynamo"),
@@ -218,7 +215,7 @@ def main() -> None:
     """Import torch, and the package if there is one; then serve."""
     from opschema_cli.verify import reference, runner, worker  # noqa: F401 - every worker needs them, and torch
 
-    for name in (*ALWAYS, *sys.argv[1:]):
+    for name in sys.argv[1:]:
         with suppress(ImportError):  # of another release of torch
             import_module(name)
     requests = socket.socket(fileno=os.dup(0))

@@ -192,7 +192,8 @@ class Workers:
         sanitizer = self._sanitizer if side != "reference" else None
         # A sanitizer is loaded before Python, so there is nothing to be forked.
         if self._forks and sanitizer is None:
-            modules = forkserver.OPCHECK if plan.target.operators and not self._sanitizer else ()
+            runs_operators = plan.target.operators or plan.target.operators_attribute
+            modules = forkserver.OPCHECK if runs_operators and not self._sanitizer else ()
             forked = self._fork_of_package(side, plan, environ, modules)
             if forked is not None:
                 return forked

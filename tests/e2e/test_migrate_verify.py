@@ -20,7 +20,7 @@ from opschema_cli.verify.model import Limits, Plan
 from opschema_cli.verify.prepare import make_plans
 from opschema_cli.verify.results import Results
 from opschema_cli.verify.run import Run
-from tests.command import TILEKIT, Here, Opschema
+from tests.command import TILEKIT, Here
 from tests.test_git import git
 
 pytestmark = [
@@ -84,10 +84,8 @@ def opschema(
     return Here(tilekit, tmp_path / "cache", monkeypatch, capsys)
 
 
-def test_what_computes_the_same_is_written(tilekit: Path, tmp_path: Path) -> None:
-    done = Opschema(tilekit, tmp_path / "cache")(
-        "migrate", "drop-carrier", "--apply", "--verify", "--cells", "4", timeout=300
-    )
+def test_what_computes_the_same_is_written(tilekit: Path, opschema: Here) -> None:
+    done = opschema("migrate", "drop-carrier", "--apply", "--verify", "--cells", "4")
     assert done.code == 0, done.err
     assert "Migrated 2 sites" in done.out
     assert "WindowMaskFwdOp" in done.err
