@@ -17,9 +17,10 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from pkgutil import walk_packages
 from select import select
@@ -102,6 +103,7 @@ class ForkServer:
 def main() -> None:
     """Fork for each request; tell the fork's number, then its exit code."""
     _import_all()
+    _lint_once()
     gc.freeze()
     for line in sys.stdin.buffer:
         pid = os.fork()
@@ -119,6 +121,15 @@ def _import_all() -> None:
                 import_module(module.name)
     for name in LIBRARIES:
         import_module(name)
+
+
+def _lint_once() -> None:
+    """Compile regular expressions and read tables that each run would again."""
+    from opschema_cli.main import run
+
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        run(["lint", "--no-cache", "--jobs", "1", "fixtures/tilekit"])
+    gc.enable()
 
 
 def _become(command: list[str], cwd: str, env: dict[str, str], streams: list[str]) -> NoReturn:

@@ -51,6 +51,7 @@ def pre_commit(repository: Path, *args: str | Path, timeout: float = 60) -> subp
     home = repository.parent
     environment = {**os.environ, "PRE_COMMIT_HOME": str(home / "pre-commit"), "OPSCHEMA_CACHE_DIR": str(home / "cache")}
     environment["PATH"] = f"{EXECUTABLE.parent}{os.pathsep}{environment['PATH']}"
+    environment["PIP_NO_COMPILE"] = "1"  # what it installs runs once
     return subprocess.run(
         [sys.executable, "-m", "pre_commit", *args],
         cwd=repository, env=environment, capture_output=True, text=True, timeout=timeout,

@@ -34,10 +34,10 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collector")
 def test_trees_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generate_carriers(tmp_path / "kit", 120)
+    generate_carriers(tmp_path / "kit", 60)
     files = texts(tmp_path / "kit")
     modules = [path for path in files if path.startswith("carried/ops/ops_")]
-    assert len(modules) == 12
+    assert len(modules) == 6
     alive: weakref.WeakSet[PythonTree] = weakref.WeakSet()
     parsed: list[str] = []
     most = 0
@@ -55,7 +55,7 @@ def test_trees_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(workbench, "OPEN_FILES", 4)
     found = migrate_files(PACK, "drop-carrier", files)
     assert not any("_stand_in" in found.files[path] for path in modules)
-    assert [parsed.count(files[path]) for path in modules] == [1] * 12
+    assert [parsed.count(files[path]) for path in modules] == [1] * 6
     assert most <= 5
     assert not alive
 
