@@ -33,7 +33,8 @@ def _(n: int, x: torch.Tensor) -> torch.Tensor:  # opschema: ignore[SIG101]
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     root = tmp_path / "tree"
-    shutil.copytree(TILEKIT, root, ignore=shutil.ignore_patterns("__pycache__"))
+    others = ("elementwise.yaml", "generative.yaml")
+    shutil.copytree(TILEKIT, root, ignore=shutil.ignore_patterns("__pycache__", *others))
     (root / "tilekit/twice.py").write_text(REVERSED, encoding="utf-8")
     return root
 

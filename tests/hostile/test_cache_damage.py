@@ -20,10 +20,13 @@ SEEDS = int(os.environ.get("OPSCHEMA_SEEDS", "8"))
 
 
 class Warm:
-    """A repository with a finding in each of several packs, and the cache of a run over it."""
+    """A repository with findings, of the ops of one manifest, and the cache of a run over it."""
 
     def __init__(self, folder: Path) -> None:
         self.tree = Path(shutil.copytree(TILEKIT, folder / "tilekit"))
+        for manifest in self.tree.glob("tilekit/manifest/*.yaml"):
+            if manifest.stem != "generative":
+                manifest.unlink()
         self.opschema = Opschema(self.tree, folder / "cache")
         self.cold = self.findings("--no-cache")
         assert len(self.cold[1]) > 1
