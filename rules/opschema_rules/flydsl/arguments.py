@@ -156,8 +156,7 @@ def _count(tree: FlyTree, body: Body, expr: Expr) -> int | None:
     if is_variable(expr):
         if may_be_another(tree, body, expr):
             return None
-        last = index_of(body).value_before(expr.text, expr.start)
-        expr = last or value_of(tree, body, expr.text) or expr
+        expr = index_of(body).value_before(expr.text, expr.start) or expr
     if expr.kind == "call" and not may_be_another(tree, body, expr.items[0]):
         helper = tree.bodies.called(body, expr.callee)
         counts = (

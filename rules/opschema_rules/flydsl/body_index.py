@@ -55,7 +55,8 @@ class BodyIndex:
     def value_before(self, name: str, at: int) -> Expr | None:
         """The value that a variable of a function surely has at a place, if the last binding before the place gives it."""
         bound, body = self._bound.get(name, []), self._body
-        if len(bound) != len(body.scope.named.get(name, ())) or name in body.file.rebound or at in self.lambdas:
+        unknown = name in body.file.rebound or name in self._walruses or at in self.lambdas
+        if unknown or len(bound) != len(body.scope.named.get(name, ())):
             return None
         number = bisect_left(bound, at, key=lambda item: item.statement.end)
         last = bound[number - 1] if number else None
@@ -75,13 +76,23 @@ class BodyIndex:
     @cached_property
     def _generators(self) -> SpanSet:
         """The generator expressions of the body, which may run when names have other values."""
+        return SpanSet(part.span for part in self._parts if part.kind == "generator")
+
+    @cached_property
+    def _walruses(self) -> frozenset[str]:
+        """The names that expressions of the body bind, also in comprehensions."""
+        return frozenset(part.items[0].text for part in self._parts if part.kind == "walrus")
+
+    @cached_property
+    def _parts(self) -> list[Expr]:
         exprs = (part for item in all_statements(self._body.statements) for part in own_expressions(item))
-        return SpanSet(part.span for part in exprs if part.kind == "generator")
+        return [part for part in exprs if part.kind in ("generator", "walrus")]
 
     @cached_property
     def _guards(self) -> NestedSpans:
-        """What may not run of the body, and what runs several times."""
-        return NestedSpans([*self._body.scope.guarded, *(item.body for item in self._body.scope.loops)])
+        """What may not run of the body, or not to its end, and what runs several times."""
+        contexts = (item.span for item in all_statements(self._body.statements) if item.kind == "with")
+        return NestedSpans([*self._body.scope.guarded, *(item.body for item in self._body.scope.loops), *contexts])
 
 
 @cached_on_argument

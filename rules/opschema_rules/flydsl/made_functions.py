@@ -53,6 +53,8 @@ class MadeFunctions:
         last = index_of(body).value_before(expr.text, expr.start) if binder is body else None
         if last is not None and last.kind == "call":
             return self._by(body, last)
+        if expr.text in binder.file.rebound:
+            return ()
         once = len(binder.scope.named.get(expr.text, ())) == 1 and binder.cls is None
         values = binder.values(expr.text) if once else None
         if values is not None and len(values) == 1 and values[0].kind == "call":

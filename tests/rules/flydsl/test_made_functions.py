@@ -44,6 +44,17 @@ def mixed(wide):
     return one() if wide else torch.sum
 
 
+def changed():
+    made = one()
+
+    def change():
+        nonlocal made
+        made = two()
+
+    change()
+    return made
+
+
 def pair():
     f, g = one(), two()
     return f, g
@@ -88,6 +99,7 @@ def test_a_call_that_fits_nothing_which_the_factory_returns(run: str) -> None:
         "f = mixed(x)\nf(x, 1, 2)",
         "f = other(x)\nf(x, 1, 2)",
         "wrapped()(x, 1)",
+        "changed()(x, 1)",
         "f, g = pair()\ng(x, 1)\nf(x)",
         "f = two()\nf(x, 1)\nf = one()\nf(x)",
         "if x:\n    f = two()\nelse:\n    f = one()\nf(x, 1)",
@@ -108,6 +120,8 @@ def test_a_call_that_fits_nothing_which_the_factory_returns(run: str) -> None:
         "f = one()\nclass f:\n    pass\nf(x, 1)",
         "f = one()\nf, g = two(), 1\nf(x, 1)",
         "f = one()\nf += two()\nf(x, 1)",
+        "f = one()\n[f(x, 1) for n in x if (f := two())]",
+        "f = two()\nwith suppress(KeyError):\n    x[0]\n    f = one()\n    f(x)\nf(x, 1)",
         "f = one() if x else two()\nf(x, 1)",
     ],
 )
@@ -200,6 +214,10 @@ def unpacked(x):
 
 def listed(x):
     return [x, 1, 2, 3]
+
+
+ARGS = (1,)
+from kit.others import *
 """
 
 
@@ -249,6 +267,9 @@ def test_a_tuple_of_arguments_that_does_not_fit(run: str) -> None:
         "args = (x,)\nf = lambda: go(*args)\nargs = (x, 1)\nf()",
         "args = (x,)\n[go(*args) for args in ((x, 1), (x, 2))]",
         "args = (x,)\nf = lambda args: go(*args)\nf((x, 1))",
+        "args = (x, 1)\nwith suppress(KeyError):\n    x[0]\n    args = (x, 1, 2, 3)\ngo(*args)",
+        "args = (x,)\n[go(*args) for i in x if (args := i)]",
+        "go(*ARGS)",
         "args = (x,)\ncalls = (go(*args) for _ in x)\nargs = (x, 1)\nlist(calls)",
         "two = x\ngo(*two(x))",
         "with pytest.raises(TypeError):\n    go(*four(x))",
