@@ -143,6 +143,8 @@ BUILD_EITHER = f"def outer(n):\n    if n:\n        return one()\n    {PLAIN}\n  
         "f = outer(1)\n    flyc.compile(f, x)",
         "outer(1)(x)",
         "f = 1\n    f = outer(1)\n    f(x)",
+        "@torch.no_grad()\n    def helper():\n        outer(1)(x)\n    helper()",
+        "@wrap\n    def test_it():\n        outer(1)(x)",
     ],
 )
 def test_the_host_calls_a_result_that_nothing_traces(build: str, run: str) -> None:
@@ -167,6 +169,10 @@ GO = "@flyc.jit\n{0}def go(A: fx.Tensor):\n{0}    f(A)\n"
         "def run(x):\n    f = functools.partial(outer(1), n=2)\n    flyc.jit(f)(x)\n",
         "def run(x):\n    f = outer(1)\n    flyc.jit(lambda A: f(A))(x)\n",
         "def run():\n    f = outer(1)\n    print(f)\n",
+        "def helper(x):\n    outer(1)(x)\n\ndef run(x):\n    wrap(helper)(x)\n",
+        "def helper(x):\n    outer(1)(x)\n\nALL = {1: helper}\n",
+        "def run():\n    def helper(x):\n        outer(1)(x)\n    return helper\n",
+        "def run(x):\n    @wrap\n    def helper(x):\n        outer(1)(x)\n    helper(x)\n",
         "def test_it(x):\n    f = outer(1)\n    with pytest.raises(RuntimeError):\n        f(x)\n",
     ],
 )

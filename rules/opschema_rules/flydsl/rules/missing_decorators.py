@@ -219,7 +219,7 @@ def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
     """A call of a plain function by host code that is meant to work; None if traced code may call it as well."""
     calls = [*tree.bodies.calls_of(body), *tree.finder.calls_of_result(body)]
     for caller, call in calls:
-        if tree.around(caller) is not None or (caller.function is not None and _may_be_traced(tree, caller, {body})):
+        if _may_be_traced(tree, caller, {body}):
             return None
         if call.span in index_of(caller).arguments or call.start in index_of(caller).lambdas:
             return None
@@ -227,15 +227,27 @@ def _host_call(tree: FlyTree, body: Body) -> tuple[Body, Expr] | None:
 
 
 def _may_be_traced(tree: FlyTree, body: Body, seen: set[Body]) -> bool:
-    """Whether a traced function may call a function, directly or through others."""
-    if body in seen:
+    """Whether code is traced, or may be: a traced function calls it, directly or through others, or it is passed on."""
+    if tree.around(body) is not None:
+        return True
+    if body in seen or body.function is None:
         return False
     seen.add(body)
-    callers = [caller for caller, _ in tree.bodies.calls_of(body)]
-    return any(
-        tree.around(item) is not None or (item.function is not None and _may_be_traced(tree, item, seen))
-        for item in callers
+    return _is_given_away(tree, body) or any(
+        _may_be_traced(tree, caller, seen) for caller, _ in tree.bodies.calls_of(body)
     )
+
+
+def _is_given_away(tree: FlyTree, body: Body) -> bool:
+    """Whether a function is passed on, or returned by the function that it stands in, or the tree's own code decorates it; not of
+    tests.
+    """
+    function, around = body.function, body.parent
+    if function is None or around is None or function.name.startswith("test"):
+        return False
+    own = any(not tree.names.external(around, name) for name in function.decorator_names)
+    returned = any(item.text == function.name for item in around.scope.returns)
+    return own or returned or _is_passed(body.file, function.name)
 
 
 def _no_launcher(body: Body, call: Expr, target: Body, caller: tuple[Body, Expr]) -> Diagnostic:
