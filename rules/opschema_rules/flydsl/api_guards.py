@@ -13,7 +13,7 @@ from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
-from opschema_cli.source.python import Condition, Expr
+from opschema_cli.source.python import Condition, Expr, PythonFile
 from opschema_cli.source.text import NestedSpans, Span
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
@@ -30,6 +30,16 @@ _FUNCTION_CHECKS = re.compile(r"version|hasattr|getattr|find_spec|import_module|
 _VERSION = re.compile(r"version|hasattr(?!\(\s*[\w.]+,\s*[\"']mark_layout_dynamic[\"'])", re.IGNORECASE)
 """A test of the version. Wrapped tensors have ``mark_layout_dynamic`` in every release, so that asks whether one is wrapped."""
 
+_LEADS_TO_VERSION = re.compile(r"(?<![a-z])version|hasattr\(\s*(?:fx|fly\w*)\b", re.IGNORECASE)
+"""The same of a value behind other values: what may lack an attribute there is mostly no module of FlyDSL."""
+
+_FILE_ASKS = re.compile(
+    rf"{_LEADS_TO_VERSION.pattern}|find_spec|import_module|\b(?:dir|vars)\(|__dict__|__all__\b(?!\s*=)"
+    r"|\btry:\s*\n(?:[^\n]*\n){0,4}?[^\n]*\b(?:fx|fly\w*)\b[^\n]*\n(?:[^\n]*\n){0,4}?[ \t]*except\b",
+    re.IGNORECASE,
+)
+"""The same of a file, outside of the condition."""
+
 _LEAVES = re.compile(r"\s*(?:return|raise|continue|break|pytest\.skip|sys\.exit)\b")
 _KNOWN = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "pytest", "triton", ROOT}
 """Packages whose names say nothing about FlyDSL, unless :data:`_ASKS` matches them."""
@@ -38,11 +48,11 @@ _OWN = ("__name__", "__file__", "__doc__", "__debug__")
 
 
 def may_ask(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
-    """Whether an expression may depend on the FlyDSL that is installed. Where this is not known, it may, unless the tree has its
-    own.
+    """Whether an expression may depend on the FlyDSL that is installed; true where this is not known, unless the tree has its own,
+    and the files here do not ask for another.
     """
     return any(
-        (part.kind == "other" and not tree.contract.own)
+        (part.kind == "other" and _unknown_may_ask(tree, body.file))
         or (part.kind == "name" and _name_may_ask(tree, body, part.text, hops))
         for part in expr.walk()
     )
@@ -102,7 +112,7 @@ def _branches(body: Body) -> tuple[NestedSpans, dict[Span, Condition]]:
 @lru_cache(maxsize=256)
 def _end_of_first_exit(tree: FlyTree, body: Body) -> float:
     """The end of the first branch of a body that leaves it for some versions."""
-    leaving = (item for item in body.scope.conditions if item.kind == "if" and _leaves(body, item.body))
+    leaving = (item for item in body.scope.conditions if item.kind == "assert" or _leaves(body, item.body))
     return min((item.body.end for item in leaving if _names_version(tree, body, item.expr)), default=math.inf)
 
 
@@ -118,12 +128,35 @@ def _leaves(body: Body, span: Span) -> bool:
 
 def _names_version(tree: FlyTree, body: Body, expr: Expr) -> bool:
     """Whether a condition, or a value that it reads, surely asks for the version; that a package is missing is no version."""
-    if _VERSION.search(body.file.text(expr)) is not None:
-        return True
-    names = [part.text.partition(".")[0] for part in expr.walk() if part.kind == "name"]
-    binders = [(name, body.binder(name) or tree.bodies.module(body.file)) for name in names]
-    values = [(item, value) for name, item in binders for value in item.values(name) or ()]
-    return any(_VERSION.search(item.file.text(value)) is not None for item, value in values)
+    level, found, seen = 0, [(body, expr)], set[tuple[Body, str]]()
+    while found:
+        asks = _VERSION if level < 2 else _LEADS_TO_VERSION
+        if any(asks.search(around.file.text(value)) is not None for around, value in found):
+            return True
+        names = {(item, part.text) for item, value in found for part in value.walk() if part.kind == "name"} - seen
+        seen |= names
+        level, found = level + 1, [value for item, name in names for value in _values_of(tree, item, name)]
+    return False
+
+
+def _values_of(tree: FlyTree, body: Body, dotted: str) -> Iterator[tuple[Body, Expr]]:
+    """The values of a name, or what the function of that name returns, by the bodies in which they stand."""
+    first = dotted.partition(".")[0]
+    binder = body.binder(first) or tree.bodies.module(body.file)
+    yield from ((binder, value) for value in binder.values(first) or ())
+    found = tree.bodies.resolve(body, dotted)
+    if not isinstance(found, ValueRef | FunctionRef) or found.file.path in _own_paths(tree):
+        return
+    if isinstance(found, ValueRef) and found.owner is None and found.assign.value is not None:
+        yield tree.bodies.module(found.file), found.assign.value
+    target = tree.bodies.function(found) if isinstance(found, FunctionRef) else None
+    yield from ((target, value) for value in target.scope.returns) if target is not None else ()
+
+
+@lru_cache(maxsize=8)
+def _own_paths(tree: FlyTree) -> frozenset[str]:
+    """The files of the tree's own FlyDSL."""
+    return frozenset(tree.package.paths)
 
 
 def is_dead(condition: Condition, span: Span) -> bool:
@@ -144,7 +177,7 @@ def _name_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
     if _ASKS.search(dotted) is not None:
         return True
     if hops <= 0:
-        return not tree.contract.own
+        return _unknown_may_ask(tree, body.file)
     first = dotted.partition(".")[0]
     binder = body.binder(first) or tree.bodies.module(body.file)
     if any(item.name == first for item in binder.params):
@@ -156,8 +189,10 @@ def _parameter_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> b
     """Whether a caller may pass the answer; an attribute of `self` is not followed."""
     first = dotted.partition(".")[0]
     if first == binder.this:
-        return not tree.contract.own
-    return any(may_ask(tree, caller, value, hops - 1) for caller, value in _passed(tree, binder, first))
+        return _unknown_may_ask(tree, binder.file)
+    defaults = [item.default for item in binder.params if item.name == first and item.default is not None]
+    given = [*_passed(tree, binder, first), *((binder.parent or binder, value) for value in defaults)]
+    return any(may_ask(tree, caller, value, hops - 1) for caller, value in given)
 
 
 def _passed(tree: FlyTree, binder: Body, name: str) -> Iterator[tuple[Body, Expr]]:
@@ -180,9 +215,13 @@ def _binding_may_ask(tree: FlyTree, binder: Body, dotted: str, hops: int) -> boo
         return _global_may_ask(tree, binder, dotted, hops)
     if any(_is_asked_for(tree, binder, item.start, hops - 1) for item in assigns):
         return True
+    parts = [item.value for item in binder.scope.unpacks if first in item.targets]
+    parts += [item.iterable for item in binder.scope.loops if first in item.targets]
+    unknown = first in binder.file.rebound or (not parts and any(item.value is None for item in assigns))
+    if unknown and _asks_anywhere(tree, binder.file):
+        return True
     values = [item.value for item in assigns if item.value is not None]
-    values += [item.value for item in binder.scope.unpacks if first in item.targets]
-    return any(may_ask(tree, binder, value, hops - 1) for value in values)
+    return any(may_ask(tree, binder, value, hops - 1) for value in (*values, *parts))
 
 
 def _is_asked_for(tree: FlyTree, body: Body, at: int, hops: int) -> bool:
@@ -200,13 +239,35 @@ def _global_may_ask(tree: FlyTree, body: Body, dotted: str, hops: int) -> bool:
     match found:
         case External(name=name):
             package = name.partition(".")[0]
-            known = package in _KNOWN or hasattr(builtins, package) or tree.contract.own
+            known = package in _KNOWN or hasattr(builtins, package) or not _unknown_may_ask(tree, body.file)
             return not known or package == "importlib"
         case FunctionRef(file=file, function=function):
             asking = _FUNCTION_CHECKS if tree.contract.own else _FUNCTION_ASKS
-            return asking.search(file.text(function.outer)) is not None
+            return asking.search(file.text(function.outer)) is not None or _asks_anywhere(tree, file)
         case ValueRef(file=file, assign=assign, owner=None):
             return _binding_may_ask(tree, tree.bodies.module(file), assign.target, hops - 1)
-        case ClassRef():
-            return False
-    return not tree.contract.own
+        case ClassRef(file=file):
+            return _asks_anywhere(tree, file)
+    return _unknown_may_ask(tree, body.file)
+
+
+def _unknown_may_ask(tree: FlyTree, file: PythonFile) -> bool:
+    return not tree.contract.own or _asks_anywhere(tree, file)
+
+
+@lru_cache(maxsize=256)
+def _asks_anywhere(tree: FlyTree, file: PythonFile) -> bool:
+    """Whether a file, or another of the tree that it imports, asks which FlyDSL is installed."""
+    program, seen, waiting = tree.bodies.program, set(_own_paths(tree)), [file.path]
+    while waiting:
+        path = waiting.pop()
+        found = program.load(path) if path not in seen else None
+        seen.add(path)
+        if found is None:
+            continue
+        if _FILE_ASKS.search(found.source.text) is not None:
+            return True
+        modules = [(program.absolute_module(found, item), item.attr) for item in found.body.imports]
+        names = [name for module, attr in modules if module is not None for name in (module, f"{module}.{attr}")]
+        waiting += filter(None, map(program.module_path, names))
+    return False

@@ -15,9 +15,33 @@ OWN = {
     "python/flydsl/compiler/jit_argument.py": "class TensorAdaptor:\n    def __init__(self, tensor): ...\n",
     "python/flydsl/expr/__init__.py": "def good(a): ...\n\n\ndef const_expr(a): ...\n",
     "kit/__init__.py": "",
+    "kit/flags.py": """
+import flydsl
+
+FLAG = flydsl.__version__ >= "2"
+
+
+class Features:
+    later = FLAG
+
+    @property
+    def latest(self):
+        return self.later
+""",
 }
+PLAIN = """
+def element_bits(dtype):
+    if dtype not in ("f16", "f32"):
+        raise ValueError(f"unsupported {dtype}")
+    return 32 if dtype == "f32" else 16
+
+
+class Layout:
+    wide = True
+"""
 BEFORE = """
 import flydsl
+from kit import flags
 
 
 def modern():
@@ -31,21 +55,27 @@ def tried():
         return False
 
 
-def element_bits(dtype):
-    if dtype not in ("f16", "f32"):
-        raise ValueError(f"unsupported {dtype}")
-    return 32 if dtype == "f32" else 16
-
-
 FLAG = hasattr(fx, "other")
 FLAG_OF_FUNCTION = modern()
 VERSION = flydsl.__version__
 LATER = VERSION >= "2"
+
+
+def later():
+    return LATER
+
+
+def indirectly():
+    return flags.FLAG
+
+
+class Kernel:
+    later = LATER
 """
 
 
-def _lint(run: str) -> list[str]:
-    text = f"{HEAD}{BEFORE}\n\ndef run(n, m):\n    {run}\n"
+def _lint(run: str, before: str = BEFORE) -> list[str]:
+    text = f"{HEAD}{before}\n\ndef run(n, m):\n    {run}\n"
     return [item.message for item in lint_files([PACK], {**OWN, KERNELS_PATH: text}, ["FLY207"]).diagnostics]
 
 
@@ -56,13 +86,23 @@ def _lint(run: str) -> list[str]:
         "if n > 2:\n        fx.bad(1)",
         "if n:\n        pass\n    else:\n        fx.bad(1)",
         "if fx.const_expr(n == 4 and m <= 16):\n        fx.bad(1)",
-        "if element_bits(n) <= 16:\n        fx.bad(1)",
-        "if unknown(n):\n        fx.bad(1)",
         "x = fx.bad(1) if n else fx.good(1)",
+        "if n:\n        return\n    fx.bad(1)",
+        "assert n\n    fx.bad(1)",
+        "def inner(op):\n        if op > 1:\n            fx.bad(1)\n    for op in (1, 2):\n        inner(op)",
     ],
 )
-def test_conditions_that_ask_for_no_other_flydsl(run: str) -> None:
-    assert _lint(run) == ["this FlyDSL has no `flydsl.expr.bad`"]
+@pytest.mark.parametrize("before", [PLAIN, BEFORE])
+def test_conditions_that_ask_for_no_other_flydsl(run: str, before: str) -> None:
+    assert _lint(run, before) == ["this FlyDSL has no `flydsl.expr.bad`"]
+
+
+@pytest.mark.parametrize("test", ["element_bits(n) <= 16", "unknown(n)", "Layout.wide", "Layout().wide"])
+def test_unknown_conditions_in_files_that_ask_for_no_other_flydsl(test: str) -> None:
+    run = f"def inner(self):\n        if {test}:\n            fx.bad(1)"
+    assert _lint(run, PLAIN) == ["this FlyDSL has no `flydsl.expr.bad`"]
+    assert not _lint(run, PLAIN + "from kit import flags\n")
+    assert not _lint(run)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +110,10 @@ def test_conditions_that_ask_for_no_other_flydsl(run: str) -> None:
     [
         *(
             f"if {test}:\n        fx.bad(1)"
-            for test in ("FLAG", "FLAG_OF_FUNCTION", "modern()", "tried()", "LATER", "n and FLAG")
+            for test in (
+                *("FLAG", "FLAG_OF_FUNCTION", "modern()", "tried()", "LATER", "n and FLAG", "later()", "indirectly()"),
+                *("flags.FLAG", "flags.Features().later", "flags.Features().latest", "Kernel.later", "Kernel().later"),
+            )
         ),
         "if VERSION >= '2':\n        fx.bad(1)",
         "if hasattr(fx, 'other'):\n        fx.bad(1)",
@@ -83,6 +126,13 @@ def test_conditions_that_ask_for_no_other_flydsl(run: str) -> None:
         "try:\n        fx.bad(1)\n    except AttributeError:\n        pass",
         "if False:\n        fx.bad(1)",
         "print('bad')\n    fx.bad(1)",
+        "if not later():\n        return\n    fx.bad(1)",
+        "if not indirectly():\n        return\n    fx.bad(1)",
+        "assert LATER\n    fx.bad(1)",
+        "with suppress(AttributeError):\n        fx.bad(1)",
+        "def inner(flag=FLAG):\n        if flag:\n            fx.bad(1)\n    inner()",
+        "for flag in (FLAG,):\n        if flag:\n            fx.bad(1)",
+        "fx.bad = fx.good\n    fx.bad(1)",
     ],
 )
 def test_conditions_that_may_ask_for_another_flydsl(run: str) -> None:

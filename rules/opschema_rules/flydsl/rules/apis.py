@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Place, Span
 from opschema_rules.flydsl.api_guards import is_guarded_around
@@ -16,10 +15,12 @@ from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import MARK
+from opschema_rules.flydsl.handling import is_handled
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import Tensors
+from opschema_rules.flydsl.usage import is_expected_to_fail
 
 INSTEAD = {
     "mark_static": "leave it out (`opschema migrate drop-mark-static`)",
@@ -41,8 +42,9 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
     members of its enumerations are checked, too; otherwise they are those of the releases that the requirements admit: a name
     that none of them has is an error, one that only the newest lacks, which a new installation gets, is a warning. Names in
     compiled modules are not known. Code guarded by `try`, `hasattr()`, a test of the version, or a condition whose value is
-    not known, is not reported. Other conditions, such as `if True:`, a flag that callers pass, or
-    `if torch.cuda.is_available():`, excuse nothing.
+    not known, is not reported. In a tree that contains FlyDSL itself, a condition whose value is not known excuses a name only
+    if its file, or one that it imports, contains a test of the version or of what exists. Other conditions, such as `if True:`,
+    a flag that callers pass, or `if torch.cuda.is_available():`, excuse nothing.
 
     Bad:
 
@@ -252,7 +254,10 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
 
 
 def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
-    """Whether code asks first whether the name is there, or expects that it is not."""
-    if expects_failure(tree.bodies, body, at) or any(word in scope.strings for scope in body.file.body.walk()):
+    """Whether code asks first whether the name is there, sets it, or expects that it is not."""
+    scopes = list(body.file.body.walk())
+    if any(
+        word in scope.strings or any(item.target.endswith(f".{word}") for item in scope.assigns) for scope in scopes
+    ):
         return True
-    return is_guarded_around(tree, body, at)
+    return is_guarded_around(tree, body, at) or is_expected_to_fail(tree, body, at) or is_handled(tree, body, at)
