@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
 from opschema_cli.source.python import Condition, Expr, PythonFile
@@ -19,7 +20,7 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.names import ROOT
 
 _ASKS = re.compile(
-    r"version|hasattr|getattr|find_spec|import_module|__import__|signature|vars\b|dir\b|type_checking"
+    r"version|hasattr|getattr|find_spec|import_module|__import__|signature|vars\b|dir\b|__dict__|__all__|type_checking"
     r"|legacy|compat|support|\bhas_|_has_|_api\b|release|\bnew_|\bold_",
     re.IGNORECASE,
 )
@@ -88,11 +89,33 @@ def names_version(tree: FlyTree, body: Body, at: int) -> bool:
 
 
 def _choices_around(body: Body, at: int) -> Iterator[Expr]:
-    """The tests of the conditional expressions of a body one of whose values holds a place."""
-    for choice in body.scope.conditional_expressions:
-        test = choice.items[0]
-        if choice.start <= at < choice.end and not test.start <= at < test.end:
-            yield test
+    """The expressions of a body on which it depends whether another part of their expression runs, which holds a place."""
+    spans, tests = _choices(body)
+    yield from (test for span in spans.around(at) for test in tests[span])
+
+
+@cached_on_argument
+def _choices(body: Body) -> tuple[NestedSpans, dict[Span, list[Expr]]]:
+    inner = (part for item in all_statements(body.statements) for part in own_expressions(item) if part.kind != "ifexp")
+    found: dict[Span, list[Expr]] = {}
+    for part in (*body.scope.conditional_expressions, *inner):
+        for span, test in _tests_in(part):
+            found.setdefault(span, []).append(test)
+    return NestedSpans(found), found
+
+
+def _tests_in(expr: Expr) -> Iterator[tuple[Span, Expr]]:
+    """The parts of an expression that may not run, with what decides it."""
+    match expr.kind:
+        case "ifexp":
+            test, *values = expr.items
+            yield from ((value.span, test) for value in values)
+        case "boolop":
+            yield from ((Span(item.end, expr.end), item) for item in expr.items)
+        case "listcomp" | "setcomp" | "dictcomp" | "generator":
+            clauses = [item for item in expr.items if item.kind == "for"]
+            tests = [test for clause in clauses for test in clause.items[2:]]
+            yield from ((Span(expr.start, clauses[0].start), test) for test in tests)
 
 
 def conditions_around(body: Body, at: int) -> Iterator[Condition]:
