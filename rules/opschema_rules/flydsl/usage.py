@@ -12,9 +12,8 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
-from opschema_cli.source.python import Expr, PythonFile, Statement
+from opschema_cli.source.python import Assign, Expr, PythonFile, Statement
 from opschema_cli.source.text import SpanSet, places_of
-from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_guards import conditions_around, names_version
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.dead_code import is_dead
@@ -59,6 +58,7 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
         if all(found):
             found += [_is_passed_to_test(tree, caller, at) for caller, at in _passed(tree, function)]
         around = function.parent is not None and is_meant_to_fail(tree, function.parent, hops - 1)
+        around = around or any(is_handled(tree, caller, at) for caller, at in _passed_beside(function))
         tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.failing[function]
 
@@ -70,6 +70,14 @@ def _passed(tree: FlyTree, function: Body) -> list[tuple[Body, int]]:
     name, text = function.function.name, function.file.source.text
     is_named = any(not text.startswith("(", at + len(name)) for at in places_of(name, text))
     return _passed_in(tree, function.file).get(name, []) if is_named else []
+
+
+def _passed_beside(function: Body) -> list[tuple[Body, int]]:
+    """The places where the function around names a function in it."""
+    body, name = function.parent, function.function.name if function.function is not None else ""
+    return (
+        [(body, use.start) for use in index_of(body).uses.get(name, ())] if body is not None and body.function else []
+    )
 
 
 @lru_cache(maxsize=64)
@@ -152,7 +160,8 @@ def _expectation(tree: FlyTree, outermost: Body) -> str:
 def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     definitions = [item.definition for item in outermost.outward() if item.definition is not None]
     marks = [mark for item in definitions for mark in item.decorators]
-    marks += [item.value for item in outermost.file.assigns.get("pytestmark", ()) if item.value is not None]
+    assigns = [item for around in outermost.outward() for item in around.scope.named.get("pytestmark", ())]
+    marks += [item.value for item in assigns if isinstance(item, Assign) and item.value is not None]
     if any(part.member in (*MARKS, "skip") for mark in marks for part in mark.walk()):
         return "anywhere"
     if any(expects_errors(tree, tree.bodies.module(outermost.file), mark) for mark in marks):
@@ -165,7 +174,8 @@ def _find_expectation(tree: FlyTree, outermost: Body) -> str:
     blocks = (item for body in nested(tree.bodies, outermost) for item in _expecting_blocks(body))
     heads = {head.span for item in blocks for head in item.exprs[::2]}
     elsewhere = any(call.span not in heads and len(call.positional()) < 2 for call in expecting)
-    if elsewhere or any(called_word(call.items[0]) in MARKS for call in calls):
+    uses = (use for body in nested(tree.bodies, outermost) for use in body.scope.uses)
+    if elsewhere or any(use.name.rpartition(".")[2] in MARKS for use in uses):
         return "anywhere"
     return "blocks" if expecting else ""
 

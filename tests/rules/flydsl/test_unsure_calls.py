@@ -132,6 +132,10 @@ def test_calls_that_are_not_sure(text: str) -> None:
         "def test(case):\n    with case['expectation']:\n        launch(1)",
         "def test():\n    error = must_raise(TypeError)\n    with error:\n        launch(1)",
         "def test():\n    f = lambda: launch(1)\n    with pytest.raises(TypeError):\n        f()",
+        "def check_raises(f):\n    with pytest.raises(TypeError):\n        f()\n\n\ndef test():\n    def bad():\n"
+        "        launch(1)\n\n    check_raises(bad)",
+        "def test(request):\n    request.node.add_marker(pytest.mark.xfail)\n    launch(1)",
+        "class TestGo:\n    pytestmark = pytest.mark.xfail\n\n    def test(self):\n        launch(1)",
         "CASES = [lambda: launch(1)]\n\n\ndef test():\n    with pytest.raises(TypeError):\n        CASES[0]()",
         "def bad():\n    launch(1)\n\n\ndef test():\n    with pytest.raises(TypeError):\n        run(bad)",
         "def bad():\n    launch(1)\n\n\n@pytest.mark.parametrize('case', [bad])\ndef test(case):\n"
