@@ -76,9 +76,8 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
     def value(self) -> Expr:
         """What the host passes. For a local variable that has one value and that nothing tests, this is the value."""
         body = self.call.body
-        found = (
-            value_of(self.tree, body, self.expr.text) if is_variable(self.expr) and body.binds(self.expr.text) else None
-        )
+        local = is_variable(self.expr) and body.binds(self.expr.text) and not may_be_another(self.tree, body, self.expr)
+        found = value_of(self.tree, body, self.expr.text) if local else None
         tests = (part.text for test in body.scope.conditions for part in test.expr.walk() if part.kind == "name")
         kept = found is None or self.expr.text in tests or _is_shared(body.binder(self.expr.text), self.expr.text)
         return self.expr if found is None or kept else found

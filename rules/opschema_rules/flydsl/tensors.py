@@ -13,6 +13,7 @@ from opschema_cli.source.resolution import Unresolved
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.model import FlyTree, Traced, Wrap
 from opschema_rules.flydsl.reader import MARKS
+from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.usage import is_expected_to_fail, is_meant_to_fail
 
 _MAKERS = ("empty", "zeros", "ones", "rand", "randn")
@@ -166,6 +167,8 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
 
 def is_no_scalar(tree: FlyTree, body: Body, expr: Expr) -> bool:
     """Whether an expression surely is a tensor that is made without a value, or with several elements."""
+    if expr.kind == "name" and may_be_another(tree, body, expr):
+        return False
     value = value_of(tree, body, expr.text) if expr.kind == "name" else expr
     if value is not None and tree.names.external(body.binder(expr.text) or body, value.callee) == "torch.empty_like":
         return True

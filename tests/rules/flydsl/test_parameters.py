@@ -238,6 +238,20 @@ def test_a_number_that_may_be_in_a_tensor(run: str) -> None:
     assert not lint(f"{PRINTS}def run(x):\n    {run}\n", "FLY218").diagnostics
 
 
+@pytest.mark.parametrize("value", ["torch.zeros(4, 4)", "None", "'a'", "[1]"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        "[launch(x, y) for y in (3,)]",
+        "(lambda y: launch(x, y))(3)",
+        "def change():\n        nonlocal y\n        y = 3\n    change()\n    launch(x, y)",
+        "class Sizes:\n        y = 3\n        launch(x, y)",
+    ],
+)
+def test_an_argument_of_the_same_name_as_a_variable(value: str, run: str) -> None:
+    assert not lint(f"{PRINTS}def run(x):\n    y = {value}\n    {run}\n", "FLY218").diagnostics
+
+
 def test_what_a_call_that_does_not_fit_passes_is_not_judged() -> None:
     text = kernel("A[0] = n") + LAUNCH.replace("fill(A, n)", "fill(4, A, n)")
     assert lint(text, "FLY211", "FLY216", "FLY218").codes() == ["FLY211"]
