@@ -151,14 +151,14 @@ def _leaves(body: Body, span: Span) -> bool:
 
 def _names_version(tree: FlyTree, body: Body, expr: Expr) -> bool:
     """Whether a condition, or a value that it reads, surely asks for the version; that a package is missing is no version."""
-    level, found, seen = 0, [(body, expr)], set[tuple[Body, str]]()
-    while found:
+    found, seen = [(body, expr)], set[tuple[Body, str]]()
+    for level in range(MAX_CALLS):
         asks = _VERSION if level < 2 else _LEADS_TO_VERSION
         if any(asks.search(around.file.text(value)) is not None for around, value in found):
             return True
         names = {(item, part.text) for item, value in found for part in value.walk() if part.kind == "name"} - seen
         seen |= names
-        level, found = level + 1, [value for item, name in names for value in _values_of(tree, item, name)]
+        found = [value for item, name in names for value in _values_of(tree, item, name)]
     return False
 
 
@@ -288,9 +288,14 @@ def _asks_anywhere(tree: FlyTree, file: PythonFile) -> bool:
         seen.add(path)
         if found is None:
             continue
-        if _FILE_ASKS.search(found.source.text) is not None:
+        if _asks(found):
             return True
         modules = [(program.absolute_module(found, item), item.attr) for item in found.body.imports]
         names = [name for module, attr in modules if module is not None for name in (module, f"{module}.{attr}")]
         waiting += filter(None, map(program.module_path, names))
     return False
+
+
+@lru_cache(maxsize=256)
+def _asks(file: PythonFile) -> bool:
+    return _FILE_ASKS.search(file.source.text) is not None
