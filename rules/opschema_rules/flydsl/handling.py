@@ -20,6 +20,9 @@ MARKS = frozenset({"xfail", "expectedFailure"})
 _KNOWN = re.compile(r"(?:assert)?(?:raises|warns)(?:regex)?|suppress", re.IGNORECASE)
 """The functions of pytest, unittest and contextlib that expect errors of what stands below them, or of what they are passed."""
 
+_WORDS = ("raises", "warns", "suppress")
+"""One of these is in each of their names, in small letters."""
+
 _EXPECTING = ("rais", "expect", "suppress", "fail")
 """Parts of the names of other functions that do, and of decorators."""
 
@@ -48,7 +51,8 @@ def is_known_to_expect(expr: Expr) -> bool:
 
 def names_expectation(text: str) -> bool:
     """Whether a text names what expects errors."""
-    return _KNOWN.search(text) is not None or any(mark in text for mark in MARKS)
+    lowered = text.lower()
+    return any(word in lowered for word in _WORDS) or any(mark in text for mark in MARKS)
 
 
 def is_handled(tree: FlyTree, body: Body, at: int) -> bool:
