@@ -32,7 +32,7 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
     schemas](../pytorch-schemas.md)). What the preprocessor keeps for some releases of torch only (`#if TORCH_VERSION_MINOR < 5`) is
     not checked. A name that lacks its overload, has an unknown one, or is a letter or an underscore off a
     known one is an error whichever torch that is. Other names are warnings, unless the tree pins that version of torch. If it
-    pins one that is older than all that opschema knows, only names that can be nothing but misspelt are reported.
+    pins one that is older than all that opschema knows, only names that are surely misspelt are reported.
 
     Bad:
 
@@ -93,7 +93,7 @@ def aten_kernel_signature(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     A difference from the schema is a warning if the tree may be for another release of torch that accepts the kernel, or for one
     that opschema does not know. What the preprocessor keeps for some releases only (`#if TORCH_VERSION_MINOR < 5`) is not compared.
-    Nothing is, if the tree pins a torch that is older than all that opschema knows.
+    Nothing is compared if the tree pins a torch that is older than all that opschema knows.
 
     Bad:
 
