@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -51,21 +51,26 @@ def is_tried(body: Body, start: int) -> bool:
 
 def never_runs(body: Body, start: int) -> bool:
     """Whether code stands behind a statement that leaves its block."""
-    return any(_is_behind_exit(around.statements, start) for around in body.outward())
+    return any(start in _behind_exits(around) for around in body.outward())
 
 
-def _is_behind_exit(block: Sequence[Statement], start: int) -> bool:
-    while True:
-        before = [item for item in block if item.start <= start]
-        if any(item.kind in _EXITS for item in before[:-1]):
-            return True
-        inner = (part for part in before[-1].blocks if part and part[0].start <= start < part[-1].end) if before else ()
-        block = next(iter(inner), ())
-        if not block:
-            return False
+@lru_cache(maxsize=256)
+def _behind_exits(body: Body) -> SpanSet:
+    return SpanSet(behind_exits(body, lambda item: item.kind in _EXITS))
 
 
 _EXITS = ("return", "raise", "continue", "break")
+
+
+def behind_exits(body: Body, leaves: Callable[[Statement], bool]) -> Iterator[Span]:
+    """The code of a body behind statements that leave their blocks."""
+    waiting = [body.statements]
+    while waiting:
+        block = waiting.pop()
+        waiting += (inner for item in block for inner in item.blocks)
+        leaving = next((item for item in block if leaves(item)), None)
+        if leaving is not None and leaving is not block[-1]:
+            yield Span(leaving.end, block[-1].end)
 
 
 def may_be_skipped(body: Body, start: int) -> bool:

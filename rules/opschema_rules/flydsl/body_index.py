@@ -54,9 +54,10 @@ class BodyIndex:
 
     def value_before(self, name: str, at: int) -> Expr | None:
         """The value that a variable of a function surely has at a place, if the last binding before the place gives it."""
-        bound, body = self._bound.get(name, []), self._body
-        unknown = name in body.file.rebound or name in self._walruses or at in self.lambdas
-        if unknown or len(bound) != len(body.scope.named.get(name, ())):
+        bound, body = self._bound.get(name), self._body
+        if not bound or len(bound) != len(body.scope.named.get(name, ())):
+            return None
+        if name in body.file.rebound or at in self.lambdas or name in self._walruses:
             return None
         number = bisect_left(bound, at, key=lambda item: item.statement.end)
         last = bound[number - 1] if number else None

@@ -10,7 +10,7 @@ from functools import lru_cache
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.guarded_code import is_guarded
+from opschema_cli.source.guarded_code import behind_exits, is_guarded
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Statement
 from opschema_cli.source.text import Span, SpanSet
@@ -33,15 +33,7 @@ def _dead_in(tree: FlyTree, body: Body) -> SpanSet:
     """The stretches of a body that do not run."""
     known = {expr.span: _holds(tree, body, expr) for expr, _, _ in _conditions(body)}
     dead = [span for expr, span, runs in _conditions(body) if known[expr.span] is (not runs)]
-    return SpanSet([*dead, *_behind_exits(body)])
-
-
-def _behind_exits(body: Body) -> Iterator[Span]:
-    """The code behind statements that leave their block."""
-    for block in (body.statements, *(block for item in all_statements(body.statements) for block in item.blocks)):
-        leaving = next((item for item in block if _leaves(item)), None)
-        if leaving is not None and leaving is not block[-1]:
-            yield Span(leaving.end, block[-1].end)
+    return SpanSet([*dead, *behind_exits(body, _leaves)])
 
 
 def _leaves(item: Statement) -> bool:
