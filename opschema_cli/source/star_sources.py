@@ -1,4 +1,4 @@
-"""Modules of which ``import *`` may take a name, by their facts alone."""
+"""Which modules may have a name that is imported by ``import *``, going by their facts alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opschema_cli.source.python import Import, PythonFile
 
 
 class StarSources:
-    """The modules of which the files of one workspace import all names."""
+    """The modules from which the files of one workspace import ``*``."""
 
     def __init__(self, modules: Modules, load: Callable[[str], PythonFile | None]) -> None:
         self._modules = modules

@@ -91,7 +91,7 @@ class BodyIndex:
 
     @cached_property
     def _guards(self) -> NestedSpans:
-        """What may not run of the body, or not to its end, and what runs several times."""
+        """The stretches of the body that may not run, or not to their end, and those that run several times."""
         contexts = (item.span for item in all_statements(self._body.statements) if item.kind == "with")
         return NestedSpans([*self._body.scope.guarded, *(item.body for item in self._body.scope.loops), *contexts])
 

@@ -72,7 +72,7 @@ class Changes:
 
     @cached_property
     def _parts(self) -> NestedSpans:
-        """The blocks of the function, and the expressions parts of which may not run."""
+        """The blocks of the function, and expressions of which a part may not run."""
         items = list(all_statements(self._statements))
         choices = (part.span for item in items for part in own_expressions(item) if part.kind in _CHOOSING)
         return NestedSpans([*(_block(block) for item in items for block in item.blocks if block), *choices])

@@ -18,7 +18,7 @@ Made: TypeAlias = "Traced | Body"
 """A traced function, or a plain one by its body."""
 
 MOST_MADE = 8
-"""Most functions of which a factory returns one that are told apart."""
+"""A factory that returns one of more functions than these is not followed."""
 
 _WHOLE = -1
 """The place of what is returned by itself, and not in a tuple."""
@@ -38,8 +38,8 @@ class MadeFunctions:
         self._functions: dict[Body, dict[str, list[Body]]] = {}
 
     def of(self, body: Body, expr: Expr) -> tuple[Made, ...]:
-        """The functions one of which an expression surely is, the result of a factory or a name that holds it; empty if that is
-        not sure.
+        """The functions that an expression may be, the result of a factory or a name that holds it: surely one of these, or
+        empty if that is not sure.
         """
         if expr.kind == "call":
             return self._by(body, expr)
@@ -83,7 +83,7 @@ class MadeFunctions:
         return any(made is item for items in self.returned(factory).values() for item in items)
 
     def returned(self, factory: Body) -> dict[int, tuple[Made, ...]]:
-        """The functions one of which a factory surely returns, by their places in a tuple."""
+        """The functions that a factory may return, by their places in a tuple: surely one of them at each place."""
         if factory not in self._returned:
             self._returned[factory] = {}  # of factories that call each other
             self._returned[factory] = self._find_returned(factory)
@@ -101,7 +101,7 @@ class MadeFunctions:
         return {at: items for at, items in made.items() if len(items) <= MOST_MADE}
 
     def _places(self, factory: Body, returned: Expr) -> dict[int, tuple[Made, ...]]:
-        """The functions that one expression may be which a factory returns, by their places."""
+        """The functions that one returned expression of a factory may be, by their places."""
         if returned.kind == "call":
             called = self.bodies.called(factory, returned.callee)
             return self.returned(called) if called is not None else {}
@@ -111,7 +111,7 @@ class MadeFunctions:
         return {at: made for at, made in found.items() if made}
 
     def _named(self, factory: Body, expr: Expr) -> tuple[Made, ...]:
-        """The functions that a factory defines by a name, one of which the name surely stands for, or what the name is given."""
+        """The functions that a name of a factory may stand for: those that it defines by the name, or what the name is given."""
         if expr.kind != "name" or not factory.binds(expr.text):
             return ()
         functions = self._functions_of(factory).get(expr.text, [])
@@ -137,7 +137,7 @@ class MadeFunctions:
         return traced if traced is not None and traced.decorator in decorators else None
 
     def _imported(self, body: Body, dotted: str) -> tuple[Made, ...]:
-        """The functions one of which another module gives a name."""
+        """The functions that a name may stand for which another module defines."""
         if self.bodies.imported_from(body, dotted) is None:
             return ()
         found = self.bodies.resolve(body, dotted)
@@ -147,7 +147,7 @@ class MadeFunctions:
         return self._by(self.bodies.module(found.file), value) if value.kind == "call" else ()
 
     def _by(self, body: Body, call: Expr, at: int = _WHOLE) -> tuple[Made, ...]:
-        """The functions one of which a call makes: one that it traces, or those that a factory returns, at a place of a tuple."""
+        """The functions that a call may make: one that it traces, or those that a factory returns, at a place of a tuple."""
         factory = self.bodies.called(body, call.callee)
         if factory is not None:
             return self.returned(factory).get(at, ())
