@@ -95,13 +95,28 @@ class Parts(msgspec.Struct):
 
     def finished(self) -> Scope:
         """The scope, now that it is whole."""
-        told = {name: tuple(parts) for name, parts in msgspec.structs.asdict(self).items() if name != "uses"}
-        return Scope(**told, packed_uses=packed_uses(self.uses))
+        return Scope(
+            tuple(self.assigns),
+            tuple(self.imports),
+            tuple(self.calls),
+            packed_uses(self.uses),
+            tuple(self.loops),
+            tuple(self.returns),
+            tuple(self.functions),
+            tuple(self.classes),
+            tuple(self.deleted),
+            tuple(self.strings),
+            tuple(self.conditions),
+            tuple(self.guarded),
+            tuple(self.items),
+            tuple(self.unpacks),
+            tuple(self.lambdas),
+        )
 
 
 def kept_text(value: object) -> Constant:
     """A string literal's value; :data:`NOT_CONSTANT` for bytes and for what no cache can hold."""
-    return value if isinstance(value, str) and not _SURROGATE.search(value) else NOT_CONSTANT
+    return value if isinstance(value, str) and (value.isascii() or not _SURROGATE.search(value)) else NOT_CONSTANT
 
 
 def kept_int(value: int) -> Constant:

@@ -38,12 +38,13 @@ def find_guards(
     """
     if not leaving:
         return ()
-    written = Counter(item.target for item in assigns)
-    known = [(item, _lookup(item.value)) for item in assigns if item.sure and written[item.target] == 1]
+    looked_up = [(item, fact) for item in assigns if item.sure and (fact := _lookup(item.value)) is not None]
+    written = Counter(item.target for item in assigns) if looked_up else {}
+    known = [(item, fact) for item, fact in looked_up if written[item.target] == 1]
     found: list[Guard] = []
     for condition in conditions:
         if condition.kind == "if" and condition.body in leaving:
-            names = {item.target: fact for item, fact in known if fact is not None and item.end < condition.expr.start}
+            names = {item.target: fact for item, fact in known if item.end < condition.expr.start}
             found += _guards_of(condition, leaving[condition.body], end, names)
     return tuple(found)
 
@@ -101,8 +102,7 @@ def _value(expr: Expr, names: Mapping[str, _Fact]) -> _Fact | None:
 
 def _lookup(expr: Expr | None) -> _Fact | None:
     """``cls.__dict__.get("x")``, ``vars(cls).get("x", None)`` or ``getattr(cls, "x", None)``."""
-    args = _plain_args(expr)
-    if expr is None or not args:
+    if expr is None or expr.kind != "call" or not (args := _plain_args(expr)):
         return None
     if expr.callee == "getattr" and len(args) == 3 and _is_none(args[2]):
         attribute = _text(args[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opschema_cli.evaluation.closures import free_names
+from opschema_cli.evaluation.free_names import free_names
 from opschema_cli.source.python import PythonFile, Scope
 from opschema_cli.source.python_facts import collect
 from opschema_cli.source.text import Source

@@ -16,8 +16,8 @@ from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.program import ClassRef, External, FunctionRef, ValueRef
 from opschema_cli.source.python import Condition, Expr, PythonFile
 from opschema_cli.source.text import NestedSpans, Span
+from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
-from opschema_rules.flydsl.names import ROOT
 
 _ASKS = re.compile(
     r"version|hasattr|getattr|find_spec|import_module|__import__|signature|vars\b|dir\b|__dict__|__all__|type_checking"

@@ -12,8 +12,8 @@ from opschema_cli.source.text import Place
 from opschema_rules.flydsl.api_renames import MOVED, RENAMED, Renamed
 from opschema_rules.flydsl.api_table import having, load_api, members, missing_from
 from opschema_rules.flydsl.contract import known
+from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
-from opschema_rules.flydsl.names import ROOT
 
 
 class Absent(msgspec.Struct, frozen=True):

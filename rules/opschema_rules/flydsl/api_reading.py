@@ -16,7 +16,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import msgspec
-from packaging.utils import parse_wheel_filename
 
 from opschema_cli.source.program import MAX_HOPS
 from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope
@@ -31,8 +30,8 @@ from opschema_rules.flydsl.api_classes import (
     signature_of,
 )
 from opschema_rules.flydsl.api_table import PATH, Api, load_api, render_api
+from opschema_rules.flydsl.detection import ROOT
 
-ROOT = "flydsl"
 WRAPPERS = ("from_dlpack", "from_torch_tensor")
 
 _WORD = re.compile(r"\w+")
@@ -296,6 +295,8 @@ def _is_relative(value: Expr) -> bool:
 
 def main(folder: Path) -> None:
     """Writes ``api.json``."""
+    from packaging.utils import parse_wheel_filename  # slow to import, and rules import this module
+
     found = dict(load_api())
     for path in folder.glob(f"{ROOT}-*.whl"):
         _, release, _, _ = parse_wheel_filename(path.name)

@@ -13,7 +13,10 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules.shipped import shipped_pack
 
-MARK = "flydsl"
+ROOT = "flydsl"
+"""The top package."""
+
+MARK = ROOT
 """The word that every file that uses the package holds, or gets from one that does."""
 
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"

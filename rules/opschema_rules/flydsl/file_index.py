@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from opschema_cli.evaluation.closures import FreeNames, free_names
+from opschema_cli.evaluation.free_names import FreeNames, free_names
 from opschema_cli.readings import Reading
 from opschema_cli.source.python import Expr, Function, Import, PythonFile, Scope
 from opschema_cli.source.word_index import WordIndex, called_word, index_words, scopes_of
 from opschema_rules.flydsl.deciding import Decisions
+from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.forwarding import forwarding_call
-from opschema_rules.flydsl.names import ROOT
-from opschema_rules.flydsl.replaced_names import computed_names, replaced_names
+from opschema_rules.flydsl.replaced_names import computed_names, may_set, replaced_names, setting_calls
 
 _DISPLAYS = frozenset({"list", "dict", "set"})
 
@@ -77,8 +77,11 @@ def index_file(file: PythonFile) -> FileIndex:
     forwarding = sorted(item.name for item in file.body.functions if forwarding_call(item) is not None)
     called = {_name(call.items[0]) for call in calls}
     outward = {name for name in called if _leads(outside, name)}
+    words = index_words(found)
+    setting = [setting_calls(scope) for scope in scopes] if may_set(file.source.text, words.calls) else [[]]
+    all_setting = [call for calls in setting for call in calls]
     return FileIndex(
-        index_words(found),
+        words,
         sorted({".".join(filter(None, [item.module, item.attr.strip("*")])) for item in own}),
         sorted(_exported(file.body)),
         sorted({*_making(file.body, names), *forwarding}) if names else [],
@@ -100,9 +103,9 @@ def index_file(file: PythonFile) -> FileIndex:
         _passing(calls, leading),
         _bases(scopes),
         sorted(set(_patches(file))),
-        sorted(replaced_names(scopes)),
-        sorted(replaced_names(scopes[:1])),
-        sorted(computed_names(scopes)),
+        sorted(replaced_names(scopes, all_setting)),
+        sorted(replaced_names(scopes[:1], setting[0])),
+        sorted(computed_names(scopes, all_setting, words.calls)),
     )
 
 

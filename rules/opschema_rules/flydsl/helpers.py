@@ -11,10 +11,9 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.code import FlyCode, FlyFile
-from opschema_rules.flydsl.detection import EXTRA, naming_folders
+from opschema_rules.flydsl.detection import EXTRA, ROOT, naming_folders
 from opschema_rules.flydsl.key import has_computed_key
 from opschema_rules.flydsl.model import FlyTree, Traced, nested
-from opschema_rules.flydsl.names import ROOT
 
 _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
 

@@ -11,8 +11,9 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from opschema_cli.evaluation.closures import Closures, FreeNames
+from opschema_cli.evaluation.closures import Closures
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.free_names import FreeNames
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body, argument_for

@@ -7,8 +7,7 @@ from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Expr, Param
 from opschema_rules.flydsl.answers import Answers, Meaning, meaning_of
 from opschema_rules.flydsl.deciding import deciding
-
-ROOT = "flydsl"
+from opschema_rules.flydsl.detection import ROOT
 
 
 class Names:

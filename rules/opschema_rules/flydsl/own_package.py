@@ -9,9 +9,9 @@ from opschema_cli.project import Project
 from opschema_cli.source.program import FunctionRef, Program
 from opschema_cli.source.python import PythonFile
 from opschema_cli.source.text import Place, Span
-from opschema_rules.flydsl.api_reading import ROOT, Package
+from opschema_rules.flydsl.api_reading import Package
 from opschema_rules.flydsl.contract import Contract
-from opschema_rules.flydsl.detection import JIT_ARGUMENT, installed
+from opschema_rules.flydsl.detection import JIT_ARGUMENT, ROOT, installed
 
 
 class OwnPackage:

@@ -11,8 +11,8 @@ from opschema_cli.project import Project
 from opschema_cli.source.program import FunctionRef, ModuleRef, Program, Resolution
 from opschema_cli.source.python import Import, PythonFile, Scope
 from opschema_rules.flydsl.answers import meaning_of
+from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.file_index import FileIndex
-from opschema_rules.flydsl.names import ROOT
 
 
 def importing(project: Project, indexes: dict[str, FileIndex], package: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from opschema_cli.source.python import Expr, Scope
 from opschema_cli.source.word_index import called_word
@@ -17,18 +17,28 @@ _NAMESPACES = frozenset({"globals", "vars", "locals", "exec"})
 """Functions behind which any name may be set."""
 
 
-def replaced_names(scopes: Sequence[Scope]) -> set[str]:
-    """The last words of the names that the code of some scopes sets in other modules."""
-    named = (_named(call) for scope in scopes for call in scope.calls if _sets(call))
+def setting_calls(scope: Scope) -> list[Expr]:
+    """The calls of a scope that may set a name of another object than an instance of the class around."""
+    return [call for call in scope.calls if _sets(call)]
+
+
+def may_set(text: str, called: Collection[str]) -> bool:
+    """Whether a file has such calls at all, by its text and the last words of what it calls."""
+    return any(word in called for word in _SETTING) or "dict" in called or any(word in text for word in _FIXTURES)
+
+
+def replaced_names(scopes: Sequence[Scope], setting: Sequence[Expr]) -> set[str]:
+    """The last words of the names that the code of some scopes, with their :func:`setting_calls`, sets in other modules."""
     items = (item for scope in scopes for item in scope.items if _is_namespace(item.target))
-    found = set(_written(scopes)).union(*named, (item.key.rpartition(".")[2] for item in items))
-    return found | _strings(scopes) if _sets_computed(scopes) else found
+    found = set(_written(scopes)).union(*map(_named, setting), (item.key.rpartition(".")[2] for item in items))
+    return found | _strings(scopes) if _sets_computed(scopes, setting) else found
 
 
-def computed_names(scopes: Sequence[Scope]) -> set[str]:
-    """All strings of some scopes that may be names, if their code sets names that it computes; else none."""
-    calls = [call for scope in scopes for call in scope.calls]
-    computes = any(called_word(call.items[0]) in _NAMESPACES or (_sets(call) and not _named(call)) for call in calls)
+def computed_names(scopes: Sequence[Scope], setting: Iterable[Expr], called: Collection[str]) -> set[str]:
+    """All strings of some scopes that may be names, if their code sets names that it computes; else none. ``called`` are the last
+    words of what they call.
+    """
+    computes = any(word in called for word in _NAMESPACES) or not all(map(_named, setting))
     return _strings(scopes) if computes else set()
 
 
@@ -36,10 +46,10 @@ def _strings(scopes: Sequence[Scope]) -> set[str]:
     return {word for scope in scopes for word in scope.strings}
 
 
-def _sets_computed(scopes: Sequence[Scope]) -> bool:
+def _sets_computed(scopes: Sequence[Scope], setting: Iterable[Expr]) -> bool:
     """Whether code sets names of imported modules that it computes."""
     imported = {item.name for scope in scopes for item in scope.imports}
-    calls = (call for scope in scopes for call in scope.calls if _sets(call) and not _named(call))
+    calls = (call for call in setting if not _named(call))
     return any(item.text.partition(".")[0] in imported for call in calls for item in call.items[1:2])
 
 
@@ -53,11 +63,12 @@ def _written(scopes: Iterable[Scope]) -> Iterator[str]:
 
 def _sets(call: Expr) -> bool:
     """Whether a call may set something of another object than an instance of the class around, or passes on what may."""
-    first = call.items[1].text if len(call.items) > 1 else ""
-    if called_word(call.items[0]) == "dict":
+    word = called_word(call.items[0])
+    if word == "dict":
         return call.callee.endswith("patch.dict")
-    sets = called_word(call.items[0]) in _SETTING or any(item.text in _FIXTURES for item in call.items[1:])
-    return sets and first not in ("self", "cls")
+    if word not in _SETTING and not any(item.text in _FIXTURES for item in call.items[1:]):
+        return False
+    return len(call.items) < 2 or call.items[1].text not in ("self", "cls")
 
 
 def _named(call: Expr) -> set[str]:

@@ -14,8 +14,8 @@ from opschema_cli.source.python import Expr, Param
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
-from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.usage import is_unsure
 

@@ -14,10 +14,9 @@ from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.detection import MARK
+from opschema_rules.flydsl.detection import MARK, ROOT
 from opschema_rules.flydsl.handling import is_handled
 from opschema_rules.flydsl.model import FlyTree, Wrap
-from opschema_rules.flydsl.names import ROOT
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import Tensors
 from opschema_rules.flydsl.usage import is_expected_to_fail
