@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from opschema_cli.lint.runner import Job, Outcome, run
 from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.project import Project
 from opschema_cli.workspace import Workspace
+from opschema_rules.aten.sightings import SIGHTINGS
 
 EDGE = "- func: aten::abs\n  inherits: aten::abs\n  type_constraint:\n  - self: T0\n  type_alias:\n    T0: [Bool]\n"
 NAMES_ALONE = "- op: abs.out\n\n- op: add.out\n\n- op: mul.out\n"
@@ -75,6 +77,14 @@ def test_what_no_pack_reads_is_named_once(tmp_path: Path, files: dict[str, str],
 )
 def test_what_only_looks_like_it_is_not(tmp_path: Path, files: dict[str, str]) -> None:
     assert named(lint(tmp_path, files)) == []
+
+
+@pytest.mark.parametrize("piece", ["f(", "f(Tensor ", "f(Tensor) ", "aten:: ", "-> ", "f(Tensor) - > "])
+def test_long_lines_of_yaml_are_searched_in_linear_time(piece: str) -> None:
+    data = ("-> Tensor aten " + piece * (300_000 // len(piece))).encode()
+    started = time.process_time()
+    SIGHTINGS[0].counts.read(data)
+    assert time.process_time() - started < 4
 
 
 def test_yaml_that_a_pack_reads_is_not_named(tmp_path: Path) -> None:

@@ -6,43 +6,43 @@ import re
 from collections.abc import Container, Sequence, Set
 from typing import Literal, TypeAlias
 
+from opschema_cli.source.line_keys import LineKeys
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_cli.suggestions import nearest
 from opschema_rules.aten.dialects import name_in_list
 
 Kind: TypeAlias = Literal["native", "derivatives", "deprecated", "tags", "backend", ""]
 
-_KEY = rb"(?m)^[ \t-]*[\"']?%s[\"']?[ \t]*:"
-_TOP_KEY = rb"(?m)^(?:-[ \t]*)?(?:\{[ \t]*)?[\"']?%s[\"']?[ \t]*:"
 _SCHEMA = rb"[\"']?[\w.:]+\([^\n]*\)[ \t]*->"
 
-_LISTED = re.compile(_KEY % rb"(?:func|cpp_namespace)")
-_BACKEND = re.compile(_TOP_KEY % rb"backend")
-_TAG, _DESCRIPTION = re.compile(_KEY % rb"tag"), re.compile(_KEY % rb"desc")
-_DISPATCHED = re.compile(_KEY % rb"dispatch")
-_NAME, _SIGNATURE = re.compile(_KEY % rb"name"), re.compile(rb"->|\baten\b")
 
-_LISTING = ((_LISTED, b"func"), (_LISTED, b"cpp_namespace"), (_BACKEND, b"backend"))
-_SIGNING = ((_SIGNATURE, b"->"), (_SIGNATURE, b"aten"), (_DISPATCHED, b"dispatch"))
-"""Patterns, each with a word that every match contains: searching for the word first is many times faster."""
+def _keys(*keys: bytes, before: bytes = rb"[ \t-]*[\"']?") -> LineKeys:
+    """Keys that may have quotes."""
+    return LineKeys(*keys, before=before, after=rb"[\"']?[ \t]*:")
 
-_SURELY_LISTED = re.compile(rb"(?m)^[ \t]*-[ \t]+(?:func|name)[ \t]*:[ \t]*" + _SCHEMA)
-_SURELY_BACKEND = re.compile(rb"(?m)^backend[ \t]*:"), re.compile(rb"(?m)^cpp_namespace[ \t]*:")
-_SURELY_OTHERS = re.compile(rb"(?m)^[ \t-]+(?:kernels|op|arg_meta)[ \t]*:")
+
+_LISTED = _keys(b"func", b"cpp_namespace")
+_BACKEND = _keys(b"backend", before=rb"(?:-[ \t]*)?(?:\{[ \t]*)?[\"']?")
+_TAG, _DESCRIPTION, _DISPATCHED, _NAME = _keys(b"tag"), _keys(b"desc"), _keys(b"dispatch"), _keys(b"name")
+_ATEN = re.compile(rb"\baten\b")
+
+_SURELY_LISTED = LineKeys(b"func", b"name", before=rb"[ \t]*-[ \t]+", after=rb"[ \t]*:[ \t]*" + _SCHEMA)
+_SURELY_BACKEND = LineKeys(b"backend", before=b""), LineKeys(b"cpp_namespace", before=b"")
+_SURELY_OTHERS = LineKeys(b"kernels", b"op", b"arg_meta", before=rb"[ \t-]+")
 
 
 def may_be(data: bytes) -> bool:
     """Whether a file holds what every file of torchgen's does, so that others are not parsed."""
-    lists = any(word in data and pattern.search(data) is not None for pattern, word in _LISTING)
-    describes = b"desc" in data and _TAG.search(data) is not None and _DESCRIPTION.search(data) is not None
-    signs = any(word in data and pattern.search(data) is not None for pattern, word in _SIGNING)
-    return lists or describes or (signs and _NAME.search(data) is not None)
+    if _LISTED.found(data) or _BACKEND.found(data) or (_TAG.found(data) and _DESCRIPTION.found(data)):
+        return True
+    signs = b"->" in data or (b"aten" in data and _ATEN.search(data) is not None) or _DISPATCHED.found(data)
+    return signs and _NAME.found(data)
 
 
 def is_surely(data: bytes) -> bool:
     """Whether a file that does not parse is plainly one of torchgen's: it lists schemas, or names a backend and its namespace."""
-    lists = _SURELY_LISTED.search(data) is not None and _SURELY_OTHERS.search(data) is None
-    return lists or all(key.search(data) is not None for key in _SURELY_BACKEND)
+    lists = _SURELY_LISTED.found(data) and not _SURELY_OTHERS.found(data)
+    return lists or all(key.found(data) for key in _SURELY_BACKEND)
 
 
 _NAMES: dict[str, Kind] = {

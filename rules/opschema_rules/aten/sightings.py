@@ -7,13 +7,18 @@ import re
 from opschema_cli.file_kinds import is_yaml
 from opschema_cli.lint.unread import Sighting
 from opschema_cli.readings import Reading
+from opschema_cli.source.line_keys import LineKeys
 
 _TEST = re.compile(r"(?:^|/)tests?/")
 
-_ENTRY = re.compile(rb"(?m)^[ \t]*-[ \t]+(?:op|func)[ \t]*:[ \t]*\S")
-_OF_EXECUTORCH = re.compile(rb"(?m)^[ \t]+(?:-[ \t]+)?(?:kernels|arg_meta|kernel_name|type_alias)[ \t]*:")
-_OVERLOAD = re.compile(rb"(?m)^[ \t]*-[ \t]+op[ \t]*:[ \t]*(?:\w+::)?[a-z_]\w*\.\w+[ \t]*\r?$")
-_NAMES_OPERATOR = re.compile(rb"[^#\n]*(?:\baten(?:::|\.)[a-z_]\w*|\w\([^)\n]*\bTensor\b[^\n]*\)[ \t]*->)")
+_ITEM = rb"[ \t]*-[ \t]+"
+_ENTRY = LineKeys(b"op", b"func", before=_ITEM, after=rb"[ \t]*:[ \t]*\S")
+_OVERLOAD = LineKeys(b"op", before=_ITEM, after=rb"[ \t]*:[ \t]*(?:\w+::)?[a-z_]\w*\.\w+[ \t]*(?=\r?(?:\n|\Z))")
+_OF_EXECUTORCH = LineKeys(b"kernels", b"arg_meta", b"kernel_name", b"type_alias", before=rb"[ \t]+(?:-[ \t]+)?")
+_ATEN = re.compile(rb"aten(?<!\waten)(?:::|\.)[a-z_]")
+"""A qualified name. A pattern with a constant prefix is searched for the fastest."""
+_TAKES_TENSOR = re.compile(rb"\w\([^()]*?\bTensor\b")
+_RETURNS = re.compile(rb"\)[ \t]*->")
 
 FEWEST = 3
 """Lines that name operators from which on a file is a table of them."""
@@ -21,18 +26,25 @@ FEWEST = 3
 
 def executorch_entries(data: bytes) -> int:
     """The number of entries of a file that ExecuTorch's code generator may read; 0 of another file."""
-    if b"op:" not in data and b"func:" not in data:
-        return 0
-    overloads = len(_OVERLOAD.findall(data)) >= FEWEST
-    return len(_ENTRY.findall(data)) if overloads or _OF_EXECUTORCH.search(data) is not None else 0
+    return _ENTRY.count(data) if _OVERLOAD.count(data) >= FEWEST or _OF_EXECUTORCH.found(data) else 0
 
 
 def _rows(data: bytes) -> int:
-    if not (b"aten" in data or b"Tensor" in data) or executorch_entries(data):
+    if not (b"aten" in data or (b"Tensor" in data and b"->" in data)) or executorch_entries(data):
         return 0
-    lines = (line for line in data.split(b"\n") if b"aten" in line or b"Tensor" in line)
-    rows = sum(_NAMES_OPERATOR.match(line) is not None for line in lines)
+    rows = sum(map(_names_operator, data.split(b"\n")))
     return rows if rows >= FEWEST else 0
+
+
+def _names_operator(line: bytes) -> bool:
+    """Whether a line names an operator of ATen, or has the schema of one, before a comment."""
+    if b"aten" not in line and b"->" not in line:
+        return False
+    text = line.partition(b"#")[0]
+    if _ATEN.search(text) is not None:
+        return True
+    taken = _TAKES_TENSOR.search(text) if b"->" in text and b"Tensor" in text else None
+    return taken is not None and _RETURNS.search(text, taken.end()) is not None
 
 
 def _concerns(path: str) -> bool:

@@ -12,17 +12,18 @@ from opschema_cli.lint.unread import Sighting
 from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.line_keys import LineKeys
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules import TORCH_RELEASES
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.sightings import executorch_entries
 from opschema_rules.shipped import shipped_pack
 
-_PLAINLY = re.compile(rb"(?m)^[ \t]+(?:-[ \t]+)?kernel_name[ \t]*:[ \t]*\S")
+_PLAINLY = LineKeys(b"kernel_name", before=rb"[ \t]+(?:-[ \t]+)?", after=rb"[ \t]*:[ \t]*\S")
 _EDGE = frozenset({"inherits", "type_constraint"})
 """Fields of exir's edge dialect, whose file has entries of the same look."""
 
-_OF_EDGE = re.compile(rb"(?m)^[ \t]+(?:inherits|type_constraint)[ \t]*:")
+_OF_EDGE = LineKeys(b"inherits", b"type_constraint", before=rb"[ \t]+")
 
 _OVERLOAD = re.compile(r"(?:\w+::)?[A-Za-z_]\w*\.\w+")
 
@@ -52,7 +53,7 @@ def files_of(project: Project, options: ExecutorchOptions) -> Iterator[YamlFile]
 
 def claims(project: Project, options: ExecutorchOptions, path: str) -> bool:
     """Whether a file plainly names kernels of operators."""
-    return is_yaml(path) and _PLAINLY.search(project.workspace.peek(path)) is not None
+    return is_yaml(path) and _PLAINLY.found(project.workspace.peek(path))
 
 
 def _is_read(file: YamlFile) -> bool:
@@ -79,7 +80,7 @@ def _names_overload(item: Node) -> bool:
 
 
 def _unread(data: bytes) -> int:
-    return executorch_entries(data) if _OF_EDGE.search(data) is not None else 0
+    return executorch_entries(data) if _OF_EDGE.found(data) else 0
 
 
 SIGHTINGS = (

@@ -13,13 +13,17 @@ from opschema_cli.lint.unread import Sighting
 from opschema_cli.lint.yaml_lists import yaml_lists
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.line_keys import LineKeys
 from opschema_cli.source.yaml import Node, YamlFile
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.shipped import shipped_pack
 
 Kind: TypeAlias = Literal["ops", "compat", "version", "exclude", "onednn", "python"]
 
-_KEYS = [re.compile(rb"(?m)^-?[ \t]+%s[ \t]*:[ \t]*\S" % key) for key in (rb"(?:backward_)?op", rb"args", rb"output")]
+_NAMES, _ARGUMENTS, _OUTPUT = (
+    LineKeys(*keys, before=rb"-?[ \t]+", after=rb"[ \t]*:[ \t]*\S")
+    for keys in ((b"op", b"backward_op"), (b"args",), (b"output",))
+)
 _FOLDERS = ("inconsistent", "legacy")
 """Folders beside the main files that hold more of them."""
 
@@ -43,7 +47,7 @@ class PaddleOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_
 
 
 def _entries(data: bytes) -> int:
-    return len(_KEYS[1].findall(data)) if all(key.search(data) for key in _KEYS) else 0
+    return _ARGUMENTS.count(data) if _NAMES.found(data) and _OUTPUT.found(data) else 0
 
 
 _ENTRIES = Reading("paddle entries", _entries, int)

@@ -11,9 +11,10 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules.shipped import shipped_pack
 
-_MARKS = tuple(
-    re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:") for word in (b"signature", b"roofline", b"workloads")
-)
+_MARKS = {
+    word: re.compile(rb"(?:^|[\s{,])['\"]?" + word + rb"['\"]?\s*:")
+    for word in (b"signature", b"roofline", b"workloads")
+}
 
 
 class TileopsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
@@ -44,7 +45,7 @@ def manifest_files(project: Project, options: TileopsOptions) -> dict[str, list[
 
 def _looks_like_manifest(data: bytes) -> bool:
     data = data.replace(b"\0", b"")  # of UTF-16
-    return all(mark.search(data) for mark in _MARKS)
+    return all(word in data and mark.search(data) is not None for word, mark in _MARKS.items())
 
 
 _IS_MANIFEST = Reading("tileops manifests", _looks_like_manifest, bool)
