@@ -48,12 +48,21 @@ class OwnTime:
         return passed > 0 and self._computed - before >= _SHARE * passed
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process runs: one that has ended may still have its number until its parent has asked for its status."""
+    return _fields(pid)[:1] not in ([], ["Z"], ["X"])
+
+
 def _own(pid: int) -> float:
+    return _sum(_fields(pid)[_OWN]) / _TICKS
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of ``/proc/PID/stat`` behind the name; none if the process has ended, or there is no such folder."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:  # it has ended, or there is no such folder
-        return 0.0
-    return _sum(fields[_OWN]) / _TICKS
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def computed(pid: int) -> float:

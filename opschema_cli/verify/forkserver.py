@@ -36,7 +36,11 @@ from typing import IO, Protocol
 
 import msgspec
 
+from opschema_cli.verify.child_processes import is_running
 from opschema_cli.verify.preloading import Package, preload
+
+_LOOK = 0.05
+"""Seconds between two looks at whether a worker runs whose server was killed."""
 
 _NUMBER = struct.Struct(">i")
 _DESCRIPTORS = 4
@@ -160,6 +164,8 @@ class ForkedWorker:
         weakref.finalize(self, os.close, status)
         self._pid: int | None = None
         self._code: int | None = None
+        self._orphaned = False
+        """Whether the server was killed, so that nobody reports how the worker ends."""
 
     @property
     def pid(self) -> int:
@@ -190,21 +196,36 @@ class ForkedWorker:
         deadline = None if seconds is None else time.monotonic() + seconds
         while self._code is None:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
-            if not select.select([self._status], [], [], left)[0]:
+            if not (self._look(left) if self._orphaned else self._hear(left)):
                 return None
-            with self._lock:
-                # Another thread may have read what this one saw.
-                if self._code is None and select.select([self._status], [], [], 0)[0]:
-                    self._read()
         return self._code
+
+    def _hear(self, seconds: float | None) -> bool:
+        """Take the server's next report; False if there is none within the time."""
+        if not select.select([self._status], [], [], seconds)[0]:
+            return False
+        with self._lock:
+            # Another thread may have read what this one saw.
+            if self._code is None and select.select([self._status], [], [], 0)[0]:
+                self._read()
+        return True
+
+    def _look(self, seconds: float | None) -> bool:
+        """Whether a worker without a server has ended, or there is time to look again."""
+        if not self._pid or not is_running(self._pid):
+            self._code = -signal.SIGKILL  # as the server; how it ended is not known
+        elif seconds == 0:
+            return False
+        else:
+            time.sleep(_LOOK if seconds is None else min(_LOOK, seconds))
+        return True
 
     def _read(self) -> None:
         if self._pid is None:
             self._pid = self._number() or 0
         else:
-            found = self._number()
-            # An empty pipe means that the server was killed; its workers get no more requests.
-            self._code = -signal.SIGKILL if found is None else found
+            self._code = self._number()
+            self._orphaned = self._code is None
 
     def _number(self) -> int | None:
         data = os.read(self._status, _NUMBER.size)

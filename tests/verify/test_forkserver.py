@@ -25,7 +25,7 @@ def test_workers_start_without_a_forkserver_that_was_killed(tmp_path: Path, monk
         assert found._forkserver is not None
         found._forkserver._process.kill()
         found._forkserver._process.wait()
-        assert found.run("after", here, cell("goes on"), "cpu", 60).status == "ok"
+        assert found.run("after", here, cell("goes on", "think"), "cpu", 60).status == "ok"
         assert found.run("before", here, cell("by itself"), "cpu", 60).status == "ok"
         assert not found._forks
         ran = found.run("before", here, cell("killed", "kill"), "cpu", 60)
