@@ -21,7 +21,7 @@ from opschema_cli.evaluation.values import (
     Value,
     Values,
 )
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import LEAVING, Expr, Statement
 from opschema_cli.source.text import Span
 
 
@@ -68,7 +68,7 @@ def _leaves(block: Sequence[Statement]) -> bool:
     last = block[-1] if block else None
     if last is not None and last.kind == "if":
         return all(map(_leaves, last.blocks))
-    return last is not None and last.kind in ("return", "raise", "continue", "break")
+    return last is not None and last.kind in LEAVING
 
 
 def chosen(evaluator: Evaluator, frame: Frame, span: Span) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Condition, Statement
+from opschema_cli.source.python import LEAVING, Condition, Statement
 from opschema_cli.source.text import Span, SpanSet
 
 _ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
@@ -56,10 +56,7 @@ def never_runs(body: Body, start: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _behind_exits(body: Body) -> SpanSet:
-    return SpanSet(behind_exits(body, lambda item: item.kind in _EXITS))
-
-
-_EXITS = ("return", "raise", "continue", "break")
+    return SpanSet(behind_exits(body, lambda item: item.kind in LEAVING))
 
 
 def behind_exits(body: Body, leaves: Callable[[Statement], bool]) -> Iterator[Span]:

@@ -36,6 +36,9 @@ StatementKind: TypeAlias = Literal[
 ]  # fmt: skip
 ParamKind: TypeAlias = Literal["posonly", "normal", "kwonly", "vararg", "kwarg"]
 
+LEAVING: frozenset[StatementKind] = frozenset({"return", "raise", "break", "continue"})
+"""The statements after which a block does not go on."""
+
 
 class Expr(msgspec.Struct, array_like=True, gc=False):
     """An expression.

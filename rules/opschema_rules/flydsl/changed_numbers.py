@@ -10,14 +10,13 @@ import msgspec
 
 from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import LEAVING, Expr, Statement
 from opschema_cli.source.text import NestedSpans, Span
 
 _NAMING = ("def", "class", "import", "case", "except", "global", "nonlocal")
 """Statements that bind or declare names, and are no assignments."""
 
 _CHOOSING = frozenset({"ifexp", "boolop", "lambda", "listcomp", "setcomp", "dictcomp", "generator"})
-_LEAVING = frozenset({"break", "continue", "return", "raise"})
 
 
 class Change(msgspec.Struct, frozen=True, eq=False):
@@ -95,7 +94,7 @@ def _is_unrolled(item: Statement) -> bool:
     """Whether a statement is a loop over ``range_constexpr`` that no statement in it leaves."""
     if item.kind != "for" or item.exprs[1].callee.rpartition(".")[2] != "range_constexpr":
         return False
-    return not any(inner.kind in _LEAVING for inner in all_statements(item.blocks[0]))
+    return not any(inner.kind in LEAVING for inner in all_statements(item.blocks[0]))
 
 
 def _block(statements: Sequence[Statement]) -> Span:

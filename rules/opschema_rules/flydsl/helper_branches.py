@@ -9,13 +9,11 @@ import msgspec
 from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.source.bodies import Body, params_for
 from opschema_cli.source.program import Folded
-from opschema_cli.source.python import Expr, Param, Statement
+from opschema_cli.source.python import LEAVING, Expr, Param, Statement
 from opschema_rules.flydsl.candidates import words
 from opschema_rules.flydsl.deciding import deciding
 from opschema_rules.flydsl.device_values import ORDER, DeviceValues, is_plain_number, names_bound
 from opschema_rules.flydsl.model import FlyTree
-
-_LEAVES = frozenset({"return", "raise", "break", "continue", "try"})
 
 
 class HelperBranch(msgspec.Struct, frozen=True, eq=False):
@@ -84,7 +82,11 @@ def _decisions(tree: FlyTree, helper: Body, name: str) -> Iterator[tuple[Expr, s
         if found is not None:
             yield found
         inside = list(all_statements([item]))
-        if found is not None or any(inner.kind in _LEAVES for inner in inside) or name in names_bound(inside):
+        if (
+            found is not None
+            or any(inner.kind in LEAVING or inner.kind == "try" for inner in inside)
+            or name in names_bound(inside)
+        ):
             return
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, sure_expressions, targets
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import LEAVING, Expr, Statement
 from opschema_cli.source.text import Span
 from opschema_rules.flydsl.device_values import DEEPEST, DeviceValues, device_values, statements_of, stays_python
 from opschema_rules.flydsl.gpu_blocks import is_gpu_loop
@@ -29,7 +29,6 @@ _AXES = ("x", "y", "z")
 _GROWING = frozenset({"+", "*", "<<"})
 _LOOP = "loop."
 _REDUCING = frozenset({"&", "^", "%", "&=", "^=", "%="})
-_LEAVING = frozenset({"return", "raise", "break", "continue"})
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -111,7 +110,7 @@ def _indices(reader: _Reader, body: Body, launch: Expr) -> Iterator[tuple[str, i
 
 
 def _may_leave(statements: Sequence[Statement]) -> bool:
-    return any(item.kind in _LEAVING for item in all_statements(statements))
+    return any(item.kind in LEAVING for item in all_statements(statements))
 
 
 def _reduced(expr: Expr) -> Iterator[Expr]:
@@ -195,7 +194,7 @@ class _Reader:
             yield item
             taken = self._taken(body, item)
             yield from self._running(body, taken or ())
-            if item.kind in _LEAVING or any(map(_may_leave, item.blocks if taken is None else (taken,))):
+            if item.kind in LEAVING or any(map(_may_leave, item.blocks if taken is None else (taken,))):
                 return
 
     def _taken(self, body: Body, item: Statement) -> Sequence[Statement] | None:
