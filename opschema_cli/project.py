@@ -576,7 +576,8 @@ class Project:
         self.problems.update(((item.code, item.place.path), item) for item in problems)
 
     def _problem(self, code: str, path: str, message: str, offset: int) -> None:
-        if path in self._lenient:
+        is_template = "{{" in path and code in (PYTHON_SYNTAX, YAML_SYNTAX)  # `{{cookiecutter.name}}/ops.py`
+        if path in self._lenient or is_template:
             return
         place = Place(path, Span(offset, offset))
         self.problems[code, path] = Diagnostic(message, place, code=code)

@@ -73,6 +73,17 @@ def test_each_kind_of_trouble_is_one_diagnostic_at_its_place_and_none_afterwards
     assert "x = 1\ndef f(:\n    pass\n"[place] == ":"
 
 
+def test_templates_need_not_parse(tmp_path: Path) -> None:
+    (tmp_path / "{{cookiecutter.name}}").mkdir()
+    (tmp_path / "{{cookiecutter.name}}" / "ops.py").write_text("import {{cookiecutter.name}}._C\n")
+    (tmp_path / "{{cookiecutter.name}}" / "ops.yaml").write_text("- {{ x: [\n")
+    mine = Project(Workspace(tmp_path))
+    assert mine.python("{{cookiecutter.name}}/ops.py") is mine.yaml("{{cookiecutter.name}}/ops.yaml") is None
+    assert [code for code, *_ in problems(mine)] == []
+    assert mine.python("{{cookiecutter.name}}/missing.py") is None
+    assert [code for code, *_ in problems(mine)] == ["OPS101"]
+
+
 def test_paths_may_come_from_a_generator_and_repeat(tmp_path: Path) -> None:
     mine = project(tmp_path, a__yaml="x: 1\n", b__py="y = 1\n")
     mine.load_yaml(path for path in ["a.yaml", "a.yaml"])

@@ -23,7 +23,7 @@ PYTHON_SYNTAX = Rule(
     Severity.ERROR,
     """A Python file that a pack recognises, or that such a file imports, does not parse.
 
-Everything that depends on it is *unresolved* and not reported.""",
+Everything that depends on it is *unresolved* and not reported. Templates such as `{{cookiecutter.name}}/ops.py` need not parse.""",
 )
 CPP_UNREAD = Rule(
     "OPS103",
