@@ -15,17 +15,27 @@ def another_meaning(program: Program, file: PythonFile, name: str, ref: ClassRef
 
     A value that stands in for the class where its import fails is no other meaning.
     """
+    others = _other_bindings(program, file, name, ref)
+    others += _other_attributes(program, file, name, ref)
+    return min(others, default=None)
+
+
+def other_binding(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> Span | None:
+    """The place where a module binds ``name``, in any scope, to something else than the class ``ref``; None if there is none."""
+    return min(_other_bindings(program, file, name, ref), default=None)
+
+
+def _other_bindings(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> list[Span]:
     scopes = list(file.body.walk())
     imports = [item for scope in scopes for item in scope.imports if name in (item.name, item.attr)]
     others = [item.span for item in imports if not _is_import_of(program, file, item, name, ref)]
     others += [span for scope in scopes for span in _definitions(file, scope, name, ref)]
     if not others and not imports:
         others = [item.span for scope in scopes for item in scope.assigns if item.target == name and binds(item)]
-    others += _other_attributes(program, file, scopes, name, ref)
     if not imports and not others and any(item.attr == "*" for item in file.body.imports):
         uses = [use.span for scope in scopes for use in scope.uses if use.name.partition(".")[0] == name]
         others += uses if _is_other(program.resolve(file, name), ref) else []
-    return min(others, default=None)
+    return others
 
 
 def _is_import_of(program: Program, file: PythonFile, item: Import, name: str, ref: ClassRef | None) -> bool:
@@ -44,18 +54,21 @@ def _definitions(file: PythonFile, scope: Scope, name: str, ref: ClassRef | None
             yield function.span
         yield from (param.span for param in function.params if param.name == name)
     for cls in scope.classes:
-        if cls.name == name and (ref is None or (file.path, cls.start) != ref.key):
+        if cls.name == name and (ref is None or not _is_or_stubs(file, cls.start, ref)):
             yield cls.span
 
 
-def _other_attributes(
-    program: Program, file: PythonFile, scopes: list[Scope], name: str, ref: ClassRef | None
-) -> list[Span]:
+def _is_or_stubs(file: PythonFile, start: int, ref: ClassRef) -> bool:
+    """Whether a class is ``ref``, or its stub in the `.pyi` file beside it."""
+    return (file.path, start) == ref.key or file.path == f"{ref.file.path}i"
+
+
+def _other_attributes(program: Program, file: PythonFile, name: str, ref: ClassRef | None) -> list[Span]:
     found: list[Span] = []
-    for scope in scopes:
+    for scope in file.body.walk():
         for use in scope.uses:
             head, _, rest = use.name.partition(f".{name}")
-            if rest[:1] in ("", ".") and head != use.name:
+            if rest[:1] in ("", ".") and head != use.name and not head.startswith("torch.ops."):
                 found += [use.span] if _is_other(program.resolve(file, f"{head}.{name}", (scope,)), ref) else []
     return found
 

@@ -9,17 +9,23 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
+from opschema_cli.migrate.engine import position
 from opschema_cli.migrate.mentions import occurrences, texts_with
 from opschema_cli.migrate.migration import OPERATOR, Note, OptionError, Site, migration
 from opschema_cli.source.program import ClassRef
 from opschema_cli.source.text import Edit, Source, Span
 from opschema_cli.suggestions import did_you_mean, near_name
-from opschema_rules.tileops.migrations.class_names import another_meaning
+from opschema_rules.tileops.migrations.class_names import another_meaning, other_binding
 from opschema_rules.tileops.migrations.entries import all_entries, is_name, places_of
 from opschema_rules.tileops.migrations.scopes import ENTRIES
-from opschema_rules.tileops.migrations.words import EDITED, is_history, longer_names
+from opschema_rules.tileops.migrations.words import EDITED, PYTHON, is_history, longer_names
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
+
+_LONGEST_ADDRESS = 500
+_ADDRESS = re.compile(r"""\w://[^\s()<>"'`]*\Z""")
+_OPERATOR = re.compile(r"(?:::|\btorch\.ops\.\w+\.)\Z")
+"""What stands before the name of a registered operator."""
 
 
 class RenameOp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,8 +54,31 @@ def find(draft: Draft, options: RenameOp) -> Iterator[Site]:
         home = entry.manifest.definitions.of_class(options.new)
         if home is not None and not _has_class(entry, options.new):
             raise OptionError(f"{home} defines a class `{options.new}` already")
+        _check_unbound(draft, entry, options)
         title = f"rename `{options.old}` to `{options.new}`"
         yield Site(entry.place, title, (options.old,), subject=entry, renamed=options.new)
+
+
+def _check_unbound(draft: Draft, entry: OpEntry, options: RenameOp) -> None:
+    """Check that no file which names the class has the new name for something else: the two would be mixed up.
+
+    Raises:
+        OptionError: one has.
+    """
+    ref = entry.op_class
+    if not isinstance(ref, ClassRef) or ref.name != options.old:
+        return
+    sources = {source.path: source for source in texts_with(draft.project, [options.new])}
+    for source in texts_with(draft.project, [options.old]):
+        if source.path in sources and source.path.endswith(PYTHON) and not is_history(source.path):
+            file = draft.project.python(source.path)
+            span = other_binding(entry.manifest.program, file, options.new, ref) if file is not None else None
+            if span is not None:
+                raise OptionError(f"`{options.new}` is the name of something else in {_at(draft, source.path, span)}")
+
+
+def _at(draft: Draft, path: str, span: Span) -> str:
+    return f"{path}:{position(draft, Place(path, span)).line}"
 
 
 def _has_class(entry: OpEntry, name: str) -> bool:
@@ -80,13 +109,18 @@ def rename_op(draft: Draft, sites: Sequence[Site], options: RenameOp) -> Iterato
     If the key is not the name of a class, it may be any word, and the op's class may have the new name already: then only
     entire strings and words in backticks that are exactly the key are changed, and `variant_of`.
 
-    Paths, names of registered custom operators and the order of sorted lists stay unchanged.
+    Paths, addresses, names of registered custom operators and the order of sorted lists stay unchanged. If the class itself
+    cannot be renamed, because its own file gives the name another meaning or defines it twice, nothing is.
 
         opschema migrate rename-op -o old=GroupNormFwdOpNoAffine -o new=GroupNormNoAffineFwdOp
     """
     for site in sites:
         if isinstance(site.subject, OpEntry):
             renaming = _Renaming.of(draft, site.subject, options)
+            obstacle = renaming.obstacle()
+            if obstacle:
+                yield Note(site.place, f"`{options.old}` keeps its name: {obstacle}", leaves_site=True)
+                continue
             left = {source.path: renaming.rewrite(source) for source in texts_with(draft.project, [options.old])}
             draft.settle()
             yield from _remaining(draft, renaming, left)
@@ -110,14 +144,24 @@ class _Renaming(msgspec.Struct, frozen=True):
         paths = tuple(sorted(part for part in parts if part.partition(".")[0] == options.old))
         return cls(draft, entry, options.old, options.new, named, paths)
 
+    def obstacle(self) -> str:
+        """The reason why the class cannot be renamed, so that nothing is; empty if there is none."""
+        file = self.entry.op_file
+        if file is None or self.old not in file.classes:
+            return ""
+        if self.ref is None:
+            return f"which class of {file.path} has the name is not known"
+        other = another_meaning(self.entry.manifest.program, self.ref.file, self.old, self.ref)
+        return "" if other is None else f"{_at(self.draft, self.ref.file.path, other)} gives it another meaning"
+
     def rewrite(self, source: Source) -> str:
         """Draft the edits of one file; returned is why its other mentions stay."""
         if is_history(source.path):
             return "the file is a history"
         if not source.path.endswith(EDITED):
             return "files of this kind are not rewritten"
-        file = self.draft.project.python(source.path) if source.path.endswith(".py") else None
-        if file is None and source.path.endswith(".py"):
+        file = self.draft.project.python(source.path) if source.path.endswith(PYTHON) else None
+        if file is None and source.path.endswith(PYTHON):
             return "the file does not parse"
         if self.ref is None:
             self.draft.edit(source.path, [Edit(span, self.new) for span in self._exact(source)])
@@ -125,12 +169,15 @@ class _Renaming(msgspec.Struct, frozen=True):
         other = another_meaning(self.entry.manifest.program, file, self.old, self.ref) if file is not None else None
         if other is not None:
             return f"line {source.position(other.start).line} gives the name another meaning in this file"
-        spans = [span for span in occurrences(source.text, self.old) if not self._is_path(source.text, span)]
+        spans = [span for span in occurrences(source.text, self.old) if not self._is_other_name(source.text, span)]
         self.draft.edit(source.path, [Edit(span, self.new) for span in spans])
-        return "it is part of a path"
+        return "it is part of a path or of the name of an operator"
 
-    def _is_path(self, text: str, span: Span) -> bool:
-        """Whether a mention is a part of the path of a file or folder that the tree has."""
+    def _is_other_name(self, text: str, span: Span) -> bool:
+        """Whether a mention is a part of an address, of an operator's name, or of the path of a file or folder in the tree."""
+        before = text[max(0, span.start - _LONGEST_ADDRESS) : span.start]
+        if _ADDRESS.search(before) or _OPERATOR.search(before):
+            return True
         slash = "/" in (text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1])
         return any(text.startswith(part, span.start) and (slash or part != self.old) for part in self.paths)
 

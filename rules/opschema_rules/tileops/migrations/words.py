@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.source.text import Span
 
-EDITED = (".py", ".pyi", ".yaml", ".yml", ".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".sh")
+PYTHON = (".py", ".pyi")
+EDITED = (*PYTHON, ".yaml", ".yml", ".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".sh")
 """Endings of files whose text may be rewritten; others (results, notebooks) are only reported."""
 
 _IDENTIFIER = re.compile(r"\w+")

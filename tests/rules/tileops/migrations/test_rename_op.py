@@ -9,6 +9,7 @@ from opschema_rules.tileops.migrations.rename_op import rename_op
 from tests.rules.tileops.migrations.drafts import BENCH, CODE, TEST, YAML, files, migrate
 
 RENAME: Migration = rename_op
+OTHER_NAME = "it is part of a path or of the name of an operator"
 OLD_NEW = {"old": "ExampleFwdOp", "new": "SampleFwdOp"}
 
 
@@ -102,7 +103,75 @@ def test_a_path_stays() -> None:
     texts["docs/index.md"] = "See docs/ExampleFwdOp.md for ExampleFwdOp.\n"
     done = migrate(texts, RENAME, **OLD_NEW)
     assert done.text("docs/index.md") == "See docs/ExampleFwdOp.md for SampleFwdOp.\n"
-    assert done.said == [("docs/index.md", 1, "`ExampleFwdOp` stays here: it is part of a path")]
+    assert done.said == [("docs/index.md", 1, f"`ExampleFwdOp` stays here: {OTHER_NAME}")]
+
+
+def test_an_address_and_the_names_of_operators_stay() -> None:
+    code = (
+        '@torch.library.custom_op("kit::ExampleFwdOp", mutates_args=())\n'
+        "def run(x: torch.Tensor) -> torch.Tensor:\n    return torch.ops.kit.ExampleFwdOp(x)\n"
+    )
+    texts = files()
+    texts[CODE] += f"\n\n{code}"
+    texts["docs/a.md"] = "[ExampleFwdOp](https://example.org/api/ExampleFwdOp.html), `ExampleFwdOp`\n"
+    done = migrate(texts, RENAME, **OLD_NEW)
+    assert done.text(CODE) == texts[CODE].replace("class ExampleFwdOp", "class SampleFwdOp")
+    assert done.text("docs/a.md") == "[SampleFwdOp](https://example.org/api/ExampleFwdOp.html), `SampleFwdOp`\n"
+    assert done.said == [
+        ("docs/a.md", 1, f"`ExampleFwdOp` stays here: {OTHER_NAME}"),
+        (CODE, 29, f"`ExampleFwdOp` stays here (and 1 times more): {OTHER_NAME}"),
+    ]
+
+
+def test_stubs_follow_and_those_of_something_else_stay() -> None:
+    texts = files()
+    texts["kit/ops/example.pyi"] = "class ExampleFwdOp:\n    def forward(self, x: int) -> int: ...\n"
+    texts["lab/toy.pyi"] = "class ExampleFwdOp: ...\n"
+    done = migrate(texts, RENAME, **OLD_NEW)
+    assert done.text("kit/ops/example.pyi").startswith("class SampleFwdOp:\n")
+    assert done.text("lab/toy.pyi") == texts["lab/toy.pyi"]
+    assert [path for path, _, _ in done.said] == ["lab/toy.pyi"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from vendor import SampleFwdOp\nfrom kit.ops.example import ExampleFwdOp\n",
+        "from kit.ops.example import ExampleFwdOp\n\nSampleFwdOp = ExampleFwdOp\n",
+        "from kit.ops.example import ExampleFwdOp\n\n\ndef make(SampleFwdOp):\n    return ExampleFwdOp(SampleFwdOp)\n",
+        "from kit.ops.example import ExampleFwdOp\n\n\ndef SampleFwdOp():\n    return ExampleFwdOp()\n",
+    ],
+)
+def test_a_new_name_that_means_something_else_beside_the_class(text: str) -> None:
+    with pytest.raises(OptionError) as error:
+        migrate(files(lab__toy=text), RENAME, **OLD_NEW)
+    assert str(error.value).startswith("`SampleFwdOp` is the name of something else in lab/toy.py:")
+
+
+def test_a_new_name_that_stands_elsewhere_or_below_something_else() -> None:
+    apart = "from vendor import SampleFwdOp\n"
+    below = "import vendor\nfrom kit.ops.example import ExampleFwdOp\n\nassert vendor.SampleFwdOp != ExampleFwdOp\n"
+    done = migrate(files(lab__apart=apart, lab__below=below), RENAME, **OLD_NEW)
+    assert done.text("lab/apart.py") == apart
+    assert done.text("lab/below.py") == below.replace("ExampleFwdOp", "SampleFwdOp")
+    assert done.notes == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "if torch.cuda.is_available():\n\n    class ExampleFwdOp(ExampleFwdOp):\n        pass\n",
+        "def make(ExampleFwdOp):\n    return ExampleFwdOp\n",
+    ],
+)
+def test_nothing_is_renamed_if_the_class_cannot_be(more: str) -> None:
+    texts = files()
+    texts[CODE] += f"\n\n{more}"
+    done = migrate(texts, RENAME, **OLD_NEW)
+    assert done.texts == {}
+    assert [(path, line, said.partition(":")[0]) for path, line, said in done.said] == [
+        (YAML, 1, "`ExampleFwdOp` keeps its name")
+    ]
 
 
 def test_a_key_that_is_no_class_changes_only_where_it_stands_alone() -> None:
