@@ -8,7 +8,7 @@ import msgspec
 
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.program import ClassRef, FunctionRef, Program
+from opschema_cli.source.program import ClassRef, External, FunctionRef, Program
 from opschema_cli.source.python import Expr, PythonFile
 
 FunctionKey = tuple[str, int]
@@ -23,13 +23,17 @@ def key_of(ref: FunctionRef) -> FunctionKey:
 class CallSite(msgspec.Struct, frozen=True):
     """A call, and the functions that it may run; ``targets`` is None where that is not known.
 
-    ``owner`` is the class whose method calls another one of its instance.
+    ``owner`` is the class whose method calls another one of its instance. ``ahead`` is the number of arguments before those of
+    ``call``: one, the callee, where ``functools.partial`` binds them. ``unpacked`` are the dicts that it unpacks, without a
+    parameter ``**name``, whose contents the callers of its function pass.
     """
 
     file: PythonFile
     call: Expr
     targets: tuple[FunctionRef, ...] | None
     owner: ClassRef | None = None
+    ahead: int = 0
+    unpacked: tuple[Expr, ...] = ()
 
 
 class CallSites:
@@ -40,12 +44,26 @@ class CallSites:
         self.bodies = Bodies(program, ())
 
     def of(self, file: PythonFile) -> Iterator[CallSite]:
-        """Every call of a file."""
+        """Every call of a file; ``functools.partial`` counts as the call that it binds arguments of."""
         for body in self.bodies.of(file):
-            for call in body.scope.calls:
+            for outer in body.scope.calls:
+                call = self._bound(body, outer)
                 callee = call.items[0]
                 on_self = callee.kind == "name" and body.this and callee.text.rpartition(".")[0] == body.this
-                yield CallSite(file, call, self._targets(body, callee), body.owner if on_self else None)
+                ahead = len(outer.items) - len(call.items)
+                handed_on = {param.name for param in body.params if param.kind == "kwarg"}
+                unpacked = tuple(value for word, value in call.args if word == "**" and value.text not in handed_on)
+                owner = body.owner if on_self else None
+                yield CallSite(file, call, self._targets(body, callee), owner, ahead, unpacked)
+
+    def _bound(self, body: Body, call: Expr) -> Expr:
+        """The call that ``functools.partial`` binds arguments of; any other call itself."""
+        if call.callee.rpartition(".")[2] != "partial" or not call.positional():
+            return call
+        found = self.bodies.resolve(body, call.callee)
+        if not isinstance(found, External) or found.name != "functools.partial":
+            return call
+        return Expr("call", call.start, call.end, items=call.items[1:], keywords=call.keywords[1:])
 
     def _targets(self, body: Body, callee: Expr) -> tuple[FunctionRef, ...] | None:
         classes = self._classes(body, callee)

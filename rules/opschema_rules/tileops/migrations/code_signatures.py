@@ -31,6 +31,7 @@ from opschema_rules.tileops.migrations.parameter_lists import (
     with_positional,
     with_star,
 )
+from opschema_rules.tileops.migrations.sharing import definitions
 from opschema_rules.tileops.migrations.words import paths_with_any
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 from opschema_rules.tileops.param_defaults import agree
@@ -216,6 +217,9 @@ class CodeSignatures:
     def _change(self, rewrite: Rewrite, wanted: Wanted) -> int | None:
         """Mark one method's changes; the place, from 0, of the first positional parameter that is now another."""
         node = method_node(rewrite.tree, wanted.ref)
+        owner = wanted.ref.owner
+        if owner is not None and len(definitions(owner, wanted.ref.function.name)) > 1:
+            raise Refused([Problem(rewrite.tree.span(node.name).start, "it is defined several times")])
         before = listed_names(node)
         after = _moved(before, wanted)
         if after != before and wanted.defaults:

@@ -31,6 +31,7 @@ from opschema_rules.tileops.migrations.param_values import OtherValues, methods_
 from opschema_rules.tileops.migrations.removals import remove_keys
 from opschema_rules.tileops.migrations.row_keys import note_quoted_keys
 from opschema_rules.tileops.migrations.scopes import ENTRIES
+from opschema_rules.tileops.migrations.sharing import repeated_method
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
 from opschema_rules.tileops.signature import statement
@@ -71,8 +72,8 @@ def find(draft: Draft, options: DropParam) -> Iterator[Site]:
 def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Iterator[Note]:
     """Drop parameters: from `signature.params`, from rows, from rules that only constrain them, and from code.
 
-    In code, a parameter of `__init__()` or `forward()` is removed, and calls no longer pass it. If the method uses it, or
-    another op that shares the method declares it, neither the code nor the entry changes, and a note gives the reason
+    In code, a parameter of `__init__()` or `forward()` is removed, and calls no longer pass it. If the method uses it or
+    is defined several times, or another op that shares the method declares it, neither the code nor the entry changes, and a note gives the reason
     (`drop-field` removes it from the manifest alone). With `-o value=` its uses are folded to that value: in the method, in
     shape rules, in static dimensions and in the roofline; a rule that is then always true is removed. An entry is left
     unchanged, with a note, if one of its rows or a call of its op gives another value, or if an expression cannot take this
@@ -125,6 +126,11 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
 def _held_by_code(draft: Draft, drops: Sequence[_Drop], value: Data, *, fold: bool) -> dict[OpEntry, LeftAlone]:
     """The entries whose code cannot lose a parameter, and why; one that stays holds those whose ops share its methods."""
     held: dict[OpEntry, LeftAlone] = {}
+    for drop in drops:
+        repeated = repeated_method(drop.entry, drop.names)
+        if repeated is not None:
+            place, method = repeated
+            held[drop.entry] = LeftAlone(place, f"`{method}()` is defined several times")
     while True:
         before = len(held)
         for name in dict.fromkeys(name for drop in drops for name in drop.names):

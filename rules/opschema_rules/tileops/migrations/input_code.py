@@ -20,10 +20,11 @@ from opschema_cli.source.python import PythonFile
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Span
 from opschema_rules.tileops.drift import names
+from opschema_rules.tileops.formulas import variable_names
 from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.handing_on import instances, takes_any_input
 from opschema_rules.tileops.migrations.input_prose import prose, rename_words
-from opschema_rules.tileops.migrations.sharing import METHODS, others
+from opschema_rules.tileops.migrations.sharing import METHODS, others, repeated_method
 from opschema_rules.tileops.migrations.words import has_any
 from opschema_rules.tileops.model import Manifest, OpEntry, OpImplementation
 
@@ -42,6 +43,18 @@ def old_parameters(entry: OpEntry, old: str, new: str) -> Iterator[tuple[Functio
         for before, after in _renamed(old, new).items() if method is not None else ():
             if method is not None and method.function.param(before) and not method.function.param(after):
                 yield method, before
+
+
+def both_names(entry: OpEntry, old: str, new: str) -> FunctionRef | None:
+    """A method of an op that takes the old name and the new one."""
+    ref = entry.op_class
+    op = OpImplementation(entry, ref) if isinstance(ref, ClassRef) else None
+    methods = [op.method(name) for name in METHODS] if op is not None else []
+    pairs = _renamed(old, new).items()
+    return next(
+        (item for item in methods if item and any(item.function.param(a) and item.function.param(b) for a, b in pairs)),
+        None,
+    )
 
 
 def keep_the_name(manifest: Manifest, ref: FunctionRef, old: str, renamed: Collection[OpEntry] = ()) -> list[str]:
@@ -88,6 +101,17 @@ class InputCode:
 
     def obstacle(self, entry: OpEntry, renamed: Collection[OpEntry]) -> str:
         """The reason why an op's methods cannot take the new name, if those of ``renamed`` do; empty if they can."""
+        if entry.input(self.old) is not None:
+            if self.new in {tensor.name for tensor in entry.tensors} | {param.name for param in entry.params}:
+                return f"it declares `{self.new}` already"
+            repeated = repeated_method(entry, _renamed(self.old, self.new))
+            taken = both_names(entry, self.old, self.new)
+            if repeated is not None:
+                return f"`{repeated[1]}()` is defined several times"
+            if taken is not None:
+                return f"`{taken.function.name}()` takes `{self.new}` too"
+            if self.new in variable_names(entry):
+                return f"`roofline.vars` has a variable `{self.new}`"
         for ref, _ in old_parameters(entry, self.old, self.new) if entry.input(self.old) is not None else ():
             keeping = keep_the_name(entry.manifest, ref, self.old, renamed)
             if keeping:
@@ -135,8 +159,8 @@ class InputCode:
             yield Note(Place(path, span), f"this says `{self.old}`, which is now `{self.new}`")
 
     def _callers(self) -> Iterator[PythonFile]:
-        """The files that may pass the input by name: they name an op, its class or one of its bases."""
-        keyword = re.compile(rf"(?<!\w){re.escape(self.old)}(?:_shape)?\s*=(?!=)")
+        """The files that may pass the input by name or unpack a dict: they name an op, its class or one of its bases."""
+        keyword = re.compile(rf"(?<!\w){re.escape(self.old)}(?:_shape)?\s*=(?!=)|[(,]\s*\*\*")
         classes = [entry.op_class for entry in self.entries]
         bases = (self.calls.program.lineage(ref) for ref in classes if isinstance(ref, ClassRef))
         words = {entry.name for entry in self.entries} | {ref.name for lineage in bases for ref in lineage}
@@ -150,6 +174,7 @@ class InputCode:
         renamed = _renamed(self.old, self.new)
         passed = [name for name in site.call.keywords if name in renamed]
         if not passed:
+            yield from self._unpacked(site, methods)
             return
         place = Place(site.file.path, site.call.span)
         if site.targets is None:
@@ -166,6 +191,12 @@ class InputCode:
                 yield Note(left.place, left.reason)
         elif any(meant):
             yield Note(place, f"this calls ops of which only some have `{passed[0]}` renamed")
+
+    def _unpacked(self, site: CallSite, methods: dict[FunctionKey, FunctionRef]) -> Iterator[Note]:
+        """A note where a dict that is unpacked may have the old name."""
+        if any(key_of(target) in methods for target in site.targets or ()):
+            text = f"this may pass `{self.old}`, which is now `{self.new}`"
+            yield from (Note(Place(site.file.path, value.span), text) for value in site.unpacked)
 
     def _are_renamed(
         self, site: CallSite, target: FunctionRef, methods: dict[FunctionKey, FunctionRef]

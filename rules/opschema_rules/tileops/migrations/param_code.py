@@ -102,9 +102,14 @@ class ParamCode:
             text = f"this passes `{self.name}`, which was removed and stood for {self.value!r}"
             yield Note(Place(site.file.path, passed.span), text)
             return
+        if site.ahead and passed is None:
+            text = f"calls of this may pass `{self.name}`, which was removed"
+            yield Note(Place(site.file.path, site.call.span), text)
+            return
+        place = None if position is None else position + site.ahead
         try:
             with self.workbench.on(site.file.path) as rewrite:
-                drop_argument(rewrite, rewrite.tree.find(site.call.span, cst.Call), self.name, position)
+                drop_argument(rewrite, rewrite.tree.find(site.call.span, cst.Call), self.name, place)
         except LeftAlone as left:
             yield Note(left.place, f"this may pass `{self.name}`, which was removed: {left.reason}")
 

@@ -33,6 +33,10 @@ from opschema_rules.tileops.migrations.scopes import ENTRIES
 from opschema_rules.tileops.migrations.tensor_texts import code_like, combo_rows, comments, tensor_texts
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.proofs import ROWS
+from opschema_rules.tileops.vocabulary import SHAPE_HELPERS, VARS_HELPERS
+
+_TAKEN = SHAPE_HELPERS | VARS_HELPERS | {"self", "elem_bytes"}
+"""Names that mean something else in every method, rule or formula."""
 
 
 class RenameInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +63,7 @@ class _Renaming(msgspec.Struct, frozen=True):
 
 def find(draft: Draft, options: RenameInput) -> Iterator[Site]:
     """The entries that have the input, or whose rows or methods still have its old name."""
-    if not is_name(options.new):
+    if not is_name(options.new) or options.new in _TAKEN:
         raise OptionError(f"`{options.new}` is not a name for an input")
     entries = named(all_entries(draft), options.op)
     if not any(entry.input(options.old) or entry.input(options.new) for entry in entries):
@@ -81,7 +85,7 @@ def _renaming(entry: OpEntry, options: RenameInput) -> _Renaming | None:
         if new in tensors:
             if entry.name in words_of(options.op):
                 raise OptionError(f"`{entry.name}` declares `{new}` already")
-            return None
+            return _Renaming(entry, (), ())
     elif entry.input(new) is None or old in tensors:
         return None
     keys = tuple(_keys(entry, old, new))
@@ -122,7 +126,8 @@ def rename_input(draft: Draft, sites: Sequence[Site], options: RenameInput) -> I
     In code: the parameter of `forward()`, `_infer_output_shapes()` (`<input>_shape` there), `_validate_dtypes()` and
     `eval_roofline()`, its uses and its docstring; arguments that calls of the op or of these methods pass by name; the keys
     `"<input>_shape"` that tests and benchmarks read from rows. A shared method is changed if all its ops are renamed, or
-    already have the new name. If the code of an op cannot be changed, the op keeps the old name in the manifest too.
+    already have the new name. If the code of an op cannot be changed (a method uses the new name already, or is defined
+    several times), or the op declares the new name, it keeps the old one in the manifest too.
 
     The function that `roofline.func` names follows if all entries which name it do: its parameters, calls that pass them by
     name, and the keys and attributes that it reads of the op or of a row, unless the op's own code gives them their names.

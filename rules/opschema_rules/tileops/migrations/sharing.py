@@ -1,11 +1,13 @@
-"""Ops that share methods."""
+"""Ops that share methods, and methods that share a name."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
-from opschema_cli.source.program import FunctionRef
+from opschema_cli.lint.diagnostic import Place
+from opschema_cli.source.program import ClassRef, FunctionRef
+from opschema_cli.source.python import Function
 from opschema_rules.tileops.migrations.call_sites import FunctionKey, key_of
 from opschema_rules.tileops.model import Manifest, OpEntry
 
@@ -20,6 +22,26 @@ def others(manifest: Manifest, ref: FunctionRef, chosen: Collection[OpEntry]) ->
     if manifest not in _USERS:
         _USERS[manifest] = _users(manifest)
     return (entry for entry in _USERS[manifest].get(key_of(ref), ()) if entry not in chosen)
+
+
+def definitions(owner: ClassRef, name: str) -> list[Function]:
+    """The functions of a class's body that have a name: several are overloads, or stand under conditions."""
+    return [function for function in owner.cls.body.functions if function.name == name]
+
+
+def repeated_method(entry: OpEntry, parameters: Collection[str]) -> tuple[Place, str] | None:
+    """The place and name of a method that takes one of the parameters, and that its class defines several times: which definition
+    runs is not known, and all have to change together.
+    """
+    ref = entry.op_class
+    seen: set[str] = set()
+    for owner in entry.manifest.program.lineage(ref) if isinstance(ref, ClassRef) else ():
+        for name in (*METHODS, "__init__"):
+            found = definitions(owner, name) if name not in seen else []
+            if len(found) > 1 and any(function.param(one) for function in found for one in parameters):
+                return Place(owner.file.path, found[0].span), name
+        seen |= {function.name for function in owner.cls.body.functions}
+    return None
 
 
 def _users(manifest: Manifest) -> Mapping[FunctionKey, list[OpEntry]]:

@@ -280,6 +280,28 @@ def test_a_call_with_a_value_that_is_not_known_is_kept_and_noted() -> None:
     assert (TEST, 6, "this passes `n`, which was removed and stood for 4") in done.said
 
 
+def test_arguments_that_partial_binds() -> None:
+    test = """\
+import functools
+from kit.ops.example import ExampleFwdOp
+
+make = functools.partial(ExampleFwdOp, 4)
+make = functools.partial(ExampleFwdOp, 4, 0.1)
+make = functools.partial(ExampleFwdOp, n=4, eps=0.1)
+make = functools.partial(ExampleFwdOp, eps=0.1)
+make = functools.partial(ExampleFwdOp, size)
+"""
+    done = migrate(files(("yaml", SIGNATURE), ("python", OP), tests__test_example=test), DROP, param="n", value="4")
+    assert done.lines(TEST) == [
+        "make = functools.partial(ExampleFwdOp)",
+        "make = functools.partial(ExampleFwdOp, 0.1)",
+    ]
+    assert done.said == [
+        (TEST, 7, "calls of this may pass `n`, which was removed"),
+        (TEST, 8, "this passes `n`, which was removed and stood for 4"),
+    ]
+
+
 def test_a_constructor_that_hands_it_to_another_that_loses_it() -> None:
     op = (
         OP

@@ -230,6 +230,48 @@ class ExampleFwdOp(Op):
     assert done.said == [(CODE, 17, "this says `query`, which is now `q`")]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "new", "reason"),
+    [
+        ("x: torch.Tensor, input=None", "input", "`forward()` takes `input` too"),
+        ("x: torch.Tensor", "N", "`roofline.vars` has a variable `N`"),
+        ("x: torch.Tensor", "y", "it declares `y` already"),
+        ("x: torch.Tensor", "eps", "it declares `eps` already"),
+    ],
+)
+def test_a_new_name_that_the_op_has_already(parameters: str, new: str, reason: str) -> None:
+    texts = files()
+    texts[CODE] = texts[CODE].replace("x: torch.Tensor", parameters)
+    done = renamed(texts, new=new)
+    assert done.texts == {}
+    assert [note for _, _, note in done.said] == [f"`ExampleFwdOp` keeps `x`: {reason}"]
+
+
+def test_partial_calls_and_dicts_that_are_unpacked() -> None:
+    test = """\
+import functools
+from functools import partial
+from kit.ops.example import ExampleFwdOp
+
+op = ExampleFwdOp()
+functools.partial(op, x=1)
+partial(op.forward, x=1)
+partial(other, x=1)
+op(**values)
+op(**dict(x=1))
+
+
+def call(**kwargs):
+    return op(**kwargs)
+"""
+    texts = files()
+    texts[TEST] = test
+    done = renamed(texts)
+    after = test.replace("partial(op, x", "partial(op, input").replace("forward, x", "forward, input")
+    assert done.text(TEST) == after
+    assert done.said == [(TEST, line, "this may pass `x`, which is now `input`") for line in (9, 10)]
+
+
 def test_a_name_that_the_method_uses_already_is_left_to_a_person() -> None:
     op = "class ExampleFwdOp(Op):\n    def forward(self, x):\n        input = 1\n        return x + input\n"
     done = renamed(files(("python", op)))
@@ -265,6 +307,8 @@ def test_a_renaming_left_half_done_is_completed() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"old": "x", "new": "self"}, "`self` is not a name for an input"),
+        ({"old": "x", "new": "product"}, "`product` is not a name for an input"),
         ({"old": "x", "new": "y", "op": "ExampleFwdOp"}, "`ExampleFwdOp` declares `y` already"),
         ({"old": "q", "new": "r"}, "no op that is named has an input `q`"),
         ({"old": "x", "new": "in"}, "`in` is not a name for an input"),
