@@ -79,6 +79,13 @@ def yaml_fix(entry: Entry, title: str, edit: Callable[[], Iterable[Edit]], why_u
     return Fix(title, edits, "unsafe" if why_unsafe else "safe", why_unsafe) if edits else None
 
 
+def _in_flow(holder: Node, node: Node) -> bool:
+    """Whether a node stands in brackets or braces of its entry, where a comma ends plain text."""
+    return holder.style == "flow" or any(
+        _in_flow(item, node) for item in holder.items if item.start <= node.start < item.end and item is not node
+    )
+
+
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 
 
@@ -95,8 +102,10 @@ def respelling(entry: Entry, node: Node, span: Span, text: str, title: str = "",
     written = entry.inner(node, span)
     source = entry.file.source.text
     plain = source[written.start : written.end] == node.value[span.start : span.end]
-    breaks = not node.style and any(mark in text for mark in (": ", " #"))
-    if not plain or breaks or any(mark in text for mark in ("\n", node.style or "\n")) or "\\" in text:
+    marks = (": ", " #", *(",[]{}" if _in_flow(entry.node, node) else ""))
+    breaks = not node.style and any(mark in text for mark in marks)
+    quoted = node.style in ("'", '"') and node.style in text
+    if not plain or breaks or quoted or "\n" in text or "\\" in text:
         return None
     title = title or (f"write `{text}`" if text.strip() else "leave it out" if not text else "write a space")
     edit = FileEdit(entry.file.path, Edit(written, text))

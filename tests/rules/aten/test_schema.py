@@ -190,6 +190,23 @@ def test_fixes(schema: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "- func: >-\n    tanh(Tensor self,, int n) => Tensor\n",
+            "- func: >-\n    tanh(Tensor self, int n) -> Tensor\n",
+        ),
+        ("- {func: tanh(Tensor self int n) -> Tensor}\n", "- {func: tanh(Tensor self int n) -> Tensor}\n"),
+        ('- {func: "tanh(Tensor self int n) -> Tensor"}\n', '- {func: "tanh(Tensor self, int n) -> Tensor"}\n'),
+        ("- {func: tanh(Tensor self) => Tensor}\n", "- {func: tanh(Tensor self) -> Tensor}\n"),
+    ],
+)
+def test_fixes_in_other_styles(before: str, after: str) -> None:
+    """In braces, a comma ends plain text: the fix would change what the file says."""
+    assert fixed(before) == after
+
+
+@pytest.mark.parametrize(
     "schema",
     [
         "tanh(Tensor self) -> Tensor Tensor",
