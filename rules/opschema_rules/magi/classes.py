@@ -10,6 +10,7 @@ from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Expr
 from opschema_cli.source.resolution import ClassRef, External, Folded, FunctionRef, Resolution, Unresolved
+from opschema_cli.source.text import Span
 
 MAX_BASES = 20
 """Longest chain of base classes of a local class that is followed."""
@@ -29,6 +30,13 @@ class EnumKind(msgspec.Struct, frozen=True):
     values: Values
     mixed: bool
     members: tuple[Assign, ...]
+
+    @property
+    def sole_base(self) -> Span | None:
+        """The place of the only base, unless that stands in parentheses of its own."""
+        bases = self.ref.cls.bases
+        ahead = self.ref.file.source.text[self.ref.cls.end : bases[0].start] if len(bases) == 1 else ""
+        return bases[0].span if ahead.count("(") == 1 else None
 
 
 class Classes:

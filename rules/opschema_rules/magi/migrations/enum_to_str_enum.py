@@ -21,6 +21,7 @@ from opschema_rules.magi.migrations.trees import meant_ops, naming, tree_of
 from opschema_rules.magi.model import MagiTree
 from opschema_rules.magi.proofs import PROGRAMS
 
+_COMPARING = ("__eq__", "__ne__", "__new__")
 _IDENTITY = re.compile(r"\bis\b(?P<not>\s+not\b)?")
 
 
@@ -52,10 +53,10 @@ def enum_to_str_enum(draft: Draft, sites: Sequence[Site], options: object) -> It
     `class Mode(str, Enum)`, and wherever the workspace compares a member of it, or a parameter annotated with it, `is`
     becomes `==` and `is not` `!=`.
 
-    An enumeration is left unchanged, with a note, if it has other bases than `Enum`, or a member whose value is empty: as a
-    string that one would be false. Notes show where an op, or a function that it passes the parameter to, uses what a plain
-    string lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace tests `isinstance(..., str)` besides the
-    enumeration. On Python 3.10 an f-string prints a member that is a string as its value.
+    An enumeration is left unchanged, with a note, if it has other bases than `Enum`, defines `__eq__()` or `__new__()`, or has
+    a member whose value is empty: as a string that one would be false. Notes show where an op, or a function that it passes
+    the parameter to, uses what a plain string lacks (`mode.value`, `isinstance(mode, Mode)`), and where the workspace tests
+    `isinstance(..., str)` besides the enumeration. On Python 3.10 an f-string prints a member that is a string as its value.
 
         opschema migrate enum-to-str-enum
     """
@@ -85,10 +86,14 @@ def _mix_in(tree: MagiTree, workbench: Workbench, kind: EnumKind) -> None:
     """
     ref, path = kind.ref, kind.ref.file.path
     body = tree.lowerer.classes.body(ref)
-    bases = ref.cls.bases
-    plain = len(bases) == 1 and tree.lowerer.classes.resolve(body, bases[0].text) == External("enum.Enum")
-    if not plain:
+    base = kind.sole_base
+    if base is None or tree.lowerer.classes.resolve(body, ref.cls.bases[0].text) != External("enum.Enum"):
         raise LeftAlone(Place(path, ref.cls.span), f"`{ref.name}` has other bases than `Enum`")
+    own = next((item for item in ref.cls.body.functions if item.name in _COMPARING), None)
+    if own is not None:
+        raise LeftAlone(
+            Place(path, own.span), f"`{ref.name}` defines `{own.name}()`, which a plain string does not have"
+        )
     if tree.lowerer.classes.resolve(body, "str") != External("str"):
         raise LeftAlone(Place(path, ref.cls.span), "`str` is another name here")
     for member in kind.members:
@@ -97,7 +102,7 @@ def _mix_in(tree: MagiTree, workbench: Workbench, kind: EnumKind) -> None:
                 Place(path, member.span), f"`{ref.name}.{member.target}` would be false, as an empty string"
             )
     with workbench.on(path) as rewrite:
-        rewrite.replace(Span(bases[0].start, bases[0].start), "str, ")
+        rewrite.replace(Span(base.start, base.start), "str, ")
 
 
 def _is_empty(tree: MagiTree, kind: EnumKind, member: Assign) -> bool:

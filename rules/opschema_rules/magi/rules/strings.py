@@ -102,10 +102,10 @@ def _is_string(op: MagiOp, value: Written) -> bool:
 
 
 def _mixing(enum: EnumKind) -> Fix | None:
-    bases = enum.ref.cls.bases
-    if len(bases) != 1 or bases[0].text.rpartition(".")[2] != "Enum":
+    base = enum.sole_base
+    if base is None or enum.ref.cls.bases[0].text.rpartition(".")[2] != "Enum":
         return None
-    edit = Edit(Span(bases[0].start, bases[0].start), "str, ")
+    edit = Edit(Span(base.start, base.start), "str, ")
     why = "members become equal to their values, and are written otherwise"
     return Fix(f"make members of `{enum.ref.name}` strings", (FileEdit(enum.ref.file.path, edit),), "unsafe", why)
 

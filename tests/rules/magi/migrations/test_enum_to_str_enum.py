@@ -103,6 +103,11 @@ def test_a_field_of_a_dataclass() -> None:
     ("enum", "said"),
     [
         (ENUM.replace("(Enum)", "(Named, Enum)"), "`Mode` has other bases than `Enum`"),
+        (ENUM.replace("(Enum)", "((Enum))"), "`Mode` has other bases than `Enum`"),
+        (
+            ENUM.rstrip() + "\n\n    def __eq__(self, other):\n        return self is other\n\n\n",
+            "`Mode` defines `__eq__()`, which a plain string does not have",
+        ),
         (ENUM.replace('"b"', '""'), "`Mode.B` would be false, as an empty string"),
     ],
 )
