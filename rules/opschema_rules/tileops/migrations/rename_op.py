@@ -182,15 +182,19 @@ class _Renaming(msgspec.Struct, frozen=True):
         return any(text.startswith(part, span.start) and (slash or part != self.old) for part in self.paths)
 
     def _exact(self, source: Source) -> set[Span]:
-        """Places where a file has the old name in quotes or backticks, or as a YAML value, and nothing else there."""
+        """Places where a file has the old name in quotes or backticks, or a manifest as a key or `variant_of`, and nothing else
+        there.
+        """
         text = source.text
-        quoted = re.finditer(rf"""(['"`]){re.escape(self.old)}\1""", text)
-        found = {Span(match.start() + 1, match.end() - 1) for match in quoted}
         manifest = self.entry.manifest
+        marks = "`" if any(entry.file.path == source.path for entry in manifest.entries) else "['\"`]"
+        quoted = re.finditer(rf"({marks}){re.escape(self.old)}\1", text)
+        found = {Span(match.start() + 1, match.end() - 1) for match in quoted}
         own = [entry.get("variant_of") for entry in manifest.entries if entry.file.path == source.path]
         for node in [self.entry.key if self.entry.file.path == source.path else None, *own]:
-            if node is not None and node.value == self.old == text[node.start : node.end]:
-                found.add(node.span)
+            if node is not None and node.value == self.old:
+                at = text.find(self.old, node.start, node.end)
+                found |= {Span(at, at + len(self.old))} if at >= 0 else set()
         return found
 
 

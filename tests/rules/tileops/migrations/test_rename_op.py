@@ -182,6 +182,13 @@ def test_a_key_that_is_no_class_changes_only_where_it_stands_alone() -> None:
     assert done.text("lab/toy.py") == 'gemm = 1\nname = "MatMulOp"\n'
 
 
+def test_a_quoted_value_of_the_manifest_is_no_mention_of_a_key() -> None:
+    texts = files()
+    texts[YAML] += '\n"gemm":\n  status: spec-only\n  family: "gemm"  # of `gemm`\n\nfast:\n  variant_of: \'gemm\'\n'
+    done = migrate(texts, RENAME, old="gemm", new="MatMulOp")
+    assert done.lines(YAML) == ['"MatMulOp":', 'family: "gemm"  # of `MatMulOp`', "variant_of: 'MatMulOp'"]
+
+
 @pytest.mark.parametrize("old", ["example_fwd", "MatMulOp"])
 def test_a_key_whose_class_has_the_new_name_already(old: str) -> None:
     texts = {path: text.replace("ExampleFwdOp", old) if path != CODE else text for path, text in files().items()}
