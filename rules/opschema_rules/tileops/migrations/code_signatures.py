@@ -19,9 +19,10 @@ from opschema_cli.source.python import Param, PythonFile
 from opschema_cli.source.yaml import Data
 from opschema_rules.tileops.drift import Method, method_of, names
 from opschema_rules.tileops.entry_parts import ParamDecl
-from opschema_rules.tileops.migrations.call_sites import CallSites, FunctionKey, key_of
+from opschema_rules.tileops.migrations.call_sites import CallSite, CallSites, FunctionKey, key_of
 from opschema_rules.tileops.migrations.entries import by_manifest
 from opschema_rules.tileops.migrations.input_code import method_node
+from opschema_rules.tileops.migrations.param_values import argument, position_of
 from opschema_rules.tileops.migrations.parameter_lists import (
     STAR,
     in_order,
@@ -200,17 +201,15 @@ class CodeSignatures:
     def apply(self, changes: Sequence[Wanted]) -> Iterator[Note]:
         """Draft all changes and settle; what is left comes back."""
         notes = [Note(wanted.place, doubt) for wanted in changes for doubt in wanted.doubts]
-        moved: dict[FunctionKey, tuple[Wanted, int]] = {}
+        changed: dict[FunctionKey, tuple[Wanted, int | None]] = {}
         for wanted in changes:
             try:
                 with self.workbench.atomic(), self.workbench.on(wanted.ref.file.path) as rewrite:
-                    first = self._change(rewrite, wanted)
-                    if first is not None:
-                        moved[key_of(wanted.ref)] = wanted, first
+                    changed[key_of(wanted.ref)] = wanted, self._change(rewrite, wanted)
             except LeftAlone as left:
                 notes.append(Note(wanted.place, f"{wanted.title}: by hand, because {left.reason}", leaves_site=True))
         yield from notes
-        yield from self._positional_calls(moved)
+        yield from self._calls(changed)
         self.workbench.commit()
         self.draft.settle()
 
@@ -232,23 +231,33 @@ class CodeSignatures:
         old, new = _positional(before), _positional(after)
         return next((at for at, name in enumerate(old) if new[at : at + 1] != [name]), None)
 
-    def _positional_calls(self, moved: dict[FunctionKey, tuple[Wanted, int]]) -> Iterator[Note]:
-        """The calls that pass by position what has moved."""
-        for file in self._callers(wanted for wanted, _ in moved.values()):
-            manifest = next(iter(moved.values()))[0].entries[0].manifest
+    def _calls(self, changed: dict[FunctionKey, tuple[Wanted, int | None]]) -> Iterator[Note]:
+        """The calls that pass by position what has moved, or omit what has no default now."""
+        for file in self._callers(wanted for wanted, _ in changed.values()):
+            manifest = next(iter(changed.values()))[0].entries[0].manifest
             for site in CallSites(manifest.program).of(file):
-                passed = len(site.call.positional())
                 for target in site.targets or ():
-                    wanted, first = moved.get(key_of(target), (None, passed))
-                    if wanted is not None and passed > first:
-                        text = f"this passes arguments of `{wanted.title.partition('(')[0]}()` by position; they have moved"
-                        yield Note(Place(file.path, site.call.span), text)
+                    if key_of(target) in changed:
+                        yield from _judged(site, *changed[key_of(target)])
 
     def _callers(self, changes: Iterable[Wanted]) -> Iterator[PythonFile]:
         for path in paths_with_any(self.draft, {entry.name for wanted in changes for entry in wanted.entries}):
             file = self.draft.project.python(path)
             if file is not None:
                 yield file
+
+
+def _judged(site: CallSite, wanted: Wanted, first: int | None) -> Iterator[Note]:
+    """Notes on a call of a method that has changed."""
+    place, method = Place(site.file.path, site.call.span), f"`{wanted.title.partition('(')[0]}()`"
+    unpacked = {"*", "**"} & set(site.call.keywords)
+    if first is not None and (len(site.call.positional()) > first or "*" in unpacked):
+        verb = "passes" if len(site.call.positional()) > first else "may pass"
+        yield Note(place, f"this {verb} arguments of {method} by position; they have moved")
+    for param in wanted.defaults if not unpacked and not site.ahead else ():
+        position = position_of(wanted.ref, param.name)
+        if not param.has_default and argument(site.call, param.name, position) is None:
+            yield Note(place, f"this passes no `{param.name}`, which has no default in {method} any more")
 
 
 def _moved(before: list[str], wanted: Wanted) -> list[str]:

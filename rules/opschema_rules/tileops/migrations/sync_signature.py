@@ -88,7 +88,7 @@ def sync_signature(draft: Draft, sites: Sequence[Site], options: SyncSignature) 
     comes where there is none and goes where nothing is left behind it (parameters that an op has for itself, such as
     `kernel_map`, stand behind it), get or lose their default, or stand in the order of the manifest, as do the inputs of
     `forward()`. A method that ops share changes only if all their entries say the same. Calls that pass moved parameters by
-    position are reported as notes.
+    position, or omit one that has no default any more, are reported as notes.
 
     Computed defaults, `*args` and comments among the parameters are left unchanged, with notes.
 

@@ -6,7 +6,7 @@ import pytest
 
 from opschema_cli.migrate.migration import Migration, OptionError
 from opschema_rules.tileops.migrations.sync_signature import sync_signature
-from tests.rules.tileops.migrations.drafts import CODE, YAML, Migrated, files, migrate
+from tests.rules.tileops.migrations.drafts import CODE, TEST, YAML, Migrated, files, migrate
 
 SYNC: Migration = sync_signature
 
@@ -197,6 +197,24 @@ def test_calls_that_pass_by_position_what_moves() -> None:
     )
     said = "this passes arguments of `ExampleFwdOp.__init__()` by position; they have moved"
     assert done.said == [("tests/test_example.py", 3, said)]
+
+
+def test_calls_that_may_pass_by_position_what_moves() -> None:
+    calls = "ExampleFwdOp(*sizes)\npartial(ExampleFwdOp, 1)\n"
+    test = f"from functools import partial\nfrom kit.ops.example import ExampleFwdOp\n\n{calls}"
+    done = sync(
+        "yaml", "{a: {type: int, kw_only: true}}", "self, a, b, *, tune=False", "kw_only", tests__test_example=test
+    )
+    said = "arguments of `ExampleFwdOp.__init__()` by position; they have moved"
+    assert done.said == [(TEST, 4, f"this may pass {said}"), (TEST, 5, f"this passes {said}")]
+
+
+def test_calls_that_omit_what_has_no_default_any_more() -> None:
+    calls = "ExampleFwdOp()\nExampleFwdOp(1)\nExampleFwdOp(a=1)\nExampleFwdOp(**sizes)\nExampleFwdOp(tune=True)\n"
+    test = f"from kit.ops.example import ExampleFwdOp\n\n{calls}"
+    done = sync("yaml", "{a: {type: int}}", "self, a=1, *, tune=False", "defaults", tests__test_example=test)
+    said = "this passes no `a`, which has no default in `ExampleFwdOp.__init__()` any more"
+    assert done.said == [(TEST, 3, said), (TEST, 7, said)]
 
 
 def test_entries_that_share_a_constructor_and_differ_are_left() -> None:
