@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import libcst as cst
@@ -11,6 +12,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Import, PythonFile, Use
 from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.text import Place, Span
+from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.api_renames import Renamed
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.model import FlyTree
@@ -21,7 +23,8 @@ _TENSOR = frozenset({"torch.Tensor", "torch.nn.Parameter"})
 class ApiUse(msgspec.Struct, frozen=True):
     """A use of a renamed name: where its last word is written, and the other places that change with it.
 
-    ``imported`` is the import, where that binds the word: ``reads`` are then what reads it.
+    ``imported`` is the import, where that binds the word: ``reads`` are then what reads it. ``chosen`` is whether the code
+    around chooses between the names: it is for another FlyDSL.
     """
 
     row: Renamed
@@ -29,6 +32,7 @@ class ApiUse(msgspec.Struct, frozen=True):
     word: Span
     reads: tuple[Span, ...] = ()
     imported: Import | None = None
+    chosen: bool = False
 
     @property
     def place(self) -> Place:
@@ -47,14 +51,25 @@ def api_uses(tree: FlyTree, file: PythonFile, rows: Iterable[Renamed]) -> Iterat
         elif words[at] == row.word and _means(tree, row, [(body, use)]):
             span = _word(file, use, at)
             if span is not None:
-                yield ApiUse(row, file.path, span)
-    for row, item in _imports(tree, file, known) if known else ():
+                yield ApiUse(row, file.path, span, chosen=_is_chosen(tree, row, body, span.start))
+    for row, body, item in _imports(tree, file, known) if known else ():
         found = reads.get((row.word, item.name), [])
         span = _imported_word(file, item)
         if span is not None and _means(tree, row, found):
             plain = item.name == item.attr
             spans = tuple(Span(use.start, use.start + len(item.name)) for _, use in found) if plain else ()
-            yield ApiUse(row, file.path, span, spans, item)
+            yield ApiUse(row, file.path, span, spans, item, _is_chosen(tree, row, body, span.start))
+
+
+def _is_chosen(tree: FlyTree, row: Renamed, body: Body, at: int) -> bool:
+    """Whether a place is for some releases only, or is guarded (by an `if` or `try`) as the new name is beside it."""
+    word = re.compile(rf"\b{re.escape(row.new_word)}\b")
+    for outer in body.outward():
+        spans = outer.scope.guarded
+        around = [span for span in spans if span.start <= at < span.end]
+        if around and any(word.search(body.file.text(span)) for span in spans if span not in around):
+            return True
+    return names_version(tree, body, at)
 
 
 def _reads(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, int, Body, Use]]:
@@ -68,12 +83,12 @@ def _reads(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterat
                     yield row, at, body, use
 
 
-def _imports(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, Import]]:
+def _imports(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, Body, Import]]:
     for body in tree.bodies.of(file):
         for item in body.scope.imports:
             row = _imported(tree, file, body, item, known)
-            if row is not None:
-                yield row, item
+            if row is not None and item.attr == row.word:
+                yield row, body, item
 
 
 def _imported(tree: FlyTree, file: PythonFile, body: Body, item: Import, known: dict[str, Renamed]) -> Renamed | None:

@@ -79,7 +79,8 @@ def rename_api(draft: Draft, sites: Sequence[Site], options: RenameApi) -> Itera
     `__fly_values__`, wherever they are defined, read or written as a string. FlyDSL's own files stay unchanged.
 
     A use is left unchanged, with a note, if the new name means something other than the old one in the FlyDSL that the code
-    is written for, or if it is bound to something else in the file. Since 0.2.2 `from_dlpack` accepts any tensor that
+    is written for, if it is bound to something else in the file, or if the code around chooses between both names or
+    releases. Since 0.2.2 `from_dlpack` accepts any tensor that
     supports DLPack: from then on it is renamed only if its argument is certainly a torch tensor.
 
     Notes list differences in detail, and mentions in comments, docstrings and other texts.
@@ -123,6 +124,8 @@ def _check(tree: FlyTree, use: ApiUse, rows: Sequence[Renamed]) -> None:
         LeftAlone: it may not.
     """
     row = use.row
+    if use.chosen:
+        raise LeftAlone(use.place, f"the code around chooses between `{row.word}` and `{row.new_word}`")
     further = next((item for item in rows if item.old == row.new and not item.same), None)
     if not row.same or further is not None:
         raise LeftAlone(use.place, f"`{(further or row).new_word}` is used in another way: {(further or row).remark}")

@@ -224,3 +224,30 @@ def test_the_table_names_releases_and_no_name_twice() -> None:
     assert all(Version(row.removed) in RELEASES for row in RENAMED if row.removed)
     assert all(row.remark for row in RENAMED if not row.same)
     assert len({row.old for row in RENAMED}) == len(RENAMED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if hasattr(flyc, "from_torch_tensor"):\n    wrap = flyc.from_torch_tensor\nelse:\n    wrap = flyc.from_dlpack\n',
+        'wrap = flyc.from_torch_tensor if hasattr(flyc, "from_torch_tensor") else flyc.from_dlpack\n',
+        "try:\n    wrap = flyc.from_torch_tensor\nexcept AttributeError:\n    wrap = flyc.from_dlpack\n",
+        "try:\n    from flydsl.compiler import from_torch_tensor as wrap\n"
+        "except ImportError:\n    from flydsl.compiler import from_dlpack as wrap\n",
+        "import flydsl\n\nif flydsl.__version__ < '0.2':\n    wrap = flyc.from_dlpack\nelse:\n    from kit import wrap\n",
+        'def wrap(t):\n    if hasattr(flyc, "from_torch_tensor"):\n        return flyc.from_torch_tensor(t)\n'
+        "    return flyc.from_dlpack(t)\n",
+    ],
+)
+def test_code_that_chooses_between_the_names_stays(text: str) -> None:
+    done = migrate(text)
+    assert code(done) == text
+    said = "the code around chooses between `from_dlpack` and `from_torch_tensor`"
+    assert [note.rpartition("by hand: ")[2] for note in done.notes()] == [said]
+
+
+def test_other_conditions_choose_no_name() -> None:
+    text = "def wrap(t, n):\n    if n:\n        return flyc.from_dlpack(t)\n    try:\n        return flyc.from_dlpack(n)\n{}"
+    end = "    except TypeError:\n        return None\n"
+    done = migrate(text.format(end))
+    assert code(done) == text.format(end).replace("from_dlpack", "from_torch_tensor")
