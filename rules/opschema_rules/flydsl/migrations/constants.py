@@ -56,16 +56,18 @@ def check_names(names: Iterable[str]) -> None:
             raise OpschemaError(f"`{name}` is not a name of Python")
 
 
-def check_number(tree: FlyTree, constant: Constant) -> None:
-    """Check that it is one integer, of as many bits as a parameter of run time has.
+def check_number(references: References, constant: Constant) -> None:
+    """Check that it is one integer, of as many bits as a parameter of run time has, and that nothing sets it.
 
     Raises:
         LeftAlone: it is not, or is not known to be.
     """
     name, value = constant.name, constant.assign.value
-    folded = tree.evaluator.fold(constant.file, value) if value is not None else None
+    folded = references.tree.evaluator.fold(constant.file, value) if value is not None else None
     if len(constant.file.assigns[name]) > 1 or not constant.assign.sure:
         raise LeftAlone(constant.place, f"`{name}` is assigned more than once, or not always")
+    for place in references.writes_of(constant.path, constant.assign):
+        raise LeftAlone(place, f"`{name}` of {constant.path} is set here")
     number = folded.value if isinstance(folded, Folded) else None
     if type(number) is not int:
         raise LeftAlone(constant.place, f"`{name}` is not known to be an integer")

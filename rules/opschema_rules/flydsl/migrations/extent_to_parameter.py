@@ -117,8 +117,8 @@ def extent_to_parameter(draft: Draft, sites: Sequence[Site], options: ExtentToPa
 
     It is left unchanged, with a note that shows the place, if a kernel needs the value at compile time (`range_constexpr`,
     a static layout, a Python `if`), or if that is not known; if another number is computed from it that a kernel reads; if
-    a number of bytes needs more than 32 bits; and if not all calls are known, or one is made where the constant has no
-    name.
+    a number of bytes needs more than 32 bits; if code or a test sets the constant; and if not all calls are known, or one
+    is made where the constant has no name.
 
     `parameter-to-extent` reverts it.
     """
@@ -159,7 +159,7 @@ class _Step:
         Raises:
             LeftAlone: something forbids it.
         """
-        check_number(self.tree, self.constant)
+        check_number(self.references, self.constant)
         group = group_above(self.references, self.readers)
         baked = Baked(self.bench, self.references, self.constant, self.readers)
         baked.check_reads()

@@ -195,7 +195,7 @@ class _Step:
         first = self.group.functions[0]
         if found is None:
             raise LeftAlone(first.place, f"nothing calls `{first.name}()`, so there is no value to bake in")
-        check_number(self.tree, found)
+        check_number(self.references, found)
         return found
 
     def _named(self, call: Call, value: Expr) -> ValueRef | None:

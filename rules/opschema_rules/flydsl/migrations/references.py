@@ -45,6 +45,19 @@ class Reference(msgspec.Struct, frozen=True, eq=False):
         return next(calls, None) if self.word == self.use.name.count(".") else None
 
 
+_SETTERS = ("setattr", "delattr", "object", "patch")
+
+
+def _set_by(call: Expr, path: str, name: str) -> str:
+    """The dotted name of a variable that a call sets, or the variable's own name if that is surely meant; empty if it sets none."""
+    texts = [item.value if item.kind == "const" else None for item in call.items[1:3]]
+    if call.items[0].member not in _SETTERS or not texts:
+        return ""
+    if isinstance(texts[0], str):
+        return name if f".{texts[0]}".endswith(f".{PurePosixPath(path).stem}.{name}") else ""
+    return f"{call.items[1].text}.{name}" if texts[1:] == [name] and call.items[1].kind == "name" else ""
+
+
 class References:
     """Finds what names a thing."""
 
@@ -73,6 +86,22 @@ class References:
                     found = self.tree.bodies.resolve(body, item.name)
                     if isinstance(found, ValueRef) and found.assign is constant:
                         yield body, item
+
+    def writes_of(self, path: str, constant: Assign) -> Iterator[Place]:
+        """Places where a variable of a module is set from outside: by an assignment through the module, or by `setattr()` and
+        what is called like it (`monkeypatch.setattr`, `mock.patch`).
+        """
+        name = constant.target
+        for body in self._bodies(path, name):
+            for assign in body.scope.assigns:
+                found = self.tree.bodies.resolve(body, assign.target) if assign.target.endswith(f".{name}") else None
+                if isinstance(found, ValueRef) and found.assign is constant:
+                    yield body.at(assign.span)
+            for call in body.scope.calls:
+                target = _set_by(call, path, name)
+                found = self.tree.bodies.resolve(body, target) if "." in target else None
+                if (isinstance(found, ValueRef) and found.assign is constant) or target == name:
+                    yield body.at(call.span)
 
     def doubtful(self, path: str, name: str) -> Iterator[Place]:
         """Imports and reads from a module outside the workspace that has a file's name: it may be that file."""

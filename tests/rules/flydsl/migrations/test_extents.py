@@ -319,6 +319,30 @@ def test_what_needs_it_at_compile_time(body: str, shown: str, reason: str) -> No
 
 
 @pytest.mark.parametrize(
+    "setting",
+    [
+        "kernels.M = 8192",
+        'setattr(kernels, "M", 8192)',
+        'def test(monkeypatch):\n    monkeypatch.setattr(kernels, "M", 8192)',
+        'def test(monkeypatch):\n    monkeypatch.setattr("kit.kernels.M", 8192)',
+        'import mock\n\nmock.patch("kit.kernels.M", 8192)',
+        'import mock\n\nmock.patch.object(kernels, "M", 8192)',
+    ],
+)
+def test_a_constant_that_is_set_from_outside_stays(setting: str) -> None:
+    done = forward(KERNEL, use=f"import kit.kernels as kernels\n\n{setting}\n")
+    assert code(done) == KERNEL
+    assert done.notes()[0].endswith(f"`M` of {KERNELS_PATH} is set here")
+    assert done.notes()[0].startswith("kit/use.py:")
+
+
+@pytest.mark.parametrize("setting", ['setattr(other, "M", 1)', "other.M = 1", 'mock.patch("kit.others.M", 1)'])
+def test_something_else_that_is_set_does_not_matter(setting: str) -> None:
+    done = forward(KERNEL, use=f"import kit.kernels\nfrom kit import other\n\n{setting}\n")
+    assert [item.status for item in done.result.sites] == ["migrated"]
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         (KERNEL + "\nM = 8192\n", "`M` is assigned more than once, or not always"),
