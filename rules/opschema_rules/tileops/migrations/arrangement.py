@@ -61,6 +61,16 @@ def has_ops_key(file: YamlFile) -> bool:
         return False
 
 
+def _anchors(manifest: Manifest, targets: Mapping[OpEntry, str]) -> dict[tuple[str, str], set[str]]:
+    """The present files of each anchor, by the file that it goes to and its name."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for entry in manifest.entries:
+        for node in entry.node.walk():
+            if node.anchor:
+                found.setdefault((targets.get(entry, entry.file.path), node.anchor), set()).add(entry.file.path)
+    return found
+
+
 class Arrangement:
     """Puts the entries of one manifest into files; ``targets`` gives the file of each entry that moves."""
 
@@ -69,6 +79,7 @@ class Arrangement:
         self.manifest = manifest
         self.targets = targets
         self.ops = ops
+        self._anchors = _anchors(manifest, targets)
         self._parts: dict[str, Parts] = {}
         self._result: dict[str, _Target] = {}
 
@@ -100,6 +111,7 @@ class Arrangement:
         try:
             self._refuse_repeated(file)
             self._refuse_anchors(file)
+            self._refuse_same_anchors(file)
             self._parts[file.path] = take_apart(file)
         except Unfit as unfit:
             line = file.source.position(unfit.place.span.start).line
@@ -131,6 +143,15 @@ class Arrangement:
                 Place(file.path, anchored.span),
                 f"`*{anchored.anchor}` would be in another file than `&{anchored.anchor}`",
             )
+
+    def _refuse_same_anchors(self, file: YamlFile) -> None:
+        """Refuse a file that would share an anchor's name with another one in their new file: PyYAML reads none of both."""
+        for entry in self._entries(file.path):
+            target = self.targets.get(entry, file.path)
+            for node in entry.node.walk():
+                others = self._anchors.get((target, node.anchor), set()) - {file.path}
+                if node.anchor and others:
+                    raise Unfit(Place(file.path, node.span), f"`&{node.anchor}` is an anchor of {min(others)} too")
 
     def _entries(self, path: str) -> list[OpEntry]:
         return [entry for entry in self.manifest.entries if entry.file.path == path]

@@ -162,6 +162,25 @@ def test_merging_one_file_that_is_named() -> None:
         migrate(texts, MERGE, to=YAML, file="nowhere.yaml")
 
 
+def test_files_with_the_same_anchor_are_not_merged() -> None:
+    one, other = f"{FOLDER}a.yaml", f"{FOLDER}b.yaml"
+    texts = {**one_file(NORM.replace("workloads: []", "workloads: &rows []"), one), other: REDUCE}
+    texts[other] = texts[other].replace("workloads: []", "workloads: &rows []")
+    done = migrate(texts, MERGE, to=f"{FOLDER}all.yaml")
+    assert done.texts == {}
+    assert [said for _, _, said in done.said] == [
+        f"{one} is left unchanged: `&rows` is an anchor of {other} too (line 4)",
+        f"{other} is left unchanged: `&rows` is an anchor of {one} too (line 4)",
+    ]
+
+
+def test_files_with_other_anchors_are_merged() -> None:
+    one, other = f"{FOLDER}a.yaml", f"{FOLDER}b.yaml"
+    first, second = NORM.replace("workloads: []", "workloads: &rows []"), REDUCE.replace("[]", "&none []")
+    done = migrate({**one_file(first, one), other: second}, MERGE, to=f"{FOLDER}all.yaml")
+    assert done.text(f"{FOLDER}all.yaml") == f"{first}\n{second}"
+
+
 def test_merging_below_ops() -> None:
     texts = one_file("ops:\n" + shifted(NORM), FOLDER + "a.yaml")
     texts[FOLDER + "b.yaml"] = "# Sums.\n" + REDUCE
