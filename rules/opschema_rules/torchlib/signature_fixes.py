@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from opschema_cli.lint.diagnostic import FileEdit, Fix
@@ -18,6 +19,8 @@ from opschema_rules.torchlib.passing import Mismatch
 _IGNORES = (
     "the fake takes {} and does not use it: right only if nothing about the outputs but their values depends on it"
 )
+_REST = re.compile(r"(?:[ \t]*,[ \t]*(?:#[^\r\n]*)?)?(?=\r?\n)")
+"""The rest of the line behind a parameter that ends it, unless a comment stands there and no comma."""
 
 
 def fix_of(operator: Operator, function: Body, item: Mismatch, skip: int, role: Role) -> Fix | None:
@@ -86,8 +89,20 @@ def _parameters(operator: Operator, function: Body, item: Mismatch, skip: int) -
         text = _parameter_text(operator, argument, function, before[-1].end) if before else None
         if text is None:
             return []
-        edits.append(Edit(Span(before[-1].full_end, before[-1].full_end), f", {text}"))
+        edits.append(_behind(function, before[-1], text))
     return _joined(edits)
+
+
+def _behind(function: Body, param: Param, text: str) -> Edit:
+    """A parameter behind another one: on a line of its own if that has one."""
+    source, end = function.file.source, param.full_end
+    start = source.text.rfind("\n", 0, param.start) + 1
+    indent = source.text[start : param.start]
+    rest = _REST.match(source.text, end)
+    if indent.strip() or rest is None:
+        return Edit(Span(end, end), f", {text}")
+    below = f"{source.newline}{indent}{text}"
+    return Edit(Span(rest.end(), rest.end()), f"{below},") if rest[0] else Edit(Span(end, end), f",{below}")
 
 
 def _joined(edits: Sequence[Edit]) -> list[Edit]:

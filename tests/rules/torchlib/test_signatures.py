@@ -197,6 +197,26 @@ def test_a_fake_ignores_what_it_did_not_take_only_if_asked(schema: str, fake: st
     assert left.diagnostics == []
 
 
+@pytest.mark.parametrize(
+    ("fake", "fixed"),
+    [
+        ("\n    x,  # the first\n    c=False,\n", "\n    x,  # the first\n    a,\n    b='n',\n    c=False,\n"),
+        ("\n    x,\n    c=False\n", "\n    x,\n    a,\n    b='n',\n    c=False\n"),
+        ("\n    x\n", "\n    x,\n    a,\n    b='n',\n    c=False\n"),
+        ("\n    x  # the first\n", "\n    x, a, b='n', c=False  # the first\n"),
+        ("\n    x, c=False\n", "\n    x, a, b='n', c=False\n"),
+        ("x,\n    c=False", "x, a, b='n',\n    c=False"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_parameter_stands_where_the_others_do(fake: str, fixed: str, newline: str) -> None:
+    schema = "x: Tensor, a: int, b: str = 'n', c: bool = False"
+    source = {path: text.replace("\n", newline) for path, text in files(OP.format(schema=schema, fake=fake)).items()}
+    texts, left = fix_files([PACK], source, SIGNATURES, unsafe=True)
+    assert f"def fake({fixed}):".replace("\n", newline) in texts[MODULE]
+    assert left.diagnostics == []
+
+
 KERNEL = """
 torch.library.define("kit::f", "(Tensor x, bool zero=False, float y=1) -> Tensor")
 
