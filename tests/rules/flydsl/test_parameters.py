@@ -294,6 +294,8 @@ def test_a_loop_of_the_gpu_over_a_late_bound_is_not_unrolled() -> None:
 def test_a_condition_becomes_one_of_the_gpu() -> None:
     text = kernel("x = 0\nif fx.const_expr(n > 0):\n    x = 1\nA[0] = x")
     assert fixed(text, "FLY217") == text.replace("fx.const_expr(n > 0)", "n > 0")
+    commented = text.replace("(n > 0)", "(  # at compile time\n        n > 0\n    )")
+    assert fixed(commented, "FLY217") == commented
 
 
 @pytest.mark.parametrize(
