@@ -9,9 +9,9 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.migration import Note, OptionError
 from opschema_cli.phrases import quoted
-from opschema_cli.source.text import Edit
-from opschema_cli.source.yaml import Data, scalar_value
-from opschema_cli.source.yaml_edit import YamlEditError, set_value
+from opschema_cli.source.text import Edit, Span, apply_edits
+from opschema_cli.source.yaml import Data, Node, scalar_value
+from opschema_cli.source.yaml_edit import YamlEditError, insert_item, remove_item, set_value
 from opschema_cli.suggestions import did_you_mean, nearest
 from opschema_rules.aten.migrations.empty_list import EmptyList, empty_list
 from opschema_rules.aten.migrations.list_text import ListItem, ListText, read_list
@@ -102,6 +102,8 @@ class Lists:
         if block is not None:
             return block.take(name)
         items = self._in_flow(section)
+        if name not in items:
+            raise YamlEditError(f"`{name}` has options between the brackets of `{section}`", self.backend.node.span)
         self._flow[section] = [item for item in items if item != name]
         return [plain_item(self.backend, name) for item in items if item == name]
 
@@ -139,7 +141,28 @@ class Lists:
         for section, names in self._flow.items():
             node = self.backend.get(section)
             if node is not None:
-                yield from set_value(self.backend.file, node, list(names))
+                yield from self._flow_edits(node, names)
+
+    def _flow_edits(self, node: Node, names: list[Data]) -> list[Edit]:
+        """The changes of a list in brackets. One that is written over several lines keeps these."""
+        file = self.backend.file
+        if not names:
+            return set_value(file, node, [])
+        old = file.document.data(node)
+        assert isinstance(old, list)
+        edits = [edit for at, item in enumerate(old) if item not in names for edit in remove_item(file, node, at)]
+        added = [insert_item(file, node, len(old), name) for name in names if name not in old]
+        ends: dict[Span, str] = {}
+        for edit in (edit for inserted in added for edit in inserted):
+            ends[edit.span] = ends.get(edit.span, "") + edit.replacement
+        edits += [Edit(span, text) for span, text in ends.items()]
+        try:
+            apply_edits(file.source.text[: node.end], edits)
+        except ValueError:
+            if "\n" in file.source.text[node.start : node.end]:
+                raise YamlEditError("neighbours in a list of several lines change at once", node.span) from None
+            return set_value(file, node, list(names))
+        return edits
 
     def _block(self, section: str) -> ListText | None:
         node = self.backend.get(section)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from opschema_cli.source.text import Edit
+from opschema_cli.source.text import Edit, apply_edits
 from opschema_cli.source.yaml import Data
-from opschema_cli.source.yaml_edit import insert_key, remove_key, rename_key, set_value
+from opschema_cli.source.yaml_edit import YamlEditError, insert_key, remove_key, rename_key, set_value
 from opschema_rules.aten.migrations.remove_field import remove_field
 from opschema_rules.aten.model import DispatchItem, NativeEntry
 
@@ -21,7 +21,7 @@ def set_structured(out: NativeEntry, inherits: str) -> list[Edit]:
         YamlEditError, ValueError: the editor refuses.
     """
     fields: dict[str, str | bool] = {"structured": True, **({"structured_inherits": inherits} if inherits else {})}
-    return [edit._replace(replacement=_spelt(out, edit.replacement)) for edit in _set(out, fields)]
+    return _fitting(out, [edit._replace(replacement=_spelt(out, edit.replacement)) for edit in _set(out, fields)])
 
 
 def delegate_edits(entry: NativeEntry, out: str, dropped: Sequence[DispatchItem]) -> list[Edit]:
@@ -30,7 +30,20 @@ def delegate_edits(entry: NativeEntry, out: str, dropped: Sequence[DispatchItem]
     Raises:
         YamlEditError, ValueError: the editor refuses.
     """
-    return [*_set(entry, {"structured_delegate": out}), *_drop(entry, dropped)]
+    return _fitting(entry, [*_set(entry, {"structured_delegate": out}), *_drop(entry, dropped)])
+
+
+def _fitting(entry: NativeEntry, edits: list[Edit]) -> list[Edit]:
+    """The edits.
+
+    Raises:
+        YamlEditError: they touch each other.
+    """
+    try:
+        apply_edits(entry.file.source.text[: entry.node.end], edits)
+    except ValueError:
+        raise YamlEditError("the fields to change are neighbours in braces", entry.node.span) from None
+    return edits
 
 
 def _set(entry: NativeEntry, fields: dict[str, str | bool]) -> list[Edit]:

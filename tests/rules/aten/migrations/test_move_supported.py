@@ -282,3 +282,39 @@ def test_lists_with_anchors_stay(items: str) -> None:
     assert [note.partition(" ")[2] for note in done.notes()] == [
         "move `cos` by hand: it holds tags, anchors or aliases"
     ]
+
+
+WRAPPED = """\
+backend: XLA
+cpp_namespace: a
+full_codegen: [cos,
+  sin, tan]
+autograd: [add.Tensor,
+           sub.Tensor]
+"""
+
+
+@pytest.mark.parametrize(
+    ("ops", "to", "lists"),
+    [
+        ("cos", "autograd", "full_codegen: [sin, tan]\nautograd: [add.Tensor,\n           sub.Tensor, cos]\n"),
+        ("cos,tan", "autograd", "full_codegen: [sin]\nautograd: [add.Tensor,\n           sub.Tensor, cos, tan]\n"),
+        (
+            "add.Tensor,sub.Tensor",
+            "full_codegen",
+            "full_codegen: [cos,\n  sin, tan, add.Tensor, sub.Tensor]\nautograd: []\n",
+        ),
+    ],
+)
+def test_a_list_in_brackets_keeps_its_lines(ops: str, to: str, lists: str) -> None:
+    done = moved(f"ops={ops}", f"to={to}", text=WRAPPED)
+    assert done.files[YAML] == f"backend: XLA\ncpp_namespace: a\n{lists}"
+    assert done.notes() == []
+
+
+def test_options_in_brackets_stay() -> None:
+    text = "backend: XLA\ncpp_namespace: a\nfull_codegen: [abs]\nsupported: [cos, {mul.out: {structured: true}}]\n"
+    done = moved("ops=mul.out", "to=full_codegen", text=text)
+    assert done.files[YAML] == text
+    said = "move `mul.out` by hand: `mul.out` has options between the brackets of `supported`"
+    assert done.notes() == [f"{YAML}:4: {said}"]

@@ -117,6 +117,20 @@ def test_keys_of_one_line_and_of_a_flow_table_go_by_themselves() -> None:
     assert "  dispatch: {SparseCPU: sin_sparse_}\n" in done.files[NATIVE]
 
 
+def test_fields_that_touch_in_braces_stay() -> None:
+    text = (
+        "- {func: abs(Tensor self) -> Tensor, dispatch: {CPU: abs}}\n"
+        '- {func: "abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", dispatch: {CPU: abs_out}}\n'
+    )
+    done = port("op=abs", text=text)
+    assert done.files[NATIVE] == text
+    assert [note.partition(": ")[2] for note in done.notes()] == [
+        "port it by hand: the fields to change are neighbours in braces"
+    ]
+    apart = text.replace("dispatch: {CPU: abs}}", "variants: function, dispatch: {CPU: abs}}")
+    assert "-> Tensor, structured_delegate: abs.out, variants: function}" in port("op=abs", text=apart).files[NATIVE]
+
+
 def test_the_flag_is_spelt_as_in_the_file() -> None:
     other = "- func: cos(Tensor self) -> Tensor\n  manual_cpp_binding: true\n"
     assert "  structured: true\n" in port("op=sin", text=SIN + other).files[NATIVE]
