@@ -470,3 +470,30 @@ def test_what_is_left_to_do() -> None:
         "docs/use.md:1: still mentions `f` of `ext`",
         "use.py:4: still mentions `f` of `ext`",
     ]
+
+
+@pytest.mark.parametrize(
+    ("result", "shared"),
+    [
+        ("x.view({x.size(0), (1 + 2)})", True),
+        ("x.t().contiguous()", True),
+        ("x[0]", True),
+        ("x.index({0})[1].real()", True),
+        ("at::transpose(x, 0, 1)", True),
+        ("std::move(x)", True),
+        ("k > 0 ? x * k : x.to(at::kHalf)", True),
+        ("x.cuda() * k", False),
+        ("x.view(-1).sum()", False),
+        ("x[0] + 1", False),
+        ("x.contiguous().mul(k)", False),
+        ("(x * k).view(-1)", False),
+        ("k > 0 ? x * k : x.sum()", False),
+    ],
+)
+def test_a_result_that_shares_memory_is_one_that_ends_in_a_view(result: str, shared: bool) -> None:
+    cpp = f"at::Tensor f(const at::Tensor& x, double k) {{ return {result}; }}\n"
+    held = cpp.replace(f"return {result};", f"at::Tensor y = {result}; return y;")
+    schema = "f(Tensor(a) x, float k) -> Tensor(a)" if shared else "f(Tensor x, float k) -> Tensor"
+    for text in (cpp, held):
+        done = migrated(text + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
+        assert schemas(done) == [schema]

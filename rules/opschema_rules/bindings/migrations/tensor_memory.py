@@ -22,9 +22,11 @@ def _writes_as(body: str, name: str) -> bool:
 _UNWRAPPED = "value"
 _SHARED = (
     "value|value_or|contiguous|to|view\\w*|reshape\\w*|flatten|unflatten|squeeze|unsqueeze|transpose|permute|movedim|expand\\w*|"
-    "narrow|select|slice|index|t|detach|alias|as_strided|unfold|data|cpu|cuda|type|toType"
+    "narrow|select|slice|index|t|detach|alias|as_strided|unfold|data|cpu|cuda|type|toType|"
+    "T|mT|H|mH|numpy_T|matrix_H|adjoint|diagonal|real|imag|ravel|swapaxes|swapdims|moveaxis|conj|"
+    r"\w*[a-z0-9]_"
 )
-"""Methods whose result may share the memory of the tensor, or of the optional one."""
+"""Methods whose result may share the memory of the tensor, or of the optional one; the last ones change it in place."""
 
 _ASSIGNED = re.compile(
     r"(?<![\w.>\]])(\w+)\s*=(?!=)\s*(?=([^;{}]{0,400}))|\b(?:auto|Tensor)\b[\s&*]+(\w+)\s*[({](?=([^;{}]{0,400})[)}]\s*;)"
@@ -37,15 +39,37 @@ def _aliases(body: str, name: str, methods: str) -> list[str]:
     found = [name]
     values = [(match[1] or match[3], match[2] or match[4] or "") for match in _ASSIGNED.finditer(body)]
     for one in found:  # which grows meanwhile
-        shared = _shared(one, methods)
-        found += [variable for variable, value in values if variable not in found and shared.search(value)]
+        found += [variable for variable, value in values if variable not in found and _shares(value, one, methods)]
     return found
 
 
-def _shared(name: str, methods: str) -> re.Pattern[str]:
-    """The pattern of an expression that may be the tensor itself, or the result of one of some methods of it."""
-    own = rf"(?:std::move\s*\(\s*)?[*(\s]*\b{re.escape(name)}\b"
-    return re.compile(rf"(?:\A|[?:](?!:)){own}\s*(?:\Z|[):?]|(?:\.|->)\s*(?:{methods})\s*\()")
+def _shares(text: str, name: str, methods: str) -> bool:
+    """Whether an expression may be the tensor itself, or share its memory through some methods or functions of that name."""
+    ahead = rf"(?:(?:std::move|(?:at|torch)::(?:{methods}))\s*\(\s*)*"
+    own = re.compile(rf"(?:\A|[?:](?!:)){ahead}[*(\s]*{ahead}\b{re.escape(name)}\b")
+    return any(_goes_on(text, match.end(), methods) for match in own.finditer(text))
+
+
+def _goes_on(text: str, at: int, methods: str) -> bool:
+    """Whether what follows a tensor, methods and indices, keeps its memory: neither another method nor an operator."""
+    step = re.compile(rf"\s*(?:(?:\.|->)\s*(?:{methods})\s*\(|{_INDEX if methods == _SHARED else '(?!)'})")
+    while (match := step.match(text, at)) is not None:
+        at = _closed(text, match.end())
+    return _NEW.match(text, at) is None
+
+
+_INDEX = r"\["
+_NEW = re.compile(r"\s*(?:\.|->|[-+*/%&|^<>=!])")
+"""A method whose result is another tensor, or an operator."""
+
+
+def _closed(text: str, at: int) -> int:
+    """The end of what is in brackets, from behind the opening one; the end of the text if they are not closed."""
+    depth = 1
+    while at < len(text) and depth:
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        at += 1
+    return at
 
 
 def returns(body: str, name: str) -> bool:
@@ -53,7 +77,7 @@ def returns(body: str, name: str) -> bool:
     results = re.findall(r"\breturn\b([^;]*);", body)
     for own in _aliases(body, name, _SHARED):
         among = re.compile(rf"[{{(,]\s*{re.escape(own)}\s*[,)}}]")
-        if any(_shared(own, _SHARED).search(result) or _in_braces(result, among) for result in results):
+        if any(_shares(result, own, _SHARED) or _in_braces(result, among) for result in results):
             return True
     return False
 
