@@ -42,8 +42,10 @@ def _value(tree: PythonTree, use: cst.Name, path: tuple[str, ...]) -> cst.BaseEx
 
 
 def _of_tuples(tree: PythonTree, node: cst.BaseExpression) -> cst.CSTNode | None:
-    """The expression around a value that treats it as a tuple."""
+    """The expression around a value, or around a slice of it, that treats it as a tuple."""
     above = tree.parent(node)
+    if isinstance(above, cst.Subscript) and above.value is node and isinstance(above.slice[0].slice, cst.Slice):
+        return _of_tuples(tree, above)
     if isinstance(above, cst.BinaryOperation):
         other = above.right if above.left is node else above.left
         modulo = isinstance(above.operator, cst.Modulo) and above.right is node
