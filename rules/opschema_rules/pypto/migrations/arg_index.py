@@ -87,12 +87,16 @@ def _given_elsewhere(draft: Draft) -> Iterator[Site]:
 
 
 def _given_in(file: PythonFile) -> set[Span]:
-    """The places of strings with the field's name in the values of a module, and of what is assigned to such an item."""
+    """The places of strings with the field's name in the values of a module, and of what is assigned to such an item or passed
+    to `dict()` or `update()` by that name.
+    """
     found: set[Span] = set()
     for scope in file.body.walk():
         values = [item.value for item in scope.assigns if item.value is not None]
-        parts = (part for value in (*values, *scope.calls, *scope.returns) for part in value.walk())
+        parts = [part for value in (*values, *scope.calls, *scope.returns) for part in value.walk()]
         found.update(part.span for part in parts if part.kind == "const" and part.value == _FIELD)
+        made = (part for part in parts if part.kind == "call" and part.items[0].member in ("dict", "update"))
+        found.update(value.span for call in made if (value := call.keyword(_FIELD)) is not None)
         found.update(item.value.span for item in scope.items if item.key == _FIELD)
     return found
 

@@ -131,6 +131,8 @@ def test_a_list_that_says_something_else_is_told() -> None:
         signed("IN, IN, OUT") + 'for item in KERNELS:\n    item["arg_index"] = list(range(3))\n',
         kernels(', "signature": [D.IN, D.IN, D.OUT], **{"arg_index": [0, 1, 2]}'),
         'KERNELS = [\n    {"func_id": i, "core_type": "aiv", "signature": [D.IN], "arg_index": [0]} for i in range(3)\n]\n',
+        'KERNELS = [dict(func_id=0, core_type="aiv", signature=[D.IN], arg_index=[0])]\n',
+        'KERNELS = [{"func_id": 0, "core_type": "aiv", "signature": [D.IN]}]\nKERNELS[0].update(arg_index=[0])\n',
         'def made(i):\n    return {"func_id": i, "core_type": "aiv", "arg_index": [0]}\n\n\nKERNELS = [made(0), made(1)]\n',
     ],
 )
