@@ -16,6 +16,7 @@ from opschema_cli.migrate.migration import Note, OptionError, Site, migration
 from opschema_cli.migrate.workbench import LeftAlone, Workbench, left
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
+from opschema_cli.source.text import Place
 from opschema_cli.suggestions import near_names
 from opschema_rules.magi.dialect import PARAMETERS
 from opschema_rules.magi.migrations.scopes import OPS
@@ -32,10 +33,11 @@ class DropArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A call that passes the argument, in a body."""
+    """A call that passes the argument, by its name or in a dict that it unpacks, in a body."""
 
     body: Body
     call: Expr
+    unpacked: Expr | None = None
 
 
 def find(draft: Draft, options: DropArgument) -> Iterator[Site]:
@@ -44,17 +46,31 @@ def find(draft: Draft, options: DropArgument) -> Iterator[Site]:
         raise OptionError(f"`{options.name}` is a parameter of the decorator: what it says would be lost")
     tree = tree_of(draft)
     known: set[str] = set()
-    found = False
+    found: set[Place] = set()
     for body, call in _calls(tree) if tree is not None else ():
         known.update(call.keywords)
-        value = call.keyword(options.name)
-        if value is not None:
-            found = True
+        named = call.keyword(options.name)
+        unpacked = _unpacked(tree, body, call, options.name) if tree is not None and named is None else None
+        value = named or unpacked
+        if value is not None and body.at(value) not in found:
+            found.add(body.at(value))
             titles = {op.title for op in tree.ops if _holds(op.registration.call, call)} if tree is not None else set()
-            yield Site(body.at(value), f"drop `{options.name}`", tuple(sorted(titles)), (), _Call(body, call))
+            yield Site(body.at(value), f"drop `{options.name}`", tuple(sorted(titles)), (), _Call(body, call, unpacked))
     near = near_names(options.name, sorted(known - set(PARAMETERS) - {"", "*", "**"}), 1)
     if near and not found and not draft.changes:
         raise OptionError(f"no call of the decorator passes `{options.name}`; did you mean `{near[0]}`?")
+
+
+def _unpacked(tree: MagiTree, body: Body, call: Expr, name: str) -> Expr | None:
+    """The dict that a call unpacks and that has the argument: written there, or assigned to the variable."""
+    for keyword, value in call.args:
+        if keyword == "**":
+            binder = body.binder(value.text) or tree.bodies.module(body.file)
+            values = (binder.values(value.text) if value.kind == "name" else None) or [value]
+            parts = [part for item in values for part in item.walk()]
+            if any(part.value == name or (part.kind == "call" and part.keyword(name)) for part in parts):
+                return value
+    return None
 
 
 def _holds(outer: Expr, inner: Expr) -> bool:
@@ -108,8 +124,8 @@ def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) ->
     The keyword goes from every call of the decorator, of a `functools.partial` of it, and of functions that hand the rest of their
     arguments on to it. Comments that stand with it go along.
 
-    A call is left unchanged, with a note, where the argument's value may have effects. What else mentions the name is
-    reported as a note: a parameter of a function that wraps the decorator, a dictionary that is unpacked, text.
+    A call is left unchanged, with a note, where the argument's value may have effects, or a dictionary that is unpacked has
+    it. What else mentions the name is reported as a note: a parameter of a function that wraps the decorator, text.
 
         opschema migrate drop-argument -o name=has_internal_collective
     """
@@ -127,6 +143,8 @@ def drop_argument(draft: Draft, sites: Sequence[Site], options: DropArgument) ->
 
 
 def _drop(workbench: Workbench, found: _Call, name: str) -> None:
+    if found.unpacked is not None:
+        raise LeftAlone(found.body.at(found.unpacked), "it is in a dict that is unpacked")
     with workbench.on(found.body.file.path) as rewrite:
         node = rewrite.tree.find(found.call.span, cst.Call)
         value = next(arg for arg in node.args if arg.keyword is not None and arg.keyword.value == name)

@@ -94,6 +94,28 @@ def test_a_value_with_effects_stays() -> None:
     done = migrate(text)
     assert code(done) == text
     assert "probe() may have effects" in done.notes()[0]
+    assert len(done.sites()) == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "unpacked"),
+    [
+        ("", "dict(has_internal_collective=True)"),
+        ("", "{'has_internal_collective': True}"),
+        ("OPTIONS = {'has_internal_collective': True}\n\n\n", "OPTIONS"),
+    ],
+)
+def test_a_dictionary_that_is_unpacked_stays(head: str, unpacked: str) -> None:
+    text = f"{head}@magi_register_custom_op('kit::f', **{unpacked}){DEF}"
+    done = migrate(text)
+    assert code(done) == text
+    assert done.notes()[0].endswith("drop `has_internal_collective` by hand: it is in a dict that is unpacked")
+    assert len(done.sites()) == 1
+
+
+def test_a_dictionary_of_something_else_is_no_site() -> None:
+    text = f"OPTIONS = {{'mutates_args': ()}}\n\n\n@magi_register_custom_op('kit::f', **OPTIONS){DEF}"
+    assert migrate(text).sites() == []
 
 
 def test_options_that_fit_nothing() -> None:
