@@ -76,8 +76,8 @@ def drop_param(draft: Draft, sites: Sequence[Site], options: DropParam) -> Itera
     defined several times, or another op that shares the method declares it, neither the code nor the entry changes, and a
     note gives the reason (`drop-field` removes it from the manifest alone). With `-o value=` its uses are folded to that
     value: in the method, in shape rules, in static dimensions and in the roofline; a rule that is then always true is
-    removed. An entry is left unchanged, with a note, if one of its rows or a call of its op gives another value, or if an
-    expression cannot take this one.
+    removed. An entry is left unchanged, with a note, if one of its rows or a call of its op gives another value, or if a
+    rule does not allow or an expression cannot take this one.
 
     If a shape declares a dimension with the same name, that replaces it: rules, formulas and rows keep it. A rule that only
     constrains names of other rules is kept, and so are these names in rows. An entry is left unchanged, with a note, if an

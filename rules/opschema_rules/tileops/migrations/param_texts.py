@@ -68,11 +68,13 @@ class ParamTexts:
             return False
         if expression is not None and not expression.names():
             try:
-                holds = evaluate(expression, {}) is True
+                holds = evaluate(expression, {})
             except EvaluateError:
-                holds = False
-            if holds:
+                holds = None
+            if holds is True:
                 return True
+            if holds is False:
+                raise LeftAlone(self.entry.at(node), f"the rule `{text}` does not allow {self.literal}")
             self.notes.append(Note(self.entry.at(node), f"this rule is `{folded}` now, which is not known to hold"))
         self._set(node, folded)
         return False
