@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ from opschema_cli.workspace import ReadError
 
 if TYPE_CHECKING:
     from opschema_cli.source.python_tree import PythonTree
+
+
+_LINE_FEED = re.compile(r"(?<!\r)\n")
 
 
 class DraftError(OpschemaError):
@@ -91,16 +95,19 @@ class Draft:
             raise DraftError(str(error)) from None
 
     def edit(self, path: str, edits: Iterable[Edit]) -> None:
-        """Collect edits of a file's text; equal ones count once.
+        """Collect edits of a file's text; equal ones count once. New lines get the line end that the file uses first.
 
         Raises:
             DraftError: there is no such file, or an edit reaches past its end.
         """
-        size = len(self.text(path))
+        text = self.text(path)
+        first = text.find("\n")
+        crlf = first > 0 and text[first - 1] == "\r"
         for edit in edits:
-            if not 0 <= edit.span.start <= edit.span.end <= size:
-                raise DraftError(f"{path}: an edit of {edit.span} in a text of {size} characters")
-            self._step.edits.setdefault(path, set()).add(edit)
+            if not 0 <= edit.span.start <= edit.span.end <= len(text):
+                raise DraftError(f"{path}: an edit of {edit.span} in a text of {len(text)} characters")
+            new = Edit(edit.span, _LINE_FEED.sub("\r\n", edit.replacement)) if crlf else edit
+            self._step.edits.setdefault(path, set()).add(new)
 
     def expect(self, path: str, edits: Iterable[Edit]) -> None:
         """Tell early what the edits of a file will probably be, so that it is parsed before the draft settles.

@@ -47,6 +47,22 @@ def test_nothing_is_changed_before_it_settles(draft: Draft) -> None:
     assert draft.loaded.files == ["a.py", "sub/c.txt"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\r\nb\r\n", "a\r\nx\r\ny\r\nb\r\n"),
+        ("a\nb\r\n", "a\nx\ny\r\nb\r\n"),
+        ("a\nb\n", "a\nx\ny\r\nb\n"),
+    ],
+)
+def test_new_lines_end_as_those_of_the_file(tmp_path: Path, before: str, after: str) -> None:
+    draft = draft_of(tmp_path, {"a.txt": before})
+    at = before.index("b")
+    draft.edit("a.txt", replace(at, at, "x\ny\r\n"))
+    draft.settle()
+    assert draft.text("a.txt") == after
+
+
 def test_the_disk_is_not_touched(draft: Draft) -> None:
     draft.edit("a.py", replace(4, 5, "2"))
     draft.move("b.yaml", "new/b.yaml")

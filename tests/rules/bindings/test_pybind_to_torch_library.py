@@ -454,6 +454,14 @@ def test_the_extension_is_loaded_first(text: str, expected: str) -> None:
     assert migrated(TWO, use=text).files["use.py"] == expected
 
 
+def test_line_ends_are_those_of_each_file() -> None:
+    texts = {"setup.py": FILES["setup.py"], "ext.cpp": HEAD + TWO, "use.py": "import torch\nfrom ext import f\nf(1)\n"}
+    plain = migrate_files(PACK, "pybind-to-torch-library", texts).files
+    crlf = {path: text.replace("\n", "\r\n") for path, text in texts.items()}
+    done = migrate_files(PACK, "pybind-to-torch-library", crlf).files
+    assert done == {path: text.replace("\n", "\r\n") for path, text in plain.items()}
+
+
 def test_what_is_left_to_do() -> None:
     texts = {
         "setup.py": FILES["setup.py"],

@@ -16,7 +16,7 @@ from opschema_cli.source.text import Edit, Span
 from opschema_rules.bindings.imports import Extensions, Target, bindings_of
 from opschema_rules.bindings.migrations.derived import DerivedOperator
 
-_FROM = re.compile(r"(?m)^([ \t]*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^()#]*)\)|([^\n()#\\]*))[ \t]*$")
+_FROM = re.compile(r"(?m)^([ \t]*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^()#]*)\)|([^\r\n()#\\]*))[ \t]*(?=\r?$)")
 
 
 _TORCH = "import torch\n"
