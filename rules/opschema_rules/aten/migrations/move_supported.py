@@ -82,8 +82,8 @@ def move_supported(draft: Draft, sites: Sequence[Site], options: MoveSupported) 
     An operator is not moved if only some of its variants would be in `autograd`: torchgen requires its functional, in-place
     and out variants on the same side.
 
-    Notes list definitions in C++ that are now generated (`full_codegen`), or have another name (`symint`), and operators
-    that torchgen would ignore.
+    Notes list definitions in C++ that are now generated (`full_codegen`), have another name (`symint`), or are to be written
+    (out of `full_codegen`), and operators that torchgen would ignore.
 
         opschema migrate move-supported -o ops=abs,maximum -o to=full_codegen
         opschema migrate move-supported -o "ops=bitwise_*.Tensor" -o from=full_codegen -o to=supported
@@ -213,6 +213,8 @@ def _change(lists: Lists, place: Place, move: Move) -> Iterator[Note]:
     for section in move.leaves:
         for heading in lists.headed(section, move.name):
             yield Note(heading, f"this comment was above `{move.name}`, which was {goal}")
+    if "full_codegen" in move.leaves and move.joins in ("supported", "autograd"):
+        yield Note(place, f"the kernel of `{move.name}` is not generated any more: define it in C++")
     plain = plain_item(lists.backend, move.name)
     taken = [item for section in move.leaves for item in lists.take(section, move.name)]
     if move.joins:
