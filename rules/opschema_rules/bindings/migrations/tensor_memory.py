@@ -74,7 +74,7 @@ def _closed(text: str, at: int) -> int:
 
 def returns(body: str, name: str) -> bool:
     """Whether a body returns a tensor itself or a view of it, alone or among other results."""
-    results = re.findall(r"\breturn\b([^;]*);", body)
+    results = re.findall(r"\breturn\b([^;]{0,2000})", body)
     for own in _aliases(body, name, _SHARED):
         among = re.compile(rf"[{{(,]\s*{re.escape(own)}\s*[,)}}]")
         if any(_shares(result, own, _SHARED) or _in_braces(result, among) for result in results):

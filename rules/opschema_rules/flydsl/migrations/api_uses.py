@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import libcst as cst
 import msgspec
@@ -11,7 +14,7 @@ import msgspec
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Import, PythonFile, Use
 from opschema_cli.source.python_tree import PythonTree
-from opschema_cli.source.text import Place, Span
+from opschema_cli.source.text import Place, Span, SpanSet
 from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.api_renames import Renamed
 from opschema_rules.flydsl.contract import Era
@@ -63,13 +66,29 @@ def api_uses(tree: FlyTree, file: PythonFile, rows: Iterable[Renamed]) -> Iterat
 
 def _is_chosen(tree: FlyTree, row: Renamed, body: Body, at: int) -> bool:
     """Whether a place is for some releases only, or is guarded (by an `if` or `try`) as the new name is beside it."""
-    word = re.compile(rf"\b{re.escape(row.new_word)}\b")
     for outer in body.outward():
-        spans = outer.scope.guarded
-        around = [span for span in spans if span.start <= at < span.end]
-        if around and any(word.search(body.file.text(span)) for span in spans if span not in around):
+        guarded, with_new = _guarded(outer, row.new_word)
+        if at in guarded and any(not span.start <= at < span.end for span in with_new):
             return True
     return names_version(tree, body, at)
+
+
+@lru_cache(maxsize=256)
+def _guarded(body: Body, word: str) -> tuple[SpanSet, list[Span]]:
+    """The guarded stretches of a body, and those that hold a word."""
+    spans, places = body.scope.guarded, _places(body.file.source.text, word)
+    return SpanSet(spans), [span for span in spans if _next_place(places, span.start) < span.end] if places else []
+
+
+@lru_cache(maxsize=16)
+def _places(text: str, word: str) -> list[int]:
+    return [match.start() for match in re.finditer(rf"\b{re.escape(word)}\b", text)]
+
+
+def _next_place(places: list[int], at: int) -> float:
+    """The first of sorted places from one on; infinity if there is none."""
+    index = bisect.bisect_left(places, at)
+    return places[index] if index < len(places) else math.inf
 
 
 def _reads(tree: FlyTree, file: PythonFile, known: dict[str, Renamed]) -> Iterator[tuple[Renamed, int, Body, Use]]:
