@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -58,6 +60,7 @@ class Draft:
         self._first = project
         self._step = _Step({}, {}, set(), {})
         self._done: list[_Step] = []
+        self._shifts: dict[tuple[int, str], _Shifts] = {}
         self._origins: dict[str, str] = {}
 
     @property
@@ -233,21 +236,32 @@ class Draft:
 
     def forward(self, place: Place, since: int = 0) -> Place:
         """The current place of a place of revision ``since``; of removed text the place where it was cut out."""
-        for step in self._done[since:]:
-            start, end = (_moved(offset, step.edits.get(place.path, ())) for offset in place.span)
-            place = Place(step.moved.get(place.path, place.path), Span(start, max(start, end)))
+        for number, step in enumerate(self._done[since:], since):
+            if place.path in step.edits:
+                key = number, place.path
+                if key not in self._shifts:
+                    self._shifts[key] = _Shifts(step.edits[place.path])
+                start, end = map(self._shifts[key].moved, place.span)
+                place = Place(place.path, Span(start, max(start, end)))
+            place = Place(step.moved.get(place.path, place.path), place.span)
         return place
 
 
-def _moved(offset: int, edits: Iterable[Edit]) -> int:
-    """An offset after edits; inside replaced text it moves to the beginning."""
-    shift = 0
-    for edit in sorted(edits):
-        if edit.span.end <= offset:
-            shift += len(edit.replacement) - (edit.span.end - edit.span.start)
-        elif edit.span.start < offset:
-            return edit.span.start + shift
-    return offset + shift
+class _Shifts:
+    """The edits of a file in one step, to find where they move an offset to."""
+
+    def __init__(self, edits: Iterable[Edit]) -> None:
+        ordered = sorted(edits)
+        self._spans = [edit.span for edit in ordered]
+        self._ends = [span.end for span in self._spans]
+        grown = (len(edit.replacement) - (edit.span.end - edit.span.start) for edit in ordered)
+        self._shifts = [0, *accumulate(grown)]
+
+    def moved(self, offset: int) -> int:
+        """An offset after the edits; inside replaced text it moves to the beginning."""
+        before = bisect.bisect_right(self._ends, offset)
+        inside = before < len(self._spans) and self._spans[before].start < offset
+        return (self._spans[before].start if inside else offset) + self._shifts[before]
 
 
 def _text(project: Project, path: str) -> str | None:
