@@ -80,13 +80,14 @@ def context_of(body: Body, place: int = 0) -> str:
 def context_uses(body: Body, context: str) -> list[Use] | None:
     """Places where a function, or one inside it, reads an attribute of its context; None when it hands the context on."""
     found: list[Use] = []
+    prefix = f"{context}."
     for scope in body.scope.walk():
+        written = {item.start for item in scope.assigns if item.target.startswith(prefix)}
         for use in scope.uses:
-            first, _, rest = use.name.partition(".")
-            if first == context:
-                if not rest:
-                    return None
+            if use.name.startswith(prefix):
                 found.append(use)
+            elif use.name == context and use.start not in written:  # `ctx` in `ctx.a = b` is no use of it
+                return None
     return found
 
 

@@ -176,6 +176,17 @@ def test_what_is_saved_is_what_is_unpacked() -> None:
     ]
 
 
+def test_a_setup_context_may_also_set_attributes() -> None:
+    setup = "def setup(ctx, inputs, output):\n    x, y, a = inputs\n    ctx.save_for_backward(x)\n    ctx.b, ctx.n = a, 1\n"
+    backward = "\n\ndef backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    ctx.z = 1\n    return grad * y, grad * ctx.a, None"
+    assert told(setup + backward) == [
+        ("REG305", "x, y", "`backward` unpacks 2 saved tensors; `setup_context` saves 1"),
+        ("REG305", "ctx.a", "`backward` reads `ctx.a`, which `setup_context` does not set"),
+    ]
+    assert told(setup.replace("(x)", "(x, y)").replace("ctx.b", "ctx.a") + backward) == []
+    assert told(setup + "    keep(ctx)" + backward) == []
+
+
 @pytest.mark.parametrize(
     "setup",
     [
