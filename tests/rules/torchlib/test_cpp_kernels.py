@@ -235,6 +235,23 @@ def test_a_backend_with_six_faults() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "torch", "severity"),
+    [
+        ("addmm.dtype_v2", ">=2.6", "warning"),  # a release that is not known may have it
+        ("addmm.dtype_v2", "==2.6.0", "error"),
+        ("add.Tensr", ">=2.6", "error"),
+        ("add", ">=2.6", "error"),
+        ("addd.Tensor", ">=2.6", "error"),
+        ("add.t", ">=2.6", "warning"),
+    ],
+)
+def test_an_unknown_overload_is_an_error_if_the_release_is_known(name: str, torch: str, severity: str) -> None:
+    kernel = f'TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {{ m.impl("{name}", &f); }}'
+    files = {"k.cpp": f"#include <torch/library.h>\n{kernel}\n", "requirements.txt": f"torch{torch}\n"}
+    assert [item.severity.value for item in lint_files(PACK, files, ["REG504"]).diagnostics] == [severity]
+
+
 AUTOCAST = """
 #include <ATen/autocast_mode.h>
 

@@ -30,9 +30,10 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     Operators are those of the tree's own `native_functions.yaml`, or of an installed torch ([PyTorch's
     schemas](../pytorch-schemas.md)). What the preprocessor keeps for some releases of torch only (`#if TORCH_VERSION_MINOR < 5`) is
-    not checked. A name that lacks its overload, has an unknown one, or is a letter or an underscore off a
-    known one is an error whichever torch that is. Other names are warnings, unless the tree pins that version of torch. If it
-    pins one that is older than all that opschema knows, only names that are surely misspelt are reported.
+    not checked. A name that lacks its overload, or is a letter or an underscore off a known one, is an error whichever torch that
+    is. Other names and unknown overloads, which a release may have that opschema does not know, are warnings, unless the tree
+    pins that version of torch. If it pins one that is older than all that opschema knows, only names that are surely misspelt
+    are reported.
 
     Bad:
 
@@ -59,7 +60,7 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
         return
     near = known.candidates(kernel.name)
     meant = f"; did you mean {listed(near[:3], 'or')}?" if near else ""
-    slip = any(_is_slip(_base(kernel.name), _base(item)) for item in near)
+    slip = any(_is_misspelt(kernel.name, item) for item in near)
     yield Diagnostic(
         f"{known.origin} has no operator `{kernel.title}`, so that this kernel is never called{meant}",
         kernel.registration.place,
@@ -70,6 +71,14 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
 def _base(name: str) -> str:
     return name.partition(".")[0].strip("_").removesuffix("_out")
+
+
+def _is_misspelt(name: str, known: str) -> bool:
+    """Whether a name is surely meant to be a known one, with its overload."""
+    base, overload, other, meant = _base(name), name.partition(".")[2], _base(known), known.partition(".")[2]
+    if base != other:
+        return _is_slip(base, other)
+    return not overload or bool(meant) and _is_slip(overload, meant)
 
 
 def _is_slip(one: str, other: str) -> bool:
