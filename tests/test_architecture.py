@@ -84,6 +84,7 @@ ROOMS = {
     "crash_report": {"versions"},
     "crash_traces": set(),
     "phrases": set(),
+    "slips": set(),
     "suggestions": set(),
     "sequences": set(),
     "cached_on_argument": set(),

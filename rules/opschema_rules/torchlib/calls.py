@@ -9,7 +9,7 @@ from opschema_cli.evaluation.values import ExternalName, Unknown, Value
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Function, PythonFile, Scope
+from opschema_cli.source.python import Assign, Expr, Function, PythonFile, Scope, Unpack
 from opschema_cli.source.text import words_in
 from opschema_rules.torchlib.mentions import words_of_operators
 from opschema_rules.torchlib.model import OpCall, Operator, Through
@@ -24,6 +24,7 @@ class CallFinder:
         self.evaluator = evaluator
         self.join = join
         self.words = words_of_operators(operators)
+        self._assigned: tuple[Body | None, Mapping[tuple[int, int], Unpack | Assign]] = (None, {})
 
     def find(self, project: Project, files: Sequence[PythonFile]) -> None:
         """Note every call with its operator."""
@@ -62,7 +63,17 @@ class CallFinder:
         called = {operator for value in values for operator in self.join.of_value(value)}
         if len(called) == 1 and all(isinstance(item, Handle | OpName) for item in values):
             through: Through = "handle" if isinstance(values[0], Handle) else "torch.ops"
-            called.pop().calls.append(OpCall(body.at(call), body, call, through))
+            taken = self._taken(body).get((call.start, call.end))
+            called.pop().calls.append(OpCall(body.at(call), body, call, through, taken))
+
+    def _taken(self, body: Body) -> Mapping[tuple[int, int], Unpack | Assign]:
+        """What is assigned in a body, by the place of its value."""
+        if self._assigned[0] is not body:
+            items: tuple[Unpack | Assign, ...] = (*body.scope.assigns, *body.scope.unpacks)
+            valued = ((item.value, item) for item in items)
+            found = {(value.start, value.end): item for value, item in valued if value is not None}
+            self._assigned = (body, found)
+        return self._assigned[1]
 
 
 def _is_foreign(callee: Value) -> bool:

@@ -67,6 +67,7 @@ class Gaps:
     def close(self) -> None:
         """Mark the operators that gaps may be for, and drop the registrations for names that gaps may define."""
         defining = _Names(gap for gap in self._found if gap.defines)
+        self.tree.may_be_defined = defining.may_hold
         self.tree.strays[:] = [item for item in self.tree.strays if not defining.may_hold(item.name)]
         registering = [gap for gap in self._found if gap.registers]
         names = _Names(gap for gap in registering if not gap.is_anything)

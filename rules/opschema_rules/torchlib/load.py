@@ -8,10 +8,11 @@ from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
 from opschema_rules.torchlib.aten_tables import files_of
-from opschema_rules.torchlib.detection import TorchlibOptions
+from opschema_rules.torchlib.detection import TorchlibOptions, sources
 from opschema_rules.torchlib.graph import graph_of
 from opschema_rules.torchlib.model import AtenKernel, Operator, Tree
 from opschema_rules.torchlib.operators import plain_name
+from opschema_rules.torchlib.stray_uses import stray_uses
 
 
 def load(project: Project, options: TorchlibOptions) -> Loaded:
@@ -19,7 +20,7 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     tree = read_tree(project, options)
     operators = [item for item in tree.operators if not _is_of_magi(item)]
     loaded = Loaded(ops=len(operators), partly=sum(not item.complete for item in operators))
-    loaded.subjects += [*operators, *tree.strays, tree]
+    loaded.subjects += [*operators, *tree.strays, tree, *stray_uses(project, tree, sources(project, options))]
     kernels = list(_aten_kernels(tree))
     loaded.subjects += kernels
     loaded.ops += len({item.name for item in kernels})

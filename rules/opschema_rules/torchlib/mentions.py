@@ -16,14 +16,14 @@ from opschema_cli.project import Project
 from opschema_cli.source.import_text import import_lines
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.model import Operator
-from opschema_rules.torchlib.ops_words import BEHIND_OPS, HELD
+from opschema_rules.torchlib.ops_words import BEHIND_OPS, HELD, words_of
 
 
-def mentioned(words: Iterable[str], imports: Iterable[tuple[str, str]]) -> set[str]:
-    """The names that a file imports, a module under a star as ``module.*``, and some ``words`` behind ``torch.ops``: by these it
-    may call what other files define.
+def mentioned(names: Iterable[str], imports: Iterable[tuple[str, str]]) -> set[str]:
+    """The names that a file imports, a module under a star as ``module.*``, and the words of the ``names`` behind ``torch.ops``:
+    by these it may call what other files define.
     """
-    found = set(words)
+    found = words_of(names)
     for module, name in imports:
         last = module.rpartition(".")[2]
         found.add(last if not name else f"{last}.*" if name == "*" else name)
@@ -35,7 +35,7 @@ def _mentions(project: Project, paths: Iterable[str]) -> Iterator[tuple[str, set
     paths = list(paths)
     project.inputs.update(paths)
     imports = dict(project.scan(IMPORTED, paths))
-    return ((path, mentioned(words, imports[path])) for path, words in project.scan(BEHIND_OPS, paths))
+    return ((path, mentioned(behind, imports[path])) for path, behind in project.scan(BEHIND_OPS, paths))
 
 
 _IMPORTS = re.compile(r"(?m)^[ \t]*(?:from[ \t]+[\w.]+[ \t]+import[ \t]+(?:[^\n(]+|\([^)]*\))|import[ \t]+[^\n]+)")
@@ -183,7 +183,9 @@ def files_that_call(
     made.update(name for operator in operators for name in _function_names(operator))
     behind = dict(project.scan(BEHIND_OPS, paths))
     found = _mentions(project, paths)
-    return sorted(path for path, names in found if not (made.isdisjoint(names) and words.isdisjoint(behind[path])))
+    return sorted(
+        path for path, names in found if not (made.isdisjoint(names) and words.isdisjoint(words_of(behind[path])))
+    )
 
 
 def files_that_mention(project: Project, words: Iterable[str], paths: Iterable[str]) -> list[str]:

@@ -22,7 +22,7 @@ from opschema_cli.schema.schema_tokens import SchemaError
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.cpp_strings import Literal as CppLiteral
 from opschema_cli.source.preprocessor import Condition
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Assign, Expr, Unpack
 from opschema_cli.source.resolution import Unresolved
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     ``namespaces`` are those that the tree defines operators in. ``unresolved`` are the registrations that cannot be followed,
     and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
     registrations for operators of PyTorch, ``rows`` the tables of such, ``api_calls`` the calls that register. ``target_of_both``
-    gives the library that two C++ files are surely part of; empty if there is none. ``runtime_kernels`` are those of ExecuTorch's
+    gives the library that two C++ files are surely part of; empty if there is none. ``may_be_defined`` is whether a definition
+    that cannot be followed may be of a qualified name. ``runtime_kernels`` are those of ExecuTorch's
     own runtime.
     """
 
@@ -91,6 +92,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     rows: list[Row] = msgspec.field(default_factory=list)
     api_calls: list[ApiCall] = msgspec.field(default_factory=list)
     target_of_both: Callable[[str, str], str] = lambda path, other: ""
+    may_be_defined: Callable[[str], bool] = lambda name: False
 
     @property
     def bodies(self) -> Bodies:
@@ -258,12 +260,15 @@ class CppProblem(msgspec.Struct, frozen=True):
 
 
 class OpCall(msgspec.Struct, frozen=True, eq=False):
-    """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function."""
+    """A call of an operator: ``torch.ops.ns.name(...)``, its handle, or the decorated function; and what takes its result, if
+    that is nothing but the call.
+    """
 
     place: Place
     body: Body
     call: Expr
     through: Through
+    taken: Unpack | Assign | None = None
 
 
 class Operator(msgspec.Struct, eq=False, dict=True):
@@ -331,6 +336,17 @@ class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
     tree: Tree
     name: str
     registration: Registration
+
+    __repr__ = object.__repr__
+
+
+class StrayUse(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """A use of ``torch.ops`` by a name that nothing defines, and the name of the operator that is meant."""
+
+    tree: Tree
+    name: str
+    meant: str
+    place: Place
 
     __repr__ = object.__repr__
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from opschema_cli.importing_files import IMPORTED
 from opschema_cli.readings import Reading
@@ -14,7 +15,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 def _behind_ops(data: bytes) -> list[str]:
     if b"torch.ops" not in data:
         return []
-    return sorted({word for names in _OPS.findall(data.decode("utf-8", "replace")) for word in names.split(".")})
+    return sorted(set(_OPS.findall(data.decode("utf-8", "replace"))))
+
+
+def words_of(names: Iterable[str]) -> set[str]:
+    """The words of dotted names."""
+    return {word for name in names for word in name.split(".")}
 
 
 def _held(data: bytes) -> list[str]:
@@ -30,8 +36,8 @@ def _held(data: bytes) -> list[str]:
     return sorted(found)
 
 
-BEHIND_OPS: Reading[bytes, list[str]] = Reading("torchlib words behind torch.ops", _behind_ops, list[str])
-"""The words behind ``torch.ops``."""
+BEHIND_OPS: Reading[bytes, list[str]] = Reading("torchlib names behind torch.ops", _behind_ops, list[str])
+"""The dotted names behind ``torch.ops``, in comments and strings as well."""
 
 HELD: Reading[bytes, list[str]] = Reading("torchlib names of torch.ops", _held, list[str])
 """The variables that hold something of ``torch.ops``."""

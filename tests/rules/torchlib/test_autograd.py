@@ -177,7 +177,9 @@ def test_what_is_saved_is_what_is_unpacked() -> None:
 
 
 def test_a_setup_context_may_also_set_attributes() -> None:
-    setup = "def setup(ctx, inputs, output):\n    x, y, a = inputs\n    ctx.save_for_backward(x)\n    ctx.b, ctx.n = a, 1\n"
+    setup = (
+        "def setup(ctx, inputs, output):\n    x, y, a = inputs\n    ctx.save_for_backward(x)\n    ctx.b, ctx.n = a, 1\n"
+    )
     backward = "\n\ndef backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    ctx.z = 1\n    return grad * y, grad * ctx.a, None"
     assert told(setup + backward) == [
         ("REG305", "x, y", "`backward` unpacks 2 saved tensors; `setup_context` saves 1"),

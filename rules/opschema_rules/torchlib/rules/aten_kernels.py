@@ -78,7 +78,7 @@ def _is_misspelt(name: str, known: str) -> bool:
     base, overload, other, meant = _base(name), name.partition(".")[2], _base(known), known.partition(".")[2]
     if base != other:
         return _is_slip(base, other)
-    return not overload or bool(meant) and _is_slip(overload, meant)
+    return not overload or (bool(meant) and _is_slip(overload, meant))
 
 
 def _is_slip(one: str, other: str) -> bool:

@@ -55,17 +55,24 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
         return scale(x, 2, (1, 2), clamp=True) + torch.ops.kit.scale(x, *rest) + scale(factor=1, **options)
     ```
     """
-    definition, schema = operator.definition, operator.definition.schema
-    if not isinstance(schema, OperatorSchema) or schema.vararg or schema.name_only:
-        return
-    if definition.problems or any(item.refused for item in definition.errors) or not operator.calls:
+    schema = called_schema(operator)
+    if schema is None or schema.vararg:
         return
     found = [item for call in operator.calls for item in call_faults(operator, schema, call)]
-    if found and not _has_namesakes(operator):
+    if found and not has_namesakes(operator):
         yield from found
 
 
-def _has_namesakes(operator: Operator) -> bool:
+def called_schema(operator: Operator) -> OperatorSchema | None:
+    """The schema of an operator that is called somewhere; None if it is not known, or refused."""
+    definition, schema = operator.definition, operator.definition.schema
+    refused = definition.problems or any(item.refused for item in definition.errors)
+    if refused or not isinstance(schema, OperatorSchema) or schema.name_only or not operator.calls:
+        return None
+    return schema
+
+
+def has_namesakes(operator: Operator) -> bool:
     """Whether a call by its name may mean another operator: an overload, or another definition."""
     names = {name.partition(".")[0] for name in operator.names or ()}
     others = (item for item in operator.tree.operators if item is not operator)

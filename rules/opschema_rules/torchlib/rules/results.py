@@ -12,7 +12,7 @@ from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.lint.diagnostic import CPP, Diagnostic
 from opschema_cli.lint.rule import rule
-from opschema_cli.schema.operator_schema import Argument, OperatorSchema
+from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.torchlib.model import Operator
@@ -104,8 +104,8 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
         return
     if _lacks_annotation(operator):  # of what is returned, which REG101 reports
         return
-    schema = replace(schema, returns=tuple(item for item in schema.returns if str(item.type) not in _NOTHING))
-    for called, function in _functions(operator):
+    schema = replace(schema, returns=values_returned(schema))
+    for called, function in python_functions(operator):
         for value in _certain_returns(schema, function):
             said = _misfit(operator, schema, function, followed(function, value))
             if said and not (_is_empty(value) and not schema.returns and called != "the fake"):
@@ -113,6 +113,11 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
         if called == "the fake" and schema.returns and gives_nothing(function) and function.function is not None:
             message = f"the fake of `{operator.title}` returns nothing"
             yield _returned(operator, schema, function, message, Expr("other", *function.function.span))
+
+
+def values_returned(schema: OperatorSchema) -> tuple[Return, ...]:
+    """What a schema returns, without `None`."""
+    return tuple(item for item in schema.returns if str(item.type) not in _NOTHING)
 
 
 def _lacks_annotation(operator: Operator) -> bool:
@@ -126,7 +131,8 @@ def _is_empty(value: Expr) -> bool:
     return value.kind in ("tuple", "list") and not value.items
 
 
-def _functions(operator: Operator) -> Iterator[tuple[str, Body]]:
+def python_functions(operator: Operator) -> Iterator[tuple[str, Body]]:
+    """The fakes and kernels in Python, and the function that is decorated, each with what it is called."""
     for item in operator.registrations:
         if isinstance(item.function, Body) and item.role in ("fake", "kernel"):
             yield f"the {item.role}", item.function

@@ -1,0 +1,112 @@
+"""Names behind ``torch.ops`` that nothing defines, and that are surely misspelt names of operators of the tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from opschema_cli.evaluation.statements import all_statements
+from opschema_cli.file_kinds import is_cpp, is_python, is_yaml
+from opschema_cli.project import Project
+from opschema_cli.slips import is_slip, slip_keys
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Use
+from opschema_cli.word_search import WordSearch
+from opschema_rules.torchlib.model import StrayUse, Tree
+from opschema_rules.torchlib.ops_words import BEHIND_OPS
+
+_OF_TORCH = frozenset({"aten", "prim", "prims", "higher_order"})
+
+
+def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[StrayUse]:
+    """The uses in some files of operators that nothing defines, and that have nearly the name of another."""
+    meant = _Meant(tree)
+    found: dict[str, set[str]] = {}
+    for path, names in project.scan(BEHIND_OPS, paths):
+        for name in {".".join(item.split(".")[:2]) for item in names}:
+            if meant[name]:
+                found.setdefault(path, set()).add(name)
+    wrong = {name for names in found.values() for name in names}
+    wrong -= _written_elsewhere(project, wrong)
+    project.load_python(sorted(path for path, names in found.items() if names & wrong))
+    for path in sorted(found):
+        file = project.python(path) if found[path] & wrong else None
+        for body in tree.bodies.of(file) if file is not None else ():
+            for name, use in _uses(body, found[path] & wrong):
+                if tree.bodies.external(body, use.name) == use.name:
+                    yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span))
+
+
+class _Meant(dict[str, str]):
+    """The one operator whose name a dotted name of none is one slip away from; empty if there is none."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__()
+        self._tree = tree
+        self._known = {name.partition(".")[0] for name in (*tree.by_name, *(item.name for item in tree.strays))}
+        self._by_key: dict[str, set[str]] = {}
+        for name in self._known:
+            for key in _keys(name):
+                self._by_key.setdefault(key, set()).add(name)
+
+    def __missing__(self, dotted: str) -> str:
+        self[dotted] = found = self._find(dotted.replace(".", "::"))
+        return found
+
+    def _find(self, name: str) -> str:
+        namespace, _, own = name.partition("::")
+        ours = namespace in self._tree.namespaces and namespace not in _OF_TORCH
+        if not ours or not own or own.startswith("__") or name in self._known or self._tree.may_be_defined(name):
+            return ""
+        near = {other for key in _keys(name) for other in self._by_key.get(key, ())}
+        near = {other for other in near if other.startswith(f"{namespace}::") and is_slip_of_name(own, other)}
+        return near.pop() if len(near) == 1 else ""
+
+
+def _keys(name: str) -> set[str]:
+    """Texts of which two names share one that are one slip apart."""
+    namespace, _, own = name.partition("::")
+    return {f"{namespace}::{key}" for key in (*slip_keys(own), _joined(own))}
+
+
+def is_slip_of_name(name: str, known: str) -> bool:
+    """Whether a name is surely meant to be that of a qualified operator: a slip, underscores inside, or a plural."""
+    known = known.partition("::")[2]
+    short, long = sorted((name, known), key=len)
+    plural = long == f"{short}s" and _LONG_END.search(short) is not None
+    return is_slip(name, known) or _joined(name) == _joined(known) or plural
+
+
+_LONG_END = re.compile(r"[a-z]{4}[a-rt-z]$")
+_INNER = re.compile(r"(?<=[a-z])_(?=[a-z])")
+
+
+def _joined(name: str) -> str:
+    """A name without the underscores between its letters."""
+    return _INNER.sub("", name.lower())
+
+
+def _written_elsewhere(project: Project, names: Collection[str]) -> set[str]:
+    """Those of some dotted names whose last words are also in C++, YAML, or in a string of Python: something may define them."""
+    words = frozenset(name.partition(".")[2] for name in names)
+    if not words:
+        return set()
+    paths = [path for path in project.workspace.files if is_cpp(path) or is_yaml(path) or is_python(path)]
+    found = WordSearch(project, "unknown operators", words).files(paths)
+    written = {word for path, held in found.items() for word in held if _may_define(project, path, word)}
+    return {name for name in names if name.partition(".")[2] in written}
+
+
+def _may_define(project: Project, path: str, word: str) -> bool:
+    quoted = rb"""["'](?:\w+(?:::|\.))*%s\b""" % re.escape(word).encode()
+    return not is_python(path) or re.search(quoted, project.workspace.peek(path)) is not None
+
+
+def _uses(body: Body, names: Iterable[str]) -> Iterator[tuple[str, Use]]:
+    """The uses of some names behind ``torch.ops`` in a body, but for what is tried."""
+    wanted: Mapping[str, str] = {f"torch.ops.{name}": name for name in names}
+    uses = [(wanted.get(".".join(use.name.split(".")[:4])), use) for use in body.scope.uses]
+    tried = [item for item in all_statements(body.statements) if item.kind == "try"] if any(n for n, _ in uses) else []
+    for name, use in uses:
+        if name is not None and not any(item.start <= use.start < item.end for item in tried):
+            yield name, use

@@ -1,0 +1,158 @@
+"""Rules on what callers make of an operator: its results, REG405, and its name, REG406."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
+
+HEAD = "import torch\nfrom torch import Tensor\nfrom typing import List, Optional, Tuple\n\n"
+
+OPS = """
+@torch.library.custom_op("kit::pair", mutates_args=())
+def pair(x: Tensor) -> Tuple[Tensor, Tensor]:
+    return x.clone(), x.clone()
+
+
+@torch.library.custom_op("kit::rows", mutates_args=())
+def rows(x: Tensor) -> List[Tensor]:
+    return [x.clone()]
+
+
+@torch.library.custom_op("kit::rms_norm_", mutates_args=("x",))
+def rms_norm_(x: Tensor, n: int = 1) -> None:
+    x.add_(n)
+
+
+@torch.library.custom_op("kit::int4_gemm", mutates_args=())
+def int4_gemm(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+@torch.library.custom_op("kit::pack_segments", mutates_args=())
+def pack_segments(x: Tensor) -> Tensor:
+    return x.clone()
+
+
+"""
+
+
+def found(code: str, text: str, **more: str) -> list[str]:
+    """The texts at the places of the findings in a file that uses the operators."""
+    files = {"kit/__init__.py": "", "kit/ops.py": HEAD + OPS, "kit/use.py": f"{HEAD}from kit.ops import *\n\n{text}"}
+    linted = lint_files([PACK], {**files, **{path.replace("__", "."): one for path, one in more.items()}}, [code])
+    return [linted.text(item.place) for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("a, b, c = torch.ops.kit.pair(x)", "a, b, c"),
+        ("(a,) = torch.ops.kit.pair.default(x)", "a,"),
+        ("a, b, c, *d = torch.ops.kit.pair(x)", "a, b, c, *d"),
+        ("a, b = torch.ops.kit.rms_norm_(x)", "a, b"),
+        ("x = torch.ops.kit.rms_norm_(x, 2)\n    return x.sum()", "x"),
+        ("a, b = c = x = torch.ops.kit.rms_norm_(x)\n    return x", "a, b"),
+    ],
+)
+def test_results_that_an_operator_does_not_have(body: str, place: str) -> None:
+    assert found("REG405", f"def use(x):\n    {body}\n") == [place]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a, b = torch.ops.kit.pair(x)",
+        "a, *b = torch.ops.kit.pair(x)",
+        "a, b, *c = torch.ops.kit.pair(x)",
+        "both = torch.ops.kit.pair(x)\n    a, b = both",
+        "a, b, c = torch.ops.kit.pair(x)[0]",
+        "a, b, c = torch.ops.kit.pair(x) + (x,)",
+        "a, b, c = torch.ops.kit.rows(x)",
+        "a, b, c = torch.ops.kit.int4_gemm(x)",
+        "y = torch.ops.kit.rms_norm_(x)\n    return y",
+        "x = torch.ops.kit.rms_norm_(x)",
+        "x = torch.ops.kit.rms_norm_(x) or x\n    return x",
+        "x = torch.ops.kit.int4_gemm(x)\n    return x",
+    ],
+)
+def test_results_that_an_operator_may_have(body: str) -> None:
+    assert found("REG405", f"def use(x):\n    {body}\n") == []
+
+
+def test_results_of_another_overload_are_not_compared() -> None:
+    more = 'torch.library.define("kit::pair.more", "(Tensor x, Tensor y, Tensor z) -> (Tensor, Tensor, Tensor)")\n\n'
+    assert found("REG405", f"{more}def use(x):\n    a, b, c = torch.ops.kit.pair(x)\n") == []
+
+
+def test_results_that_a_kernel_returns_against_its_schema_are_its_own_fault() -> None:
+    text = (
+        'torch.library.define("kit::three", "(Tensor x) -> (Tensor, Tensor, Tensor)")\n\n'
+        '@torch.library.impl("kit::three", "cpu")\ndef three(x):\n    return x.clone(), x.clone()\n\n\n'
+        "def use(x):\n    a, b = torch.ops.kit.three(x)\n"
+    )
+    assert found("REG405", text) == []
+    assert found("REG405", text.replace("x.clone(), x.clone()", "work(x)")) == ["a, b"]
+
+
+def test_the_output_that_setup_context_unpacks() -> None:
+    text = (
+        "def setup(ctx, inputs, output):\n    {}\n\npair.register_autograd(lambda ctx, a, b: a, setup_context=setup)\n"
+    )
+    assert found("REG405", text.format("a, b, c = output")) == ["a, b, c"]
+    assert found("REG405", text.format("a, b = output")) == []
+    assert found("REG405", text.format("output = output + inputs; a, b, c = output")) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["rmsnorm_", "rms_nrom_", "pack_segment", "int4_gem", "Pair", "pack_segmnets", "pack_segmentss"]
+)
+def test_misspelt_names(name: str) -> None:
+    use = f"torch.ops.kit.{name}"
+    assert found("REG406", f"def use(x):\n    if x is not None:\n        return {use}(x)\n") == [use]
+    assert found("REG406", f"op = {use}.default\n") == [f"{use}.default"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pairs",  # too short for a plural
+        "rms_norm",  # what another package may define
+        "int8_gemm",
+        "int4_gemv2",
+        "unpack_segments",
+        "pack_segments_v2",
+        "__name__",
+        "pair",
+    ],
+)
+def test_names_that_may_be_of_others(name: str) -> None:
+    assert found("REG406", f"def use(x):\n    return torch.ops.kit.{name}(x)\n") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def use(x):\n    try:\n        return torch.ops.kit.pack_segment(x)\n    except AttributeError:\n        return x\n",
+        'def use(x):\n    return torch.ops.kit.pack_segment(x) if hasattr(torch.ops.kit, "pack_segment") else x\n',
+        "# torch.ops.kit.pack_segment\n",
+        '"""Calls torch.ops.kit.pack_segment."""\n',
+        "def use(x):\n    return torch.ops.kit2.pack_segment(x)\n",
+        'lib = torch.library.Library("kit", "FRAGMENT")\nlib.define(given())\nlib.define("pack_segment" + given())\n'
+        "torch.ops.kit.pack_segment\n",
+        "for name in given():\n    torch.library.define('kit::' + name, '() -> ()')\ntorch.ops.kit.pack_segment\n",
+    ],
+)
+def test_names_that_may_be_defined_or_are_not_used(text: str) -> None:
+    assert found("REG406", text) == []
+
+
+def test_names_in_cpp_may_be_defined_by_a_macro() -> None:
+    use = "def use(x):\n    return torch.ops.kit.pack_segment(x)\n"
+    assert found("REG406", use, kit_x__cpp="DEFINE(pack_segment, 1)\n") == []
+    assert found("REG406", use, kit_x__cpp="DEFINE(pack_segments, 1)\n") == ["torch.ops.kit.pack_segment"]
+
+
+def test_names_of_another_torch_are_not_judged() -> None:
+    assert found("REG406", "def use(self, torch):\n    return torch.ops.kit.pack_segment(self)\n") == []
