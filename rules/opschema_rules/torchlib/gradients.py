@@ -91,6 +91,11 @@ def context_uses(body: Body, context: str) -> list[Use] | None:
     return found
 
 
+def attribute_of(dotted: str) -> str:
+    """The attribute of ``ctx.attribute.more``."""
+    return dotted.split(".")[1]
+
+
 def written_on(body: Body, context: str) -> set[str] | None:
     """The attributes that a function writes on its context; None when others may write more."""
     if context_uses(body, context) is None or _sets_dynamically(body, context):

@@ -21,6 +21,7 @@ from opschema_cli.source.resolution import ClassKey
 from opschema_rules.torchlib.annotations import Annotations
 from opschema_rules.torchlib.api_calls import api_calls
 from opschema_rules.torchlib.aten_tables import table_kernels
+from opschema_rules.torchlib.autograd_functions import autograd_functions
 from opschema_rules.torchlib.calls import CallFinder
 from opschema_rules.torchlib.definitions import Definer
 from opschema_rules.torchlib.detection import REGISTERS_CLASSES, TorchlibOptions, cpp_sources, sources
@@ -143,7 +144,9 @@ def graph_of(project: Project, options: TorchlibOptions) -> Graph:
     project.load_python(callers)
     finder = CallFinder(evaluator, join, tree.operators)
     for asked in (paths, callers):  # the latter are parsed meanwhile
-        finder.find(project, [file for file in map(project.python, asked) if file is not None])
+        files = [file for file in map(project.python, asked) if file is not None]
+        finder.find(project, files)
+        tree.functions += autograd_functions(tree, files)
     return Graph(tree, evaluator, join)
 
 

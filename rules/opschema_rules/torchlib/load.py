@@ -20,7 +20,13 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     tree = read_tree(project, options)
     operators = [item for item in tree.operators if not _is_of_magi(item)]
     loaded = Loaded(ops=len(operators), partly=sum(not item.complete for item in operators))
-    loaded.subjects += [*operators, *tree.strays, tree, *stray_uses(project, tree, sources(project, options))]
+    loaded.subjects += [
+        *operators,
+        *tree.strays,
+        tree,
+        *tree.functions,
+        *stray_uses(project, tree, sources(project, options)),
+    ]
     kernels = list(_aten_kernels(tree))
     loaded.subjects += kernels
     loaded.ops += len({item.name for item in kernels})

@@ -74,8 +74,8 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     and why. ``cpp_registrations`` are all of C++, ``cpp_problems`` what torch refuses in its blocks. ``of_torch`` are the
     registrations for operators of PyTorch, ``rows`` the tables of such, ``api_calls`` the calls that register. ``target_of_both``
     gives the library that two C++ files are surely part of; empty if there is none. ``may_be_defined`` is whether a definition
-    that cannot be followed may be of a qualified name. ``runtime_kernels`` are those of ExecuTorch's
-    own runtime.
+    that cannot be followed may be of a qualified name. ``functions`` are those of autograd in the same files.
+    ``runtime_kernels`` are those of ExecuTorch's own runtime.
     """
 
     project: Project
@@ -93,6 +93,7 @@ class Tree(msgspec.Struct, eq=False, dict=True):
     api_calls: list[ApiCall] = msgspec.field(default_factory=list)
     target_of_both: Callable[[str, str], str] = lambda path, other: ""
     may_be_defined: Callable[[str], bool] = lambda name: False
+    functions: list[AutogradFunction] = msgspec.field(default_factory=list)
 
     @property
     def bodies(self) -> Bodies:
@@ -347,6 +348,18 @@ class StrayUse(msgspec.Struct, frozen=True, eq=False, dict=True):
     name: str
     meant: str
     place: Place
+
+    __repr__ = object.__repr__
+
+
+class AutogradFunction(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """A subclass of ``torch.autograd.Function``: its ``forward``, ``backward`` and, if it has one, ``setup_context``."""
+
+    tree: Tree
+    name: str
+    forward: Body
+    backward: Body
+    setup: Body | None = None
 
     __repr__ = object.__repr__
 

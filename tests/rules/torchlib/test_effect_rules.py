@@ -32,6 +32,28 @@ CALLED = op("return x.clone()", "x: Tensor, n: int, s: str = 'a', l: Optional[Li
 
 
 @pytest.mark.parametrize(
+    ("parameters", "call", "expected"),
+    [
+        ("x: Tensor, n: int, s: str", "f(x, s, n)", ["s"]),
+        ("x: torch.Tensor, n: 'int', s", "f(n, x)", ["n"]),
+        ("x: Tensor, n: int, s: str", "f(x=s, n=n, s=x)", ["s"]),
+        ("x: Tensor, n: int, s: str", "f(x, n, s)", []),
+        ("x: Tensor, n: int, s: Tensor", "f(n, 1)", []),  # one annotation alone may be wrong
+        ("x: Tensor, n: Tensor, s: str", "f(x, n, s)", []),  # a tensor of one element
+        ("x: Tensor, n: int, s: str", "n = str(n)\n    f(x, s, n)", []),
+        ("x: Tensor, n: int, s: str", "x = n = x\n    f(x, s, n)", []),
+        ("x, n, s", "f(x, s, n)", []),
+        ("x: Tensor, n: Size, s: str", "f(x, s, n)", []),
+        ("x: Optional[Tensor], n: int", "f(n, x)", []),
+        ("x: Tensor, n: int, k: float", "f(x, n, k=n)", []),
+    ],
+)
+def test_parameters_in_each_others_place(parameters: str, call: str, expected: list[str]) -> None:
+    text = f"{CALLED}def use({parameters}):\n    {call}\n"
+    assert [place for _, place in found(text, "REG401")] == expected
+
+
+@pytest.mark.parametrize(
     ("call", "place", "words"),
     [
         ("f(x)", "f", "without the required `n`"),

@@ -11,6 +11,7 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Schema
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
 from opschema_rules.torchlib.places import declared
+from opschema_rules.torchlib.swapped import swapped
 
 
 @rule("REG401", "call-arguments", needs=(CPP,))
@@ -19,7 +20,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
 
     The rule checks calls through `torch.ops.ns.name`, through a handle, and of the decorated function for too many
     arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice, and
-    literals of a type that torch rejects (`1.5` for an `int`). If an operator has several overloads, nothing is reported.
+    literals of a type that torch rejects (`1.5` for an `int`), and two parameters of the caller that are passed in each other's
+    place by their annotations. If an operator has several overloads, nothing is reported.
 
     Bad:
 
@@ -129,6 +131,14 @@ class _Call:
                 yield self._fault(
                     f"takes no `{shown}` for `{argument.name}`, which is `{argument.type}`", value, [argument]
                 )
+        pairs = [(item, given[item.name]) for item in self.schema.arguments if item.name in given]
+        for argument, value, kind, other in swapped(self.operator.tree, self.call.body, pairs, misfits):
+            yield self._fault(
+                f"is passed `{value.text}`, which is `{kind}`, for `{argument.name}`, which is `{argument.type}`: it is swapped"
+                f" with the value of `{other.name}`",
+                value,
+                [argument, other],
+            )
 
     def _too_many(self, spare: list[Expr]) -> Iterator[Diagnostic]:
         if not spare:

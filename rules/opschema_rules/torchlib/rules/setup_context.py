@@ -12,6 +12,7 @@ from opschema_cli.source.python import Unpack
 from opschema_rules.torchlib.gradients import (
     CONTEXT,
     Gradient,
+    attribute_of,
     context_of,
     context_uses,
     gradients,
@@ -284,9 +285,11 @@ def _without_setup(gradient: Gradient, backward: Body, context: str) -> Iterator
         return
     own = written_on(backward, context)
     reads = [
-        use for use in context_uses(backward, context) or () if _attribute(use.name) not in CONTEXT - {"saved_tensors"}
+        use
+        for use in context_uses(backward, context) or ()
+        if attribute_of(use.name) not in CONTEXT - {"saved_tensors"}
     ]
-    reads = [use for use in reads if own is not None and _attribute(use.name) not in own]
+    reads = [use for use in reads if own is not None and attribute_of(use.name) not in own]
     if reads and not _may_unpack_nothing(backward, context):
         yield Diagnostic(
             f"`backward` of `{gradient.operator.title}` reads {quoted(dict.fromkeys(use.name for use in reads))}, and no"
@@ -311,7 +314,7 @@ def _attributes(gradient: Gradient, backward: Body, context: str) -> Iterator[Di
     if setup is None or left is None or own is None:
         return
     for use in context_uses(backward, context) or ():
-        if _attribute(use.name) not in CONTEXT | left | own and not _attribute(use.name).startswith("_"):
+        if attribute_of(use.name) not in CONTEXT | left | own and not attribute_of(use.name).startswith("_"):
             yield Diagnostic(
                 f"`backward` of `{gradient.operator.title}` reads `{use.name}`, which `setup_context` does not set",
                 backward.at(use.span),
@@ -337,8 +340,3 @@ def _tensors(gradient: Gradient, backward: Body, context: str) -> Iterator[Diagn
                 related=(Related(setup.at(call), "saved here"),),
                 ops=(gradient.operator.title,),
             )
-
-
-def _attribute(dotted: str) -> str:
-    """The attribute of ``ctx.attribute.more``."""
-    return dotted.split(".")[1]

@@ -1,0 +1,167 @@
+"""Subclasses of `torch.autograd.Function`: gradients, and what is saved for `backward`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_rules.torchlib.gradients import CONTEXT, attribute_of, context_of, context_uses, saved, written_on
+from opschema_rules.torchlib.model import AutogradFunction
+from opschema_rules.torchlib.rules.autograd import times
+
+
+@rule("REG309", "function-gradients", needs=(CPP,))
+def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
+    """A `torch.autograd.Function` whose `backward` returns fewer gradients than `forward` takes arguments.
+
+    `backward` returns one value for each argument that `apply` passes, `None` for those without a gradient. If it returns fewer
+    than `forward` requires, autograd raises "returned an incorrect number of gradients" each time. `None`s behind the last
+    argument are accepted.
+
+    Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
+    given. Classes are read in files that register or call operators, if `torch.autograd.Function` is their only base; functions
+    with decorators that may change what is passed or returned are not compared.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("kit::scale_fwd", mutates_args=())
+    def scale_fwd(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, clamp):
+            ctx.factor = factor
+            return scale_fwd(x, factor)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::scale_fwd", mutates_args=())
+    def scale_fwd(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, clamp=False):
+            ctx.factor = factor
+            return scale_fwd(x, factor)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+    ```
+    """
+    params = function.forward.params[0 if function.setup is not None else 1 :]
+    if any(item.kind not in ("posonly", "normal") for item in params):
+        return
+    required = sum(item.default is None for item in params)
+    for value in function.backward.scope.returns:
+        count = _count(function.backward, value)
+        if count is not None and count < required:
+            yield Diagnostic(
+                f"`backward` of `{function.name}` returns {times(count, 'gradient')}, and `forward` requires"
+                f" {times(required, 'argument')}: autograd raises",
+                function.backward.at(value),
+                related=_related(function.forward, "`forward`"),
+            )
+
+
+def _count(backward: Body, value: Expr) -> int | None:
+    """The number of gradients that a value surely is."""
+    if value.kind == "tuple":
+        return len(value.elements) if value.elements is not None else None
+    given = {item.name for item in backward.params[1:] if item.kind in ("posonly", "normal")}
+    written = any(item.target == value.text for scope in backward.scope.walk() for item in scope.assigns)
+    return 1 if value.kind == "name" and value.text in given and not written else None
+
+
+@rule("REG310", "function-saved", needs=(CPP,))
+def function_saved(function: AutogradFunction) -> Iterator[Diagnostic]:
+    """The `backward` of a `torch.autograd.Function` that reads from the context what `forward` does not store there.
+
+    `backward` unpacks another number of `ctx.saved_tensors` than `forward` or `setup_context` saves, or reads an attribute that
+    is never set. If the context is passed to other code, nothing is reported. See [REG309](REG309.md) for the classes that are
+    read.
+
+    Bad:
+
+    ```python
+    @torch.library.custom_op("kit::mul", mutates_args=())
+    def mul(x: Tensor, y: Tensor) -> Tensor:
+        return x * y
+
+
+    class Mul(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x)
+            return mul(x, y)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+    ```
+
+    Good:
+
+    ```python
+    @torch.library.custom_op("kit::mul", mutates_args=())
+    def mul(x: Tensor, y: Tensor) -> Tensor:
+        return x * y
+
+
+    class Mul(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            ctx.shape = x.shape
+            return mul(x, y)
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return (grad * y).view(ctx.shape), grad * x
+    ```
+    """
+    saver = function.setup or function.forward
+    here, there = context_of(saver), context_of(function.backward)
+    left = written_on(saver, here) if here else None
+    own = written_on(function.backward, there) if there else None
+    if left is None or own is None:
+        return
+    named = "`setup_context`" if function.setup is not None else "`forward`"
+    for use in context_uses(function.backward, there) or ():
+        attribute = attribute_of(use.name)
+        if attribute not in CONTEXT | left | own and not attribute.startswith("_"):
+            yield Diagnostic(
+                f"`backward` of `{function.name}` reads `{use.name}`, which {named} does not set",
+                function.backward.at(use.span),
+                related=_related(saver, named),
+            )
+    call = saved(saver, here)
+    for unpack in function.backward.scope.unpacks if call is not None else ():
+        whole = unpack.value.kind == "name" and unpack.value.text == f"{there}.saved_tensors" and not unpack.starred
+        if call is not None and whole and len(unpack.targets) != len(call.items) - 1:
+            yield Diagnostic(
+                f"`backward` of `{function.name}` unpacks {times(len(unpack.targets), 'saved tensor')}; {named} saves"
+                f" {len(call.items) - 1}",
+                function.backward.at(unpack.span),
+                related=(Related(saver.at(call), "saved here"),),
+            )
+
+
+def _related(body: Body, named: str) -> tuple[Related, ...]:
+    return (Related(body.at(body.function.span), named),) if body.function is not None else ()

@@ -1,0 +1,63 @@
+"""Parameters of a caller that it passes to an operator in each other's place, by their annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from opschema_cli.schema.operator_schema import Argument, SchemaType
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_rules.torchlib.model import Tree
+
+_SAMPLES: dict[str, int | float | str] = {"int": 1, "float": 1.5, "bool": True, "str": "s"}
+_TENSORS = ("torch.Tensor", "torch._tensor.Tensor")
+_NO_TENSORS = frozenset({"int", "SymInt", "float", "bool", "str", "ScalarType", "Device"})
+
+Misfits = Callable[[SchemaType, Expr], bool]
+
+
+def swapped(
+    tree: Tree, body: Body, pairs: Sequence[tuple[Argument, Expr]], misfits: Misfits
+) -> Iterator[tuple[Argument, Expr, str, Argument]]:
+    """The first of two values that are surely in each other's place, with the argument that it is passed for, its annotated type
+    and the argument that it is meant for.
+    """
+    kinds = [_kind(tree, body, value) for _, value in pairs]
+    wrong = [at for at, (argument, _) in enumerate(pairs) if kinds[at] and not _fits(argument.type, kinds[at], misfits)]
+    for one in wrong[:1] if len(wrong) == 2 else ():
+        other = wrong[1]
+        (first, value), (second, _) = pairs[one], pairs[other]
+        crossed = _fits(first.type, kinds[other], misfits) and _fits(second.type, kinds[one], misfits)
+        sure = any(_is_refused(pairs[at][0].type, kinds[at], misfits) for at in wrong)
+        if crossed and sure and not _are_assigned(body, {value.text, pairs[other][1].text}):
+            yield first, value, kinds[one], second
+
+
+def _kind(tree: Tree, body: Body, value: Expr) -> str:
+    """The plain type with which a value is annotated, if it is a parameter; else empty."""
+    param = next((item for item in body.params if value.kind == "name" and item.name == value.text), None)
+    if param is None or param.annotation is None or param.kind not in ("posonly", "normal", "kwonly"):
+        return ""
+    text = body.file.text(param.annotation).strip("'\"")
+    if text in _SAMPLES:
+        return text
+    return "Tensor" if tree.bodies.external(body, text) in _TENSORS else ""
+
+
+def _are_assigned(body: Body, names: set[str]) -> bool:
+    return any(item.target in names for scope in body.scope.walk() for item in scope.assigns)
+
+
+def _fits(type_: SchemaType, kind: str, misfits: Misfits) -> bool:
+    plain = type_.inner if type_.optional and type_.inner is not None else type_
+    if kind == "Tensor":
+        return not plain.is_list and plain.name not in _NO_TENSORS
+    return not _is_refused(plain, kind, misfits)
+
+
+def _is_refused(type_: SchemaType, kind: str, misfits: Misfits) -> bool:
+    """Whether torch surely refuses each value of a type; a tensor of one element may be taken for a number."""
+    if kind == "Tensor":
+        plain = type_.inner if type_.optional and type_.inner is not None else type_
+        return plain.is_list or plain.name == "str"
+    return misfits(type_, Expr("const", 0, 0, value=_SAMPLES[kind]))

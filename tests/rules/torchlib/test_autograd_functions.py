@@ -1,0 +1,109 @@
+"""Rules on subclasses of ``torch.autograd.Function``: REG309 on gradients, REG310 on what is saved."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.torchlib.pack import PACK
+
+HEAD = """import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch import Tensor
+
+torch.library.define("kit::f", "(Tensor x, Tensor y, float a) -> Tensor")
+
+"""
+
+PLAIN = (
+    "def forward(ctx, x, y, a):\n    ctx.a = a\n    ctx.save_for_backward(x, y)\n    return torch.ops.kit.f(x, y, a)"
+)
+SOUND = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y * ctx.a, grad * x, None"
+
+
+def found(forward: str, backward: str, base: str = "Function", more: str = "") -> list[tuple[str, str]]:
+    """Each finding's code and the text at its place."""
+    methods = "".join(f"@staticmethod\n{text}\n\n" for text in (forward, backward, more) if text)
+    body = "".join(f"    {line}\n" if line else "\n" for line in methods.splitlines())
+    linted = lint_files([PACK], {"kit.py": f"{HEAD}class F({base}):\n{body}"}, ["REG309", "REG310"])
+    return [(item.code, linted.text(item.place)) for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("returned", "place"),
+    [("grad * y, grad", "grad * y, grad"), ("grad", "grad"), ("(grad,)", "grad,"), ("None, None", "None, None")],
+)
+def test_fewer_gradients_than_arguments(returned: str, place: str) -> None:
+    backward = f"def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return {returned}"
+    assert found(PLAIN, backward) == [("REG309", place)]
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "grad, grad, None",
+        "grad, grad, None, None",
+        "(*grads(grad), None)",
+        "grads(grad)",
+        "(grad, grad) + (None,)",
+        "tuple([grad, grad, None])",
+        "None",  # it may never be called
+    ],
+)
+def test_as_many_gradients_or_an_unknown_number(returned: str) -> None:
+    assert found(PLAIN, f"def backward(ctx, grad):\n    return {returned}") == []
+
+
+def test_a_gradient_that_is_written_may_be_several() -> None:
+    assert found(PLAIN, "def backward(ctx, grad):\n    grad = split(grad)\n    return grad") == []
+
+
+@pytest.mark.parametrize("params", ["x, y, a=1", "x, *args", "x, y, **options"])
+def test_arguments_that_a_call_may_omit_have_no_gradient(params: str) -> None:
+    forward = f"def forward(ctx, {params}):\n    return x"
+    assert found(forward, "def backward(ctx, grad):\n    return grad, grad") == []
+
+
+def test_a_forward_with_setup_context_has_no_context() -> None:
+    forward = "def forward(x, y):\n    return torch.ops.kit.f(x, y, 1.0)"
+    setup = "def setup_context(ctx, inputs, output):\n    ctx.save_for_backward(*inputs)\n    ctx.a = 1"
+    backward = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * ctx.{}, grad"
+    assert found(forward, backward.format("a"), more=setup) == []
+    assert found(forward, backward.format("b"), more=setup) == [("REG310", "ctx.b")]
+    assert found(forward, "def backward(ctx, grad):\n    return grad", more=setup) == [("REG309", "grad")]
+
+
+@pytest.mark.parametrize(
+    ("forward", "expected"),
+    [
+        ("ctx.a = a\n    ctx.save_for_backward(x)", [("REG310", "x, y")]),
+        ("ctx.save_for_backward(x, y)", [("REG310", "ctx.a")]),
+        ("ctx.save_for_backward(x, y)\n    ctx.a, ctx.b = a, 1", []),
+        ("ctx.save_for_backward(x, y)\n    setattr(ctx, 'a', a)", []),
+        ("keep(ctx, x, y, a)", []),
+        ("ctx.a = a\n    ctx.save_for_backward(*(x, y))", []),
+        ("ctx.a = a\n    if a:\n        ctx.save_for_backward(x)\n    else:\n        ctx.save_for_backward(x, y)", []),
+    ],
+)
+def test_what_is_saved(forward: str, expected: list[tuple[str, str]]) -> None:
+    assert found(f"def forward(ctx, x, y, a):\n    {forward}\n    return x", SOUND) == expected
+
+
+@pytest.mark.parametrize("base", ["Base", "Function, Mixin", "function(1)"])
+def test_only_classes_below_autograds_own_are_read(base: str) -> None:
+    assert found(PLAIN, "def backward(ctx, grad):\n    return grad", base=base) == []
+
+
+def test_decorators_that_may_change_arguments() -> None:
+    backward = "def backward(ctx, grad):\n    return grad"
+    assert found(PLAIN, f"@once_differentiable\n{backward}") == [("REG309", "grad")]
+    assert found(f"@torch.amp.custom_fwd(device_type='cuda')\n{PLAIN}", backward) == [("REG309", "grad")]
+    assert found(PLAIN, f"@contiguous\n{backward}") == []
+    assert found(f"@contiguous\n{PLAIN}", backward) == []
+
+
+def test_a_class_with_methods_of_two_kinds() -> None:
+    backward = "def backward(ctx, grad):\n    return grad"
+    assert found(PLAIN, backward, more="def vjp(ctx, grad):\n    return grad, grad, None") == []
+    assert found(PLAIN, backward, more="def backward(ctx, grad):\n    return grad, grad, None") == []
