@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Use
 from opschema_rules.torchlib.model import Operator, Registration
+from opschema_rules.torchlib.tensor_values import followed, is_made_by_torch
 
 CONTEXT = frozenset(
     {"saved_tensors", "saved_variables", "needs_input_grad", "save_for_backward", "save_for_forward", "mark_dirty"}
@@ -46,12 +48,20 @@ def gradients(operator: Operator) -> Iterator[Gradient]:
 
 
 def is_gradient(gradient: Gradient, backward: Body, value: Expr) -> bool:
-    """Whether an expression is plainly a tensor: a gradient that ``backward`` is given, or arithmetic with one and a number."""
-    if value.kind == "binary" and value.text in ("*", "/", "-", "+"):
-        first, second = value.items
-        numbers = [item.kind == "const" and isinstance(item.value, int | float) for item in (first, second)]
-        sides = (is_gradient(gradient, backward, first), is_gradient(gradient, backward, second))
-        return all(side or number for side, number in zip(sides, numbers, strict=True)) and any(sides)
+    """Whether an expression is plainly a tensor: a gradient that ``backward`` is given, arithmetic with one, a method of one or a
+    function of torch that gives a tensor, or a name for such.
+    """
+    return _is_tensor(gradient, backward, followed(backward, value))
+
+
+def _is_tensor(gradient: Gradient, backward: Body, value: Expr) -> bool:
+    if value.kind == "binary" and value.text in ("*", "/", "-", "+", "@"):
+        return any(_is_tensor(gradient, backward, item) for item in value.items)
+    if value.kind == "call":
+        owner = value.items[0].owner
+        of_gradient = owner is not None and _is_tensor(gradient, backward, owner)
+        by_method = of_gradient and value.items[0].member in torch_names("methods")
+        return by_method or is_made_by_torch(gradient.operator.tree, backward, value)
     plain = [item for item in backward.params if item.kind in ("posonly", "normal")]
     tensors = {
         param.name

@@ -80,6 +80,31 @@ def test_each_return_is_counted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("grad.flip(0).contiguous()", ["REG301"]),
+        ("(grad @ x).sum(0)", ["REG301"]),
+        ("torch.zeros_like(x)", ["REG301"]),
+        ("grad.split(2)", []),
+        ("torch.split(grad, 1)", []),
+        ("x.sum(0)", []),
+        ("grad, grad, grad.sum()", ["REG307"]),
+        ("grad, grad, z", ["REG307"]),
+        ("grad, grad, w", []),
+        ("grad, z * 2, None", []),
+        ("grad, grad, grad.tolist()", []),
+    ],
+)
+def test_what_gives_one_tensor(returned: str, expected: list[str]) -> None:
+    made = "    z = torch.zeros_like(grad)\n    w = torch.ones(1)\n    w = None\n"
+    code = f"def backward(ctx, grad):\n    x, _ = ctx.saved_tensors\n{made}    return {returned}"
+    linted = lint_files(
+        [PACK], example_files([("python", OP.format(code=SETUP + code, setup=", setup_context=setup"))])
+    )
+    assert [code for code in linted.codes() if code in ("REG301", "REG307")] == expected
+
+
 def test_a_list_is_one_gradient() -> None:
     assert told(SETUP + "def backward(ctx, grad):\n    return [grad, grad, None]") == [
         (

@@ -14,8 +14,9 @@ from opschema_cli.source.python import Function
 from opschema_rules.torchlib.api_table import functions_of
 from opschema_rules.torchlib.model import AtenKernel, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.passing import Mismatch, filled, mismatches
-from opschema_rules.torchlib.rules.results import followed, gives_nothing
+from opschema_rules.torchlib.rules.results import gives_nothing
 from opschema_rules.torchlib.rules.signatures import is_method, mismatch_place, mismatch_words
+from opschema_rules.torchlib.tensor_values import followed
 from opschema_rules.torchlib.unwritten import is_unwritten
 
 

@@ -30,7 +30,7 @@ def gradient_count(operator: Operator) -> Iterator[Diagnostic]:
     with defaults: `None` for these. Arguments after `*` do not count. If it returns fewer, it fails once a call passes the
     missing arguments. A list is one value, not several. From torch 2.15 on, `None`s behind the last gradient count too.
 
-    Only `return` statements whose number of values is evident are checked: a tuple, `None`.
+    Only `return` statements whose number of values is evident are checked: a tuple, `None`, one tensor.
 
     Bad:
 
@@ -128,8 +128,8 @@ def gradient_kind(operator: Operator) -> Iterator[Diagnostic]:
     """A gradient for an argument that cannot have one, or a single tensor for a list of tensors.
 
     `backward` returns `None` for a number, a string and anything else that is not a tensor, and a list of gradients for a
-    list of tensors. Only values that are evidently tensors are checked: a gradient that is passed to `backward`, or
-    arithmetic with one.
+    list of tensors. Only values that are evidently tensors are checked: a gradient that is passed to `backward`,
+    arithmetic with one, a method of one, and what functions of torch return.
 
     Bad:
 

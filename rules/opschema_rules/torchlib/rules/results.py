@@ -18,6 +18,7 @@ from opschema_cli.source.python import Expr, Statement
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
+from opschema_rules.torchlib.tensor_values import followed, is_made_by_torch
 
 _TUPLE, _LIST = re.compile(r"(?:typing\.)?[Tt]uple\["), re.compile(r"(?:typing\.)?[Ll]ist\[")
 _PLAIN = ("int", "float", "bool")
@@ -169,14 +170,6 @@ def _one(operator: Operator, schema: OperatorSchema) -> Literal["value", "tuple"
     return "value" if plain or _LIST.match(text) else "doubtful"
 
 
-def followed(function: Body, value: Expr) -> Expr:
-    """The value of a name that is surely assigned once."""
-    assigns = [item for item in function.scope.assigns if item.target == value.text]
-    if value.kind != "name" or len(assigns) != 1 or not assigns[0].sure or not function.values(value.text):
-        return value
-    return assigns[0].value or value
-
-
 def _misfit(operator: Operator, schema: OperatorSchema, function: Body, value: Expr) -> str:
     """Describe a value that the schema does not return; empty if it fits."""
     count = len(schema.returns)
@@ -214,8 +207,7 @@ def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
     owner = value.items[0].owner if value.kind == "call" else None
     if owner is not None and word in torch_names("methods") and _is_tensor_parameter(operator, function, owner):
         return True
-    external = operator.tree.bodies.external(function, value.callee) if value.callee else ""
-    return external.startswith("torch.") and external.removeprefix("torch.") in torch_names("functions")
+    return is_made_by_torch(operator.tree, function, value)
 
 
 def _is_tensor_parameter(operator: Operator, function: Body, value: Expr) -> bool:
