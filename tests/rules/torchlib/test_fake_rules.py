@@ -138,6 +138,12 @@ def test_fakes_of_composites(text: str, count: int) -> None:
     assert len(found(text, "REG209")) == count
 
 
+PAIR = (
+    'torch.library.define("kit::pair", "(Tensor x) -> (Tensor, Tensor)")\n\n\n'
+    '@torch.library.impl("kit::pair", "cpu")\ndef pair(x):\n    {}\n\n\n'
+)
+
+
 @pytest.mark.parametrize(
     ("returns", "body", "place"),
     [
@@ -192,6 +198,29 @@ def test_fakes_that_return_something_else(returns: str, body: str, place: str) -
 )
 def test_fakes_that_may_return_it(returns: str, body: str) -> None:
     assert found(op(returns=returns) + fake(body), "REG210") == []
+
+
+THREE = "Tuple[Tensor, Tensor, Tensor]"
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        (op(returns=THREE) + fake("return x, x"), "warning"),
+        (op(returns=THREE) + fake("return x, x") + "def use(x):\n    a, b, c = f(x)\n", "error"),
+        (op(returns=THREE) + fake("return x, x") + "def use(x):\n    a, *b, c = f(x)\n", "warning"),
+        (op(returns=THREE) + fake("return (x,)"), "error"),
+        (op(returns=THREE) + fake("return x, x, x, x"), "error"),
+        (op(returns=THREE, body="return x.clone(), x.clone()"), "warning"),
+        (op(returns=THREE, body="return [x.clone()]"), "error"),
+        (PAIR.format("return (x.clone(),)"), "warning"),
+        (PAIR.format("return x.clone(), x.clone(), x.clone()"), "warning"),
+        (PAIR.format("return (x.clone(),)") + "def use(x):\n    a, b = torch.ops.kit.pair(x)\n", "error"),
+        (PAIR.format("return x * 2"), "error"),
+    ],
+)
+def test_numbers_of_values_that_torch_hands_on(text: str, severity: str) -> None:
+    assert [found_as for found_as, _ in found(text, "REG210")] == [severity]
 
 
 def test_kernels_and_the_function_itself() -> None:

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.evaluation.tensors.results import torch_names
-from opschema_cli.lint.diagnostic import CPP, Diagnostic
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Return
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.python import Expr, Statement, Unpack
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
@@ -30,9 +30,10 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     """A fake or a kernel that returns something other than the schema says.
 
     Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from a function of torch, or from
-    arithmetic or a method of an argument that is a tensor. Fewer or more values than the schema returns raise at best; three
-    instead of two, from a fake or a kernel of a defined operator, crash the process. A list instead of a tuple is fine, and so
-    is `None` among several values.
+    arithmetic or a method of an argument that is a tensor. One value for several raises, and so does a tuple for one value; more
+    values than the schema returns crash the process, from a fake or a function of `custom_op`. Two values for three are handed
+    on, and so is any number from a kernel of `Library.impl`: this raises where a caller takes as many as the schema returns,
+    and is a warning if no such caller is known. A list instead of a tuple is fine, and so is `None` among several values.
 
     Bad:
 
@@ -108,9 +109,15 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     schema = replace(schema, returns=values_returned(schema))
     for called, function in python_functions(operator):
         for value in _certain_returns(schema, function):
-            said = _misfit(operator, schema, function, followed(function, value))
+            made = followed(function, value)
+            said = _misfit(operator, schema, function, made)
             if said and not (_is_empty(value) and not schema.returns and called != "the fake"):
-                yield _returned(operator, schema, function, f"{called} of `{operator.title}` returns {said}", value)
+                found = _returned(operator, schema, function, f"{called} of `{operator.title}` returns {said}", value)
+                yield (
+                    replace(found, severity=Severity.WARNING)
+                    if _is_handed_on(operator, schema, called, made)
+                    else found
+                )
         if called == "the fake" and schema.returns and gives_nothing(function) and function.function is not None:
             message = f"the fake of `{operator.title}` returns nothing"
             yield _returned(operator, schema, function, message, Expr("other", *function.function.span))
@@ -155,6 +162,16 @@ def _returned(operator: Operator, schema: OperatorSchema, function: Body, messag
     several = f"({returns}{',' * (len(schema.returns) == 1)})"
     shown = returns if len(schema.returns) == 1 and _one(operator, schema) == "value" else several
     return Diagnostic(f"{message}, and the schema returns `{shown}`", function.at(value), ops=(operator.title,))
+
+
+def _is_handed_on(operator: Operator, schema: OperatorSchema, called: str, value: Expr) -> bool:
+    """Whether torch gives callers a wrong number of values as they are, and no call is known to take as many as the schema has."""
+    count, most = len(value.elements or ()), len(schema.returns)
+    of_library = called == "the kernel" and operator.definition.api in ("define", "cpp")
+    if value.kind not in ("tuple", "list") or most < 2 or not (of_library or 1 < count < most):
+        return False
+    taken = (call.taken for call in operator.calls if isinstance(call.taken, Unpack))
+    return not any(len(item.targets) == most and not item.starred for item in taken)
 
 
 def _one(operator: Operator, schema: OperatorSchema) -> Literal["value", "tuple", "doubtful"]:
