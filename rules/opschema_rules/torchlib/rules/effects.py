@@ -22,6 +22,7 @@ from opschema_rules.torchlib.storage import (
     tensors_of,
     writes_itself,
 )
+from opschema_rules.torchlib.triton_writes import passed_for_writing
 
 _COMPOSITE = frozenset({"CompositeImplicitAutograd", "CompositeExplicitAutograd", "default"})
 
@@ -88,7 +89,7 @@ def returned_input(operator: Operator) -> Iterator[Diagnostic]:
                 yield _returns(operator, function, item, name, tensors, checked=checked)
 
 
-_WRITES = re.compile(r"[A-Za-z0-9]_\(|\][^\n=]*=|[-+*/%&|^@>]=|\bout\s*=")
+_WRITES = re.compile(r"[A-Za-z0-9]_\(|\][^\n=]*=|[-+*/%&|^@>]=|\bout\s*=|\]\s*\(")
 
 
 def _may_return_argument(function: Body) -> bool:
@@ -195,7 +196,8 @@ def undeclared_mutation(operator: Operator) -> Iterator[Diagnostic]:
     There is no error message: the call works, but `torch.compile` assumes that the argument is unchanged, and moves or removes
     code around the call. Name the argument in `mutates_args`, or write `Tensor(a!)` in the schema. The rule finds writes to
     the parameter itself, such as `x.add_(1)`, `x[0] = 1`, `x += 1`, `torch.relu_(x)` and `torch.add(a, b, out=x)`, and writes
-    through a view of it. A function that restores the old values (`kept = x[i].clone()`, then `x[i] = kept`) is not reported.
+    through a view of it. A tensor that is passed to a Triton kernel (`kernel[grid](x)`) is written if the kernel always stores to
+    that parameter. A function that restores the old values (`kept = x[i].clone()`, then `x[i] = kept`) is not reported.
 
     Bad:
 
@@ -287,6 +289,9 @@ def _written(operator: Operator, function: Body, item: Statement, tensors: Tenso
     for expr in own_expressions(item):
         if expr.kind == "call" and expr.items[0].owner is not None:
             yield from _called(operator, function, expr, tensors)
+        elif expr.kind == "call":
+            for value in passed_for_writing(operator.tree.bodies, function, expr):
+                yield value, sharing(value, tensors)
 
 
 def _called(operator: Operator, function: Body, call: Expr, tensors: Tensors) -> Iterator[tuple[Expr, str]]:
