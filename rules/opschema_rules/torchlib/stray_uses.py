@@ -1,10 +1,13 @@
-"""Names behind ``torch.ops`` that nothing defines, and that are surely misspelt names of operators of the tree."""
+"""Names that nothing defines, behind ``torch.ops`` or of registrations: those that surely are misspelt names of operators of the
+tree, and those that others may define.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.file_kinds import is_cpp, is_python, is_yaml
 from opschema_cli.project import Project
@@ -12,18 +15,54 @@ from opschema_cli.slips import is_slip, slip_keys
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Use
 from opschema_cli.word_search import WordSearch
-from opschema_rules.torchlib.model import StrayUse, Tree
+from opschema_rules.torchlib.model import StrayRegistration, StrayUse, Tree
 from opschema_rules.torchlib.ops_words import BEHIND_OPS
 
 _OF_TORCH = frozenset({"aten", "prim", "prims", "higher_order"})
+_NOT_OURS = frozenset(
+    {"aten", "prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "onnx", "quantized", "torch"}
+    | {
+        "torchvision",
+        "torchaudio",
+        "torchao",
+        "xformers",
+        "vllm",
+        "_C",
+        "sgl_kernel",
+        "fbgemm",
+        "flash_attn",
+        "inductor",
+    }
+    | {"npu", "mkldnn", "_quantized", "sparse", "higher_order", "rngprims", "debugprims", "custom_ops", "mylib"}
+)
+"""Namespaces in which others than the tree define operators, or may."""
+
+
+def may_be_of_others(stray: StrayRegistration) -> bool:
+    """Whether another package may define the operator that something is registered for: in one of some well-known namespaces, but
+    for slips in names of the tree, and for C++ beside definitions in that namespace.
+    """
+    namespace, name = stray.name.partition("::")[0], stray.name.partition(".")[0]
+    if namespace not in _NOT_OURS or misspelt_names(stray.tree)[name.replace("::", ".")]:
+        return False
+    registration = stray.registration
+    return registration.language == "python" or (registration.place.path, namespace) not in _defining_files(stray.tree)
+
+
+@cached_on_argument
+def _defining_files(tree: Tree) -> frozenset[tuple[str, str]]:
+    """The C++ files that define operators, each with their namespaces."""
+    operators = (item for item in tree.operators if item.definition.api == "cpp")
+    return frozenset((item.place.path, name.partition("::")[0]) for item in operators for name in item.names or ())
 
 
 def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[StrayUse]:
     """The uses in some files of operators that nothing defines, and that have nearly the name of another."""
-    meant = _Meant(tree)
+    meant = misspelt_names(tree)
     found: dict[str, set[str]] = {}
+    registered = {item.name.replace("::", ".") for item in tree.strays}
     for path, names in project.scan(BEHIND_OPS, paths):
-        for name in {".".join(item.split(".")[:2]) for item in names}:
+        for name in {".".join(item.split(".")[:2]) for item in names} - registered:
             if meant[name]:
                 found.setdefault(path, set()).add(name)
     wrong = {name for names in found.values() for name in names}
@@ -37,13 +76,13 @@ def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[S
                     yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span))
 
 
-class _Meant(dict[str, str]):
+class Meant(dict[str, str]):
     """The one operator whose name a dotted name of none is one slip away from; empty if there is none."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__()
         self._tree = tree
-        self._known = {name.partition(".")[0] for name in (*tree.by_name, *(item.name for item in tree.strays))}
+        self._known = {name.partition(".")[0] for name in tree.by_name}
         self._by_key: dict[str, set[str]] = {}
         for name in self._known:
             for key in _keys(name):
@@ -61,6 +100,12 @@ class _Meant(dict[str, str]):
         near = {other for key in _keys(name) for other in self._by_key.get(key, ())}
         near = {other for other in near if other.startswith(f"{namespace}::") and is_slip_of_name(own, other)}
         return near.pop() if len(near) == 1 else ""
+
+
+@cached_on_argument
+def misspelt_names(tree: Tree) -> Meant:
+    """The operators of a tree by names that nothing defines."""
+    return Meant(tree)
 
 
 def _keys(name: str) -> set[str]:

@@ -256,6 +256,26 @@ def test_registrations_for_nothing(text: str, severities: list[str]) -> None:
     assert [item.severity.value for item in linted.diagnostics] == severities
 
 
+@pytest.mark.parametrize(
+    ("cpp", "count"),
+    [
+        ('TORCH_LIBRARY(_C, m) { m.def("gelu_and_mul(Tensor x) -> ()"); m.impl("gelu_mul", &f); }', 1),
+        ('TORCH_LIBRARY(_C, m) { m.def("gelu_and_mul(Tensor x) -> ()"); m.impl("gelu_and_mul", &f); }', 0),
+        ('TORCH_LIBRARY_IMPL(_C, CUDA, m) { m.impl("gelu_mul", &f); }', 0),
+        ('TORCH_LIBRARY_IMPL(_C, CUDA, m) { m.impl("rms_nrom", &f); }', 1),
+        ('TORCH_LIBRARY_IMPL(_C, CUDA, m) { m.impl("rms_norm_", &f); }', 0),
+        ('TORCH_LIBRARY_IMPL(_C, CUDA, m) { m.impl("rms_norm", &f); }', 0),
+        ('TORCH_LIBRARY_FRAGMENT(_C, m) { m.def(given()); m.impl("rms_nrom", &f); }', 0),
+    ],
+)
+def test_kernels_in_namespaces_that_others_define_operators_in(cpp: str, count: int) -> None:
+    own = 'TORCH_LIBRARY_FRAGMENT(_C, m) { m.def("rms_norm(Tensor x) -> ()"); }\n'
+    include = "#include <torch/library.h>\n"
+    files = {"csrc/own.cpp": include + own, "csrc/more.cpp": f"{include}void f(const at::Tensor& x);\n{cpp}\n"}
+    found = lint_files([PACK], files, ["REG117"]).diagnostics
+    assert [item.severity.value for item in found] == ["warning"] * count
+
+
 def test_the_like_name_is_shown() -> None:
     text = DEFINE.replace("::f", "::rotate") + FAKE.format("rotat")
     assert lint(text, "REG117").diagnostics[0].message.endswith("did you mean `kit::rotate`?")

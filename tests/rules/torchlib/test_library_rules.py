@@ -43,6 +43,16 @@ def found(text: str) -> list[tuple[str, str]]:
             '"AutogradCUAD"',
             "`AutogradCUAD` is not a dispatch key; did you mean `AutogradCUDA`?",
         ),
+        (
+            'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n@torch.library.impl(lib, "f", "cpu")\ndef f(x):\n    return x',
+            '"cpu"',
+            "`cpu` is not a dispatch key; torch knows `CPU`",
+        ),
+        (
+            'lib = Library("kit", "IMPL")\nlib.impl("f", "CPU", print)',
+            '"CPU"',
+            "`impl()` takes the function before the dispatch key, and is passed a string for it",
+        ),
     ],
 )  # fmt: skip
 def test_what_torch_refuses(text: str, where: str, message: str) -> None:
@@ -54,6 +64,11 @@ def test_what_torch_refuses(text: str, where: str, message: str) -> None:
     [
         'lib = Library("prim", "IMPL", "CPU")',
         'lib = Library("kit", KIND)',
+        'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n@torch.library.impl(lib, "f", "CPU")\ndef f(x):\n    return x',
+        'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n@torch.library.impl(lib, "f")\ndef f(x):\n    return x',
+        '@torch.library.impl("kit::f", "cpu")\ndef f(x):\n    return x',
+        '@torch.library.impl("kit::f", ("cpu", "cuda"))\ndef f(x):\n    return x',
+        'lib = given()\n\n\n@torch.library.impl(lib, "f", "cpu")\ndef f(x):\n    return x',
         'lib = Library(*("kit", "DEF"))',
         'import os\nif os.name:\n    lib = Library("kit", "DEF")\nelse:\n    lib = Library("kit", "DEF")',
         'try:\n    lib = Library("kit", "DEF")\nexcept RuntimeError:\n    lib = Library("kit", "DEF")',

@@ -132,7 +132,9 @@ def library_use(tree: Tree) -> Iterator[Diagnostic]:
 
 
 def _unknown_types(tree: Tree) -> Iterator[Diagnostic]:
-    """Strings in ``torch.library.impl("ns::name", key)`` that are neither dispatch keys nor devices, which have no capitals."""
+    """Strings in ``torch.library.impl("ns::name", key)`` that are neither dispatch keys nor devices, which have no capitals, and in
+    ``torch.library.impl(library, "name", key)`` that are no dispatch keys.
+    """
     strays = [item.registration for item in (*tree.of_torch, *tree.strays)]
     known = [item for operator in tree.operators for item in operator.registrations]
     seen: set[Place] = set()
@@ -143,13 +145,21 @@ def _unknown_types(tree: Tree) -> Iterator[Diagnostic]:
         if _may_fail(tree.bodies, body, call):
             continue
         seen.add(item.place)
-        plain = call.positional()
-        key = plain[1] if len(plain) > 1 else call.keyword("types")
-        named = plain[:1] and isinstance(plain[0].value, str) and "::" in plain[0].value
-        if not named or key is None or not isinstance(key.value, str) or key.value == key.value.lower():
-            continue
-        if tree.bodies.external(body, call.callee) == "torch.library.impl":
+        key = _key_of_impl(tree.evaluator, body, call)
+        if key is not None and tree.bodies.external(body, call.callee) == "torch.library.impl":
             yield from _unknown_key(body, key)
+
+
+def _key_of_impl(evaluator: Evaluator, body: Body, call: Expr) -> Expr | None:
+    """The string in ``torch.library.impl(...)`` that must be a dispatch key."""
+    plain = call.positional()
+    if plain[:1] and isinstance(plain[0].value, str):
+        key = plain[1] if len(plain) > 1 else call.keyword("types")
+        named = "::" in plain[0].value and key is not None and isinstance(key.value, str)
+        return key if named and key is not None and key.value != str(key.value).lower() else None
+    if len(plain) != 3 or plain[0].kind != "name" or "." in plain[0].text:
+        return None
+    return plain[2] if _held(evaluator, body, plain[0].text) is not None else None
 
 
 def _may_fail(bodies: Bodies, body: Body, call: Expr) -> bool:
@@ -291,7 +301,10 @@ def _refused_through(evaluator: Evaluator, body: Body, call: Expr, method: str, 
     if namespace and made.namespace is not None and namespace != made.namespace:
         message = f"this library is of the namespace `{made.namespace}`, and takes no name of `{namespace}`"
         yield Diagnostic(message, body.at(plain[0]), related=(made.related(),))
-    if method == "impl":
+    if method == "impl" and len(plain) > 1 and isinstance(plain[1].value, str):
+        message = "`impl()` takes the function before the dispatch key, and is passed a string for it"
+        yield Diagnostic(message, body.at(plain[1]), related=(made.related(),))
+    elif method == "impl":
         key = plain[2] if len(plain) > 2 else call.keyword("dispatch_key")
         if key is not None and key.kind == "const":
             yield from _unknown_key(body, key)

@@ -16,26 +16,10 @@ from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.torchlib.build_pairs import Compiled, linked_pairs
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.proofs import REGISTRATION
+from opschema_rules.torchlib.stray_uses import may_be_of_others
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BY_NAME = ("fake", "kernel", "autograd", "vmap", "autocast")
-_NOT_OURS = frozenset(
-    {"aten", "prim", "prims", "profiler", "c10d", "c10d_functional", "_c10d_functional", "onnx", "quantized", "torch"}
-    | {
-        "torchvision",
-        "torchaudio",
-        "torchao",
-        "xformers",
-        "vllm",
-        "_C",
-        "sgl_kernel",
-        "fbgemm",
-        "flash_attn",
-        "inductor",
-    }
-    | {"npu", "mkldnn", "_quantized", "sparse", "higher_order", "rngprims", "debugprims", "custom_ops", "mylib"}
-)
-"""Namespaces in which others than the tree define operators, or may."""
 
 
 @rule("REG111", "operator-name", needs=(CPP,))
@@ -276,7 +260,8 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
 
     A fake, an autograd or a vmap rule for a name that no operator has raises; a kernel for it is stored but never called,
     which is a warning. The rule checks namespaces in which the tree defines operators and every registration can be
-    followed; not those of torch and other well-known packages, nor names that are defined conditionally.
+    followed; not those of torch and other well-known packages, unless the name is a slip in the name of an operator of the tree
+    or the C++ file defines others in that namespace, nor names that are defined conditionally.
 
     Bad:
 
@@ -306,9 +291,8 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
     ```
     """
     tree, registration = stray.tree, stray.registration
-    namespace = stray.name.partition("::")[0]
     asked = registration.conditional and registration.language == "python"
-    if asked or namespace in _NOT_OURS:
+    if asked or may_be_of_others(stray):
         return
     kept = registration.language == "cpp" or registration.role in ("kernel", "other", "fallthrough", "autocast")
     kept = kept or bool(registration.keys)
