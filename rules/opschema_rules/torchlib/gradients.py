@@ -116,8 +116,9 @@ def written_on(body: Body, context: str) -> set[str] | None:
 
 
 def _sets_dynamically(body: Body, context: str) -> bool:
-    calls = [call for scope in body.scope.walk() for call in scope.calls]
-    return any(
+    scopes = list(body.scope.walk())
+    calls = [call for scope in scopes for call in scope.calls]
+    return any(use.name.startswith(f"{context}.__dict__") for scope in scopes for use in scope.uses) or any(
         call.callee in ("setattr", "vars", "exec") and any(item.text == context for item in call.items[1:])
         for call in calls
     )

@@ -59,6 +59,26 @@ def test_a_gradient_that_is_written_may_be_several() -> None:
     assert found(PLAIN, "def backward(ctx, grad):\n    grad = split(grad)\n    return grad") == []
 
 
+@pytest.mark.parametrize(
+    ("returned", "params", "expected"),
+    [
+        ("x, y", "ctx, a", [("REG309", "backward")]),
+        ("x, y", "ctx, a, b, c", [("REG309", "backward")]),
+        ("x, y", "ctx, a, b", []),
+        ("x, y", "ctx, a, b, c=None", []),
+        ("x, y", "ctx, *grads", []),
+        ("x, y", "ctx, a, *, b=None", [("REG309", "backward")]),
+        ("outputs", "ctx, a, b", []),
+        ("(x, *y)", "ctx, a", []),
+        ("x if a else (x, y)", "ctx, a", []),
+        ("x, y\n    return x", "ctx, a", []),
+    ],
+)
+def test_gradients_that_backward_takes(returned: str, params: str, expected: list[tuple[str, str]]) -> None:
+    forward = f"def forward(ctx, x, y, a):\n    return {returned}"
+    assert found(forward, f"def backward({params}):\n    return None, None, None") == expected
+
+
 @pytest.mark.parametrize("params", ["x, y, a=1", "x, *args", "x, y, **options"])
 def test_arguments_that_a_call_may_omit_have_no_gradient(params: str) -> None:
     forward = f"def forward(ctx, {params}):\n    return x"
@@ -82,6 +102,7 @@ def test_a_forward_with_setup_context_has_no_context() -> None:
         ("ctx.save_for_backward(x, y)\n    ctx.a, ctx.b = a, 1", []),
         ("ctx.save_for_backward(x, y)\n    setattr(ctx, 'a', a)", []),
         ("keep(ctx, x, y, a)", []),
+        ("ctx.__dict__.update(a=a)\n    ctx.save_for_backward(x, y)", []),
         ("ctx.a = a\n    ctx.save_for_backward(*(x, y))", []),
         ("ctx.a = a\n    if a:\n        ctx.save_for_backward(x)\n    else:\n        ctx.save_for_backward(x, y)", []),
     ],

@@ -8,6 +8,7 @@ from opschema_cli.testing import fix_files, lint_files
 from opschema_rules.torchlib.pack import PACK
 
 HEAD = "import torch\nfrom torch.library import Library\n\n"
+LIB = 'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n'
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -44,7 +45,7 @@ def found(text: str) -> list[tuple[str, str]]:
             "`AutogradCUAD` is not a dispatch key; did you mean `AutogradCUDA`?",
         ),
         (
-            'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n@torch.library.impl(lib, "f", "cpu")\ndef f(x):\n    return x',
+            LIB + '@torch.library.impl(lib, "f", "cpu")\ndef f(x):\n    return x',
             '"cpu"',
             "`cpu` is not a dispatch key; torch knows `CPU`",
         ),
@@ -64,8 +65,8 @@ def test_what_torch_refuses(text: str, where: str, message: str) -> None:
     [
         'lib = Library("prim", "IMPL", "CPU")',
         'lib = Library("kit", KIND)',
-        'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n@torch.library.impl(lib, "f", "CPU")\ndef f(x):\n    return x',
-        'lib = Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n\n\n@torch.library.impl(lib, "f")\ndef f(x):\n    return x',
+        LIB + '@torch.library.impl(lib, "f", "CPU")\ndef f(x):\n    return x',
+        LIB + '@torch.library.impl(lib, "f")\ndef f(x):\n    return x',
         '@torch.library.impl("kit::f", "cpu")\ndef f(x):\n    return x',
         '@torch.library.impl("kit::f", ("cpu", "cuda"))\ndef f(x):\n    return x',
         'lib = given()\n\n\n@torch.library.impl(lib, "f", "cpu")\ndef f(x):\n    return x',

@@ -15,11 +15,11 @@ from opschema_rules.torchlib.rules.autograd import times
 
 @rule("REG309", "function-gradients", needs=(CPP,))
 def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
-    """A `torch.autograd.Function` whose `backward` returns fewer gradients than `forward` takes arguments.
+    """A `torch.autograd.Function` whose `backward` returns or takes another number of gradients than `forward` has values.
 
     `backward` returns one value for each argument that `apply` passes, `None` for those without a gradient. If it returns fewer
     than `forward` requires, autograd raises "returned an incorrect number of gradients" each time. `None`s behind the last
-    argument are accepted.
+    argument are accepted. It takes a gradient for each value that `forward` returns in a tuple.
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
     given. Classes are read in files that register or call operators, if `torch.autograd.Function` is their only base; functions
@@ -63,6 +63,7 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
             return grad * ctx.factor, None
     ```
     """
+    yield from _taken(function)
     params = function.forward.params[0 if function.setup is not None else 1 :]
     if any(item.kind not in ("posonly", "normal") for item in params):
         return
@@ -76,6 +77,24 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
                 function.backward.at(value),
                 related=_related(function.forward, "`forward`"),
             )
+
+
+def _taken(function: AutogradFunction) -> Iterator[Diagnostic]:
+    """A ``backward`` that takes another number of gradients than ``forward`` returns values, where these are evident."""
+    values = function.forward.scope.returns
+    counts = {len(value.elements) if value.kind == "tuple" and value.elements is not None else None for value in values}
+    count = counts.pop() if len(counts) == 1 else None
+    params = function.backward.params[1:]
+    if count is None or function.backward.function is None or any(item.kind == "vararg" for item in params):
+        return
+    plain = [item for item in params if item.kind in ("posonly", "normal")]
+    if not sum(item.default is None for item in plain) <= count <= len(plain):
+        yield Diagnostic(
+            f"`backward` of `{function.name}` takes {times(len(plain), 'gradient')}, and `forward` returns"
+            f" {times(count, 'value')}: it is called with a gradient for each",
+            function.backward.at(function.backward.function.span),
+            related=_related(function.forward, "`forward`"),
+        )
 
 
 def _count(backward: Body, value: Expr) -> int | None:
