@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
@@ -18,8 +18,8 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
     """A `torch.autograd.Function` whose `backward` returns or takes another number of gradients than `forward` has values.
 
     `backward` returns one value for each argument that `apply` passes, `None` for those without a gradient. If it returns fewer
-    than `forward` requires, autograd raises "returned an incorrect number of gradients" each time. `None`s behind the last
-    argument are accepted. It takes a gradient for each value that `forward` returns in a tuple.
+    than `forward` requires, autograd raises "returned an incorrect number of gradients" each time. This is a warning, since
+    `torch.compile` accepts it if the others are no tensors. `None`s behind the last argument are accepted. It takes a gradient for each value that `forward` returns in a tuple.
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
     given. Classes are read in files that register or call operators, if `torch.autograd.Function` is their only base; functions
@@ -73,9 +73,10 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
         if count is not None and count < required:
             yield Diagnostic(
                 f"`backward` of `{function.name}` returns {times(count, 'gradient')}, and `forward` requires"
-                f" {times(required, 'argument')}: autograd raises",
+                f" {times(required, 'argument')}: autograd raises in eager mode",
                 function.backward.at(value),
                 related=_related(function.forward, "`forward`"),
+                severity=Severity.WARNING,
             )
 
 
