@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.project import Project
 from opschema_rules.torchlib.aten_tables import files_of
-from opschema_rules.torchlib.detection import TorchlibOptions, sources
+from opschema_rules.torchlib.detection import TorchlibOptions, cpp_sources, sources
+from opschema_rules.torchlib.dispatcher_calls import dispatcher_calls
 from opschema_rules.torchlib.graph import graph_of
 from opschema_rules.torchlib.model import AtenKernel, Operator, Tree
 from opschema_rules.torchlib.operators import plain_name
@@ -20,13 +22,9 @@ def load(project: Project, options: TorchlibOptions) -> Loaded:
     tree = read_tree(project, options)
     operators = [item for item in tree.operators if not _is_of_magi(item)]
     loaded = Loaded(ops=len(operators), partly=sum(not item.complete for item in operators))
-    loaded.subjects += [
-        *operators,
-        *tree.strays,
-        tree,
-        *tree.functions,
-        *stray_uses(project, tree, sources(project, options)),
-    ]
+    loaded.subjects += [*operators, *tree.strays, tree, *tree.functions]
+    loaded.subjects += stray_uses(project, tree, sources(project, options))
+    loaded.subjects += dispatcher_calls(project, tree, filter(is_cpp, cpp_sources(project, options)))
     kernels = list(_aten_kernels(tree))
     loaded.subjects += kernels
     loaded.ops += len({item.name for item in kernels})

@@ -352,6 +352,18 @@ class StrayUse(msgspec.Struct, frozen=True, eq=False, dict=True):
     __repr__ = object.__repr__
 
 
+class DispatcherCall(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """A look-up of an operator in C++, with the type that it is called with where that is written."""
+
+    tree: Tree
+    name: str
+    overload: str
+    place: Place
+    signature: CppSignature | None = None
+
+    __repr__ = object.__repr__
+
+
 class AutogradFunction(msgspec.Struct, frozen=True, eq=False, dict=True):
     """A subclass of ``torch.autograd.Function``: its ``forward``, ``backward`` and, if it has one, ``setup_context``."""
 

@@ -19,7 +19,8 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
 
     `backward` returns one value for each argument that `apply` passes, `None` for those without a gradient. If it returns fewer
     than `forward` requires, autograd raises "returned an incorrect number of gradients" each time. This is a warning, since
-    `torch.compile` accepts it if the others are no tensors. `None`s behind the last argument are accepted. It takes a gradient for each value that `forward` returns in a tuple.
+    `torch.compile` accepts it if the others are no tensors. `None`s behind the last argument are accepted. `backward` takes a
+    gradient for each value that `forward` returns in a tuple.
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
     given. Classes are read in files that register or call operators, if `torch.autograd.Function` is their only base; functions
