@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from opschema_cli.evaluation.evaluator import Evaluator
-from opschema_cli.evaluation.values import ExternalName, Unknown, Value
+from opschema_cli.evaluation.values import ExternalName, Func, Unknown, Value
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.bodies import Body
@@ -61,10 +61,14 @@ class CallFinder:
     def _note(self, body: Body, call: Expr) -> None:
         values = self.evaluator.evaluate(self.evaluator.frames.assumed(body), call.items[0])
         called = {operator for value in values for operator in self.join.of_value(value)}
-        if len(called) == 1 and all(isinstance(item, Handle | OpName) for item in values):
-            through: Through = "handle" if isinstance(values[0], Handle) else "torch.ops"
+        if len(called) != 1:
+            return
+        operator = called.pop()
+        if all(isinstance(item, Handle | OpName) or _is_function_of(operator, item) for item in values):
+            first = next(item for item in values if isinstance(item, Handle | OpName))
+            through: Through = "handle" if isinstance(first, Handle) else "torch.ops"
             taken = self._taken(body).get((call.start, call.end))
-            called.pop().calls.append(OpCall(body.at(call), body, call, through, taken))
+            operator.calls.append(OpCall(body.at(call), body, call, through, taken))
 
     def _taken(self, body: Body) -> Mapping[tuple[int, int], Unpack | Assign]:
         """What is assigned in a body, by the place of its value."""
@@ -74,6 +78,12 @@ class CallFinder:
             found = {(value.start, value.end): item for value, item in valued if value is not None}
             self._assigned = (body, found)
         return self._assigned[1]
+
+
+def _is_function_of(operator: Operator, value: Value) -> bool:
+    """Whether a value is the function from which an operator is made, which a name may also be for an older torch."""
+    definition = operator.definition
+    return isinstance(value, Func) and value.body is definition.function and not definition.explicit
 
 
 def _is_foreign(callee: Value) -> bool:

@@ -81,6 +81,39 @@ def test_results_that_an_operator_may_have(body: str) -> None:
     assert found("REG405", f"def use(x):\n    {body}\n") == []
 
 
+EITHER = """
+def forward(x: Tensor, n: int = 1) -> Tuple[Tensor, Tensor]:
+    return x.clone(), x.clone()
+
+
+if torch.__version__ >= "2.4":
+    wrapped = torch.library.custom_op("kit::forward", forward, mutates_args=())
+    wrapped = {operator}
+else:
+    wrapped = {function}
+
+
+def use(x):
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "call", "codes"),
+    [
+        ("forward", "a, b, c = wrapped(x)", ["REG405"]),
+        ("forward", "wrapped(x, m=1)", ["REG401"]),
+        ("forward", "a, b = wrapped(x, n=1)", []),
+        ("other", "wrapped(x, m=1)", []),
+        ("None", "wrapped(x, m=1)", []),
+    ],
+)
+def test_a_name_for_the_operator_or_its_function(function: str, call: str, codes: list[str]) -> None:
+    text = EITHER.format(operator="torch.ops.kit.forward", function=function, call=call)
+    linted = lint_files([PACK], {"kit.py": f"{HEAD}def other(x, m):\n    return x\n{text}"}, ["REG401", "REG405"])
+    assert linted.codes() == codes
+
+
 def test_results_of_another_overload_are_not_compared() -> None:
     more = 'torch.library.define("kit::pair.more", "(Tensor x, Tensor y, Tensor z) -> (Tensor, Tensor, Tensor)")\n\n'
     assert found("REG405", f"{more}def use(x):\n    a, b, c = torch.ops.kit.pair(x)\n") == []
