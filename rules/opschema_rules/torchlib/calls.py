@@ -61,9 +61,9 @@ class CallFinder:
     def _note(self, body: Body, call: Expr) -> None:
         values = self.evaluator.evaluate(self.evaluator.frames.assumed(body), call.items[0])
         called = {operator for value in values for operator in self.join.of_value(value)}
-        if len(called) != 1:
+        if len({operator.names for operator in called}) != 1 or (len(called) > 1 and not _are_one(called)):
             return
-        operator = called.pop()
+        operator = min(called, key=_place)
         if all(isinstance(item, Handle | OpName) or _is_function_of(operator, item) for item in values):
             first = next(item for item in values if isinstance(item, Handle | OpName))
             through: Through = "handle" if isinstance(first, Handle) else "torch.ops"
@@ -78,6 +78,15 @@ class CallFinder:
             found = {(value.start, value.end): item for value, item in valued if value is not None}
             self._assigned = (body, found)
         return self._assigned[1]
+
+
+def _place(operator: Operator) -> tuple[str, int]:
+    return operator.place.path, operator.place.span.start
+
+
+def _are_one(operators: Iterable[Operator]) -> bool:
+    """Whether some operators of the same names are those of one, as builds for different devices define it."""
+    return all(operator.definition.api == "cpp" and len(operator.names or ()) == 1 for operator in operators)
 
 
 def _is_function_of(operator: Operator, value: Value) -> bool:

@@ -114,6 +114,28 @@ def test_a_name_for_the_operator_or_its_function(function: str, call: str, codes
     assert linted.codes() == codes
 
 
+@pytest.mark.parametrize(
+    ("other", "call", "codes"),
+    [
+        ("f(Tensor x, float eps) -> (Tensor, Tensor)", "torch.ops.kit.f(x)", ["REG401"]),
+        ("f(Tensor x, float eps, int n=1) -> (Tensor, Tensor)", "torch.ops.kit.f(x, 1.0, 2, 3)", ["REG401"]),
+        ("f(Tensor x, float eps) -> (Tensor, Tensor)", "a, b, c = torch.ops.kit.f(x, 1.0)", ["REG405"]),
+        ("f(Tensor x, float eps=1.0) -> (Tensor, Tensor)", "torch.ops.kit.f(x)", []),
+        ("f(Tensor x, float eps) -> (Tensor, Tensor, Tensor)", "a, b, c = torch.ops.kit.f(x, 1.0)", []),
+        ("f(Tensor x, float eps) -> (Tensor, Tensor)", "a, b = torch.ops.kit.f(x, 1.0)", []),
+        ("f.out(Tensor x) -> (Tensor, Tensor)", "torch.ops.kit.f(x)", []),
+        ("f(Tensor x, broken", "torch.ops.kit.f(x)", []),
+    ],
+)
+def test_calls_of_what_two_builds_define(other: str, call: str, codes: list[str]) -> None:
+    def block(schema: str) -> str:
+        return f'#include <torch/library.h>\nTORCH_LIBRARY(kit, m) {{ m.def("{schema}"); }}\n'
+
+    own = block("f(Tensor x, float eps) -> (Tensor, Tensor)")
+    files = {"cpu/ops.cpp": block(other), "cuda/ops.cpp": own, "kit.py": f"{HEAD}def use(x):\n    {call}\n"}
+    assert lint_files([PACK], files, ["REG401", "REG405"]).codes() == codes
+
+
 def test_results_of_another_overload_are_not_compared() -> None:
     more = 'torch.library.define("kit::pair.more", "(Tensor x, Tensor y, Tensor z) -> (Tensor, Tensor, Tensor)")\n\n'
     assert found("REG405", f"{more}def use(x):\n    a, b, c = torch.ops.kit.pair(x)\n") == []

@@ -21,7 +21,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     The rule checks calls through `torch.ops.ns.name`, through a handle, and of the decorated function for too many
     arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice, and
     literals of a type that torch rejects (`1.5` for an `int`), and two parameters of the caller that are passed in each other's
-    place by their annotations. If an operator has several overloads, nothing is reported.
+    place by their annotations. If an operator has several overloads, nothing is reported; if
+    C++ defines it several times, for different devices, a call must match none of the definitions.
 
     Bad:
 
@@ -60,9 +61,10 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     schema = called_schema(operator)
     if schema is None or schema.vararg:
         return
-    found = [item for call in operator.calls for item in call_faults(operator, schema, call)]
+    found = [(call, item) for call in operator.calls for item in call_faults(operator, schema, call)]
     if found and not has_namesakes(operator):
-        yield from found
+        others = other_definitions(operator)
+        yield from (item for call, item in found if all(_is_refused_by(other, call) for other in others))
 
 
 def called_schema(operator: Operator) -> OperatorSchema | None:
@@ -75,10 +77,27 @@ def called_schema(operator: Operator) -> OperatorSchema | None:
 
 
 def has_namesakes(operator: Operator) -> bool:
-    """Whether a call by its name may mean another operator: an overload, or another definition."""
+    """Whether a call by its name may mean another operator: an overload, or one that is not merely defined again in C++."""
     names = {name.partition(".")[0] for name in operator.names or ()}
-    others = (item for item in operator.tree.operators if item is not operator)
+    same = {id(item) for item in (operator, *other_definitions(operator))}
+    others = (item for item in operator.tree.operators if id(item) not in same)
     return any(item.names is None or names & {name.partition(".")[0] for name in item.names} for item in others)
+
+
+def other_definitions(operator: Operator) -> list[Operator]:
+    """Definitions of the same operator in other C++, as builds for different devices have them."""
+    if operator.definition.api != "cpp" or len(operator.names or ()) != 1:
+        return []
+    found = operator.tree.by_name[min(operator.names or ())]
+    return [
+        item for item in found if item is not operator and item.definition.api == "cpp" and item.names == operator.names
+    ]
+
+
+def _is_refused_by(operator: Operator, call: OpCall) -> bool:
+    schema = operator.definition.schema
+    known = isinstance(schema, OperatorSchema) and not schema.vararg and not schema.name_only
+    return known and isinstance(schema, OperatorSchema) and any(True for _ in call_faults(operator, schema, call))
 
 
 def call_faults(

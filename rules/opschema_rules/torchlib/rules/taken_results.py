@@ -13,7 +13,7 @@ from opschema_cli.suggestions import did_you_mean
 from opschema_rules.torchlib.gradients import gradients
 from opschema_rules.torchlib.model import OpCall, Operator, StrayUse
 from opschema_rules.torchlib.rules.autograd import times
-from opschema_rules.torchlib.rules.op_calls import has_namesakes
+from opschema_rules.torchlib.rules.op_calls import has_namesakes, other_definitions
 from opschema_rules.torchlib.rules.results import python_functions, values_returned
 
 
@@ -74,7 +74,9 @@ def taken_results(operator: Operator) -> Iterator[Diagnostic]:
     if not isinstance(schema, OperatorSchema) or schema.varret or schema.name_only:
         return
     found = list(_found(operator, len(values_returned(schema))))
-    if found and not has_namesakes(operator):
+    schemas = [item.definition.schema for item in other_definitions(operator)] if found else []
+    alike = all(isinstance(item, OperatorSchema) and len(item.returns) == len(schema.returns) for item in schemas)
+    if found and alike and not has_namesakes(operator):
         yield from found
 
 
