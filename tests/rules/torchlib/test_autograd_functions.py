@@ -77,6 +77,7 @@ def test_a_gradient_that_is_written_may_be_several() -> None:
 def test_gradients_that_backward_takes(returned: str, params: str, expected: list[tuple[str, str]]) -> None:
     forward = f"def forward(ctx, x, y, a):\n    return {returned}"
     assert found(forward, f"def backward({params}):\n    return None, None, None") == expected
+    assert found(forward, f"def backward({params}):\n    raise NotImplementedError") == []
 
 
 @pytest.mark.parametrize("params", ["x, y, a=1", "x, *args", "x, y, **options"])

@@ -87,14 +87,17 @@ def _taken(function: AutogradFunction) -> Iterator[Diagnostic]:
     counts = {len(value.elements) if value.kind == "tuple" and value.elements is not None else None for value in values}
     count = counts.pop() if len(counts) == 1 else None
     params = function.backward.params[1:]
-    if count is None or function.backward.function is None or any(item.kind == "vararg" for item in params):
+    backward = function.backward.function
+    if count is None or backward is None or any(item.kind == "vararg" for item in params):
+        return
+    if not function.backward.scope.returns:  # it only raises
         return
     plain = [item for item in params if item.kind in ("posonly", "normal")]
     if not sum(item.default is None for item in plain) <= count <= len(plain):
         yield Diagnostic(
             f"`backward` of `{function.name}` takes {times(len(plain), 'gradient')}, and `forward` returns"
             f" {times(count, 'value')}: it is called with a gradient for each",
-            function.backward.at(function.backward.function.span),
+            function.backward.at(backward.span),
             related=_related(function.forward, "`forward`"),
         )
 
