@@ -143,8 +143,12 @@ def _written_elsewhere(project: Project, names: Collection[str]) -> set[str]:
 
 
 def _may_define(project: Project, path: str, word: str) -> bool:
-    quoted = rb"""["'](?:\w+(?:::|\.))*%s\b""" % re.escape(word).encode()
-    return not is_python(path) or re.search(quoted, project.workspace.peek(path)) is not None
+    """Whether a file has a word at the head of a string, or as an argument in C++, which a macro may define."""
+    if is_yaml(path):
+        return True
+    before = rb"""["'(,]\s*""" if is_cpp(path) else rb"""["']"""
+    named = before + rb"""(?:\w+(?:::|\.))*%s\b""" % re.escape(word).encode()
+    return re.search(named, project.workspace.peek(path)) is not None
 
 
 def _uses(body: Body, names: Iterable[str]) -> Iterator[tuple[str, Use]]:

@@ -206,7 +206,12 @@ def test_names_that_may_be_defined_or_are_not_used(text: str) -> None:
 def test_names_in_cpp_may_be_defined_by_a_macro() -> None:
     use = "def use(x):\n    return torch.ops.kit.pack_segment(x)\n"
     assert found("REG406", use, kit_x__cpp="DEFINE(pack_segment, 1)\n") == []
+    assert found("REG406", use, kit_x__cpp='m.def("pack_segment(" ARGS);\n') == []
+    assert found("REG406", use, kit_x__yaml="- pack_segment\n") == []
     assert found("REG406", use, kit_x__cpp="DEFINE(pack_segments, 1)\n") == ["torch.ops.kit.pack_segment"]
+    assert found("REG406", use, kit_x__cpp="void pack_segment(int n);  // a pack_segment\n") == [
+        "torch.ops.kit.pack_segment"
+    ]
 
 
 def test_names_of_another_torch_are_not_judged() -> None:

@@ -141,8 +141,8 @@ def unknown_operator(use: StrayUse) -> Iterator[Diagnostic]:
 
     `torch.ops.kit.name` raises an `AttributeError` if no operator `kit::name` is defined. Other packages may define operators in
     the namespaces of the tree, so only names that differ from the name of an operator of the tree by one letter, by underscores
-    between letters or by the `s` of a plural are reported, and only if the name occurs in no C++, no YAML and no string of the
-    tree. What stands in a `try` is not checked.
+    between letters or by the `s` of a plural are reported, and only if the name occurs in no YAML, no string and no argument of
+    a macro in C++. What stands in a `try` is not checked.
 
     Bad:
 
