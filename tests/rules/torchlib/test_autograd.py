@@ -228,6 +228,60 @@ def test_what_others_may_leave_on_the_context_is_not_asked_for(setup: str) -> No
     assert told(f"def setup(ctx, inputs, output):\n    x, y, a = inputs\n{setup}{backward}") == []
 
 
+@pytest.mark.parametrize("setup", ["ctx.b = a", "ctx.b = ctx.c = a", "ctx.b: int = a", "ctx.b, ctx.c = a, y"])
+@pytest.mark.parametrize(
+    "read", ["return grad * ctx.a, grad, None", "if ctx.b:\n        grad = grad * ctx.a\n    return grad, grad, None"]
+)
+def test_an_attribute_that_is_not_among_those_set(setup: str, read: str) -> None:
+    """A function that sets attributes does not pass the context on."""
+    code = (
+        f"def setup(ctx, inputs, output):\n    x, y, a = inputs\n    {setup}\n\n\ndef backward(ctx, grad):\n    {read}"
+    )
+    assert told(code) == [("REG305", "ctx.a", "`backward` reads `ctx.a`, which `setup_context` does not set")]
+
+
+def test_tensors_are_counted_where_attributes_are_set() -> None:
+    backward = "def backward(ctx, grad):\n    x, y, z = ctx.saved_tensors\n    return grad * y * ctx.a, grad * x, None"
+    assert told(SETUP + backward) == [
+        ("REG305", "x, y, z", "`backward` unpacks 3 saved tensors; `setup_context` saves 2")
+    ]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "    ctx.b = a\n    keep(ctx)",
+        "    ctx.b = a\n    ctx.__dict__.update(a=a)",
+        "    ctx.b = ctx\n    ctx.b.a = a",
+    ],
+)
+def test_attributes_that_may_be_set_elsewhere_after_one_is_set(setup: str) -> None:
+    backward = "\n\n\ndef backward(ctx, grad):\n    return grad * ctx.a, grad, None"
+    assert told(f"def setup(ctx, inputs, output):\n    x, y, a = inputs\n{setup}{backward}") == []
+
+
+SHARED = """
+def setup(ctx, inputs, output):
+    ctx.kind = "f"
+
+
+def other(ctx, inputs, output):
+    ctx.kind, ctx.a = "g", 2
+
+
+def backward(ctx, grad):
+    if ctx.kind == "g":
+        return grad * ctx.a, grad, None
+    return grad, grad, None
+"""
+
+
+def test_a_branch_of_a_shared_backward_reads_what_another_setup_context_sets() -> None:
+    assert told(SHARED) == []
+    found = told(SHARED.replace("grad * ctx.a", "grad * ctx.b"))
+    assert [item[:2] for item in found] == [("REG305", "ctx.b")]
+
+
 def test_without_setup_context_nothing_is_there() -> None:
     backward = "def backward(ctx, grad):\n    x, y = ctx.saved_tensors\n    return grad * y, grad * x, None"
     assert told(backward, "") == [

@@ -8,7 +8,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Unpack
+from opschema_cli.source.python import PythonFile, Unpack, written_in
 from opschema_rules.torchlib.gradients import (
     CONTEXT,
     Gradient,
@@ -313,14 +313,28 @@ def _attributes(gradient: Gradient, backward: Body, context: str) -> Iterator[Di
     own = written_on(backward, context)
     if setup is None or left is None or own is None:
         return
+    left |= own | CONTEXT
+    if not _is_straight(backward):
+        left |= _attributes_set(setup.file, backward.file)
     for use in context_uses(backward, context) or ():
-        if attribute_of(use.name) not in CONTEXT | left | own and not attribute_of(use.name).startswith("_"):
+        if attribute_of(use.name) not in left and not attribute_of(use.name).startswith("_"):
             yield Diagnostic(
                 f"`backward` of `{gradient.operator.title}` reads `{use.name}`, which `setup_context` does not set",
                 backward.at(use.span),
                 related=(Related(setup.at(setup.function.span), "`setup_context`"),) if setup.function else (),
                 ops=(gradient.operator.title,),
             )
+
+
+def _is_straight(backward: Body) -> bool:
+    """Whether all of a function runs in each call, so that another `setup_context` cannot be meant by a part of it."""
+    scope = backward.scope
+    return not (scope.guarded or scope.conditional_expressions or len(scope.returns) > 1)
+
+
+def _attributes_set(*files: PythonFile) -> set[str]:
+    """The attributes that the files assign, on whatever object."""
+    return {target.rpartition(".")[2] for file in files for target in written_in(file.body)}
 
 
 def _tensors(gradient: Gradient, backward: Body, context: str) -> Iterator[Diagnostic]:
