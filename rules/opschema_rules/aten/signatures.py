@@ -13,7 +13,8 @@ from opschema_cli.schema.schema_torchgen import AUGMENTED
 VariantKind: TypeAlias = Literal["functional", "inplace", "out", "mutable", "scratch"]
 """``torchgen.model.SchemaKind``."""
 
-_OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
+OPTIONS = (("dtype", "ScalarType"), ("layout", "Layout"), ("device", "Device"), ("pin_memory", "bool"))
+"""The arguments that make a ``TensorOptions``, with their types."""
 
 
 class BaseName(NamedTuple):
@@ -81,11 +82,11 @@ def options_of(schema: OperatorSchema) -> tuple[Argument, ...]:
     if schema.argument("pin_memory") is None:
         return ()
     items = [item for item in schema.kwarg_only if not item.is_write]
-    for at in range(len(items) - len(_OPTIONS) + 1):
-        four = items[at : at + len(_OPTIONS)]
+    for at in range(len(items) - len(OPTIONS) + 1):
+        four = items[at : at + len(OPTIONS)]
         if all(
             item.name == name and type_text(item.type) in (of, f"{of}?")
-            for item, (name, of) in zip(four, _OPTIONS, strict=True)
+            for item, (name, of) in zip(four, OPTIONS, strict=True)
         ):
             return tuple(four)
     return ()

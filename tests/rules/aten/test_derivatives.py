@@ -212,7 +212,7 @@ def test_every_fault_of_a_file_is_found_at_once() -> None:
         # An argument called `grad`, of which an attribute is saved, is not a gradient.
         "- name: back(Tensor grad, Tensor self) -> (Tensor, Tensor)\n  self: f(grads[0], grads[1], grad.sym_sizes())\n",
         # Words in comments, strings, members, calls and namespaces are not variables.
-        '- name: relu(Tensor self) -> Tensor\n  self: f(grad, /*slef=*/true, "selff", x.seld, at::slef, std::get<0>(self))\n',
+        '- name: relu(Tensor self) -> Tensor\n  self: f(grad, /*slef=*/true, "selff", self.seld, at::slef, std::get<0>(self))\n',
         # A variable of C++ that is close to nothing.
         "- name: relu(Tensor self) -> Tensor\n  self: grad * kCudnnDoubleBackwardMsg\n",
         # A list does all by itself in forward formulas.

@@ -10,7 +10,13 @@ OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, boo
 
 
 def entries(*schemas: str, field: str = "") -> str:
-    return "".join(f"- func: {schema}\n{field}  dispatch:\n    CPU: f\n" for schema in schemas)
+    """An entry for each schema, with a kernel of its own."""
+    kernels = [f"{schema.partition('(')[0].replace('.', '_')}_kernel" for schema in schemas]
+    parts = (
+        f"- func: {schema}\n{field}  dispatch:\n    CPU: {item}\n"
+        for schema, item in zip(schemas, kernels, strict=True)
+    )
+    return "".join(parts)
 
 
 @pytest.mark.parametrize(

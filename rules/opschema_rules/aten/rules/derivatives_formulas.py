@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
 from opschema_cli.schema.operator_schema import SchemaType
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import nearest
@@ -15,7 +16,7 @@ from opschema_rules.aten.findings import found, respelling
 from opschema_rules.aten.formulas import FORBIDDEN, bare_words, places, unbalanced
 from opschema_rules.aten.model import DerivativesFile
 from opschema_rules.aten.proofs import WRITTEN
-from opschema_rules.aten.signatures import is_tensor_like, kind_of
+from opschema_rules.aten.signatures import OPTIONS, is_tensor_like, kind_of
 
 _STRIDES = re.compile(r".sym_strides\(\)", re.DOTALL)
 _SAVED = ("Tensor", "int", "SymInt", "Scalar", "bool")
@@ -204,17 +205,32 @@ def derivative_unbalanced(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
 
 @rule("ATN429", "derivative-unknown-variable", severity="warning", pure=True)
 def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula uses a name that resembles that of an argument, an output or a gradient.
+    """A formula uses a name that is no argument, no output and no gradient of the operator.
 
     A formula uses the operator's arguments, its outputs (`result`, or their names), `grad`, `grads`, `grad_NAME`, and in
-    forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. torchgen treats any other name as C++;
-    this rule reports only names that look like a typo. Functions, members, and names with a namespace are not checked.
+    forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. torchgen treats any other name as C++.
+    This rule reports those in lower case, of which there are none around the formula, and others that look like a typo;
+    in formulas with statements (`;`), which may declare names, only the latter. Functions, members, and names with a
+    namespace are not checked.
 
     Bad:
 
     ```yaml derivatives.yaml
     - name: square(Tensor self) -> Tensor
       self: grad * 2 * slef
+    ```
+
+    Bad, an output by its number, where outputs have names:
+
+    ```yaml
+    - func: tanh(Tensor self) -> (Tensor values, Tensor scale)
+      dispatch:
+        CPU: tanh
+    ```
+
+    ```yaml derivatives.yaml
+    - name: tanh(Tensor self) -> (Tensor values, Tensor scale)
+      self: grad * result1
     ```
 
     Bad, a tangent of an argument without a formula:
@@ -239,7 +255,7 @@ def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagno
             known = _variables(block)
             for formula in block.backward:
                 yield from _strangers(block, formula, known)
-            forward = known | _forward_variables(block) if block.forward else known
+            forward = (known - _GRADIENTS) | _forward_variables(block) if block.forward else known
             for formula in block.forward:
                 if not formula.is_automatic:
                     yield from _strangers(block, formula, forward)
@@ -250,12 +266,13 @@ _WORDS = """
     non_differentiable auto_linear auto_element_wise bool int double float
 """
 _ALWAYS = frozenset(_WORDS.split())
+_GRADIENTS = frozenset({"grad", "grads", "grad_input_mask"})
 
 
 def _variables(block: Block) -> frozenset[str]:
     definition = block.definition
     known = {*_ALWAYS, *definition.arguments, *(name for name, _ in definition.outputs), *definition.gradient_names}
-    return frozenset(known | {"options"} if definition.has_options else known)
+    return frozenset(known | {"options", *(name for name, _ in OPTIONS)} if definition.has_options else known)
 
 
 def _forward_variables(block: Block) -> frozenset[str]:
@@ -285,13 +302,27 @@ def _slip(block: Block, formula: Formula, word: str, known: frozenset[str]) -> s
         return f"; `{base}` has no backward formula"
     if formula.kind == "backward" and suffix in ("_p", "_t") and argument is not None:
         return f"; a backward formula says `{base}`"
+    if word in _GRADIENTS:
+        return "; a forward formula is made of tangents: `x_t` for an argument `x`"
     output = word.removeprefix("grad_")
     if output != word and any(name == output for name, _ in block.definition.outputs):
         return f"; the output `{output}` has no derivative"
     near = nearest(word, known, 0.74) if len(word) > 2 else None
-    return f"; did you mean `{near}`?" if near is not None and near not in _KEYWORDS else ""
+    if near is not None and near not in _KEYWORDS:
+        return f"; did you mean `{near}`?"
+    return _absent(block, word) if _PLAIN.fullmatch(word) and ";" not in formula.text else ""
 
 
+def _absent(block: Block, word: str) -> str:
+    """The names that the operator has, of the kind that a name of C++ seems to be meant as."""
+    outputs = [name for name, _ in block.definition.outputs]
+    if word.rstrip("0123456789") == "result" and outputs:
+        return f"; the output{'s are' if len(outputs) > 1 else ' is'} called {listed(outputs)}"
+    arguments = list(block.definition.arguments)
+    return f"; the arguments are {listed(arguments)}" if arguments else "; the operator takes no arguments"
+
+
+_PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 _KEYWORDS = _ALWAYS - {"grad", "grads", "grad_input_mask", "retain_variables", "auto_linear", "auto_element_wise"}
 
 

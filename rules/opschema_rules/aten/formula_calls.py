@@ -1,0 +1,92 @@
+"""The calls in formulas of derivatives.yaml, and what PyTorch's operators take as functions and methods of C++."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.schema.operator_schema import OperatorSchema
+from opschema_rules.aten.cpp_types import has_symint, kernel_name
+from opschema_rules.aten.generated import functions_of
+from opschema_rules.aten.model import NativeEntry, NativeFile
+
+_CALL = re.compile(r"(?<![\w>])(?:(at::|(\w+)\.|)([a-z_]\w*))\(")
+_TOKEN = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|[][(){},]|[^][(){},\s"\'/]+|/', re.DOTALL)
+_TEMPLATE = re.compile(r"\w<[^<>()]*,[^<>()]*>")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call: what stands before the name (``at``, the name of an object, or nothing), the name, its place, and how many
+    arguments it has; None if that is not plain.
+    """
+
+    holder: str
+    name: str
+    start: int
+    count: int | None
+
+
+class Takes(msgspec.Struct):
+    """The numbers of arguments that the overloads of an operator take: as functions, and as methods of a tensor; ``entry``
+    declares the first of them.
+    """
+
+    entry: NativeEntry
+    functions: list[range] = msgspec.field(default_factory=list)
+    methods: list[range] = msgspec.field(default_factory=list)
+
+
+def calls_in(text: str) -> Iterator[Call]:
+    """The calls of functions without a namespace or of ``at``, and of methods of a named object."""
+    plain = _TEMPLATE.search(text) is None
+    for match in _CALL.finditer(text):
+        before = text[: match.start()].rstrip()
+        if not before.endswith((".", "->", "::")):
+            holder = "at" if match[1] == "at::" else match[2] or ""
+            count = _arguments(text, match.end()) if plain else None
+            yield Call(holder, match[3], match.start(3), count)
+
+
+def _arguments(text: str, start: int) -> int | None:
+    """How many arguments stand between a bracket that opens before ``start`` and the one that closes it."""
+    depth, commas, anything = 1, 0, False
+    for match in _TOKEN.finditer(text, start):
+        token = match.group()
+        if token in (")", "]", "}"):
+            depth -= 1
+            if not depth:
+                return commas + anything
+        elif token == "," and depth == 1:
+            commas += 1
+        elif not token.startswith("/*"):
+            depth += token in ("(", "[", "{")
+            anything = True
+    return None
+
+
+@cached_on_argument
+def callables_of(native: NativeFile) -> Mapping[str, Takes]:
+    """The operators of a file, and those that torchgen generates, by their names in C++."""
+    found: dict[str, Takes] = {}
+    for function in functions_of(native).values():
+        variants = _variants(function.entry) if not function.generated else ("function",)
+        least, most = _numbers(function.schema)
+        for symint in (False, True) if has_symint(function.schema) else (False,):
+            takes = found.setdefault(kernel_name(function.schema, symint=symint), Takes(function.entry))
+            if "function" in variants:
+                takes.functions.append(range(least, most + 1))
+            if "method" in variants:
+                takes.methods.append(range(least - 1, most))
+    return found
+
+
+def _variants(entry: NativeEntry) -> tuple[str, ...]:
+    return tuple(item.strip() for item in (entry.text_of("variants") or "function").split(","))
+
+
+def _numbers(schema: OperatorSchema) -> tuple[int, int]:
+    """The least and the greatest number of arguments; dtype, layout, device and pin_memory may be one."""
+    return sum(item.default is None for item in schema.arguments), len(schema.arguments)

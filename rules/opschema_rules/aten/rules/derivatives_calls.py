@@ -1,0 +1,143 @@
+"""Calls of operators in formulas of derivatives.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import joined
+from opschema_cli.suggestions import nearest
+from opschema_rules.aten.derivatives import Block, Formula, blocks_of
+from opschema_rules.aten.findings import found
+from opschema_rules.aten.formula_calls import Call, Takes, callables_of, calls_in
+from opschema_rules.aten.model import DerivativesFile
+from opschema_rules.aten.native import WHOLE
+
+_MEMBERS = frozenset({"backward", "requires_grad", "sym_is_contiguous", "sym_storage_offset", "value"})
+"""Methods of tensors that are no operators, and are called almost like one."""
+
+_BUILTIN = ("not_implemented", "wrap_opt_if")
+"""Functions of formulas that torchgen, or the file around them, knows."""
+
+
+@rule("ATN436", "derivative-unknown-function", severity="warning", pure=True)
+def derivative_unknown_function(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
+    """A formula calls a function that resembles an operator, and is none.
+
+    Functions of the namespace `at`, and methods of the operator's tensors and of gradients are compared with PyTorch's
+    operators; other functions may be helpers in C++, except those called almost like `not_implemented`. Nothing is
+    reported unless the whole native_functions.yaml is known.
+
+    Bad:
+
+    ```yaml derivatives.yaml
+    - name: square(Tensor self) -> Tensor
+      self: 'not_implement("square")'
+    ```
+
+    Good:
+
+    ```yaml derivatives.yaml
+    - name: square(Tensor self) -> Tensor
+      self: 'not_implemented("square")'
+    ```
+    """
+    native = derivatives.native
+    whole = native is not None and len(native.entries) > WHOLE
+    known = callables_of(native) if native is not None and whole else {}
+    functions = [name for name, takes in known.items() if takes.functions]
+    methods = [name for name, takes in known.items() if takes.methods]
+    for block, formula, call in _calls(derivatives):
+        names: Collection[str] = () if call.holder else _BUILTIN
+        if call.holder == "at":
+            names = functions
+        elif call.holder in _tensors(block):
+            names = methods
+        if call.name in known or call.name in _MEMBERS or call.name in names:
+            continue
+        near = nearest(call.name, names, 0.86) if names else None
+        if near is not None:
+            yield _at(formula, call, f"there is no `{_written(call)}`; did you mean `{near}`?")
+
+
+@rule("ATN437", "derivative-call-arguments", severity="warning", pure=True)
+def derivative_call_arguments(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
+    """A formula calls an operator with too few or too many arguments.
+
+    The numbers are those of all overloads of the operator, as a function, or as a method of one of the operator's tensors
+    or of a gradient. A helper function in C++ with an operator's name takes precedence, which YAML does not show.
+
+    Bad:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+    - func: tanh_backward(Tensor grad_output, Tensor output) -> Tensor
+      dispatch:
+        CPU: tanh_backward
+    ```
+
+    ```yaml derivatives.yaml
+    - name: tanh(Tensor self) -> Tensor
+      self: tanh_backward(grad, result, self)
+    ```
+
+    Good:
+
+    ```yaml
+    - func: tanh(Tensor self) -> Tensor
+      dispatch:
+        CPU: tanh
+    - func: tanh_backward(Tensor grad_output, Tensor output) -> Tensor
+      dispatch:
+        CPU: tanh_backward
+    ```
+
+    ```yaml derivatives.yaml
+    - name: tanh(Tensor self) -> Tensor
+      self: tanh_backward(grad, result)
+    ```
+    """
+    native = derivatives.native
+    for block, formula, call in _calls(derivatives) if native is not None else ():
+        assert native is not None
+        takes = callables_of(native).get(call.name)
+        if takes is None or call.count is None:
+            continue
+        method = call.holder not in ("", "at")
+        numbers = takes.methods if method and call.holder in _tensors(block) else [] if method else takes.functions
+        if numbers and not any(call.count in item for item in numbers):
+            message = f"`{_written(call)}` takes {_told(numbers)}, and {call.count} {'is' if call.count == 1 else 'are'} passed"
+            yield _at(formula, call, message, takes)
+
+
+def _calls(derivatives: DerivativesFile) -> Iterator[tuple[Block, Formula, Call]]:
+    for block in blocks_of(derivatives):
+        for formula in (*block.backward, *block.forward) if block.sound else ():
+            for call in calls_in(formula.text):
+                yield block, formula, call
+
+
+def _tensors(block: Block) -> frozenset[str]:
+    """The names of tensors in formulas: arguments, their values and tangents, outputs, and the gradient."""
+    definition = block.definition
+    names = [name for name, item in definition.arguments.items() if str(item.type) == "Tensor"]
+    outputs = [name for name, item in definition.outputs if str(item.type) == "Tensor"]
+    return frozenset(["grad", *outputs, *(f"{name}{suffix}" for name in names for suffix in ("", "_p", "_t"))])
+
+
+def _at(formula: Formula, call: Call, message: str, takes: Takes | None = None) -> Diagnostic:
+    related = [takes.entry.related(takes.entry.place.span, "the operator")] if takes is not None else []
+    return found(formula.entry, formula.span(call.start, call.start + len(call.name)), message, *related)
+
+
+def _written(call: Call) -> str:
+    return f"at::{call.name}" if call.holder == "at" else f"{call.holder}.{call.name}" if call.holder else call.name
+
+
+def _told(numbers: list[range]) -> str:
+    """``1, or 3 to 4 arguments``."""
+    spans = dict.fromkeys(str(item[0]) if len(item) == 1 else f"{item[0]} to {item[-1]}" for item in numbers)
+    return f"{joined(list(spans), 'or')} argument{'s' * (list(spans) != ['1'])}"
