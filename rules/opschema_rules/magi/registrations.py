@@ -13,6 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import Unresolved
 from opschema_cli.source.text import Place
+from opschema_cli.suggestions import misspelt_names
 from opschema_rules.magi.dialect import PARAMETERS, Decorator, Made, is_registrar
 
 
@@ -30,12 +31,14 @@ class Written(msgspec.Struct, frozen=True, eq=False):
 
 class Arguments(msgspec.Struct, frozen=True, eq=False):
     """Arguments of the decorator, as written, and as ``bound`` where a wrapper computes it. ``hidden`` is true
-    when unpacking may give it more.
+    when unpacking may give it more. ``unknown`` are keywords that it does not have, with the parameter that is meant, if one
+    is; they are read under its name.
     """
 
     given: dict[str, Written | Unresolved] = msgspec.field(default_factory=dict)
     bound: dict[str, BoundArgument] = msgspec.field(default_factory=dict)
     hidden: bool = False
+    unknown: dict[str, tuple[BoundArgument, str]] = msgspec.field(default_factory=dict)
 
     def get(self, name: str) -> Written | Unresolved | None:
         """An argument; None when it is not given."""
@@ -138,8 +141,13 @@ class Registrations:
 
 def arguments_of(decorator: Decorator) -> Arguments:
     """The arguments of the decorator."""
+    keywords = decorator.arguments.keywords
     bound = decorator.arguments.by_name(PARAMETERS)
-    return Arguments({name: _written(item) for name, item in bound.items()}, bound, decorator.arguments.open)
+    slips = misspelt_names(keywords, [name for name in PARAMETERS if name not in bound])
+    unknown = {name: (item, slips.get(name, "")) for name, item in keywords.items() if name not in PARAMETERS}
+    bound |= {meant: item for item, meant in unknown.values() if meant}
+    given = {name: _written(item) for name, item in bound.items()}
+    return Arguments(given, bound, decorator.arguments.open, unknown)
 
 
 def _written(argument: BoundArgument) -> Written | Unresolved:

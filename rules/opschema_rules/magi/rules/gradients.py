@@ -18,6 +18,7 @@ from opschema_rules.magi.reporting import by_keyword, is_plain, registered
 from opschema_rules.magi.rules.setup_functions import plain_names, reworded
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.rules.autograd import gradient_arguments, gradient_schema, times
+from opschema_rules.torchlib.rules.saved_values import saved_value
 from opschema_rules.torchlib.rules.setup_context import saved_for_backward
 
 
@@ -99,6 +100,56 @@ def _with_context(operator: Operator, setup: object) -> Operator:
     if isinstance(setup, Body) and plain_names(setup)[:1] != ["ctx"]:
         return with_fields(operator, registrations=[])
     return operator
+
+
+@rule("MAG344", "saved-non-tensor")
+def saved_non_tensor(op: MagiOp) -> Iterator[Diagnostic]:
+    """A value other than a tensor that is passed to `ctx.save_for_backward`.
+
+    It takes tensors and `None`. A number, a string, a list or a dataclass raises a `TypeError` in each call that needs
+    gradients. Store such values as attributes of the context. See the rule `saved-value` of the pack torchlib for what is
+    checked.
+
+    Bad:
+
+    ```python
+    def setup(ctx, inputs, output):
+        x, factor = inputs
+        ctx.save_for_backward(x, factor)
+
+
+    def backward(ctx, grad):
+        x, factor = ctx.saved_tensors
+        return grad * factor, None
+
+
+    @magi_register_custom_op("kit::scale", setup_context_fn=setup, backward_fn=backward)
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+    ```
+
+    Good:
+
+    ```python
+    def setup(ctx, inputs, output):
+        x, ctx.factor = inputs
+        ctx.save_for_backward(x)
+
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.factor, None
+
+
+    @magi_register_custom_op("kit::scale", setup_context_fn=setup, backward_fn=backward)
+    def scale(x: Tensor, factor: float) -> Tensor:
+        return x * factor
+    ```
+    """
+    operator = with_gradient(op)
+    if operator is not None:
+        for found in saved_value(_with_context(operator, op.setup_context)):
+            yield with_fields(found, message=reworded(found.message))
 
 
 @rule("MAG342", "backward-count")

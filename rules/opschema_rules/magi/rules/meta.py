@@ -21,6 +21,7 @@ from opschema_rules.magi.reporting import (
     lowers,
     registered,
 )
+from opschema_rules.magi.rules.results import returned_misfits
 from opschema_rules.magi.signature import Branch, Leaf
 from opschema_rules.magi.usage import is_called_to_fail, is_never_traced
 
@@ -154,6 +155,18 @@ def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
         return x + 1, x + 2
     ```
 
+    Bad (a function):
+
+    ```python
+    def split_meta(x):
+        return torch.empty_like(x), torch.empty_like(x), torch.empty_like(x)
+
+
+    @magi_register_custom_op("kit::split", infer_output_meta_fn=split_meta)
+    def split(x: Tensor) -> tuple[Tensor, Tensor]:
+        return x + 1, x + 2
+    ```
+
     Bad (a tuple):
 
     ```python
@@ -213,6 +226,8 @@ def meta_count(op: MagiOp) -> Iterator[Diagnostic]:
         yield Diagnostic(message, meta.written.place, _returned(op), ops=(op.title,))
     elif meta.kind == "identity":
         yield from _identity(op, wanted)
+    else:
+        yield from returned_misfits(op, "the fake", f"the meta function of `{op.title}`")
 
 
 class _Outputs:

@@ -16,7 +16,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls, passed
 from opschema_rules.magi.proofs import CALLS
 from opschema_rules.magi.registrations import Written
-from opschema_rules.magi.reporting import called, is_sound, lowers, registered, type_place
+from opschema_rules.magi.reporting import called, is_sound, lowers, type_place
 from opschema_rules.magi.signature import Leaf
 from opschema_rules.magi.usage import is_called_to_fail, is_tested
 
@@ -181,14 +181,15 @@ def enum_identity(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     for leaf, enum in lowered_enums(op):
-        if not _is_written(op, leaf) and not is_tested(op.body, ".".join(leaf.path)):
+        if not is_written(op, leaf) and not is_tested(op.body, ".".join(leaf.path)):
             constant = _IDENTITY if enum.mixed or not _only_strings(op, leaf) else {**_IDENTITY, **_EQUALITY}
             for expr in (part for item in all_statements(op.body.statements) for part in own_expressions(item)):
                 yield from _comparison(op, leaf, enum, expr, constant)
                 yield from _attribute(op, leaf, expr)
 
 
-def _is_written(op: MagiOp, leaf: Leaf) -> bool:
+def is_written(op: MagiOp, leaf: Leaf) -> bool:
+    """Whether the body assigns the parameter anew."""
     return any(item.target == leaf.path[0] for scope in op.body.scope.walk() for item in scope.assigns)
 
 
@@ -252,54 +253,3 @@ def _attribute(op: MagiOp, leaf: Leaf, expr: Expr) -> Iterator[Diagnostic]:
         fix,
         (op.title,),
     )
-
-
-@rule("MAG308", "literal-value", severity="warning")
-def literal_value(op: MagiOp) -> Iterator[Diagnostic]:
-    """A call that passes a string which the `Literal` does not list.
-
-    The decorator turns a `Literal` into `str`, so nothing checks the value: the op accepts any string. Type checkers do not
-    report it, as the op's type is lost.
-
-    Bad:
-
-    ```python
-    @magi_register_custom_op("kit::pad")
-    def pad(x: Tensor, side: Literal["left", "right"]) -> Tensor:
-        return x + 1 if side == "left" else x * 2
-
-
-    def padded(x):
-        return pad(x, "Left")
-    ```
-
-    Good:
-
-    ```python
-    @magi_register_custom_op("kit::pad")
-    def pad(x: Tensor, side: Literal["left", "right"]) -> Tensor:
-        return x + 1 if side == "left" else x * 2
-
-
-    def padded(x, side):
-        return pad(pad(x, "left"), side)
-    ```
-    """
-    if not is_sound(op) or not lowers(op) or op.lowering.problems:
-        return
-    for leaf in op.lowering.leaves:
-        if leaf.type is not None and leaf.type.kind == "literal" and leaf.type.values is not None:
-            for item in meant_calls(op):
-                yield from _outside(op, leaf, passed(op, item, leaf), {str(value) for value in leaf.type.values})
-
-
-def _outside(op: MagiOp, leaf: Leaf, value: Written | None, listed: set[str]) -> Iterator[Diagnostic]:
-    found = op.tree.evaluator.texts(value.body, value.expr) if value is not None else None
-    if value is not None and found and not found & listed:
-        given = " or ".join(repr(item) for item in sorted(found))
-        yield Diagnostic(
-            f"`{'.'.join(leaf.path)}` of `{op.title}` is {given} here, not one of `{leaf.type}`: nothing checks it",
-            value.place,
-            (Related(type_place(leaf), "its type"), *registered(op)),
-            ops=(op.title,),
-        )
