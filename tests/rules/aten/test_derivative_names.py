@@ -112,6 +112,28 @@ def test_functions_that_may_be_helpers(formula: str) -> None:
     assert [item for item in told(derivatives, NATIVE + FILLING) if item[0] == "ATN436"] == []
 
 
+@pytest.mark.parametrize(
+    ("formula", "place", "message"),
+    [
+        ("grad.relu_backward(result)", "relu_backward", "`relu_backward` has no variant `method`; write `at::relu_backward(...)`"),
+        ("at::only(grad)", "only", "`only` has no variant `function`; write `x.only(...)`"),
+    ],
+)  # fmt: skip
+def test_an_operator_without_the_variant(formula: str, place: str, message: str) -> None:
+    native = NATIVE + "- func: only(Tensor self) -> Tensor\n  variants: method\n" + FILLING
+    assert told(f"{RELU}  self: {formula}\n", native) == [("ATN436", place, message)]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["grad.size(0)", "grad.relu()", "grad.only()", "self.sizes().relu_backward(1)", "relu_backward(grad, self)"],
+)
+def test_methods_and_functions_that_there_are(formula: str) -> None:
+    native = NATIVE + "- func: only(Tensor self) -> Tensor\n  variants: method\n"
+    native += "- func: size.int(Tensor self, int dim) -> int\n" + FILLING
+    assert told(f"{RELU}  self: {formula}\n", native) == []
+
+
 def test_functions_are_not_compared_with_a_part_of_the_operators() -> None:
     assert told(f"{RELU}  self: at::gathr(grad, 0, self)\n") == []
 

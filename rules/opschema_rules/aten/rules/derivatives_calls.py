@@ -14,8 +14,11 @@ from opschema_rules.aten.formula_calls import Call, Takes, callables_of, calls_i
 from opschema_rules.aten.model import DerivativesFile
 from opschema_rules.aten.native import WHOLE
 
-_MEMBERS = frozenset({"backward", "requires_grad", "sym_is_contiguous", "sym_storage_offset", "value"})
-"""Methods of tensors that are no operators, and are called almost like one."""
+_MEMBERS = frozenset(
+    {"backward", "requires_grad", "size", "stride", "value"}
+    | {f"sym_{name}" for name in ("is_contiguous", "numel", "size", "storage_offset", "stride")}
+)
+"""Methods of tensors that are no methods of operators, and are called like one, or almost so."""
 
 _BUILTIN = ("not_implemented", "wrap_opt_if")
 """Functions of formulas that torchgen, or the file around them, knows."""
@@ -23,11 +26,11 @@ _BUILTIN = ("not_implemented", "wrap_opt_if")
 
 @rule("ATN436", "derivative-unknown-function", severity="warning", pure=True)
 def derivative_unknown_function(derivatives: DerivativesFile) -> Iterator[Diagnostic]:
-    """A formula calls a function that resembles an operator, and is none.
+    """A formula calls a function that resembles an operator, or an operator as a method that is none.
 
     Functions of the namespace `at`, and methods of the operator's tensors and of gradients are compared with PyTorch's
-    operators; other functions may be helpers in C++, except those called almost like `not_implemented`. Nothing is
-    reported unless the whole native_functions.yaml is known.
+    operators and their `variants`; other functions may be helpers in C++, except those called almost like
+    `not_implemented`. Nothing is reported unless the whole native_functions.yaml is known.
 
     Bad:
 
@@ -54,7 +57,13 @@ def derivative_unknown_function(derivatives: DerivativesFile) -> Iterator[Diagno
             names = functions
         elif call.holder in _tensors(block):
             names = methods
-        if call.name in known or call.name in _MEMBERS or call.name in names:
+        takes = known.get(call.name)
+        if takes is not None and call.holder and names and call.name not in names and call.name not in _MEMBERS:
+            kind, instead = (
+                ("function", f"x.{call.name}(...)") if call.holder == "at" else ("method", f"at::{call.name}(...)")
+            )
+            yield _at(formula, call, f"`{call.name}` has no variant `{kind}`; write `{instead}`", takes)
+        if takes is not None or call.name in _MEMBERS or call.name in names:
             continue
         near = nearest(call.name, names, 0.86) if names else None
         if near is not None:

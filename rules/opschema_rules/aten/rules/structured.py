@@ -11,6 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Node
 from opschema_cli.source.yaml_edit import remove_key
+from opschema_cli.suggestions import nearest
 from opschema_rules.aten.entry import string
 from opschema_rules.aten.findings import found, respelling, yaml_fix
 from opschema_rules.aten.model import NativeEntry, NativeFile
@@ -115,7 +116,8 @@ _CLASS = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 def structured_inherits(native: NativeFile) -> Iterator[Diagnostic]:
     """`structured_inherits` is used without `structured: True`, or does not name a class.
 
-    It names the class that the structured kernel's class inherits from, such as `TensorIteratorBase`, without a namespace.
+    It names the class that the structured kernel's class inherits from, without a namespace: `TensorIteratorBase`, which is
+    the only one in PyTorch. Names that are almost it are reported, others are not known.
 
     Bad:
 
@@ -150,6 +152,11 @@ def structured_inherits(native: NativeFile) -> Iterator[Diagnostic]:
             yield found(entry, key, "`structured_inherits` needs `structured: True`")
         if _CLASS.fullmatch(text) is None:
             yield _unfit_class(entry, node, text)
+        elif text != _ITERATOR and nearest(text, (_ITERATOR,), 0.8) is not None:
+            yield found(entry, node, f"structured kernels cannot inherit from `{text}`; did you mean `{_ITERATOR}`?")
+
+
+_ITERATOR = "TensorIteratorBase"
 
 
 def _unfit_class(entry: NativeEntry, node: Node, text: str) -> Diagnostic:
