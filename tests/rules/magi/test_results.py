@@ -8,7 +8,7 @@ from opschema_cli.testing import lint_files
 from opschema_rules.magi.examples import example_files
 from opschema_rules.magi.pack import PACK
 
-CODES = ("MAG308", "MAG321", "MAG333", "MAG334", "MAG341", "MAG344", "MAG351")
+CODES = tuple(f"MAG{number}" for number in (301, 302, 308, 312, 313, 321, 330, 332, 333, 334, 341, 344, 351))
 FROZEN = "@dataclass(frozen=True)\nclass Config:\n    k: float\n    side: Literal['left', 'right'] = 'left'\n\n\n"
 MODE = "class Mode(str, Enum):\n    ADD = 'add'\n    MUL = 'mul'\n\n\n"
 
@@ -190,3 +190,28 @@ def test_a_string_that_is_not_listed(text: str, place: str, message: str) -> Non
 )
 def test_strings_that_are_listed_or_not_known(text: str) -> None:
     assert told(text) == []
+
+
+OUTER = "@dataclass(frozen=True)\nclass Outer:\n    scale: float = 1.0\n    inner: {0}\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (FROZEN.replace("(frozen=True)", "") + OUTER.format("Config"), "MAG301"),
+        (FROZEN + OUTER.format("Optional[Config]"), "MAG313"),
+        (OUTER.format("dict[str, int]"), "MAG302"),
+    ],
+)
+def test_the_order_of_a_field_with_a_refused_type_is_not_judged(text: str, code: str) -> None:
+    assert [item[0] for item in told(text + op("x: Tensor, c: Outer"))] == [code]
+
+
+def test_the_order_of_other_fields_is_judged_beside_one_with_a_refused_type() -> None:
+    text = OUTER.format("int").replace("inner: int", "inner: int\n    more: dict[str, int]")
+    assert sorted(item[0] for item in told(text + op("x: Tensor, c: Outer"))) == ["MAG302", "MAG312"]
+
+
+def test_a_misspelt_name_in_mutates_args_is_one_finding() -> None:
+    text = op("x: Tensor, y: Tensor", "x.add_(y)\n    return y + 1", ', mutates_args=("xx",)')
+    assert [item[:2] for item in told(text)] == [("MAG332", '"xx"')]

@@ -89,6 +89,8 @@ def undeclared_write(op: MagiOp) -> Iterator[Diagnostic]:
     found = _judged(op)
     if found is None or not isinstance(op.mutates, Mutates):
         return
+    if any(_wrong(op, item) for item in op.mutates.names):
+        return  # `mutates-name` reports it, and the op is not registered
     operator, tensors = found
     named = op.lowering.expand_mutates([item.name for item in op.mutates.names])[0]
     unmarked = {name: item for name, item in tensors.items() if item.name not in named}

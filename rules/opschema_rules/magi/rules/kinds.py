@@ -11,6 +11,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls, passed
 from opschema_rules.magi.reporting import called, is_plain, is_sound, lowers, refusals, registered
 from opschema_rules.magi.signature import Leaf
+from opschema_rules.magi.types_of_torch import dataclass_in, is_taken
 from opschema_rules.magi.usage import is_called_to_fail
 
 
@@ -65,8 +66,19 @@ def default_order(op: MagiOp) -> Iterator[Diagnostic]:
     ```
     """
     for problem in op.lowering.problems if is_sound(op) and lowers(op) else ():
-        if problem.kind == "default-order" and problem.leaf is not None and problem.other is not None:
-            yield _behind(op, problem.leaf, problem.other)
+        leaf, other = problem.leaf, problem.other
+        if problem.kind != "default-order" or leaf is None or other is None or _has_refused_type(op, leaf):
+            continue
+        yield _behind(op, leaf, other)
+
+
+def _has_refused_type(op: MagiOp, leaf: Leaf) -> bool:
+    """Whether another rule reports the type of a parameter: with another type it is lowered otherwise."""
+    others = [item for item in op.lowering.problems if item.kind not in ("default-order", "duplicate-name")]
+    form = leaf.lowered_type
+    return any(f"{item.where} ".startswith(f"{called(leaf)} ") for item in others) or (
+        form is not None and (is_taken(op, form) is False or dataclass_in(op, form) is not None)
+    )
 
 
 def _behind(op: MagiOp, leaf: Leaf, other: Leaf) -> Diagnostic:
