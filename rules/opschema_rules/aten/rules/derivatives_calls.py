@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import joined
@@ -20,7 +21,7 @@ _MEMBERS = frozenset(
 )
 """Methods of tensors that are no methods of operators, and are called like one, or almost so."""
 
-_BUILTIN = ("not_implemented", "wrap_opt_if")
+_BUILTIN = frozenset({"not_implemented", "wrap_opt_if"})
 """Functions of formulas that torchgen, or the file around them, knows."""
 
 
@@ -49,25 +50,30 @@ def derivative_unknown_function(derivatives: DerivativesFile) -> Iterator[Diagno
     native = derivatives.native
     whole = native is not None and len(native.entries) > WHOLE
     known = callables_of(native) if native is not None and whole else {}
-    functions = [name for name, takes in known.items() if takes.functions]
-    methods = [name for name, takes in known.items() if takes.methods]
+    functions = frozenset(name for name, takes in known.items() if takes.functions)
+    methods = frozenset(name for name, takes in known.items() if takes.methods)
+    fits: set[tuple[frozenset[str], str]] = set()
     for block, formula, call in _calls(derivatives):
-        names: Collection[str] = () if call.holder else _BUILTIN
-        if call.holder == "at":
-            names = functions
-        elif call.holder in _tensors(block):
-            names = methods
+        names = _BUILTIN
+        if call.holder:
+            names = functions if call.holder == "at" else methods if call.holder in _tensors(block) else _NONE
+        if not names or call.name in names or call.name in _MEMBERS or (names, call.name) in fits:
+            continue
         takes = known.get(call.name)
-        if takes is not None and call.holder and names and call.name not in names and call.name not in _MEMBERS:
+        if takes is not None and call.holder:
             kind, instead = (
                 ("function", f"x.{call.name}(...)") if call.holder == "at" else ("method", f"at::{call.name}(...)")
             )
             yield _at(formula, call, f"`{call.name}` has no variant `{kind}`; write `{instead}`", takes)
-        if takes is not None or call.name in _MEMBERS or call.name in names:
             continue
-        near = nearest(call.name, names, 0.86) if names else None
-        if near is not None:
+        near = nearest(call.name, names, 0.86) if takes is None else None
+        if near is None:
+            fits.add((names, call.name))
+        else:
             yield _at(formula, call, f"there is no `{_written(call)}`; did you mean `{near}`?")
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 @rule("ATN437", "derivative-call-arguments", severity="warning", pure=True)
@@ -129,6 +135,7 @@ def _calls(derivatives: DerivativesFile) -> Iterator[tuple[Block, Formula, Call]
                 yield block, formula, call
 
 
+@cached_on_argument
 def _tensors(block: Block) -> frozenset[str]:
     """The names of tensors in formulas: arguments, their values and tangents, outputs, and the gradient."""
     definition = block.definition

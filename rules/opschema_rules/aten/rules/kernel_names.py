@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -115,7 +116,8 @@ def _shared(native: NativeFile) -> dict[str, list[_Named]]:
 
 def _redeclared(native: NativeFile, kernel: str, users: list[_Named]) -> Iterator[Diagnostic]:
     first: dict[tuple[str, ...], tuple[_Named, CppSignature]] = {}
-    for user in users if len(users) > 1 else ():
+    numbers = Counter(_arity(user) for user in users)
+    for user in [user for user in users if numbers[_arity(user)] > 1]:
         signature = _declaration(native, kernel, user.entry)
         if signature is None:
             continue
@@ -134,6 +136,10 @@ def _redeclared(native: NativeFile, kernel: str, users: list[_Named]) -> Iterato
                 f" `{signature.parameters[both[0]].name}`: C++ refuses a second default"
             )
             yield _clash(user, earlier, message)
+
+
+def _arity(user: _Named) -> int:
+    return len(user.entry.schema.arguments) if user.entry.schema is not None else 0
 
 
 def _declaration(native: NativeFile, kernel: str, entry: NativeEntry) -> CppSignature | None:
