@@ -1,4 +1,4 @@
-"""Kernels by their names: declarations that C++ refuses, and names of another variant's or device's kernel."""
+"""Kernels by their names: declarations that C++ refuses, and names of another device's or the functional variant's kernel."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def kernel_of_other_device(native: NativeFile) -> Iterator[Diagnostic]:
     """A kernel's name says another device than its dispatch key.
 
     `CUDA: tanh_cpu` compiles: the kernel is called with tensors of the other device. The words `cpu`, `cuda`, `mps`, `xpu`
-    and `mtia` in a name are compared with the key's last word; names and keys without any of them are not checked. A line
-    with several keys is right if the name fits one of them.
+    and `mtia` in a name are compared with the key's last word; names with none or several of them, and other keys, are not
+    checked. A line with several keys is right if the name fits one of them.
 
     Bad:
 
@@ -192,10 +192,12 @@ def kernel_of_other_device(native: NativeFile) -> Iterator[Diagnostic]:
     """
     for entry in native.having("dispatch"):
         for item in entry.dispatch():
-            named = [word for word in item.kernel.lower().split("_") if word in _DEVICES]
-            line = [_device(key.strip()) for key in item.key_node.value.split(",")] if named else []
-            if named and _device(item.key) and not set(named) & set(line):
-                message = f"`{item.key}` has the kernel `{item.kernel}`, which is for {named[-1].upper()} by its name"
+            named = {word for word in item.kernel.lower().split("_") if word in _DEVICES}
+            line = [_device(key.strip()) for key in item.key_node.value.split(",")] if len(named) == 1 else []
+            if line and _device(item.key) and named.isdisjoint(line):
+                message = (
+                    f"`{item.key}` has the kernel `{item.kernel}`, which is for {''.join(named).upper()} by its name"
+                )
                 yield found(entry, item.node, message, entry.related(item.key_node, "its dispatch key"))
 
 
@@ -208,10 +210,11 @@ _DEVICES = ("cpu", "cuda", "mps", "xpu", "mtia")
 
 @rule("ATN324", "kernel-of-variant", severity="warning", pure=True)
 def kernel_of_variant(native: NativeFile) -> Iterator[Diagnostic]:
-    """An in-place or out variant names the kernel of the functional variant.
+    """An in-place variant names the kernel of the functional variant.
 
-    The kernels of variants have different parameters and results, so the variant calls an overload of this name that is
-    probably not written: PyTorch calls them `tanh`, `tanh_` and `tanh_out`. The linker reports it, if anything does.
+    The kernels have different parameters and results, so the in-place variant calls an overload of this name that is probably
+    not written: PyTorch calls them `tanh` and `tanh_`. The linker reports it, if anything does. Out variants may overload
+    the name, as they have a parameter more.
 
     Bad:
 
@@ -239,11 +242,14 @@ def kernel_of_variant(native: NativeFile) -> Iterator[Diagnostic]:
     """
     for group in groups_of(native).all:
         functional = group.variants.get("functional")
-        kernels = {item.kernel: item.node for item in functional.dispatch()} if functional is not None else {}
-        for kind in ("inplace", "out") if functional is not None and kernels else ():
-            variant = group.variants.get(kind)
-            for item in variant.dispatch() if variant is not None else ():
-                if variant is not None and functional is not None and item.kernel in kernels:
-                    message = f"`{item.kernel}` is the kernel of `{functional.name}`, and `{variant.name}` needs one of its own"
-                    related = functional.related(kernels[item.kernel], "the functional variant")
-                    yield found(variant, item.node, message, related)
+        inplace = group.variants.get("inplace")
+        if functional is None or inplace is None:
+            continue
+        kernels = {item.kernel: item.node for item in functional.dispatch()}
+        for item in inplace.dispatch():
+            if item.kernel in kernels:
+                message = (
+                    f"`{item.kernel}` is the kernel of `{functional.name}`, and `{inplace.name}` needs one of its own"
+                )
+                related = functional.related(kernels[item.kernel], "the functional variant")
+                yield found(inplace, item.node, message, related)
