@@ -71,12 +71,40 @@ def bound_parameters(
     if params.words:
         found[params.words] = others
     elif others:
-        machine.throw("TypeError")
+        machine.throw("TypeError", f"{_title(function.body)} got an unexpected keyword argument '{next(iter(others))}'")
     if len(found) < len(function.body.params):
+        _require(machine, function, found)
         for item in function.body.params:
             if item.name not in found:
                 found[item.name] = default_of(machine, function, item)
     return found
+
+
+def _require(machine: Machine, function: Closure, found: Mapping[str, object]) -> None:
+    """Raise if a parameter without default has no value."""
+    required = [item for item in function.body.params if item.default is None and item.name not in function.defaults]
+    missing = [item for item in required if item.name not in found]
+    placed = [item for item in missing if item.kind != "kwonly"]
+    kind, listed = ("positional", placed) if placed else ("keyword-only", missing)
+    if listed:
+        names = [f"'{item.name}'" for item in listed]
+        last = f"{',' if len(names) > 2 else ''} and {names[-1]}" if len(names) > 1 else names[-1]
+        plural = "s" if len(names) > 1 else ""
+        text = f"missing {len(names)} required {kind} argument{plural}: {', '.join(names[:-1])}{last}"
+        machine.throw("TypeError", f"{_title(function.body)} {text}")
+
+
+def _title(body: Body) -> str:
+    """The name of a function as Python's messages have it."""
+    own = body.function.name if body.function is not None else ""
+    around, name = body.parent, f"{own or '<lambda>'}()"
+    while around is not None:
+        if around.function is not None:
+            name = f"{around.function.name}.<locals>.{name}"
+        elif around.cls is not None:
+            name = f"{around.cls.name}.{name}"
+        around = around.parent
+    return name
 
 
 def _by_name(

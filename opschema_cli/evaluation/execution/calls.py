@@ -61,6 +61,8 @@ def called(machine: Machine, function: object, positional: Sequence[object], key
 
 def unknown_call(machine: Machine, function: object, arguments: Iterable[object]) -> Opaque:
     """The result of a call of what is not known: it may change the containers that it is given, and it may raise."""
+    if function is None:
+        machine.throw("TypeError", "'NoneType' object is not callable")
     taint_all(machine, arguments)
     reason = function.reason if isinstance(function, Opaque) else f"the result of `{name_of(function)}`"
     machine.may_raise(reason)
