@@ -74,7 +74,7 @@ class ExampleFwdOp(Op):
         pass
 
     def eval_roofline(self):
-        return 1, 1
+        return self.kernel_map["example"].counts()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.kernel_map["example"](x, self.eps)

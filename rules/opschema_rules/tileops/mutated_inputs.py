@@ -74,7 +74,7 @@ class OpWithOperators(msgspec.Struct, eq=False):
         namespaces = {name.partition("::")[0] for item in self.operators.operators for name in item.names}
         for name in names or ():
             named = [item for item in self.operators.operators if name in item.names]
-            known = len(named) == 1 and not self.operators.unnamed and _collect(named[0], inputs, found)
+            known = len(named) == 1 and _collect(named[0], inputs, found)
             found.complete = found.complete and known
             if not named and name.partition("::")[0] in namespaces and not self._may_be_elsewhere():
                 found.unregistered.append(name)

@@ -1,4 +1,4 @@
-"""Calls of operators in interpreted code: each returns what the operator's fake returns."""
+"""Calls of operators in interpreted code: each returns what the operator's fake returns, or its own function."""
 
 from __future__ import annotations
 
@@ -26,18 +26,25 @@ class OperatorHandle(Native, frozen=True, eq=False):
 class FakeCalls:
     """Operators by their fakes: those that ``fake_of`` finds by name, and those that the interpreted code registers itself.
 
-    ``used`` are the fakes that were called.
+    ``used`` are the fakes that were called. With ``eager``, a call returns what the operator's own function returns instead; the
+    result is not known where the interpreted code does not pass that to ``custom_op``. ``called`` are then the operators that
+    were called outside others, by their names.
     """
 
-    def __init__(self, fake_of: Callable[[str], Body | None]) -> None:
+    def __init__(self, fake_of: Callable[[str], Body | None], *, eager: bool = False) -> None:
         self.fake_of = fake_of
+        self.eager = eager
         self.used: list[Body] = []
+        self.called: set[str] = set()
+        self._inside = False
         self._made: dict[str, OperatorHandle] = {}
         self.dialect = ExecutionDialect(functions=self._function, attribute=self._attribute)
 
     def clear(self) -> None:
         """Forget the operators that code has made, and the fakes that were called."""
         self.used.clear()
+        self.called.clear()
+        self._inside = False
         self._made.clear()
 
     # Definitions
@@ -93,6 +100,8 @@ class FakeCalls:
     # Calls
 
     def _call(self, name: str, fakes: list[object], kernel: object, call: Call) -> object:
+        if self.eager:
+            return self._run(name, kernel, call)
         body = self.fake_of(name) if name and not fakes else None
         function = fakes[-1] if fakes else Closure(body) if body is not None else None
         if isinstance(function, Closure):
@@ -100,6 +109,18 @@ class FakeCalls:
         if function is None:
             return call.opaque(f"the result of the operator `{name}`, which has no fake in Python")
         return call.machine.call(function, call.positional, call.keywords)
+
+    def _run(self, name: str, kernel: object, call: Call) -> object:
+        if not isinstance(kernel, Closure):
+            return call.opaque(f"the result of the operator `{name}`")
+        inside = self._inside
+        if not inside:
+            self.called.add(name)
+        self._inside = True
+        try:
+            return call.machine.call(kernel, call.positional, call.keywords)
+        finally:
+            self._inside = inside
 
 
 _RETURNING = Native("decorator", lambda call: call.positional[0] if call.positional else Opaque("a decorated function"))

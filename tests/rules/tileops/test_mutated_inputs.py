@@ -117,6 +117,28 @@ def test_a_marked_input_that_no_operator_of_a_helper_writes() -> None:
     assert found(code) == []
 
 
+UNNAMED = """\
+
+
+def register_as(name):
+    @custom_op(name, mutates_args=())
+    def _other(y: torch.Tensor) -> torch.Tensor:
+        return y + 1
+
+
+register_as(f"kit::{other_name()}")
+"""
+
+
+def test_an_operator_whose_name_is_not_known_is_another_one() -> None:
+    code = OP + LISTED.format(mutates="()", body="return x + 1") + UNNAMED
+    assert found(code, MARKED) == [NEVER]
+    assert found(code) == []
+    assert (
+        found(OP + LISTED.format(mutates='("x",)', body="x.relu_()\n        return x.clone()") + UNNAMED, MARKED) == []
+    )
+
+
 def test_a_wrong_declaration_of_an_operator_is_one_finding() -> None:
     code = OP + LISTED.format(mutates="()", body="x.relu_()\n        return x.clone()")
     (message,) = found(code, MARKED, ("SIG304", "REG403", "REG404"))

@@ -34,7 +34,7 @@ class ExampleFwdOp(Op):
         pass
 
     def eval_roofline(self):
-        return 1, 1
+        return self.kernel_map["example"].counts()
 
     def forward(self, {forward}) -> torch.Tensor:
         return self.kernel_map["example"](x)
@@ -255,11 +255,14 @@ roofline: {flops: "n", bytes: "n * elem_bytes"}
 
 
 def test_a_carrier_without_a_shape_in_a_row() -> None:
-    generative = (
-        op("", init="n: int, *, ", outputs='{"y": (self.n,)}').replace("(self, )", "(self)").replace("(x)", "()")
-    )
+    sized = OP.replace("        self.dispatch", "        self.n = n\n        self.dispatch")
+    code = {"init": "n: int, *, ", "outputs": '{"y": (self.n,)}'}
+    generative = sized.format(**code, shapes="", tensors="", forward="")
+    generative = generative.replace("(self, )", "(self)").replace("(x)", "()")
     assert codes(CARRIER, generative) == ["CAR101", "CAR103"]
-    taken = op("like", init="n: int, *, ", outputs='{"y": (self.n,)}').replace("(x)", "(like)")
+    taken = sized.format(**code, shapes="like_shape", tensors="like", forward="like: torch.Tensor").replace(
+        "(x)", "(like)"
+    )
     assert codes(CARRIER, taken) == ["WKL104"]
 
 

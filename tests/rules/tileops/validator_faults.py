@@ -146,7 +146,9 @@ FAULTS: dict[str, list[Change]] = {
     ),
     "no kernel_map argument": _code((INIT, "def __init__(self, eps: float = 0.5):\n        kernel_map = None")),
     "dispatch_kernel() is not called": _code(("        self.dispatch_kernel(kernel_map)\n", "")),
-    "contract stub": _code(("    def eval_roofline(self):\n        return 1, 1\n\n", "")),
+    "contract stub": _code(
+        ('    def eval_roofline(self):\n        return self.kernel_map["example"].counts()\n\n', "")
+    ),
     "compile_op_names names an operator that is not registered": _code(
         (
             "    @property\n    def default",

@@ -14,20 +14,34 @@ from opschema_cli.source.program import Program
 from opschema_rules.tileops.calls import manifest_value
 
 
-def _own_functions(load_manifest: ExternalFunction) -> Callable[[str], ExternalFunction | None]:
+def _own_functions(program: Program, load_manifest: ExternalFunction) -> Callable[[str], ExternalFunction | None]:
     """Functions of the package that only keep books, or read what is known: the manifest."""
-    known: dict[str, ExternalFunction] = {"dispatch_kernel": _dispatch_kernel, "load_manifest": load_manifest}
+    known: dict[str, ExternalFunction] = {
+        _DISPATCH: lambda call: _dispatch_kernel(program, call),
+        "get_or_build_kernel": lambda call: call.opaque("a kernel"),
+        "load_manifest": load_manifest,
+    }
     return lambda name: known.get(name.rpartition(".")[2])
 
 
-def _dispatch_kernel(call: Call) -> object:
-    """The method with which every constructor chooses kernels: no shape depends on it, and it reads the modules of all kernels."""
+_DISPATCH = "dispatch_kernel"
+
+
+def _dispatch_kernel(program: Program, call: Call) -> object:
+    """The method with which every constructor chooses kernels: no shape depends on it, and it reads the modules of all kernels.
+
+    What else its class writes to objects it may write.
+    """
     this = call.positional[0] if call.positional else None
     if not isinstance(this, Object):
         return NOT_KNOWN
     this.attributes["kernel_map"] = call.opaque("the kernels of an op")
     this.attributes["_overridden_keys"] = frozenset()
     this.attributes["_instance_key"] = this.cls.ref.name
+    for owner in program.lineage(this.cls.ref):
+        if program.own_member(owner, _DISPATCH) is not None and owner is not this.cls.ref:
+            for name in program.instance_writes(owner):
+                this.attributes.setdefault(name, call.opaque(f"`{name}`, which `{_DISPATCH}()` may write"))
     return None
 
 
@@ -41,7 +55,7 @@ def executor(
 ) -> Executor:
     """An executor for the modules of an evaluator's program; ``others`` are further dialects."""
     own = ExecutionDialect(
-        functions=_own_functions(load_manifest),
+        functions=_own_functions(evaluator.program, load_manifest),
         attribute=manifest_value.attribute,
         operator=manifest_value.operator,
         reads_own=True,

@@ -101,7 +101,7 @@ class _Prober:
         if not isinstance(self.this, Returned):
             return
         complete = all(item.optional or item.name in self.shapes for item in self.entry.inputs)
-        declared = _declared(self.entry, self.passed) if complete else []
+        declared = declared_dtypes(self.entry, self.passed) if complete else []
         taken: list[Mapping[str, str]] = []
         for dtypes in declared:
             outcome = self._outcome(dtypes)
@@ -156,7 +156,7 @@ def _dtype_params(op: OpImplementation) -> Iterator[str]:
             yield param.name
 
 
-def _declared(entry: OpEntry, passed: list[str]) -> list[Mapping[str, str]]:
+def declared_dtypes(entry: OpEntry, passed: list[str]) -> list[Mapping[str, str]]:
     """The combinations of the inputs' dtypes that the manifest declares; empty where they are not known, or too many."""
     names = [name for name in passed if not _follows(entry, name)]
     allowed = entry.dtypes.dtypes

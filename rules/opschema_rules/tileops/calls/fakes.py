@@ -20,6 +20,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
+from opschema_rules.tileops.calls.findings import is_error
 from opschema_rules.tileops.calls.outcomes import constructor_arguments, executed_outcome, taken
 from opschema_rules.tileops.model import OpImplementation
 from opschema_rules.tileops.verify.dtypes import Assignment, assignments
@@ -52,27 +53,38 @@ class FakeMismatch(msgspec.Struct, frozen=True, eq=False):
 
 
 class FakeOutcome(msgspec.Struct):
-    """Outcome of an op's calls with the fakes of its operators; ``fakes`` are those that agree with the manifest."""
+    """Outcome of an op's calls with the fakes of its operators; ``fakes`` are those that agree with the manifest, ``broken`` is a
+    call that ends with an error of Python's.
+    """
 
     op: OpImplementation
     mismatch: FakeMismatch | None = None
+    broken: tuple[DescribedCall, Raised] | None = None
     fakes: list[FunctionKey] = msgspec.field(default_factory=list)
     unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
 
 
 class Compiled:
-    """The ops of one file with the operators of their tree."""
+    """The ops of one file with the operators of their tree; with ``eager`` these run their own functions, not their fakes."""
 
-    def __init__(self, code: Code, makers: Makers) -> None:
+    def __init__(self, code: Code, makers: Makers, *, eager: bool = False) -> None:
         self.code = code
         self.makers = makers
         self.this: Object | None = None
-        self.fakes = FakeCalls(self._fake_of)
+        self.fakes = FakeCalls(self._fake_of, eager=eager)
         own = ExecutionDialect(functions=lambda name: self._instance, operator=self._registered, reads_own=True)
         self.executor = code.executor_with((self.fakes.dialect, own))
 
-    def run(self, op: OpImplementation, this: Object, tensors: Mapping[str, object]) -> Outcome:
-        """The outcome of `forward()` of an object, when the calls that define the operators of its class have run."""
+    def run(
+        self,
+        op: OpImplementation,
+        this: Object,
+        tensors: Mapping[str, object],
+        then: Callable[[Call, Object], object] | None = None,
+    ) -> Outcome:
+        """The outcome of `forward()` of an object, when the calls that define the operators of its class have run; with ``then``,
+        of what is done with the object afterwards.
+        """
         self.fakes.clear()
         makers = [(self._body(maker.function), self._words(maker)) for maker in self.makers.of(op)]
 
@@ -82,7 +94,8 @@ class Compiled:
             for body, words in makers:
                 if body is not None:
                     call.machine.call(Closure(body), (), words)
-            return call.machine.call(call.machine.attribute(again, "forward"), (), call.keywords)
+            found = call.machine.call(call.machine.attribute(again, "forward"), (), call.keywords)
+            return then(call, again) if then is not None and isinstance(again, Object) else found
 
         return self.executor.call(Native("forward", drive), tensors, (this,))
 
@@ -176,7 +189,7 @@ def fake_outcome(op: OpImplementation, compiled: Callable[[Code], Compiled], mak
         found = FakeOutcome(op, fakes=[_parsed(key) for key in known.checked], unresolved=known.unresolved)
     else:
         found = _executed(op, compiled(code))
-        if found.mismatch is None:
+        if found.mismatch is None and found.broken is None:
             code.keep(op, method, Agreement([f"{start}:{path}" for path, start in found.fakes], found.unresolved))
     op.entry.manifest.unresolved.extend(found.unresolved)
     return found
@@ -226,7 +239,9 @@ def _judge(compiled: Compiled, call: DescribedCall, this: Object, assignment: As
         if isinstance(made, Returned) and isinstance(made.value, Object):
             outcome = compiled.run(op, made.value, taken(op, "forward", tensors))
     if isinstance(outcome, Raised):
-        return True
+        is_broken = is_error(op.entry.manifest, call, outcome)
+        found.broken = (call, outcome) if is_broken else None
+        return not is_broken
     reason = _unknown(op, compiled, outcome)
     if reason:
         place = outcome.place if isinstance(outcome, Unresolved) else None

@@ -13,6 +13,7 @@ import msgspec
 from opschema_cli.evaluation.execution.outcomes import Raised
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.source.program import FunctionRef
+from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
 SHOWN_ROWS = 3
@@ -43,6 +44,15 @@ def is_explicit(manifest: Manifest, raised: Raised) -> bool:
     return (
         file is not None and raised.place is not None and file.source.text.startswith(_RAISING, raised.place.span.start)
     )
+
+
+_ERRORS = frozenset({"AttributeError", "NameError", "TypeError", "UnboundLocalError"})
+
+
+def is_error(manifest: Manifest, call: DescribedCall, raised: Raised) -> bool:
+    """Whether Python itself ends a call, because code does not fit together; sizes that no row gives may lack a key."""
+    known = raised.exception in _ERRORS or (raised.exception == "KeyError" and call.origin == "row")
+    return known and raised.place is not None and not is_explicit(manifest, raised)
 
 
 def settled(compared: Iterable[tuple[FunctionRef | tuple[str, int], Difference | None]]) -> Iterator[Diagnostic]:

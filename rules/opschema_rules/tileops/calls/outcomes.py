@@ -127,8 +127,7 @@ class _Caller:
         """The outcome of the constructor; where it refuses, parameters that the manifest does not declare may be to blame."""
         cls = ClassValue(self.op.ref)
         found = self.executor.construct(cls, arguments)
-        params = self.op.call_params("__init__") or ()
-        others = [item.name for item in params if self.entry.param(item.name) is None and item.name not in _OWN]
+        others = undeclared_params(self.op)
         if isinstance(found, Raised) and others:
             return self.executor.construct(cls, {**arguments, **dict.fromkeys(others, UNDECLARED)})
         return found
@@ -225,6 +224,19 @@ def constructor_arguments(op: OpImplementation, bound: BoundRow) -> dict[str, ob
         elif param.default is None and param.kind in ("posonly", "normal", "kwonly"):
             found[name] = bound.values.get(name, UNDECLARED)
     return found
+
+
+def undeclared_params(op: OpImplementation) -> list[str]:
+    """The named parameters of the constructor that the manifest does not declare, but those that say how an op is run."""
+    params = [item for item in op.call_params("__init__") or () if item.kind not in ("vararg", "kwarg")]
+    return [item.name for item in params if op.entry.param(item.name) is None and item.name not in _OWN]
+
+
+def settles_calls(op: OpImplementation) -> bool:
+    """Whether the manifest and the tensors say all of a call: the constructor takes no other parameters, and no dtype."""
+    params = op.call_params("__init__")
+    sure = params is not None and all(item.by_name and item.name.rpartition("_")[2] != "dtype" for item in params)
+    return sure and not undeclared_params(op)
 
 
 def _shape_in(bound: BoundRow, name: str) -> Shape | None:

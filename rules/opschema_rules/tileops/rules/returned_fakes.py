@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 def _outcome(subject: OpsWithOperators, op: OpImplementation) -> list[FakeOutcome]:
     from opschema_rules.tileops.calls.fakes import fake_outcome
 
-    return [] if outcome_of(op).mismatches else [fake_outcome(op, _compiled(subject), _makers(subject))]
+    return [] if outcome_of(op).mismatches else [fake_outcome(op, _compiled(subject), makers(subject))]
 
 
 def _with_fakes(subject: OpsWithOperators) -> Iterator[OpImplementation]:
     by_op, fakes = {id(item.op): item for item in subject.ops}, subject.operators.fakes.keys()
     ops = Implementations(subject.manifest, subject.manifest.implementations)
     for op in judged_ops(ops, "infer-shapes"):
-        if not fakes.isdisjoint(by_op[id(op)].listed() or ()) or _makers(subject).of(op):
+        if not fakes.isdisjoint(by_op[id(op)].listed() or ()) or makers(subject).of(op):
             yield op
 
 
@@ -45,7 +45,8 @@ def _parts(subject: OpsWithOperators) -> Iterator[Part]:
 
 
 @cached_on_argument
-def _makers(subject: OpsWithOperators) -> Makers:
+def makers(subject: OpsWithOperators) -> Makers:
+    """The calls that define the operators of a tree, and the fakes of operators."""
     from opschema_rules.tileops.calls.fakes import Makers
 
     return Makers(subject.operators)
@@ -55,7 +56,7 @@ def _makers(subject: OpsWithOperators) -> Makers:
 def _compiled(subject: OpsWithOperators) -> Callable[[Code], Compiled]:
     from opschema_rules.tileops.calls.fakes import Compiled
 
-    return cache(lambda code: Compiled(code, _makers(subject)))
+    return cache(lambda code: Compiled(code, makers(subject)))
 
 
 @rule("SHP115", "fake-output", parts=_parts)
@@ -131,7 +132,7 @@ def fake_output(subject: OpsWithOperators) -> Iterator[Diagnostic]:
 
 def _compared(subject: OpsWithOperators) -> Iterator[tuple[tuple[str, int], Difference | None]]:
     """The fakes of each op, by file and place, with what differs."""
-    for outcome in _outcomes(subject):
+    for outcome in fake_outcomes(subject):
         if outcome.mismatch is not None:
             fake = _ref(outcome.mismatch.fake)
             yield (fake.file.path, fake.function.start), _difference(outcome, outcome.mismatch)
@@ -139,10 +140,10 @@ def _compared(subject: OpsWithOperators) -> Iterator[tuple[tuple[str, int], Diff
             yield from ((fake, None) for fake in outcome.fakes)
 
 
-def _outcomes(subject: OpsWithOperators) -> Iterator[FakeOutcome]:
+@cached_on_argument
+def fake_outcomes(subject: OpsWithOperators) -> list[FakeOutcome]:
     """The outcomes of implemented ops with fakes whose shapes are not wrong already."""
-    for op in _with_fakes(subject):
-        yield from _outcome(subject, op)
+    return [outcome for op in _with_fakes(subject) for outcome in _outcome(subject, op)]
 
 
 def _difference(outcome: FakeOutcome, found: FakeMismatch) -> Difference:

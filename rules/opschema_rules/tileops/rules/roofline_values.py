@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.describe import describe
-from opschema_cli.schema.dtypes import itemsize
-from opschema_cli.schema.evaluate import (
-    ROOFLINE_VARS_FUNCTIONS,
-    BudgetExceeded,
-    EvaluateError,
-    EvaluationError,
-    Tensor,
-    Value,
-    evaluate,
-)
-from opschema_rules.tileops.bindings import BoundRow, bound_rows
+from opschema_cli.schema.evaluate import EvaluateError, Tensor
+from opschema_rules.tileops.bindings import bound_rows
+from opschema_rules.tileops.formula_values import Result, results
 from opschema_rules.tileops.formulas import Formula, formulas, not_arithmetic, optional_uses
 from opschema_rules.tileops.model import OpEntry
 from opschema_rules.tileops.ranks import beyond_rank
 from opschema_rules.tileops.signature import statement
-
-
-class Result(msgspec.Struct, frozen=True):
-    """The result of a formula on a row: a value, or why it has none; ``env`` holds what it could read."""
-
-    formula: Formula
-    bound: BoundRow
-    env: Mapping[str, Value]
-    value: Value | EvaluateError
 
 
 @rule("ROO104", "roofline-value", pure=True)
@@ -83,12 +64,12 @@ def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
     all_formulas = [formula for formula in formulas(entry) if formula.expression is not None]
     if not any(formula.layer == "arithmetic" for formula in all_formulas):
         return
-    results: dict[Formula, list[Result]] = {}
+    by_formula: dict[Formula, list[Result]] = {}
     for bound in bound_rows(entry):
         if not bound.broken:
-            for result in _evaluate(bound, all_formulas):
-                results.setdefault(result.formula, []).append(result)
-    for formula, found in results.items():
+            for result in results(bound, all_formulas):
+                by_formula.setdefault(result.formula, []).append(result)
+    for formula, found in by_formula.items():
         expression = formula.expression
         if expression is not None and any(beyond_rank(entry, expression)):
             continue  # which is SHP112's
@@ -99,29 +80,6 @@ def roofline_value(entry: OpEntry) -> Iterator[Diagnostic]:
 def _is_placeholder(formula: Formula) -> bool:
     """Whether a formula reads nothing, so that it may wait for an implementation."""
     return formula.expression is None or not formula.expression.names()
-
-
-def _evaluate(bound: BoundRow, all_formulas: Sequence[Formula]) -> Iterator[Result]:
-    """The formulas that have a value on a row, or an error of their own."""
-    env = dict(bound.values)
-    size = itemsize(bound.row.dtypes[0]) if bound.row.dtypes else None
-    if size is not None:
-        env["elem_bytes"] = size
-    for formula in all_formulas:
-        expression = formula.expression
-        if expression is None:
-            continue
-        try:
-            value = evaluate(expression, env, functions=ROOFLINE_VARS_FUNCTIONS)
-        except (EvaluationError, BudgetExceeded) as error:
-            env.pop(formula.name, None)
-            yield Result(formula, bound, env, error)
-        except EvaluateError:  # a name without a value, or a form that is ROO103's
-            env.pop(formula.name, None)
-        else:
-            yield Result(formula, bound, env, value)
-            if formula.layer == "vars":
-                env[formula.name] = value
 
 
 def _judge(entry: OpEntry, found: Sequence[Result]) -> Iterator[Diagnostic]:
