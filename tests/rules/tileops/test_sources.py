@@ -290,6 +290,24 @@ def test_imports_of_names_that_are_not_there(text: str, expected: list[str]) -> 
     ]
 
 
+PACKAGES = [
+    ("from .example import ExampelKernel", "", ["ExampelKernel"]),
+    ("from .example import ExampelKernel as Fast", "", ["ExampelKernel"]),
+    ("from .example import ExampleKernel as Fast", "", []),
+    ("from . import example", "", []),
+    ("try:\n    from .example import Gone\nexcept ImportError:\n    Gone = None", "", []),
+    ("from .example import *", "", []),
+    ("from .example import ExampelKernel", "import kit.kernels.example\n", []),  # no name of the package is taken
+]
+
+
+@pytest.mark.parametrize(("text", "imports", "expected"), PACKAGES)
+def test_imports_of_a_package_that_ops_import_from(text: str, imports: str, expected: list[str]) -> None:
+    head = imports or "from kit.kernels import ExampleKernel\n"
+    texts = files(op=f"{head}\n\n{OP}") | {"kit/kernels/__init__.py": f"{text}\nExampleKernel = 1\n"}
+    assert [at for at, _ in found(lint("SRC105", texts))] == expected
+
+
 def test_a_close_name_is_suggested() -> None:
     linted = lint("SRC105", files(op=f"from kit.kernels.example import ExampelKernel\n\n\n{OP}"))
     assert found(linted) == [

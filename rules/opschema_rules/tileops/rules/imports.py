@@ -20,7 +20,8 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
     """A module of the ops imports a name that its module does not define.
 
     Such an import fails as soon as it runs, so no op of the module can be imported. The rule checks the modules that
-    implement ops and those beside them, and their imports from modules of the workspace. Imports in `try` or under a
+    implement ops and those beside them, and their imports from modules of the workspace. Where they import from a package,
+    its `__init__.py` is checked too. Imports in `try` or under a
     condition (such as `if TYPE_CHECKING`), and modules that create their names at run time, are not reported. A missing
     module may be generated; it is reported only if one beside it has nearly the same name and defines the imported name.
 
@@ -33,6 +34,21 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
     class ExampleFwdOp(Op):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return ExampleBwdKernel()(x)
+    ```
+
+    Bad, the package that the ops import from:
+
+    ```python kit/kernels/__init__.py
+    from kit.kernels.example import ExampleFwdKernel
+    ```
+
+    ```python
+    from kit.kernels import ExampleFwdKernel
+
+
+    class ExampleFwdOp(Op):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return ExampleFwdKernel()(x)
     ```
 
     Good:
@@ -52,7 +68,10 @@ def import_undefined(manifest: Manifest) -> Iterator[Diagnostic]:
             return FastKernel()(x)
     ```
     """
-    taken = list(_taken(manifest))
+    taken = list(_taken(manifest, manifest.program.package_files))
+    packages = _packages(manifest, taken)
+    manifest.project.load_python(packages)
+    taken += _taken(manifest, packages)
     doubtful = list(_doubtful(manifest, taken))
     manifest.project.load_python(sorted({item.module for item in doubtful}))
     for item in doubtful:
@@ -80,8 +99,16 @@ class _Doubt(msgspec.Struct, frozen=True):
     module: str
 
 
-def _taken(manifest: Manifest) -> Iterator[_Taken]:
-    for file in filter(None, map(manifest.project.python, manifest.program.package_files)):
+def _packages(manifest: Manifest, taken: Iterable[_Taken]) -> list[str]:
+    """The files of the packages beside the ops' own that names are taken from."""
+    modules = dict.fromkeys(item.dotted for item in taken if item.wanted.attr)
+    paths = {path for path in map(manifest.program.module_path, modules) if path is not None}
+    own = set(manifest.program.package_files)
+    return sorted(path for path in paths - own if path.rpartition("/")[2] == "__init__.py")
+
+
+def _taken(manifest: Manifest, paths: Iterable[str]) -> Iterator[_Taken]:
+    for file in filter(None, map(manifest.project.python, paths)):
         for scope in _importing(file, file.body):
             for item in scope.imports:
                 dotted = None if item.guarded else manifest.program.absolute_module(file, item)
