@@ -1,0 +1,87 @@
+"""Calls of op classes in benchmarks and tests against their constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
+from opschema_cli.source.python import Param
+from opschema_cli.source.text import Span
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.tileops.constructions import CONSTRUCTIONS, Construction
+from opschema_rules.tileops.model import Implementations, OpImplementation
+
+
+@rule("SIG211", "construction")
+def construction(ops: Implementations) -> Iterator[Diagnostic]:
+    """A benchmark or test constructs an op with arguments that its constructor does not take.
+
+    After a parameter is renamed, moved or removed in the manifest and in the class, the calls in benchmarks and tests fail when
+    they are run, which needs a device. The rule reads the calls by the class's name in the files that `source.bench` and
+    `source.test` of any entry name: a keyword that the constructor does not have, too many positional arguments, or a required
+    parameter that is not given. Calls with `*` or `**`, calls that a test expects to fail (`pytest.raises`), and names that are
+    not simply imported are not checked.
+
+    Bad:
+
+    ```python tests/test_example.py
+    from kit.ops.example import ExampleFwdOp
+
+
+    def test_example():
+        assert ExampleFwdOp(epsilon=1e-5)
+    ```
+
+    Good:
+
+    ```python tests/test_example.py
+    import pytest
+
+    from kit.ops.example import ExampleFwdOp
+
+
+    def test_example():
+        assert ExampleFwdOp(eps=1e-5)
+        with pytest.raises(TypeError):
+            ExampleFwdOp(epsilon=1e-5)
+    ```
+    """
+    manifest = ops.manifest
+    by_name = {op.ref.name: op for op in ops.ops}
+    paths = {path for entry in manifest.entries for key in ("bench", "test") for _, path in entry.source_paths(key)}
+    found = sorted(filter(None, (manifest.locate(path) for path in paths if path.endswith(".py"))))
+    manifest.project.claim(found)
+    for path, calls in manifest.project.readings(CONSTRUCTIONS, found).items():
+        for call in calls:
+            if call.name in by_name:
+                yield from _judge(by_name[call.name], path, call)
+
+
+def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diagnostic]:
+    method, params = op.method("__init__"), op.call_params("__init__")
+    if method is None or params is None or not all(item.by_name for item in params):
+        return
+    place = Place(path, Span(call.start, call.start + len(call.name)))
+    if (unknown := next((word for word in call.keywords if word not in _named(params)), None)) is not None:
+        place = Place(path, Span(call.keywords[unknown], call.keywords[unknown] + len(unknown)))
+        text = f"`{op.name}()` takes no `{unknown}`{did_you_mean(near_name(unknown, sorted(_named(params)), 0.6))}"
+    elif call.positional > len(placed := [item for item in params if item.kind != "kwonly"]):
+        text = f"`{op.name}()` takes {len(placed)} positional arguments; {call.positional} are given"
+    elif missing := _missing(params, call):
+        text = f"`{op.name}()` requires {quoted(missing)}, which the call does not give"
+    else:
+        return
+    related = Related(op.code_place(method), f"takes {quoted([item.name for item in params])}")
+    yield Diagnostic(text, place, (related,), ops=(op.name,))
+
+
+def _named(params: Sequence[Param]) -> set[str]:
+    return {item.name for item in params if item.kind != "posonly"}
+
+
+def _missing(params: Sequence[Param], call: Construction) -> list[str]:
+    placed = [item.name for item in params if item.kind != "kwonly"][: call.positional]
+    given = {*placed, *call.keywords}
+    return [item.name for item in params if item.default is None and item.name not in given]
