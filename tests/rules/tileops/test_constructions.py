@@ -18,7 +18,11 @@ def lint(text: str, head: str = HEAD, path: str = "tests/test_example.py") -> Li
 WRONG = [
     ("op = ExampleFwdOp(epsilon=1e-5)\n", "epsilon", "`ExampleFwdOp()` takes no `epsilon`; did you mean `eps`?"),
     ("op = ExampleFwdOp(\n    eps=0.5,\n    size=(1, 2),\n)\n", "size", "`ExampleFwdOp()` takes no `size`"),
-    ("op = ExampleFwdOp(0.5, None)\n", "ExampleFwdOp", "`ExampleFwdOp()` takes 1 positional arguments; 2 are given"),
+    (
+        "op = ExampleFwdOp(0.5, None)\n",
+        "ExampleFwdOp",
+        "`ExampleFwdOp()` takes 1 positional argument; the call gives 2",
+    ),
     ('op = ExampleFwdOp(name=f"a)")  # a)\n', "name", "`ExampleFwdOp()` takes no `name`"),
     (
         "def test_a():\n    with pytest.raises(ValueError):\n        pass\n    ExampleFwdOp(size=1)\n",

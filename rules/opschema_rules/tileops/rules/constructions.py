@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import quoted
+from opschema_cli.phrases import count, quoted
 from opschema_cli.source.python import Param
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean, near_name
@@ -68,7 +68,7 @@ def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diag
         place = Place(path, Span(call.keywords[unknown], call.keywords[unknown] + len(unknown)))
         text = f"`{op.name}()` takes no `{unknown}`{did_you_mean(near_name(unknown, sorted(_named(params)), 0.6))}"
     elif call.positional > len(placed := [item for item in params if item.kind != "kwonly"]):
-        text = f"`{op.name}()` takes {len(placed)} positional arguments; {call.positional} are given"
+        text = f"`{op.name}()` takes {count(len(placed), 'positional argument')}; the call gives {call.positional}"
     elif missing := _missing(params, call):
         text = f"`{op.name}()` requires {quoted(missing)}, which the call does not give"
     else:
