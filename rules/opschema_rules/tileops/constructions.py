@@ -14,7 +14,14 @@ MAX_LENGTH = 2000
 """Most characters of a call that is read."""
 
 _CALL = re.compile(r"(?<![\w.])([A-Z]\w*Op)\(")
-_TEXT = re.compile(r"#[^\n]*|\"\"\"(?s:.)*?\"\"\"|'''(?s:.)*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_TEXT = re.compile(
+    r"""(?=[#"'])(?:#[^\n]*|"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"{3}|'{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'{3}"""
+    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""",
+    re.DOTALL,
+)
+_IMPORT = re.compile(r"\bfrom[ \t]+[\w.]+[ \t]+import[ \t]+(\([^)]*\)|[^\n(]+)")
+_DEFINED = re.compile(r"\b(?:class|def|as)[ \t]+(\w+)")
+_ASSIGNED = re.compile(r"^[ \t]*(\w+)[ \t]*(?::[^\n=]*)?=(?!=)", re.MULTILINE)
 _RAISES = re.compile(r"\braises\b|\bassertRaises|\bxfail\b|\btry:")
 
 
@@ -30,23 +37,24 @@ class Construction(msgspec.Struct, frozen=True, array_like=True):
 
 def _read(text: str) -> list[Construction]:
     found: list[Construction] = []
-    plain = _TEXT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    lines, known, number, at = plain.split("\n"), dict[str, bool](), 0, 0
+    plain = _TEXT.sub(_blank, text)
+    lines, known, number, at = plain.split("\n"), _imported(plain), 0, 0
     for match in _CALL.finditer(plain):
         name, start = match[1], match.start()
         number, at = number + plain.count("\n", at, start), start
-        if name not in known:
-            known[name] = _is_imported(plain, name)
-        if known[name] and not _may_be_refused(lines, number):
+        if name in known and not _may_be_refused(lines, number):
             found += _parsed(text, plain, name, start)
     return found
 
 
-def _is_imported(plain: str, name: str) -> bool:
-    """Whether a name is nothing but what one import from the same name brings."""
-    other = rf"\b(?:class|def|as)[ \t]+{name}\b|^[ \t]*{name}[ \t]*(?::[^\n=]*)?=(?!=)"
-    imported = rf"\bfrom[ \t]+[\w.]+[ \t]+import[ \t]+(?:\([^)]*\b{name}\b|[^\n(]*\b{name}\b)"
-    return re.search(imported, plain) is not None and re.search(other, plain, re.MULTILINE) is None
+def _blank(match: re.Match[str]) -> str:
+    return "\n".join(" " * len(line) for line in match[0].split("\n"))
+
+
+def _imported(plain: str) -> set[str]:
+    """The names that are nothing but what one import from the same name brings."""
+    found = {name for names in _IMPORT.findall(plain) for name in re.findall(r"\w+", names)}
+    return found.difference(_DEFINED.findall(plain), _ASSIGNED.findall(plain))
 
 
 def _may_be_refused(lines: Sequence[str], number: int) -> bool:
