@@ -12,8 +12,8 @@ import msgspec
 from opschema_cli.extension_modules.extensions import Extensions
 from opschema_cli.extension_modules.model import M, Target
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.guarded_code import asked_attributes, is_conditional, is_guarded, is_tried, never_runs
+from opschema_cli.source.expected import allows_any_error, allows_failure
+from opschema_cli.source.guarded_code import asked_attributes
 
 _SETS_MODULES = re.compile(
     r"\bsys\.modules(?:\[[^\]\n]*\]\s*=(?!=)|\.(?:setdefault|update)\()|\bpatch\.dict\(\s*[\"']?sys\.modules[\"']?\s*,"
@@ -33,12 +33,11 @@ class Guards(msgspec.Struct, Generic[M], frozen=True, eq=False, dict=True):
             return True
         if any(body.file.path.startswith(self._mocked.get(id(module), ())) for module in target.modules):
             return True
-        return is_guarded(body, at) or never_runs(body, at) or expects_failure(self.extensions.bodies, body, at)
+        return allows_any_error(self.extensions.bodies, body, at)
 
     def allows_failure(self, body: Body, at: int) -> bool:
         """Whether the code allows for a call that raises: a handler catches it, a test expects it, or it is for another release."""
-        never = never_runs(body, at) or is_conditional(body, at)
-        return never or is_tried(body, at) or expects_failure(self.extensions.bodies, body, at)
+        return allows_failure(self.extensions.bodies, body, at)
 
     def is_asked(self, target: Target[M]) -> bool:
         """Whether Python asks a module for a name by a string, as ``hasattr`` does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried, never_runs
 from opschema_cli.source.text import Span, SpanSet
 
 _RAISES = frozenset({"pytest.raises", "pytest.warns", "raises", "contextlib.suppress"})
@@ -20,6 +21,17 @@ def expects_failure(bodies: Bodies, body: Body, at: int) -> bool:
         if outer.function is not None:
             at = outer.function.start
     return False
+
+
+def allows_failure(bodies: Bodies, body: Body, at: int) -> bool:
+    """Whether the code allows for a call that raises: a handler catches it, a test expects it, or it is for another release."""
+    never = never_runs(body, at) or is_conditional(body, at)
+    return never or is_tried(body, at) or expects_failure(bodies, body, at)
+
+
+def allows_any_error(bodies: Bodies, body: Body, at: int) -> bool:
+    """Whether the code allows for any error: something handles or expects one, or the code is for another release."""
+    return is_guarded(body, at) or never_runs(body, at) or expects_failure(bodies, body, at)
 
 
 def _is_marked(bodies: Bodies, body: Body) -> bool:
