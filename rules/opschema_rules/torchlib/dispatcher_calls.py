@@ -12,7 +12,8 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp_functions import CppParameterText
 from opschema_cli.source.cpp_text import parts, without_comments
-from opschema_cli.source.text import Span
+from opschema_cli.source.preprocessor import read_directives
+from opschema_cli.source.text import Span, SpanSet
 from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import DispatcherCall, Tree
 
@@ -22,7 +23,7 @@ _MAY_BE_SEVERAL = re.compile(r"^[A-Z][A-Z0-9_]+\b|\.\.\.")
 """Macros and packs that may be several parameters."""
 
 _LONGEST = 10_000
-"""Most characters of a type."""
+"""Most characters of a type, or of a function before a look-up."""
 
 
 class LookedUp(msgspec.Struct, frozen=True, array_like=True):
@@ -34,10 +35,27 @@ class LookedUp(msgspec.Struct, frozen=True, array_like=True):
     written: str = ""
 
 
+_ALLOWS_ERRORS = re.compile(r"\btry\s*\{|\bcatch\s*\(|\w*_(?:ANY_)?THROW\w*\s*\(|\bexpectThrows\b|\bassertThrows\b")
+
+
 def _looked_up(text: str) -> list[LookedUp]:
-    hidden = [Span(start, end) for kind, start, end in parts(text) if kind == "comment"]
-    found = (item for item in _LOOKUP.finditer(text) if not any(one.start <= item.start() < one.end for one in hidden))
+    hidden = SpanSet(Span(start, end) for kind, start, end in parts(text) if kind == "comment")
+    directives = read_directives(text)
+    found = (
+        item
+        for item in _LOOKUP.finditer(text)
+        if item.start() not in hidden
+        and not directives.conditions(item.start())
+        and not _allows_errors(text, item.start())
+    )
     return [LookedUp(item[1], item[2], Span(*item.span()), _type_behind(text, item.end())) for item in found]
+
+
+def _allows_errors(text: str, at: int) -> bool:
+    """Whether the function around a place catches or expects errors before it."""
+    start = max(0, at - _LONGEST)
+    start = max(start, text.rfind("\n}", start, at))
+    return _ALLOWS_ERRORS.search(text, start, at) is not None
 
 
 def _type_behind(text: str, at: int) -> str:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.evaluation.tensors.results import torch_names
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Use
 from opschema_rules.torchlib.model import Operator, Registration
-from opschema_rules.torchlib.tensor_values import followed, is_made_by_torch
+from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch
 
 CONTEXT = frozenset(
     {"saved_tensors", "saved_variables", "needs_input_grad", "save_for_backward", "save_for_forward", "mark_dirty"}
     | {"mark_non_differentiable", "set_materialize_grads", "materialize_grads", "non_differentiable", "dirty_tensors"}
     | {"to_save", "saved_for_forward", "next_functions", "metadata", "name", "register_hook", "register_prehook"}
+    | {"requires_grad", "mark_shared_storage", "apply", "apply_boxed", "apply_jvp"}
     | {"maybe_clear_saved_tensors", "clear_saved_tensors_on_access", "_get_compiled_autograd_symints", "__class__"}
 )
 """Attributes that autograd's own context has."""
@@ -60,7 +60,7 @@ def _is_tensor(gradient: Gradient, backward: Body, value: Expr) -> bool:
     if value.kind == "call":
         owner = value.items[0].owner
         of_gradient = owner is not None and _is_tensor(gradient, backward, owner)
-        by_method = of_gradient and value.items[0].member in torch_names("methods")
+        by_method = of_gradient and gives_tensor(value, value.items[0].member, "methods")
         return by_method or is_made_by_torch(gradient.operator.tree, backward, value)
     plain = [item for item in backward.params if item.kind in ("posonly", "normal")]
     tensors = {
@@ -122,6 +122,12 @@ def _sets_dynamically(body: Body, context: str) -> bool:
         call.callee in ("setattr", "vars", "exec") and any(item.text == context for item in call.items[1:])
         for call in calls
     )
+
+
+def asks_for_saved(backward: Body, context: str) -> bool:
+    """Whether a function asks how many tensors are saved, as one that serves several others does."""
+    named = f"{context}.saved_tensors"
+    return any(named in backward.file.text(item.expr) for item in backward.scope.conditions)
 
 
 def saved(body: Body, context: str) -> Expr | None:

@@ -342,12 +342,15 @@ class StrayRegistration(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class StrayUse(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """A use of ``torch.ops`` by a name that nothing defines, and the name of the operator that is meant."""
+    """A use of ``torch.ops`` by a name that nothing defines, and the name of the operator that is meant; ``sure`` unless another
+    package may define it.
+    """
 
     tree: Tree
     name: str
     meant: str
     place: Place
+    sure: bool
 
     __repr__ = object.__repr__
 

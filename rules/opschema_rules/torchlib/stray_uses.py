@@ -8,11 +8,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from opschema_cli.cached_on_argument import cached_on_argument
-from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.file_kinds import is_cpp, is_python, is_yaml
 from opschema_cli.project import Project
 from opschema_cli.slips import is_slip, slip_keys
-from opschema_cli.source.bodies import Body
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import Use
 from opschema_cli.word_search import WordSearch
 from opschema_rules.torchlib.model import StrayRegistration, StrayUse, Tree
@@ -61,19 +61,23 @@ def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[S
     meant = misspelt_names(tree)
     found: dict[str, set[str]] = {}
     registered = {item.name.replace("::", ".") for item in tree.strays}
+    shared: set[str] = set()
     for path, names in project.scan(BEHIND_OPS, paths):
         for name in {".".join(item.split(".")[:2]) for item in names} - registered:
             if meant[name]:
                 found.setdefault(path, set()).add(name)
+            elif "." in name and not meant.is_known(name):
+                shared.add(name.partition(".")[0])
     wrong = {name for names in found.values() for name in names}
     wrong -= _written_elsewhere(project, wrong)
     project.load_python(sorted(path for path, names in found.items() if names & wrong))
     for path in sorted(found):
         file = project.python(path) if found[path] & wrong else None
         for body in tree.bodies.of(file) if file is not None else ():
-            for name, use in _uses(body, found[path] & wrong):
+            for name, use in _uses(tree.bodies, body, found[path] & wrong):
                 if tree.bodies.external(body, use.name) == use.name:
-                    yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span))
+                    sure = name.partition(".")[0] not in shared and not _is_plural(name, meant[name])
+                    yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span), sure)
 
 
 class Meant(dict[str, str]):
@@ -87,6 +91,11 @@ class Meant(dict[str, str]):
         for name in self._known:
             for key in _keys(name):
                 self._by_key.setdefault(key, set()).add(name)
+
+    def is_known(self, dotted: str) -> bool:
+        """Whether the tree defines, or may define, an operator by a dotted name."""
+        name = dotted.replace(".", "::")
+        return name in self._known or self._tree.may_be_defined(name)
 
     def __missing__(self, dotted: str) -> str:
         self[dotted] = found = self._find(dotted.replace(".", "::"))
@@ -117,9 +126,15 @@ def _keys(name: str) -> set[str]:
 def is_slip_of_name(name: str, known: str) -> bool:
     """Whether a name is surely meant to be that of a qualified operator: a slip, underscores inside, or a plural."""
     known = known.partition("::")[2]
-    short, long = sorted((name, known), key=len)
-    plural = long == f"{short}s" and _LONG_END.search(short) is not None
-    return is_slip(name, known) or _joined(name) == _joined(known) or plural
+    if len(name) == len(known) and name[:-1] == known[:-1]:
+        return name.lower() == known.lower()  # `gemv` is not `gemm`
+    return is_slip(name, known) or _joined(name) == _joined(known) or _is_plural(name, known)
+
+
+def _is_plural(name: str, known: str) -> bool:
+    """Whether of two names, qualified or not, one is the plural of the other, which may well be another operator."""
+    short, long = sorted((re.split(r"::|\.", item)[-1] for item in (name, known)), key=len)
+    return long == f"{short}s" and _LONG_END.search(short) is not None
 
 
 _LONG_END = re.compile(r"[a-z]{4}[a-rt-z]$")
@@ -143,19 +158,19 @@ def _written_elsewhere(project: Project, names: Collection[str]) -> set[str]:
 
 
 def _may_define(project: Project, path: str, word: str) -> bool:
-    """Whether a file has a word at the head of a string, or as an argument in C++, which a macro may define."""
+    """Whether a file has a word at the head of a string, as an argument in C++, which a macro may define, or as an attribute that
+    Python sets.
+    """
     if is_yaml(path):
         return True
     before = rb"""["'(,]\s*""" if is_cpp(path) else rb"""["']"""
-    named = before + rb"""(?:\w+(?:::|\.))*%s\b""" % re.escape(word).encode()
+    own = re.escape(word).encode()
+    named = before + rb"""(?:\w+(?:::|\.))*%s\b|\.%s\s*=(?!=)""" % (own, own)
     return re.search(named, project.workspace.peek(path)) is not None
 
 
-def _uses(body: Body, names: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """The uses of some names behind ``torch.ops`` in a body, but for what is tried."""
+def _uses(bodies: Bodies, body: Body, names: Iterable[str]) -> Iterator[tuple[str, Use]]:
+    """The uses of some names behind ``torch.ops`` in a body, but for code that allows for errors."""
     wanted: Mapping[str, str] = {f"torch.ops.{name}": name for name in names}
     uses = [(wanted.get(".".join(use.name.split(".")[:4])), use) for use in body.scope.uses]
-    tried = [item for item in all_statements(body.statements) if item.kind == "try"] if any(n for n, _ in uses) else []
-    for name, use in uses:
-        if name is not None and not any(item.start <= use.start < item.end for item in tried):
-            yield name, use
+    yield from ((name, use) for name, use in uses if name is not None and not allows_any_error(bodies, body, use.start))

@@ -18,19 +18,20 @@ Misfits = Callable[[SchemaType, Expr], bool]
 
 def swapped(
     tree: Tree, body: Body, pairs: Sequence[tuple[Argument, Expr]], misfits: Misfits
-) -> Iterator[tuple[Argument, Expr, str, Argument]]:
-    """The first of two values that are surely in each other's place, with the argument that it is passed for, its annotated type
-    and the argument that it is meant for.
+) -> Iterator[tuple[Argument, Expr, str, Argument, Expr]]:
+    """Two values that are surely in each other's place: the argument that the first is passed for, the value and its annotated
+    type, then the argument that it is meant for and what is passed for that.
     """
     kinds = [_kind(tree, body, value) for _, value in pairs]
     wrong = [at for at, (argument, _) in enumerate(pairs) if kinds[at] and not _fits(argument.type, kinds[at], misfits)]
     for one in wrong[:1] if len(wrong) == 2 else ():
         other = wrong[1]
-        (first, value), (second, _) = pairs[one], pairs[other]
+        (first, value), (second, instead) = pairs[one], pairs[other]
         crossed = _fits(first.type, kinds[other], misfits) and _fits(second.type, kinds[one], misfits)
         sure = any(_is_refused(pairs[at][0].type, kinds[at], misfits) for at in wrong)
-        if crossed and sure and not _are_assigned(body, {value.text, pairs[other][1].text}):
-            yield first, value, kinds[one], second
+        names = {value.text, instead.text}
+        if crossed and sure and not _are_assigned(body, names) and not _are_tested(body, names):
+            yield first, value, kinds[one], second, instead
 
 
 def _kind(tree: Tree, body: Body, value: Expr) -> str:
@@ -46,6 +47,12 @@ def _kind(tree: Tree, body: Body, value: Expr) -> str:
 
 def _are_assigned(body: Body, names: set[str]) -> bool:
     return any(item.target in names for scope in body.scope.walk() for item in scope.assigns)
+
+
+def _are_tested(body: Body, names: set[str]) -> bool:
+    """Whether a function asks for the type of a name, which may then be another than the annotation."""
+    calls = (call for scope in body.scope.walk() for call in scope.calls if call.callee in ("isinstance", "type"))
+    return any(item.text in names for call in calls for item in call.items[1:2])
 
 
 def _fits(type_: SchemaType, kind: str, misfits: Misfits) -> bool:

@@ -13,10 +13,22 @@ def followed(function: Body, value: Expr) -> Expr:
     assigns = [item for item in function.scope.assigns if item.target == value.text]
     if value.kind != "name" or len(assigns) != 1 or not assigns[0].sure or not function.values(value.text):
         return value
-    return assigns[0].value or value
+    made = assigns[0].value or value
+    return value if made.kind == "list" and _may_change(function, value) else made
+
+
+def _may_change(function: Body, value: Expr) -> bool:
+    """Whether a function uses a list elsewhere than at one place, and may append to it."""
+    uses = (use for scope in function.scope.walk() for use in scope.uses)
+    return any(use.name.partition(".")[0] == value.text and use.start != value.start for use in uses)
+
+
+def gives_tensor(call: Expr, name: str, field: str) -> bool:
+    """Whether a call of a function or method of torch by some name returns one tensor; ``field`` says which of the two it is."""
+    return name in torch_names(field) and not {"as_tuple", "**"}.intersection(call.keywords)
 
 
 def is_made_by_torch(tree: Tree, function: Body, value: Expr) -> bool:
     """Whether a value is a call of a function of torch that returns one tensor."""
     external = tree.bodies.external(function, value.callee) if value.callee else ""
-    return external.startswith("torch.") and external.removeprefix("torch.") in torch_names("functions")
+    return external.startswith("torch.") and gives_tensor(value, external.removeprefix("torch."), "functions")

@@ -349,3 +349,19 @@ def test_only_tensors_are_saved() -> None:
         ("REG308", place, f"`setup_context` passes {what} {ends} store it as an attribute of `ctx`")
         for place, what in (("a", "`a`, which is `SymInt`,"), ("inputs", "`a`, which is `SymInt`,"), ("[y]", "a list"))
     ]
+
+
+def test_the_list_for_the_only_argument_may_be_returned_by_itself() -> None:
+    text = "torch.library.define('kit::g', '({}) -> Tensor')\n"
+    text += "torch.library.register_autograd('kit::g', lambda ctx, grad: None)\n"
+    text += "def backward(ctx, grad):\n    return [grad, grad]\n"
+    text += "torch.library.register_autograd('kit::g', backward)\n"
+    for schema, count in (("Tensor[] x", 0), ("Tensor[] x, float a", 1), ("Tensor x", 1)):
+        linted = lint_files([PACK], {"kit.py": "import torch\n" + text.format(schema)}, ["REG301"])
+        assert len([item for item in linted.diagnostics if "list" in item.message]) == count
+
+
+@pytest.mark.parametrize("condition", ["len(inputs) == 2", "ctx.needs_input_grad[1]"])
+def test_a_setup_context_that_several_operators_share(condition: str) -> None:
+    setup = f"def setup(ctx, inputs, output):\n    if {condition}:\n        x, y = inputs\n\n\n"
+    assert told(setup + "def backward(ctx, grad):\n    return grad, grad, None") == []

@@ -76,7 +76,8 @@ def test_a_gradient_that_is_written_may_be_several() -> None:
 )
 def test_gradients_that_backward_takes(returned: str, params: str, expected: list[tuple[str, str]]) -> None:
     forward = f"def forward(ctx, x, y, a):\n    return {returned}"
-    assert found(forward, f"def backward({params}):\n    return None, None, None") == expected
+    assert found(forward, f"def backward({params}):\n    return a, None, None") == expected
+    assert found(forward, f"def backward({params}):\n    return None, None, None") == []
     assert found(forward, f"def backward({params}):\n    raise NotImplementedError") == []
 
 
@@ -129,3 +130,41 @@ def test_a_class_with_methods_of_two_kinds() -> None:
     backward = "def backward(ctx, grad):\n    return grad"
     assert found(PLAIN, backward, more="def vjp(ctx, grad):\n    return grad, grad, None") == []
     assert found(PLAIN, backward, more="def backward(ctx, grad):\n    return grad, grad, None") == []
+
+
+@pytest.mark.parametrize("marked", ["x, y", "*outputs"])
+def test_outputs_without_a_gradient(marked: str) -> None:
+    forward = "def forward(ctx, x, y, a):\n    ctx.mark_non_differentiable({})\n    return x, y"
+    backward = "def backward(ctx, grad):\n    return grad, None, None"
+    assert found(forward.format(marked), backward) == []
+    assert found(forward.format("x"), backward) == [("REG309", "backward")]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "def run(x):\n    out = F.apply(x)\n    out.grad_fn.scale = 3\n",
+        "class G(F):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.scale = 2\n        return F.forward(ctx, x)\n",
+    ],
+)
+def test_attributes_that_other_code_sets(more: str) -> None:
+    text = (
+        "class F(Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n\n    @staticmethod\n"
+    )
+    text += "    def backward(ctx, grad):\n        return grad * ctx.scale\n\n\n"
+    other = text.replace("class F", "class H").replace("return x", "ctx.scale = 1\n        return x")
+    codes = ["REG310"]
+    assert lint_files([PACK], {"kit.py": HEAD + text + more}, codes).diagnostics == []
+    assert [item.code for item in lint_files([PACK], {"kit.py": HEAD + other + text}, codes).diagnostics] == codes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n        s = ctx.scale\n    except AttributeError:\n        s = 1\n    return grad * s, None, None",
+        "if len(ctx.saved_tensors) == 3:\n        x, y, z = ctx.saved_tensors\n    return grad, None, None",
+        "assert ctx.requires_grad\n    return grad, None, None",
+    ],
+)
+def test_what_a_backward_asks_for(body: str) -> None:
+    assert found(PLAIN, f"def backward(ctx, grad):\n    {body}") == []

@@ -216,3 +216,92 @@ def test_names_in_cpp_may_be_defined_by_a_macro() -> None:
 
 def test_names_of_another_torch_are_not_judged() -> None:
     assert found("REG406", "def use(self, torch):\n    return torch.ops.kit.pack_segment(self)\n") == []
+
+
+ALLOWING = [
+    "with pytest.raises(Exception):\n        {}",
+    "with contextlib.suppress(Exception):\n        {}",
+    "try:\n        {}\n    except Exception:\n        pass",
+    "return\n    {}",
+]
+
+
+@pytest.mark.parametrize("around", ALLOWING)
+@pytest.mark.parametrize(
+    ("code", "statement"),
+    [
+        ("REG401", "torch.ops.kit.pair(x, 1)"),
+        ("REG405", "a, b, c = torch.ops.kit.pair(x)"),
+        ("REG406", "torch.ops.kit.packsegments(x)"),
+    ],
+)
+def test_code_that_allows_for_errors(code: str, statement: str, around: str) -> None:
+    head = "import contextlib\nimport pytest\n\n"
+    assert found(code, f"{head}def use(x):\n    {around.format(statement)}\n") == []
+    assert len(found(code, f"{head}def use(x):\n    if x:\n        {statement}\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = torch.ops.kit.rms_norm_(x)\n    x = torch.ones(3)\n    return x",
+        "if n:\n        x = torch.ops.kit.rms_norm_(x)\n        return None\n    return x",
+        "x = torch.ops.kit.rms_norm_(x)\n    assert x is None",
+        "for x in n:\n        x = torch.ops.kit.rms_norm_(x)\n    for x in n:\n        print(x)",
+    ],
+)
+def test_a_result_of_nothing_that_no_code_takes_for_a_tensor(body: str) -> None:
+    assert found("REG405", f"def use(x, n):\n    {body}\n") == []
+
+
+def test_a_result_of_nothing_in_a_branch() -> None:
+    body = "if n:\n        x = torch.ops.kit.rms_norm_(x)\n    return x"
+    assert found("REG405", f"def use(x, n):\n    {body}\n") == ["x"]
+
+
+def test_a_setup_context_of_several_operators() -> None:
+    setup = "def setup(ctx, inputs, output):\n    if len(output) == 3:\n        a, b, c = output\n    ctx.n = 1\n"
+    register = "pair.register_autograd(lambda ctx, *grads: grads[0], setup_context=setup)\n"
+    assert found("REG405", setup + register) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "severity"),
+    [
+        ("", "packsegments", "error"),
+        ("torch.ops.kit.flash(1)", "packsegments", "warning"),  # another package has operators in this namespace
+        ("", "pack_segment", "warning"),
+    ],
+)
+def test_names_that_another_package_may_define(more: str, name: str, severity: str) -> None:
+    files = {"kit.py": f"{HEAD}{OPS}{more}\ntorch.ops.kit.{name}(2)\n"}
+    linted = lint_files([PACK], files, ["REG406"])
+    assert [item.severity.value for item in linted.diagnostics] == [severity]
+
+
+@pytest.mark.parametrize(
+    "text", ["torch.ops.kit.pack_segmentz(x)", "torch.ops.kit.packsegments = len\ntorch.ops.kit.packsegments(x)"]
+)
+def test_names_of_other_functions(text: str) -> None:
+    assert found("REG406", text + "\n") == []
+
+
+SWAPPED = """
+@torch.library.custom_op("kit::scale", mutates_args=())
+def scale(x: Tensor, y: Tensor, a: float) -> Tensor:
+    return x * a
+
+
+def use(x: Tensor, a: float, y: Tensor):
+    {}return scale(x, a, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "count"),
+    [("", 1), ("if isinstance(a, Tensor):\n        ", 0), ("a, y = y, a\n    ", 0)],
+)
+def test_parameters_in_each_other_s_place(before: str, count: int) -> None:
+    linted = lint_files([PACK], {"kit.py": HEAD + SWAPPED.format(before)}, ["REG401"])
+    message = "`kit::scale` is passed `a` (`float`) for `y` (`Tensor`), and `y` for `a`: the two are swapped"
+    assert [item.message for item in linted.diagnostics] == [message] * count

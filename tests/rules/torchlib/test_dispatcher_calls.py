@@ -97,3 +97,18 @@ def test_one_of_several_definitions(schema: str) -> None:
 def test_comments_are_not_read() -> None:
     files = {"kit.cpp": HEAD + '// .findSchemaOrThrow("kit::scael", "")\n/* .findSchemaOrThrow("kit::scael", "") */\n'}
     assert lint_files([PACK], files, ["REG512"]).codes() == []
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("#if 0\n", "#endif\n"),
+        ("#ifdef OLD\n", "#endif\n"),
+        ("bool has() {\n  try {\n", "  } catch (const c10::Error&) { return false; }\n}\n"),
+        ("TEST(A, B) {\n  EXPECT_ANY_THROW(\n", ");\n}\n"),
+    ],
+)
+def test_look_ups_that_may_fail(before: str, behind: str) -> None:
+    call = 'c10::Dispatcher::singleton().findSchemaOrThrow("kit::scales", "")'
+    for text, count in ((f"{before}{call};\n{behind}", 0), (f"void run() {{\n  {call};\n}}\n", 1)):
+        assert len(lint_files([PACK], {"kit.cpp": HEAD + text}, ["REG512"]).diagnostics) == count

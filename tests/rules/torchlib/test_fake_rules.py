@@ -264,3 +264,17 @@ def test_numbers_in_args(parameters: str, body: str, place: str) -> None:
 )
 def test_args_that_are_used_rightly(parameters: str, body: str) -> None:
     assert found(op(MIXED) + fake(body, parameters), "REG211") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("return x.nonzero(as_tuple=True)", 0),
+        ("return torch.nonzero(x, as_tuple=True)", 0),
+        ("return torch.nonzero(x)", 1),
+        ("out = []\n    out.append(x)\n    fill(out)\n    return out", 0),
+        ("out = [x, x, x]\n    return out", 1),
+    ],
+)
+def test_values_that_may_be_two(body: str, count: int) -> None:
+    assert len(found(op(returns="Tuple[Tensor, Tensor]") + fake(body), "REG210")) == count

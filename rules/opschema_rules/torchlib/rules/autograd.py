@@ -84,7 +84,8 @@ def _counted(gradient: Gradient, backward: Body, value: Expr) -> Iterator[Diagno
     is_one = is_list or (value.kind == "const" and value.value is None) or is_gradient(gradient, backward, value)
     elements = value.elements if value.kind == "tuple" else None
     count = len(elements) if elements is not None else 1 if is_one else None
-    if count is None or (count == len(arguments) and not is_list):
+    one_list = is_list and len(arguments) == 1 and arguments[0].type.is_list
+    if count is None or (count == len(arguments) and (one_list or not is_list)):
         return
     spare = elements[len(arguments) :] if elements is not None else ()
     tree = gradient.operator.tree

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
-from opschema_rules.torchlib.gradients import CONTEXT, attribute_of, context_of, context_uses, saved, written_on
-from opschema_rules.torchlib.model import AutogradFunction
+from opschema_cli.source.expected import allows_any_error
+from opschema_cli.source.python import Expr, Scope, written_in
+from opschema_rules.torchlib.gradients import (
+    CONTEXT,
+    asks_for_saved,
+    attribute_of,
+    context_of,
+    context_uses,
+    saved,
+    written_on,
+)
+from opschema_rules.torchlib.model import AutogradFunction, Tree
 from opschema_rules.torchlib.rules.autograd import times
 
 
@@ -24,7 +34,8 @@ def function_gradients(function: AutogradFunction) -> Iterator[Diagnostic]:
 
     Only `return` statements whose number of values is evident are checked: a tuple, or one of the gradients that `backward` is
     given. Classes are read in files that register or call operators, if `torch.autograd.Function` is their only base; functions
-    with decorators that may change what is passed or returned are not compared.
+    with decorators that may change what is passed or returned are not compared, nor is what a `backward` takes that raises or
+    returns only `None`.
 
     Bad:
 
@@ -90,7 +101,7 @@ def _taken(function: AutogradFunction) -> Iterator[Diagnostic]:
     backward = function.backward.function
     if count is None or backward is None or any(item.kind == "vararg" for item in params):
         return
-    if not function.backward.scope.returns:  # it only raises
+    if _is_stub(function.backward) or _has_no_gradient(function):
         return
     plain = [item for item in params if item.kind in ("posonly", "normal")]
     if not sum(item.default is None for item in plain) <= count <= len(plain):
@@ -100,6 +111,25 @@ def _taken(function: AutogradFunction) -> Iterator[Diagnostic]:
             function.backward.at(backward.span),
             related=_related(function.forward, "`forward`"),
         )
+
+
+def _is_stub(backward: Body) -> bool:
+    """Whether a ``backward`` only raises, or returns no gradient."""
+    raises = any(item.kind == "raise" for item in backward.statements)
+    values = backward.scope.returns
+    return raises or all(_is_none(item) for value in values for item in (value.elements or (value,)))
+
+
+def _is_none(value: Expr) -> bool:
+    return value.kind == "const" and value.value is None
+
+
+def _has_no_gradient(function: AutogradFunction) -> bool:
+    """Whether ``forward`` may mark all that it returns as not differentiable."""
+    calls = [call for body in (function.forward, function.setup) if body is not None for call in body.scope.calls]
+    marks = [call for call in calls if call.callee.endswith(".mark_non_differentiable")]
+    returned = [len(value.elements or ()) for value in function.forward.scope.returns]
+    return any("*" in call.keywords or len(call.items) > min(returned) for call in marks)
 
 
 def _count(backward: Body, value: Expr) -> int | None:
@@ -116,8 +146,8 @@ def function_saved(function: AutogradFunction) -> Iterator[Diagnostic]:
     """The `backward` of a `torch.autograd.Function` that reads from the context what `forward` does not store there.
 
     `backward` unpacks another number of `ctx.saved_tensors` than `forward` or `setup_context` saves, or reads an attribute that
-    is never set. If the context is passed to other code, nothing is reported. See [REG309](REG309.md) for the classes that are
-    read.
+    is never set. Nothing is reported if the context is passed to other code, or if the errors are caught. See
+    [REG309](REG309.md) for the classes that are read.
 
     Bad:
 
@@ -167,24 +197,57 @@ def function_saved(function: AutogradFunction) -> Iterator[Diagnostic]:
     if left is None or own is None:
         return
     named = "`setup_context`" if function.setup is not None else "`forward`"
+    bodies = function.tree.bodies
+    left |= own | CONTEXT | _set_elsewhere(function)
     for use in context_uses(function.backward, there) or ():
         attribute = attribute_of(use.name)
-        if attribute not in CONTEXT | left | own and not attribute.startswith("_"):
+        allowed = attribute in left or attribute.startswith("_")
+        if not allowed and not allows_any_error(bodies, function.backward, use.start):
             yield Diagnostic(
                 f"`backward` of `{function.name}` reads `{use.name}`, which {named} does not set",
                 function.backward.at(use.span),
                 related=_related(saver, named),
             )
     call = saved(saver, here)
+    asks = asks_for_saved(function.backward, there)
     for unpack in function.backward.scope.unpacks if call is not None else ():
         whole = unpack.value.kind == "name" and unpack.value.text == f"{there}.saved_tensors" and not unpack.starred
-        if call is not None and whole and len(unpack.targets) != len(call.items) - 1:
+        if call is not None and whole and not asks and len(unpack.targets) != len(call.items) - 1:
             yield Diagnostic(
                 f"`backward` of `{function.name}` unpacks {times(len(unpack.targets), 'saved tensor')}; {named} saves"
                 f" {len(call.items) - 1}",
                 function.backward.at(unpack.span),
                 related=(Related(saver.at(call), "saved here"),),
             )
+
+
+def _set_elsewhere(function: AutogradFunction) -> frozenset[str]:
+    """The attributes that the file sets, but for other subclasses of ``Function``: on ``out.grad_fn``, in classes that inherit
+    from this one, in ``jvp``.
+    """
+    file = function.forward.file
+    own = [target for cls in file.body.classes if cls.name == function.name for target in written_in(cls.body)]
+    return _set_outside(function.tree)[file.path] | _attributes(own)
+
+
+@cached_on_argument
+def _set_outside(tree: Tree) -> Mapping[str, frozenset[str]]:
+    """The attributes that are set outside the subclasses of ``Function``, by the paths of their files."""
+    names: dict[str, set[str]] = {}
+    files: dict[str, Scope] = {}
+    for item in tree.functions:
+        names.setdefault(item.forward.file.path, set()).add(item.name)
+        files[item.forward.file.path] = item.forward.file.body
+    found: dict[str, frozenset[str]] = {}
+    for path, body in files.items():
+        targets = [item.target for item in body.assigns] + [name for item in body.functions for name in item.written]
+        targets += [name for cls in body.classes if cls.name not in names[path] for name in written_in(cls.body)]
+        found[path] = _attributes(targets)
+    return found
+
+
+def _attributes(targets: Iterable[str]) -> frozenset[str]:
+    return frozenset(target.rpartition(".")[2] for target in targets)
 
 
 def _related(body: Body, named: str) -> tuple[Related, ...]:

@@ -8,6 +8,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
+from opschema_cli.source.expected import allows_failure
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
 from opschema_rules.torchlib.places import declared
@@ -19,10 +20,10 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     """A call whose arguments do not match the operator's schema.
 
     The rule checks calls through `torch.ops.ns.name`, through a handle, and of the decorated function for too many
-    arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice, and
+    arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice,
     literals of a type that torch rejects (`1.5` for an `int`), and two parameters of the caller that are passed in each other's
-    place by their annotations. If an operator has several overloads, nothing is reported; if
-    C++ defines it several times, for different devices, a call must match none of the definitions.
+    place by their annotations. Calls whose errors are caught or expected are not checked. If an operator has several overloads,
+    nothing is reported; if C++ defines it several times, for different devices, a call must match none of the definitions.
 
     Bad:
 
@@ -62,6 +63,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     if schema is None or schema.vararg:
         return
     found = [(call, item) for call in operator.calls for item in call_faults(operator, schema, call)]
+    bodies = operator.tree.bodies
+    found = [(call, item) for call, item in found if not allows_failure(bodies, call.body, call.call.start)]
     if found and not has_namesakes(operator):
         others = other_definitions(operator)
         yield from (item for call, item in found if all(_is_refused_by(other, call) for other in others))
@@ -151,10 +154,10 @@ class _Call:
                     f"takes no `{shown}` for `{argument.name}`, which is `{argument.type}`", value, [argument]
                 )
         pairs = [(item, given[item.name]) for item in self.schema.arguments if item.name in given]
-        for argument, value, kind, other in swapped(self.operator.tree, self.call.body, pairs, misfits):
+        for argument, value, kind, other, second in swapped(self.operator.tree, self.call.body, pairs, misfits):
             yield self._fault(
-                f"is passed `{value.text}`, which is `{kind}`, for `{argument.name}`, which is `{argument.type}`: it is swapped"
-                f" with the value of `{other.name}`",
+                f"is passed `{value.text}` (`{kind}`) for `{argument.name}` (`{argument.type}`), and `{second.text}` for"
+                f" `{other.name}`: the two are swapped",
                 value,
                 [argument, other],
             )

@@ -18,7 +18,7 @@ from opschema_cli.source.python import Expr, Statement, Unpack
 from opschema_rules.torchlib.model import Operator
 from opschema_rules.torchlib.passing import mismatches
 from opschema_rules.torchlib.places import declared
-from opschema_rules.torchlib.tensor_values import followed, is_made_by_torch
+from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch
 
 _TUPLE, _LIST = re.compile(r"(?:typing\.)?[Tt]uple\["), re.compile(r"(?:typing\.)?[Ll]ist\[")
 _PLAIN = ("int", "float", "bool")
@@ -222,7 +222,7 @@ def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
     if word.startswith("new_") and any(item.name == holder for item in function.params):
         return word in torch_names("methods")
     owner = value.items[0].owner if value.kind == "call" else None
-    if owner is not None and word in torch_names("methods") and _is_tensor_parameter(operator, function, owner):
+    if owner is not None and gives_tensor(value, word, "methods") and _is_tensor_parameter(operator, function, owner):
         return True
     return is_made_by_torch(operator.tree, function, value)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.reaching import guards
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import PythonFile, Unpack, written_in
 from opschema_rules.torchlib.gradients import (
     CONTEXT,
     Gradient,
+    asks_for_saved,
     attribute_of,
     context_of,
     context_uses,
@@ -183,6 +186,8 @@ def setup_context_inputs(operator: Operator) -> Iterator[Diagnostic]:
         if setup is not None and all(item.target != "inputs" for item in setup.scope.assigns):
             for unpack in setup.scope.unpacks:
                 if unpack.value.kind == "name" and unpack.value.text == "inputs" and not unpack.starred:
+                    if any(guards(setup.scope, unpack.start)):
+                        continue
                     yield from _unpacked(gradient, setup, unpack)
 
 
@@ -317,7 +322,8 @@ def _attributes(gradient: Gradient, backward: Body, context: str) -> Iterator[Di
     if not _is_straight(backward):
         left |= _attributes_set(setup.file, backward.file)
     for use in context_uses(backward, context) or ():
-        if attribute_of(use.name) not in left and not attribute_of(use.name).startswith("_"):
+        allowed = attribute_of(use.name) in left or attribute_of(use.name).startswith("_")
+        if not allowed and not allows_any_error(gradient.operator.tree.bodies, backward, use.start):
             yield Diagnostic(
                 f"`backward` of `{gradient.operator.title}` reads `{use.name}`, which `setup_context` does not set",
                 backward.at(use.span),
@@ -340,7 +346,7 @@ def _attributes_set(*files: PythonFile) -> set[str]:
 def _tensors(gradient: Gradient, backward: Body, context: str) -> Iterator[Diagnostic]:
     setup = gradient.setup
     call = saved(setup, "ctx") if setup is not None and context_uses(setup, "ctx") is not None else None
-    if call is None or setup is None:
+    if call is None or setup is None or asks_for_saved(backward, context):
         return
     count = len(call.items) - 1
     for unpack in backward.scope.unpacks:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related
+from opschema_cli.evaluation.reaching import bindings, bound_at, guards
+from opschema_cli.evaluation.statements import all_statements
+from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Assign, Unpack
+from opschema_cli.source.expected import allows_any_error
+from opschema_cli.source.python import LEAVING, Assign, Unpack, Use
 from opschema_cli.suggestions import did_you_mean
 from opschema_rules.torchlib.gradients import gradients
 from opschema_rules.torchlib.model import OpCall, Operator, StrayUse
@@ -23,7 +28,8 @@ def taken_results(operator: Operator) -> Iterator[Diagnostic]:
 
     A call is unpacked into another number of names than the operator returns, or the result of an operator that returns
     nothing replaces the tensor that was passed to it, which is `None` from then on. A `setup_context` that unpacks `output` is
-    checked, too. One tensor may be unpacked into its rows, and a list of tensors into its elements.
+    checked, too, unless it does so under a condition. One tensor may be unpacked into its rows, and a list of tensors into its
+    elements.
 
     Bad:
 
@@ -83,7 +89,8 @@ def taken_results(operator: Operator) -> Iterator[Diagnostic]:
 def _found(operator: Operator, count: int) -> Iterator[Diagnostic]:
     for call in operator.calls if count != 1 else ():
         if isinstance(call.taken, Unpack) and _differs(call.taken, count) and not _fits_a_kernel(operator, call.taken):
-            yield _unpacked(operator, call.body.at(call.taken.span), call.taken, count, "is unpacked")
+            if not allows_any_error(operator.tree.bodies, call.body, call.taken.start):
+                yield _unpacked(operator, call.body.at(call.taken.span), call.taken, count, "is unpacked")
         elif isinstance(call.taken, Assign) and not count and _replaces(call, call.taken):
             yield Diagnostic(
                 f"`{operator.title}` returns nothing, so that `{call.taken.target}` is `None` from here on; call it without"
@@ -94,13 +101,15 @@ def _found(operator: Operator, count: int) -> Iterator[Diagnostic]:
             )
     for setup in _setups(operator) if count > 1 else ():
         for unpack in setup.scope.unpacks:
-            if unpack.value.kind == "name" and unpack.value.text == "output" and _differs(unpack, count):
+            plain = unpack.value.kind == "name" and unpack.value.text == "output"
+            if plain and _differs(unpack, count) and not any(guards(setup.scope, unpack.start)):
                 yield _unpacked(operator, setup.at(unpack.span), unpack, count, "is unpacked by `setup_context`")
 
 
 def _unpacked(operator: Operator, place: Place, unpack: Unpack, count: int, how: str) -> Diagnostic:
     return Diagnostic(
-        f"what `{operator.title}` returns {how} into {len(unpack.targets)}; the schema returns {times(count, 'value')}",
+        f"the result of `{operator.title}` {how} into {times(len(unpack.targets), 'name')}; the schema returns"
+        f" {times(count, 'value') if count else 'nothing'}",
         place,
         related=(Related(operator.definition.written, "its schema"),),
         ops=(operator.title,),
@@ -122,9 +131,35 @@ def _replaces(call: OpCall, assign: Assign) -> bool:
     """Whether the result takes the place of an argument that is used afterwards."""
     if all(item.kind != "name" or item.text != assign.target for item in call.call.items[1:]):
         return False
-    names = (assign.target, f"{assign.target}.")
-    later = (use for use in call.body.scope.uses if use.start >= assign.statement.end)
-    return any(use.name == names[0] or use.name.startswith(names[1]) for use in later)
+    body, start = call.body, assign.statement.end
+    behind = (bound_at(item) for item in bindings(body.scope, assign.target))
+    end = min((place for place in behind if place > start), default=len(body.file.source.text))
+    uses = [use for use in _uses(body).get(assign.target, ()) if start <= use.start < end]
+    tested = any(_TESTED.match(body.file.source.text, use.end) for use in uses)
+    return bool(uses) and not tested and not _leaves(body, assign)
+
+
+_TESTED = re.compile(r"\s*(?:is|==|!=)\s+(?:not\s+)?None\b")
+
+
+@lru_cache(maxsize=16)
+def _uses(body: Body) -> dict[str, list[Use]]:
+    """The uses of each name and its attributes in a body."""
+    found: dict[str, list[Use]] = {}
+    for use in body.scope.uses:
+        found.setdefault(use.name.partition(".")[0], []).append(use)
+    return found
+
+
+def _leaves(body: Body, assign: Assign) -> bool:
+    """Whether the branch in which a name is assigned leaves the code behind it."""
+    end = min((span.end for span in guards(body.scope, assign.start)), default=assign.end)
+    return any(assign.end <= start < end for start in _leaving(body))
+
+
+@lru_cache(maxsize=16)
+def _leaving(body: Body) -> list[int]:
+    return [item.start for item in all_statements(body.statements) if item.kind in LEAVING]
 
 
 def _setups(operator: Operator) -> Iterator[Body]:
@@ -142,7 +177,8 @@ def unknown_operator(use: StrayUse) -> Iterator[Diagnostic]:
     `torch.ops.kit.name` raises an `AttributeError` if no operator `kit::name` is defined. Other packages may define operators in
     the namespaces of the tree, so only names that differ from the name of an operator of the tree by one letter, by underscores
     between letters or by the `s` of a plural are reported, and only if the name occurs in no YAML, no string and no argument of
-    a macro in C++. What stands in a `try` is not checked.
+    a macro in C++. It is a warning if the tree uses other operators of the namespace that it does not define, and for plurals.
+    Code whose errors are caught or expected is not checked.
 
     Bad:
 
@@ -170,9 +206,13 @@ def unknown_operator(use: StrayUse) -> Iterator[Diagnostic]:
         return torch.ops.kit.rms_norm(x, 1e-6)
     ```
     """
+    message = (
+        f"nothing defines `{use.name}`, so that this raises" if use.sure else f"the tree does not define `{use.name}`"
+    )
     yield Diagnostic(
-        f"nothing defines `{use.name}`, so that this raises{did_you_mean(use.meant)}",
+        f"{message}{did_you_mean(use.meant)}",
         use.place,
         related=tuple(Related(item.place, "its definition") for item in use.tree.by_name[use.meant][:1]),
         ops=(use.meant,),
+        severity=Severity.ERROR if use.sure else Severity.WARNING,
     )
