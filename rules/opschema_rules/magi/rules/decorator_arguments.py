@@ -8,6 +8,7 @@ from opschema_cli.evaluation.values import BoundArgument
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean
 from opschema_rules.magi.dialect import PARAMETERS
@@ -42,6 +43,9 @@ def decorator_argument(op: MagiOp) -> Iterator[Diagnostic]:
     """
     arguments = op.registration.arguments
     if not arguments.unknown or not is_sound(op) or is_called_to_fail(op):
+        return
+    call, outer = op.registration.call, op.registration.outer
+    if allows_any_error(op.tree.bodies, outer, call.start):
         return
     known = _own_parameters(op)
     for name, (argument, meant) in arguments.unknown.items():

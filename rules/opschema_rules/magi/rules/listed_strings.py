@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.source.python import Statement
 from opschema_rules.magi.dataclasses import Field
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls, passed
@@ -21,8 +22,8 @@ def literal_value(op: MagiOp) -> Iterator[Diagnostic]:
     """A string that the `Literal` does not list: one that a call passes, a default, or one that the body compares with.
 
     The decorator turns a `Literal` into `str`, so nothing checks the value: the op accepts any string. Type checkers do not
-    report a call, as the op's type is lost. A comparison with another string never holds; the strings of an enumeration are
-    compared as well. Names that the body assigns are left out.
+    report a call, as the op's type is lost. A comparison with another string holds for none of the values; the strings of an
+    enumeration are compared as well. Names that the body assigns are left out, and so are `assert` and an `if` that raises.
 
     Bad:
 
@@ -95,7 +96,8 @@ def _default(op: MagiOp, leaf: Leaf, listed: frozenset[str]) -> Iterator[Diagnos
 
 def _compared(op: MagiOp, leaf: Leaf, listed: frozenset[str]) -> Iterator[Diagnostic]:
     name = ".".join(leaf.path)
-    for expr in (part for item in all_statements(op.body.statements) for part in own_expressions(item)):
+    asking = (item for item in all_statements(op.body.statements) if not _refuses(item))
+    for expr in (part for item in asking for part in own_expressions(item)):
         if expr.kind != "compare" or expr.text not in _COMPARISONS or len(expr.items) != 2:
             continue
         sides = [side for side in expr.items if not (side.kind == "name" and side.text == name)]
@@ -106,11 +108,16 @@ def _compared(op: MagiOp, leaf: Leaf, listed: frozenset[str]) -> Iterator[Diagno
             if value.kind == "const" and isinstance(value.value, str) and value.value not in listed:
                 kind = f"a value of `{leaf.enum.ref.name}`" if leaf.enum is not None else f"one of `{leaf.type}`"
                 yield Diagnostic(
-                    f"`{name}` is compared with {value.value!r}, which is not {kind}: the two are never equal",
+                    f"`{name}` is compared with {value.value!r}, which is not {kind}",
                     op.body.at(value),
                     (Related(type_place(leaf), "its type"),),
                     ops=(op.title,),
                 )
+
+
+def _refuses(item: Statement) -> bool:
+    """Whether a statement checks what it is passed: an ``assert``, or an ``if`` that raises."""
+    return item.kind == "assert" or any(inner.kind == "raise" for block in item.blocks for inner in block)
 
 
 _COMPARISONS = ("==", "!=", "in", "not-in")
