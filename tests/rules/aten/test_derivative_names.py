@@ -179,3 +179,11 @@ def test_calls_of_a_text() -> None:
 
 def test_an_unclosed_call_has_no_number() -> None:
     assert [call.count for call in calls_in("f(a, (b")] == [None]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["f(std::vector<int64_t>{0, 1}, grad)", "static_cast<double>(2) * grad", "not grad ? helper<bool>(grad) : grad"],
+)
+def test_words_of_cpp(formula: str) -> None:
+    assert told(RELU + f"  self: '{formula}'\n") == []

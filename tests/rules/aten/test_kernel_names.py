@@ -133,6 +133,7 @@ def test_a_kernel_for_another_device_by_its_name(key: str, kernel: str, device: 
     ("key", "kernel"),
     [
         ("CUDA", "f_cpu_or_cuda"),
+        ("MPS", "f_cpu_fallback"),
         ("XPU", "f_cpu_or_cuda"),
         ("SparseMeta", "f_cpu"),
         ("CPU", "f"),

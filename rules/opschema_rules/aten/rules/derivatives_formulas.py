@@ -264,6 +264,8 @@ def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagno
 _WORDS = """
     grad grads grad_input_mask retain_variables true false nullptr auto return const i Tensor TensorList Scalar SymInt
     non_differentiable auto_linear auto_element_wise bool int double float
+    not and or void char long short unsigned signed this nullopt static_cast
+    size_t scalar_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
 """
 _ALWAYS = frozenset(_WORDS.split())
 _GRADIENTS = frozenset({"grad", "grads", "grad_input_mask"})
@@ -285,7 +287,8 @@ def _strangers(block: Block, formula: Formula, known: frozenset[str]) -> Iterato
     if known.issuperset(_LIKELY.findall(formula.text)):
         return
     for word, start in bare_words(formula.text).items():
-        if word not in known:
+        is_template = formula.text.startswith("<", start + len(word))
+        if word not in known and not is_template:
             message = _slip(block, formula, word, known)
             if message:
                 yield found(

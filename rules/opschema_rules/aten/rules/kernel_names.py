@@ -168,7 +168,7 @@ def kernel_of_other_device(native: NativeFile) -> Iterator[Diagnostic]:
 
     `CUDA: tanh_cpu` compiles: the kernel is called with tensors of the other device. The words `cpu`, `cuda`, `mps`, `xpu`
     and `mtia` in a name are compared with the key's last word; names with none or several of them, and other keys, are not
-    checked. A line with several keys is right if the name fits one of them.
+    checked, nor is a `fallback`. A line with several keys is right if the name fits one of them.
 
     Bad:
 
@@ -192,7 +192,8 @@ def kernel_of_other_device(native: NativeFile) -> Iterator[Diagnostic]:
     """
     for entry in native.having("dispatch"):
         for item in entry.dispatch():
-            named = {word for word in item.kernel.lower().split("_") if word in _DEVICES}
+            words = item.kernel.lower().split("_")
+            named = {word for word in words if word in _DEVICES} if "fallback" not in words else set[str]()
             line = [_device(key.strip()) for key in item.key_node.value.split(",")] if len(named) == 1 else []
             if line and _device(item.key) and named.isdisjoint(line):
                 message = (
