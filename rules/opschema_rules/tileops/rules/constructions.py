@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, quoted
 from opschema_cli.source.python import Param
+from opschema_cli.source.resolution import ClassRef
+from opschema_cli.source.sure_code import surely_runs
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.constructions import CONSTRUCTIONS, Construction
@@ -49,14 +52,16 @@ def construction(ops: Implementations) -> Iterator[Diagnostic]:
     ```
     """
     manifest = ops.manifest
-    by_name = {op.ref.name: op for op in ops.ops}
+    by_name: dict[str, list[OpImplementation]] = {}
+    for op in ops.ops:
+        by_name.setdefault(op.ref.name, []).append(op)
     paths = {path for entry in manifest.entries for key in ("bench", "test") for _, path in entry.source_paths(key)}
     found = sorted(filter(None, (manifest.locate(path) for path in paths if path.endswith(".py"))))
     manifest.project.claim(found)
     for path, calls in manifest.project.readings(CONSTRUCTIONS, found).items():
         for call in calls:
-            if call.name in by_name:
-                yield from _judge(by_name[call.name], path, call)
+            for op in by_name.get(call.name, ()):
+                yield from _judge(op, path, call)
 
 
 def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diagnostic]:
@@ -73,8 +78,27 @@ def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diag
         text = f"`{op.name}()` requires {quoted(missing)}, which the call does not give"
     else:
         return
-    related = Related(op.code_place(method), f"takes {quoted([item.name for item in params])}")
-    yield Diagnostic(text, place, (related,), ops=(op.name,))
+    if _is_sure(op, path, call):
+        related = Related(op.code_place(method), f"takes {quoted([item.name for item in params])}")
+        yield Diagnostic(text, place, (related,), ops=(op.name,))
+
+
+def _is_sure(op: OpImplementation, path: str, call: Construction) -> bool:
+    """Whether what looks like a call is one of the op's own class, and must work."""
+    file, bodies = op.entry.manifest.project.python(path), op.entry.manifest.evaluator.bodies
+    if file is None or re.search(_PATCHED.format(call.name), file.source.text):
+        return False
+    body = bodies.at(file, call.start)
+    if all(item.start != call.start for item in body.scope.calls):
+        return False
+    found = bodies.resolve(body, call.name)
+    is_own = isinstance(found, ClassRef) and found.key == op.ref.key
+    imports = [item for around in body.outward() for item in around.scope.imports if item.name == call.name]
+    return is_own and len(imports) == 1 and surely_runs(bodies, body, call.start)
+
+
+_PATCHED = r"(?:setattr|patch|object)\(\s*[\"']?(?:[\w.]*\.)?{0}\b|\b{0}\.__(?:init|new)__\s*="
+"""What may give a class another constructor, or its name another class."""
 
 
 def _named(params: Sequence[Param]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,10 +10,10 @@ import msgspec
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.program import Folded, FunctionRef, ValueRef
-from opschema_cli.source.python import Expr, PythonFile, Scope
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
 from opschema_cli.source.yaml import Data, Node
-from opschema_cli.suggestions import did_you_mean, near_name, near_names
+from opschema_cli.suggestions import near_names
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.model import OpImplementation
 
@@ -81,7 +80,7 @@ def kernel_map(op: OpImplementation) -> Iterator[Diagnostic]:
     found = op.method("default_kernel_map")
     if found is None or not isinstance(declared, dict) or not all(isinstance(key, str) for key in declared):
         return
-    dispatched = _dispatched(op, found)
+    dispatched = kernels_of(op, found)
     if not dispatched.kernels:
         return
     stated = {str(key): value for key, value in declared.items()}
@@ -99,7 +98,7 @@ def kernel_map(op: OpImplementation) -> Iterator[Diagnostic]:
             yield _undeclared(op, found, name, kernel)
 
 
-def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]:
+def _renamed(stated: dict[str, Data], dispatched: Dispatched) -> dict[str, str]:
     """The keys that stand for one kernel on both sides under two names: one class, or else names that are close."""
     found: dict[str, str] = {}
     for name in stated.keys() - dispatched.kernels.keys():
@@ -117,7 +116,7 @@ def _renamed(stated: dict[str, Data], dispatched: _Dispatched) -> dict[str, str]
 def dispatched_kernels(op: OpImplementation) -> dict[str, str] | None:
     """The kernels of ``default_kernel_map`` by their keys; None where one is not known."""
     found = op.method("default_kernel_map")
-    dispatched = _dispatched(op, found) if found is not None else None
+    dispatched = kernels_of(op, found) if found is not None else None
     if dispatched is None or not dispatched.complete:
         return None
     known = {name: next(iter(item.classes)) for name, item in dispatched.kernels.items() if len(item.classes) == 1}
@@ -137,21 +136,22 @@ class _Kernel(msgspec.Struct):
         return self.known and name not in self.classes
 
 
-class _Dispatched(msgspec.Struct):
+class Dispatched(msgspec.Struct):
     """The kernels of a class by their keys; ``complete`` unless some part is computed."""
 
     kernels: dict[str, _Kernel] = msgspec.field(default_factory=dict)
     complete: bool = True
 
 
-def _dispatched(op: OpImplementation, ref: FunctionRef) -> _Dispatched:
-    found = _Dispatched()
+def kernels_of(op: OpImplementation, ref: FunctionRef) -> Dispatched:
+    """The kernels of the dictionaries that `default_kernel_map` returns."""
+    found = Dispatched()
     for value in ref.function.body.returns:
         if value.kind != "dict":
             found.complete = False
             continue
         for key, kernel in zip(value.items[::2], value.items[1::2], strict=True):
-            name = _text(op, ref, key)
+            name = key_text(op, ref, key)
             if name is None:
                 found.complete = False
                 continue
@@ -162,7 +162,8 @@ def _dispatched(op: OpImplementation, ref: FunctionRef) -> _Dispatched:
     return found
 
 
-def _text(op: OpImplementation, ref: FunctionRef, expr: Expr) -> str | None:
+def key_text(op: OpImplementation, ref: FunctionRef, expr: Expr) -> str | None:
+    """The text that a key is, through class attributes and constants."""
     attribute = _attribute(op, ref, expr)
     file, value = (attribute.file, attribute.assign.value) if attribute is not None else (ref.file, expr)
     where = ref.owner if ref.owner is not None and attribute is None else file
@@ -236,83 +237,3 @@ def _diagnostic(
 ) -> Diagnostic:
     related = (Related(Place(ref.file.path, span), note),)
     return Diagnostic(text, op.entry.at(node or op.entry.key), related, ops=(op.name,), severity=op.entry.severity)
-
-
-@rule("SRC107", "kernel-map-key")
-def kernel_map_key(op: OpImplementation) -> Iterator[Diagnostic]:
-    """A method reads a kernel that `default_kernel_map` does not have.
-
-    `self.kernel_map` holds the keys of `default_kernel_map`, whatever kernels a caller replaces, so reading another key raises
-    `KeyError` when the kernel is built. Keys are followed through class attributes, constants and local variables. The rule
-    looks at the methods of the op's own class, but at none that asks whether a key is there or handles `KeyError`; a map with
-    computed keys, an empty one, and one that the class changes are not compared.
-
-    Bad:
-
-    ```python
-    class ExampleFwdOp(Op):
-        @property
-        def default_kernel_map(self):
-            return {"example": ExampleKernel}
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.kernel_map["exmaple"](x)
-    ```
-
-    Good:
-
-    ```python
-    class ExampleFwdOp(Op):
-        KEY = "example"
-
-        @property
-        def default_kernel_map(self):
-            return {self.KEY: ExampleKernel}
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.kernel_map[self.KEY](x)
-    ```
-    """
-    found = op.method("default_kernel_map")
-    dispatched = _dispatched(op, found) if found is not None else None
-    if found is None or dispatched is None or not dispatched.complete or not dispatched.kernels:
-        return
-    place = Place(found.file.path, found.function.span)
-    methods = [(method, op.ref.file.text(method.outer)) for method in op.ref.cls.body.functions]
-    changed = any(_CHANGES_MAP.search(text) for _, text in methods)
-    for method in [method for method, text in methods if not changed and not _ASKS_MAP.search(text)]:
-        ref = FunctionRef(op.ref.file, method, op.ref)
-        for key in {key.span: key for key in _keys_read(ref)}.values():
-            name = _text(op, ref, key)
-            if name is not None and name not in dispatched.kernels:
-                hint = did_you_mean(near_name(name, sorted(dispatched.kernels), 0.6))
-                text = f"`default_kernel_map` has no kernel `{name}`{hint}"
-                related = Related(place, f"it has {names(sorted(dispatched.kernels))}")
-                yield Diagnostic(text, Place(op.ref.file.path, key.span), (related,), ops=(op.name,))
-
-
-_CHANGES_MAP = re.compile(
-    r"\.kernel_map(?:\[[^\]\n]*\])?[ \t]*(?::[^=\n]+)?(?:\|)?=(?!=)|\.kernel_map\.(?:update|setdefault)\b"
-)
-_ASKS_MAP = re.compile(r"\bin\s+\w+\.kernel_map\b|\bexcept\b[^\n]*\b(?:KeyError|LookupError|Exception)\b")
-
-
-def _keys_read(ref: FunctionRef) -> Iterator[Expr]:
-    """The keys by which a method reads ``self.kernel_map``, with the values of local variables in their place."""
-    scope, this = ref.function.body, ref.function.params[0].name if ref.function.params else ""
-    assigned = [item.value for item in scope.assigns if item.value is not None]
-    for expr in (*scope.calls, *scope.returns, *assigned):
-        for part in expr.walk():
-            if part.kind == "subscript" and part.items[0].text == f"{this}.kernel_map" and len(part.items) == 2:
-                yield from _values(scope, part.items[1])
-
-
-def _values(scope: Scope, key: Expr) -> Iterator[Expr]:
-    """The expressions that a key may be; none for a variable that is written otherwise than by plain assignments."""
-    written = [item for item in scope.assigns if item.target == key.text] if key.kind == "name" else []
-    if not written:
-        yield key
-    for item in written if all(item.value is not None for item in written) else ():
-        value = item.value
-        if value is not None:
-            yield from value.items[1:] if value.kind == "ifexp" else (value,)

@@ -1,0 +1,156 @@
+"""Keys by which methods read `self.kernel_map`, against those of `default_kernel_map`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.reaching import excludes
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import FunctionRef
+from opschema_cli.source.python import Expr, Function
+from opschema_cli.source.resolution import ClassKey, ClassRef
+from opschema_cli.source.sure_code import is_unconditional
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.tileops.drift import names
+from opschema_rules.tileops.model import Manifest, OpImplementation
+from opschema_rules.tileops.rules.kernel_map import kernels_of, key_text
+
+
+@rule("SRC107", "kernel-map-key")
+def kernel_map_key(op: OpImplementation) -> Iterator[Diagnostic]:
+    """A method reads a kernel that `default_kernel_map` does not have.
+
+    `self.kernel_map` holds the keys of `default_kernel_map`, whatever kernels a caller replaces, so reading another key raises
+    `KeyError` when the kernel is built. Keys are followed through class attributes, constants and local variables. The rule
+    looks at the methods of the op's own class, but at none that asks whether a key is there or handles `KeyError`; a map with
+    computed keys, an empty one, and one that the class changes are not compared.
+
+    Bad:
+
+    ```python
+    class ExampleFwdOp(Op):
+        @property
+        def default_kernel_map(self):
+            return {"example": ExampleKernel}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map["exmaple"](x)
+    ```
+
+    Good:
+
+    ```python
+    class ExampleFwdOp(Op):
+        KEY = "example"
+
+        @property
+        def default_kernel_map(self):
+            return {self.KEY: ExampleKernel}
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.kernel_map[self.KEY](x)
+    ```
+    """
+    method = op.method("default_kernel_map")
+    known = kernels_of(op, method) if method is not None else None
+    if method is None or known is None or not known.complete or not known.kernels or _may_differ(op, method):
+        return
+    for function in op.ref.cls.body.functions:
+        for key, name in _names_read(op, function):
+            if name not in known.kernels:
+                hint = did_you_mean(near_name(name, sorted(known.kernels), 0.6))
+                text = f"`default_kernel_map` has no kernel `{name}`{hint}"
+                place = Place(method.file.path, method.function.span)
+                related = Related(place, f"it has {names(sorted(known.kernels))}")
+                yield Diagnostic(text, Place(op.ref.file.path, key.span), (related,), ops=(op.name,))
+
+
+def _names_read(op: OpImplementation, function: Function) -> Iterator[tuple[Expr, str]]:
+    """The keys that are known of those by which a method reads the map, and that it reads under no condition of its own."""
+    bodies, ref = op.entry.manifest.evaluator.bodies, FunctionRef(op.ref.file, function, op.ref)
+    body = bodies.defined(op.ref.file, function)
+    for key in {key.span: key for key in _keys_read(body)}.values() if body is not None else ():
+        name = key_text(op, ref, key)
+        if name is not None and body is not None and is_unconditional(bodies, body, key.start):
+            yield key, name
+
+
+_KEEPING = frozenset({"property", "cached_property", "abstractmethod", "override"})
+_READS = r"\s*\[(?![^\]\n]*\][ \t]*(?:[-+*/|]?=(?!=)|:[^=\n]+=))|\.(?:get|items|values)\("
+_CHANGES = re.compile(rf"(?<!kernel_map=self)\.kernel_map\b(?!{_READS})|[\"']kernel_map[\"']|def kernel_map\b")
+"""Uses of a map that may change it, or ask what it holds."""
+_ADDS = re.compile(r"\[[ \t]*[\"'][^\]\n]*\][ \t]*=(?!=)|[({,]\s*[\"']\w+[\"']\s*:|\b(?:update|setdefault)\(")
+"""Code of `dispatch_kernel()` that may add keys."""
+
+
+def _may_differ(op: OpImplementation, method: FunctionRef) -> bool:
+    """Whether `self.kernel_map` may hold other keys than the method returns: for subclasses, by decorators, or by other writes."""
+    program = op.program
+    if not {name.rpartition(".")[2] for name in method.function.decorator_names} <= _KEEPING:
+        return True
+    beside = (ClassRef(op.ref.file, item) for item in op.ref.file.body.classes)
+    heirs = (ref for ref in beside if ref.key != op.ref.key and _maps(op, ref) and op.ref in program.lineage(ref))
+    if op.ref.key in _extended(op.entry.manifest) or any(heirs):
+        return True
+    lineage = program.lineage(op.ref)
+    installing = [ref for ref in lineage if isinstance(program.own_member(ref, "dispatch_kernel"), FunctionRef)][-1:]
+    if any(_ADDS.search(ref.file.text(ref.cls.outer)) for ref in installing):
+        return True
+    others = [ref for ref in lineage if ref not in installing and ref.file.path != op.ref.file.path]
+    texts = [op.ref.file.source.text, *(ref.file.text(ref.cls.outer) for ref in others)]
+    return any(_CHANGES.search(text) for text in texts)
+
+
+@cached_on_argument
+def _extended(manifest: Manifest) -> set[ClassKey]:
+    """The classes below which an op has another `default_kernel_map`."""
+    found: set[ClassKey] = set()
+    for op in manifest.implementations:
+        lineage = op.program.lineage(op.ref)
+        above = next((index for index, ref in enumerate(lineage) if _maps(op, ref)), len(lineage))
+        found.update(ref.key for ref in lineage[above + 1 :])
+    return found
+
+
+def _maps(op: OpImplementation, ref: ClassRef) -> bool:
+    return op.program.own_member(ref, "default_kernel_map") is not None
+
+
+def _keys_read(body: Body) -> Iterator[Expr]:
+    """The keys by which a method reads ``self.kernel_map``, with the values of local variables in their place."""
+    scope = body.scope
+    assigned = [item.value for item in scope.assigns if item.value is not None]
+    for expr in (*scope.calls, *scope.returns, *assigned):
+        for part in expr.walk():
+            if part.kind == "subscript" and part.items[0].text == f"{body.this}.kernel_map" and len(part.items) == 2:
+                yield from _values(body, part.items[1])
+
+
+def _values(body: Body, key: Expr) -> Iterator[Expr]:
+    """The expressions that a key may be; none for a variable that is written otherwise than by plain assignments, each of which
+    may be the last one.
+    """
+    if key.kind != "name" or "." in key.text:
+        yield key
+        return
+    if any(item.name == key.text for function in body.scope.lambdas for item in function.params):
+        return
+    written = [item for item in body.scope.assigns if item.target == key.text]
+    if not written and not body.binds(key.text):
+        yield key
+    pairs = combinations([item.start for item in written], 2)
+    if len(written) > MAX_WRITES or not all(excludes(body.scope, *pair) for pair in pairs):
+        return
+    for item in written if body.values(key.text) is not None else ():
+        value = item.value
+        if value is not None:
+            yield from value.items[1:] if value.kind == "ifexp" else (value,)
+
+
+MAX_WRITES = 8
+"""Most assignments to a variable that are followed."""
