@@ -248,6 +248,8 @@ def _attribute(machine: Caller, value: object, name: str) -> object:
         return limit(machine, value, name)
     if isinstance(value, tuple) and value and all(isinstance(item, TensorValue) for item in value):
         return _part(machine, value, name)
+    if isinstance(value, tuple) and name == "numel":  # of `torch.Size`
+        return Native(name, lambda call: count_of(TensorValue(value)))
     return _of_tensor(machine, value, name) if isinstance(value, TensorValue) else NOT_KNOWN
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from opschema_cli.testing import Linted, lint_files
@@ -9,6 +11,12 @@ from opschema_rules.tileops.examples import example_files
 from opschema_rules.tileops.pack import PACK
 
 HEAD = "import pytest\n\nfrom kit.ops.example import ExampleFwdOp\n\n\n"
+
+
+def sections(name: str) -> list[str]:
+    """The snippets of a file beside this one."""
+    text = (Path(__file__).parent / f"{name}.txt").read_text("utf-8")
+    return [item.partition("\n")[2] for item in text.split("#### ")[1:]]
 
 
 def lint(text: str, head: str = HEAD, path: str = "tests/test_example.py") -> Linted:
@@ -76,3 +84,32 @@ def test_nothing_that_is_certain(text: str) -> None:
 )
 def test_a_name_that_is_not_simply_imported(head: str) -> None:
     assert lint("op = ExampleFwdOp(size=1)\n", head).diagnostics == []
+
+
+@pytest.mark.parametrize("text", sections("constructions_right"))
+def test_calls_that_may_be_meant_to_fail_or_do_not_run(text: str) -> None:
+    assert lint(text).diagnostics == []
+
+
+@pytest.mark.parametrize("text", sections("constructions_wrong"))
+def test_calls_that_surely_run(text: str) -> None:
+    (found,) = lint(text).diagnostics
+    assert "takes no `size`" in found.message
+
+
+OTHER_CLASSES = [
+    "from elsewhere.ops import ExampleFwdOp\n",
+    "from workloads.example import ExampleFwdOp\n",
+    "try:\n    from kit.ops.example import ExampleFwdOp\nexcept ImportError:\n    from other import ExampleFwdOp\n",
+    "from kit.factories import ExampleFwdOp\n",
+]
+
+
+@pytest.mark.parametrize("head", OTHER_CLASSES)
+def test_another_class_of_the_name(head: str) -> None:
+    factory = "from kit.ops.example import ExampleFwdOp as _Op\n\n\ndef ExampleFwdOp(size):\n    return _Op()\n"
+    made = [
+        ("python tests/test_example.py", head + "op = ExampleFwdOp(size=1)\n"),
+        ("python kit/factories.py", factory),
+    ]
+    assert lint_files([PACK], example_files(made), ["SIG211"]).diagnostics == []

@@ -250,3 +250,35 @@ def test_operators_that_are_listed(registering: str) -> None:
     assert found(lint(registering=registering + OTHER, old=LISTS[0], new=several)) == []
     inner = lint(registering=registering + OTHER, old=LISTS[0], new=listed, body="other(x)")
     assert not [text for text in found(inner) if text.startswith("SIG210")]
+
+
+CALLS_NONE = "`forward()` fails with `TypeError`: 'NoneType' object is not callable"
+REGISTER = "def register(cls):\n    cls._wrapped = print\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("registering", "expected"),
+    [
+        (REGISTER + "for cls in Op.__subclasses__():\n    register(cls)\n", []),
+        (REGISTER + "for cls in list(globals().values()):\n    register(cls)\n", []),
+        ("for cls in Op.__subclasses__():\n    setattr(cls, '_wrapped', print)\n", []),
+        (REGISTER + "register(Op)\n", [f"SIG209 {CALLS_NONE}"]),
+        ("NAMES = Op.__subclasses__()\n", [f"SIG209 {CALLS_NONE}"]),
+    ],
+)
+def test_an_operator_that_code_may_set_on_classes_that_it_looks_for(registering: str, expected: list[str]) -> None:
+    assert found(lint(registering=registering)) == expected
+
+
+def test_what_the_own_dispatch_method_sets() -> None:
+    own = "    def dispatch_kernel(self, kernel_map=None):\n        super().dispatch_kernel(kernel_map)\n        self.tag = 1\n\n"
+    own += "    def _infer"
+    assert found(lint("self.tag", old="    def _infer", new=own)) == []
+    assert found(lint("self.tag")) == [
+        "SIG209 `forward()` fails with `AttributeError`: 'ExampleFwdOp' object has no attribute 'tag'"
+    ]
+
+
+@pytest.mark.parametrize("count", ["x.shape.numel()", "x.size().numel()", "x.shape[:-1].numel() * x.shape[-1]"])
+def test_the_number_of_elements_of_a_size(count: str) -> None:
+    assert found(lint(f"if {count} != x.numel():\n            raise ValueError")) == []

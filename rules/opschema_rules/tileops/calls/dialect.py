@@ -39,7 +39,7 @@ def _dispatch_kernel(program: Program, call: Call) -> object:
     this.attributes["_overridden_keys"] = frozenset()
     this.attributes["_instance_key"] = this.cls.ref.name
     for owner in program.lineage(this.cls.ref):
-        if program.own_member(owner, _DISPATCH) is not None and owner is not this.cls.ref:
+        if program.own_member(owner, _DISPATCH) is not None:
             for name in program.instance_writes(owner):
                 this.attributes.setdefault(name, call.opaque(f"`{name}`, which `{_DISPATCH}()` may write"))
     return None

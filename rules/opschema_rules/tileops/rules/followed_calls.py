@@ -16,6 +16,7 @@ from opschema_cli.source.program import FunctionRef, ValueRef
 from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.findings import Difference, is_error, settled
 from opschema_rules.tileops.calls.outcomes import outcome_of, settles_calls
+from opschema_rules.tileops.calls.outside_writes import may_be_set_outside
 from opschema_rules.tileops.calls.parts import judged_ops, part
 from opschema_rules.tileops.formulas import runner
 from opschema_rules.tileops.model import Implementations, OpImplementation
@@ -234,7 +235,7 @@ def call_fails(subject: OpsWithOperators) -> Iterator[Diagnostic]:
 
 
 def _failure(op: OpImplementation, method: str, raised: Raised, call: DescribedCall) -> Iterator[Diagnostic]:
-    if raised.place is not None:
+    if raised.place is not None and not may_be_set_outside(op.entry.manifest, raised):
         text = f": {raised.message}" if raised.message else ""
         related = call.related(op.entry) or (op.entry.related(op.entry.key, "declares this op"),)
         yield Diagnostic(f"{method} fails with `{raised.exception}`{text}", raised.place, related, ops=(op.name,))

@@ -84,7 +84,9 @@ _KEEPING = frozenset({"property", "cached_property", "abstractmethod", "override
 _READS = r"\s*\[(?![^\]\n]*\][ \t]*(?:[-+*/|]?=(?!=)|:[^=\n]+=))|\.(?:get|items|values)\("
 _CHANGES = re.compile(rf"(?<!kernel_map=self)\.kernel_map\b(?!{_READS})|[\"']kernel_map[\"']|def kernel_map\b")
 """Uses of a map that may change it, or ask what it holds."""
-_ADDS = re.compile(r"\[[ \t]*[\"'][^\]\n]*\][ \t]*=(?!=)|[({,]\s*[\"']\w+[\"']\s*:|\b(?:update|setdefault)\(")
+_ADDS = re.compile(
+    r"(?m)^[ \t]*[\w.]+\[[ \t]*[\"'][^\]\n]*\][ \t]*=(?!=)|[({,]\s*[\"']\w+[\"']\s*:|\b(?:update|setdefault)\("
+)
 """Code of `dispatch_kernel()` that may add keys."""
 
 
