@@ -194,9 +194,7 @@ class BodyTree:
     def at(self, file: PythonFile, offset: int) -> Body:
         """The innermost body that what is written there belongs to: a function's head belongs to what encloses it."""
         found = self.module(file)
-        while (
-            inner := next((item for item in self.within(found) if _is_in(item.definition, offset)), None)
-        ) is not None:
+        while (inner := self._around(found, offset)) is not None and _is_in(inner.definition, offset):
             found = inner
         return found
 

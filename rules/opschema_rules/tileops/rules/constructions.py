@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
+from opschema_cli.evaluation.sure_code import surely_runs
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, quoted
+from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Param
 from opschema_cli.source.resolution import ClassRef
-from opschema_cli.source.sure_code import surely_runs
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.constructions import CONSTRUCTIONS, Construction
@@ -24,8 +26,9 @@ def construction(ops: Implementations) -> Iterator[Diagnostic]:
     After a parameter is renamed, moved or removed in the manifest and in the class, the calls in benchmarks and tests fail when
     they are run, which needs a device. The rule reads the calls by the class's name in the files that `source.bench` and
     `source.test` of any entry name: a keyword that the constructor does not have, too many positional arguments, or a required
-    parameter that is not given. Calls with `*` or `**`, calls that a test expects to fail (`pytest.raises`), and names that are
-    not simply imported are not checked.
+    parameter that is not given. Calls with `*` or `**` are not checked, and neither are names that something else may stand
+    behind than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper of such a test), and
+    calls in `try`, in a lambda, or under a condition that asks for more than arguments and devices.
 
     Bad:
 
@@ -86,15 +89,24 @@ def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diag
 def _is_sure(op: OpImplementation, path: str, call: Construction) -> bool:
     """Whether what looks like a call is one of the op's own class, and must work."""
     file, bodies = op.entry.manifest.project.python(path), op.entry.manifest.evaluator.bodies
-    if file is None or re.search(_PATCHED.format(call.name), file.source.text):
+    if file is None or _is_patched(file.source.text, call.name):
         return False
     body = bodies.at(file, call.start)
-    if all(item.start != call.start for item in body.scope.calls):
+    found = bodies.resolve(body, call.name) if call.start in _calls(body) else None
+    if not isinstance(found, ClassRef) or found.key != op.ref.key:
         return False
-    found = bodies.resolve(body, call.name)
-    is_own = isinstance(found, ClassRef) and found.key == op.ref.key
     imports = [item for around in body.outward() for item in around.scope.imports if item.name == call.name]
-    return is_own and len(imports) == 1 and surely_runs(bodies, body, call.start)
+    return len(imports) == 1 and surely_runs(bodies, body, call.start)
+
+
+@lru_cache(maxsize=64)
+def _calls(body: Body) -> frozenset[int]:
+    return frozenset(item.start for item in body.scope.calls)
+
+
+@lru_cache(maxsize=64)
+def _is_patched(text: str, name: str) -> bool:
+    return re.search(_PATCHED.format(name), text) is not None
 
 
 _PATCHED = r"(?:setattr|patch|object)\(\s*[\"']?(?:[\w.]*\.)?{0}\b|\b{0}\.__(?:init|new)__\s*="

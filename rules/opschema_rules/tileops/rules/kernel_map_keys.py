@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import combinations
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.reaching import excludes
+from opschema_cli.evaluation.sure_code import is_unconditional
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Expr, Function
 from opschema_cli.source.resolution import ClassKey, ClassRef
-from opschema_cli.source.sure_code import is_unconditional
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.tileops.drift import names
 from opschema_rules.tileops.model import Manifest, OpImplementation
@@ -27,8 +27,9 @@ def kernel_map_key(op: OpImplementation) -> Iterator[Diagnostic]:
 
     `self.kernel_map` holds the keys of `default_kernel_map`, whatever kernels a caller replaces, so reading another key raises
     `KeyError` when the kernel is built. Keys are followed through class attributes, constants and local variables. The rule
-    looks at the methods of the op's own class, but at none that asks whether a key is there or handles `KeyError`; a map with
-    computed keys, an empty one, and one that the class changes are not compared.
+    looks at the methods of the op's own class. A map with computed keys, an empty one, and one that other code changes, asks for
+    its keys or extends in a subclass is not compared. A read is not reported in `try`, or under a condition that asks for more
+    than arguments, attributes that the object writes, and devices.
 
     Bad:
 
@@ -61,22 +62,21 @@ def kernel_map_key(op: OpImplementation) -> Iterator[Diagnostic]:
     if method is None or known is None or not known.complete or not known.kernels or _may_differ(op, method):
         return
     for function in op.ref.cls.body.functions:
-        for key, name in _names_read(op, function):
-            if name not in known.kernels:
-                hint = did_you_mean(near_name(name, sorted(known.kernels), 0.6))
-                text = f"`default_kernel_map` has no kernel `{name}`{hint}"
-                place = Place(method.file.path, method.function.span)
-                related = Related(place, f"it has {names(sorted(known.kernels))}")
-                yield Diagnostic(text, Place(op.ref.file.path, key.span), (related,), ops=(op.name,))
+        for key, name in _absent(op, function, known.kernels):
+            hint = did_you_mean(near_name(name, sorted(known.kernels), 0.6))
+            text = f"`default_kernel_map` has no kernel `{name}`{hint}"
+            place = Place(method.file.path, method.function.span)
+            related = Related(place, f"it has {names(sorted(known.kernels))}")
+            yield Diagnostic(text, Place(op.ref.file.path, key.span), (related,), ops=(op.name,))
 
 
-def _names_read(op: OpImplementation, function: Function) -> Iterator[tuple[Expr, str]]:
-    """The keys that are known of those by which a method reads the map, and that it reads under no condition of its own."""
+def _absent(op: OpImplementation, function: Function, kernels: Collection[str]) -> Iterator[tuple[Expr, str]]:
+    """The keys, none of the map's, by which a method surely reads it."""
     bodies, ref = op.entry.manifest.evaluator.bodies, FunctionRef(op.ref.file, function, op.ref)
     body = bodies.defined(op.ref.file, function)
     for key in {key.span: key for key in _keys_read(body)}.values() if body is not None else ():
         name = key_text(op, ref, key)
-        if name is not None and body is not None and is_unconditional(bodies, body, key.start):
+        if name is not None and name not in kernels and body is not None and is_unconditional(bodies, body, key.start):
             yield key, name
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
+from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.expected import expects_failure
-from opschema_cli.source.guarded_code import behind_exits, is_guarded, may_be_skipped, never_runs
-from opschema_cli.source.python import Condition, Expr, Statement
+from opschema_cli.source.guarded_code import asks_what_exists, behind_exits, never_runs
+from opschema_cli.source.python import Condition, Expr, PythonFile, Statement
+from opschema_cli.source.text import Span, SpanSet
 
 MAX_CALLERS = 3
 """Most functions that are followed outwards, from a helper to the tests that use it."""
@@ -36,74 +39,84 @@ def surely_runs(bodies: Bodies, body: Body, at: int, hops: int = MAX_CALLERS) ->
 
 def is_unconditional(bodies: Bodies, body: Body, at: int) -> bool:
     """The same of code alone, however the functions and lambdas around it are used."""
-    if is_guarded(body, at) or may_be_skipped(body, at) or never_runs(body, at) or expects_failure(bodies, body, at):
+    if any(at in _doubtful(bodies, item) or _is_marked(item) for item in body.outward()):
         return False
-    return not any(_is_doubtful(bodies, item, at) or _is_marked(item) for item in body.outward())
+    return not never_runs(body, at) and not expects_failure(bodies, body, at)
 
 
 def _is_used_surely(bodies: Bodies, body: Body, hops: int) -> bool:
     """Whether a helper of tests is used where no error is expected."""
-    around = list(body.outward())
-    outer = next((item for item in reversed(around) if item.function is not None), None)
-    if outer is None or outer.function is None or outer.function.name.startswith("test") or hops <= 0:
+    functions = [item for item in body.outward() if item.function is not None]
+    return not functions or _is_called_surely(bodies, functions[-1], hops)
+
+
+@lru_cache(maxsize=1024)
+def _is_called_surely(bodies: Bodies, outer: Body, hops: int) -> bool:
+    if outer.function is None or outer.function.name.startswith("test") or hops <= 0:
         return True
-    if not _FAILS.search(body.file.source.text):
+    if not _FAILS.search(outer.file.source.text):
         return True
     return all(surely_runs(bodies, user, start, hops - 1) for user, start in _users(bodies, outer))
 
 
 def _users(bodies: Bodies, function: Body) -> Iterator[tuple[Body, int]]:
-    """The places of its file where a function is named, or taken as a fixture."""
+    """The places of its file, outside of itself, where a function is named or taken as a fixture."""
     name = function.function.name if function.function is not None else ""
-    for body in bodies.of(function.file, lambda item: name in function.file.text(item.outer)):
-        if function not in body.outward():
-            yield from ((body, use.start) for use in body.scope.uses if use.name.rpartition(".")[2] == name)
-            if body.function is not None and any(item.name == name for item in body.params):
-                yield body, body.function.outer.end - 1
+    found = _named(bodies, function.file).get(name, ())
+    return ((body, at) for body, at in found if function not in body.outward())
 
 
-def _is_doubtful(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether a body runs code only under a condition that is not known, or after it may have been left."""
+@lru_cache(maxsize=16)
+def _named(bodies: Bodies, file: PythonFile) -> dict[str, list[tuple[Body, int]]]:
+    """The places of a file where names are read, by the last part of each, and its functions with a parameter of the name."""
+    found: dict[str, list[tuple[Body, int]]] = {}
+    for body in bodies.of(file):
+        for use in body.scope.uses:
+            found.setdefault(use.name.rpartition(".")[2], []).append((body, use.start))
+        for item in body.params:
+            found.setdefault(item.name, []).append(
+                (body, body.function.outer.end - 1 if body.function is not None else 0)
+            )
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _doubtful(bodies: Bodies, body: Body) -> SpanSet:
+    """The code of a body that runs only under a condition that is not known, or after the body may have been left."""
     scope = body.scope
     branches = {span: item for item in scope.conditions for span in (item.body, item.orelse) if span is not None}
-    for span in scope.guarded:
-        if span.start <= at < span.end and (span not in branches or not _is_plain(bodies, body, branches[span].expr)):
-            return True
-    if any(at in range(*span) for span in behind_exits(body, _skips)):
-        return True
-    return any(_may_leave(bodies, body, item, at) for item in scope.conditions) or _is_chosen(bodies, body, at)
+    plain = {item.expr.span: _is_plain(bodies, body, item.expr) for item in scope.conditions}
+    found = [span for span in scope.guarded if span not in branches or not plain[branches[span].expr.span]]
+    end = body.definition.outer.end if body.definition is not None else len(body.file.source.text)
+    leaving = (item for item in scope.conditions if not plain[item.expr.span] and _may_leave(body, item))
+    behind = (Span((item.orelse or item.body).end, end) for item in leaving if item.kind == "if")
+    return SpanSet([*found, *behind, *behind_exits(body, _skips), *_contexts(body), *_choices(bodies, body)])
 
 
-def _is_chosen(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether a part of an expression is evaluated under a condition, or a ``with`` around it may expect an error."""
-    for item in _around(body.statements, at):
-        if item.kind == "with" and _FAILS.search(" ".join(body.file.text(expr) for expr in item.exprs)):
-            return True
-        if item.kind == "with" and any(expr.kind == "name" for expr in item.exprs[::2]):
-            return True
-    found = (part for expr in (*body.scope.calls, *body.scope.returns) for part in expr.walk())
-    values = (part for item in body.scope.assigns if item.value is not None for part in item.value.walk())
-    for part in (*found, *values):
-        if part.kind in _CHOICES and part.start <= at < part.end:
-            first = part.items[0]
-            if not first.start <= at < first.end and not _is_plain(bodies, body, first):
-                return True
-    return False
+def _contexts(body: Body) -> Iterator[Span]:
+    """The blocks below a ``with`` that may expect an error."""
+    for item in all_statements(body.statements):
+        if item.kind == "with":
+            is_name = any(expr.kind == "name" for expr in item.exprs[::2])
+            if is_name or _FAILS.search(" ".join(body.file.text(expr) for expr in item.exprs)):
+                yield Span(item.start, item.end)
 
 
-def _around(statements: tuple[Statement, ...], at: int) -> Iterator[Statement]:
-    for item in statements:
-        if item.start <= at < item.end:
-            yield item
-            for block in item.blocks:
-                yield from _around(block, at)
+def _choices(bodies: Bodies, body: Body) -> Iterator[Span]:
+    """The parts of expressions that are evaluated under a condition which is not plain."""
+    values = (item.value for item in body.scope.assigns if item.value is not None)
+    seen = set[Span]()
+    for expr in (*body.scope.calls, *body.scope.returns, *values):
+        for part in expr.walk():
+            if part.kind in _CHOICES and part.span not in seen:
+                seen.add(part.span)
+                if not _is_plain(bodies, body, part.items[0]):
+                    yield from (item.span for item in part.items[1:])
 
 
-def _may_leave(bodies: Bodies, body: Body, item: Condition, at: int) -> bool:
-    """Whether a condition that is not plain may end the code above a place."""
-    spans = [item.body, *([item.orelse] if item.orelse is not None else [])]
-    if item.kind == "assert" or max(span.end for span in spans) > at or _is_plain(bodies, body, item.expr):
-        return False
+def _may_leave(body: Body, item: Condition) -> bool:
+    """Whether a condition may end the code around it."""
+    spans = filter(None, (item.body, item.orelse))
     return any(_LEAVES.search(body.file.source.text, *span) for span in spans)
 
 
@@ -117,7 +130,7 @@ def _skips(item: Statement) -> bool:
 def _is_plain(bodies: Bodies, body: Body, condition: Expr) -> bool:
     """Whether a condition asks for nothing but arguments, attributes that an object writes, and constants of torch."""
     params = {item.name for around in body.outward() for item in around.params}
-    if all(part.kind != "name" for part in condition.walk()):
+    if all(part.kind != "name" for part in condition.walk()) or asks_what_exists(body.file.text(condition)):
         return False
     for part in condition.walk():
         if part.kind == "call" and part.callee not in _PLAIN_CALLS and not part.callee.startswith("torch."):
