@@ -29,8 +29,8 @@ _CHOICES = frozenset({"ifexp", "boolop"})
 def surely_runs(bodies: Bodies, body: Body, at: int, hops: int = MAX_CALLERS) -> bool:
     """Whether code at a place, in a body, runs without a condition on what exists, a handler, or a test that expects an error.
 
-    Conditions on parameters, on what the object itself holds and on dtypes are none of these: some call fulfils them. What a
-    lambda does is not sure.
+    Conditions on parameters, local variables, attributes that an object writes and dtypes are none of
+    these: some call fulfils them. What a lambda does is not sure.
     """
     if any(item.start <= at < item.outer.end for around in body.outward() for item in around.scope.lambdas):
         return False
@@ -128,7 +128,7 @@ def _skips(item: Statement) -> bool:
 
 
 def _is_plain(bodies: Bodies, body: Body, condition: Expr) -> bool:
-    """Whether a condition asks for nothing but arguments, attributes that an object writes, and constants of torch."""
+    """Whether a condition asks for nothing but arguments, variables, attributes that an object writes, and constants of torch."""
     params = {item.name for around in body.outward() for item in around.params}
     if all(part.kind != "name" for part in condition.walk()) or asks_what_exists(body.file.text(condition)):
         return False
@@ -145,12 +145,21 @@ def _is_argument(bodies: Bodies, body: Body, dotted: str, params: set[str]) -> b
     if first == body.this and body.owner is not None:
         lineage = bodies.program.lineage(body.owner)
         return any(rest.partition(".")[0] in bodies.program.instance_writes(ref) for ref in lineage)
-    return (
+    if (
         first in params
         or dotted == "__name__"
         or dotted in _PLAIN_CALLS
         or (first == "torch" and "version" not in rest)
-    )
+    ):
+        return True
+    values = body.values(first) if body.function is not None else None
+    return bool(values) and not any(_FINDS.search(body.file.text(value)) for value in values or ())
+
+
+_FINDS = re.compile(
+    r"\b(?:in|import|[A-Z][A-Z_0-9]+)\b|[Aa]ttr|[Ss]ignature|[Vv]ersion|environ|spec|kernel_map|\.get\("
+)
+"""Values that may say what exists."""
 
 
 def _is_marked(body: Body) -> bool:
