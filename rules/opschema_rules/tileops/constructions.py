@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -14,13 +13,12 @@ MAX_LENGTH = 2000
 """Most characters of a call that is read."""
 
 _CALL = re.compile(r"(?<![\w.])([A-Z]\w*Op)\(")
-_TEXT = re.compile(
-    r"""(?=[#"'])(?:#[^\n]*|"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"{3}|'{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'{3}"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""",
+_PART = re.compile(
+    r"""#[^\n]*|"{3}[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"{3}|'{3}[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'{3}"""
+    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[][(){},]""",
     re.DOTALL,
 )
-_BEGINS_TEXT = re.compile(r"[#\"']")
-_PARENTHESIS = re.compile(r"[()]")
+_ARGUMENT = re.compile(r"(?:\s|#[^\n]*\n)*(?:(\*)|(\w+)\s*=(?!=)|(?=[^\s#]))")
 
 
 class Construction(msgspec.Struct, frozen=True, array_like=True):
@@ -28,7 +26,6 @@ class Construction(msgspec.Struct, frozen=True, array_like=True):
 
     name: str
     start: int
-    end: int
     positional: int
     keywords: dict[str, int]
 
@@ -38,41 +35,28 @@ def _read(text: str) -> list[Construction]:
 
 
 def _parsed(text: str, name: str, start: int) -> Iterator[Construction]:
-    written = _call(text[start : start + MAX_LENGTH], len(name))
-    if not written.isascii():
-        return
-    try:
-        call = ast.parse(written, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    if not isinstance(call, ast.Call) or any(isinstance(item, ast.Starred) for item in call.args):
-        return
-    lines = written.split("\n")
-    keywords: dict[str, int] = {}
-    for word in call.keywords:
-        if word.arg is None:
-            return
-        keywords[word.arg] = start + sum(len(item) + 1 for item in lines[: word.lineno - 1]) + word.col_offset
-    yield Construction(name, start, start + len(written), len(call.args), keywords)
+    *places, end = _arguments(text, start + len(name))
+    found = [_ARGUMENT.match(text, place, end) for place in places]
+    written = [match for match in found if match is not None]
+    if places and not any(match[1] for match in written):
+        keywords = {match[2]: match.start(2) for match in written if match[2]}
+        yield Construction(name, start, sum(not match[2] for match in written), keywords)
 
 
-def _call(text: str, opening: int) -> str:
-    """The call with which a text begins, up to the end of the parentheses that open there; empty if there is none."""
-    found = text[: _end(text, opening)]
-    return text[: _end(_TEXT.sub(_blank, text), opening)] if _BEGINS_TEXT.search(found) else found
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
-
-
-def _end(text: str, opening: int) -> int:
-    depth = 0
-    for match in _PARENTHESIS.finditer(text, opening):
-        depth += 1 if match[0] == "(" else -1
-        if not depth:
-            return match.end()
-    return 0
+def _arguments(text: str, opening: int) -> list[int]:
+    """The places behind the parenthesis and the commas of a call, and last that behind it; that alone where it is not closed."""
+    found, depth = [opening + 1], 0
+    for match in _PART.finditer(text, opening, opening + MAX_LENGTH):
+        part = match[0]
+        if part in "([{":
+            depth += 1
+        elif part in ")]}":
+            depth -= 1
+            if not depth:
+                return [*found, match.end() - 1]
+        elif part == "," and depth == 1:
+            found.append(match.end())
+    return [opening]
 
 
 CONSTRUCTIONS = Reading("tileops constructions", _read, list[Construction])

@@ -11,7 +11,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, quoted
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Param
+from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean, near_name
@@ -92,7 +92,10 @@ def _is_sure(op: OpImplementation, path: str, call: Construction) -> bool:
     if file is None or _is_patched(file.source.text, call.name):
         return False
     body = bodies.at(file, call.start)
-    found = bodies.resolve(body, call.name) if call.start in _calls(body) else None
+    expr = _calls(body).get(call.start)
+    if expr is None or sorted(expr.keywords) != sorted([*call.keywords, *[""] * call.positional]):
+        return False
+    found = bodies.resolve(body, call.name)
     if not isinstance(found, ClassRef) or found.key != op.ref.key:
         return False
     imports = [item for around in body.outward() for item in around.scope.imports if item.name == call.name]
@@ -100,8 +103,8 @@ def _is_sure(op: OpImplementation, path: str, call: Construction) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _calls(body: Body) -> frozenset[int]:
-    return frozenset(item.start for item in body.scope.calls)
+def _calls(body: Body) -> dict[int, Expr]:
+    return {item.start: item for item in body.scope.calls}
 
 
 @lru_cache(maxsize=64)

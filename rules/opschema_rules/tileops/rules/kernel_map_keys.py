@@ -59,15 +59,15 @@ def kernel_map_key(op: OpImplementation) -> Iterator[Diagnostic]:
     """
     method = op.method("default_kernel_map")
     known = kernels_of(op, method) if method is not None else None
-    if method is None or known is None or not known.complete or not known.kernels or _may_differ(op, method):
+    if method is None or known is None or not known.complete or not known.kernels:
         return
-    for function in op.ref.cls.body.functions:
-        for key, name in _absent(op, function, known.kernels):
-            hint = did_you_mean(near_name(name, sorted(known.kernels), 0.6))
-            text = f"`default_kernel_map` has no kernel `{name}`{hint}"
-            place = Place(method.file.path, method.function.span)
-            related = Related(place, f"it has {names(sorted(known.kernels))}")
-            yield Diagnostic(text, Place(op.ref.file.path, key.span), (related,), ops=(op.name,))
+    absent = [item for function in op.ref.cls.body.functions for item in _absent(op, function, known.kernels)]
+    for key, name in absent if absent and not _may_differ(op, method) else ():
+        hint = did_you_mean(near_name(name, sorted(known.kernels), 0.6))
+        text = f"`default_kernel_map` has no kernel `{name}`{hint}"
+        place = Place(method.file.path, method.function.span)
+        related = Related(place, f"it has {names(sorted(known.kernels))}")
+        yield Diagnostic(text, Place(op.ref.file.path, key.span), (related,), ops=(op.name,))
 
 
 def _absent(op: OpImplementation, function: Function, kernels: Collection[str]) -> Iterator[tuple[Expr, str]]:
