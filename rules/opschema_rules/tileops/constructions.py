@@ -22,7 +22,7 @@ _ARGUMENT = re.compile(r"(?:\s|#[^\n]*\n)*(?:(\*)|(\w+)\s*=(?!=)|(?=[^\s#]))")
 
 
 class Construction(msgspec.Struct, frozen=True, array_like=True):
-    """What looks like a call of a class: its name, place and arguments; the keywords have the places of their names."""
+    """Text that looks like a call of a class: its name, place and arguments; the keywords have the places of their names."""
 
     name: str
     start: int

@@ -40,7 +40,7 @@ def _read(tree: Tree, file: PythonFile, cls: Class) -> AutogradFunction | None:
 
 
 def _method(tree: Tree, file: PythonFile, cls: Class, name: str) -> Body | None:
-    """A method that is defined once, and is called as it is written."""
+    """A method that is defined once and that no decorator changes."""
     found = [item for item in cls.body.functions if item.name == name]
     plain = len(found) == 1 and found[0].sure and _is_transparent(found[0])
     assigned = any(item.target == name for item in cls.body.assigns)

@@ -71,7 +71,7 @@ class CallFinder:
             operator.calls.append(OpCall(body.at(call), body, call, through, taken))
 
     def _taken(self, body: Body) -> Mapping[tuple[int, int], Unpack | Assign]:
-        """What is assigned in a body, by the place of its value."""
+        """The assignments of a body, by the places of their values."""
         if self._assigned[0] is not body:
             items: tuple[Unpack | Assign, ...] = (*body.scope.assigns, *body.scope.unpacks)
             valued = ((item.value, item) for item in items)

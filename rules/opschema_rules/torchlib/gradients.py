@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from opschema_cli.schema.operator_schema import OperatorSchema
-from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Use
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.expected import allows_any_error
+from opschema_cli.source.python import Expr, Unpack, Use
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch
 
@@ -104,6 +105,23 @@ def context_uses(body: Body, context: str) -> list[Use] | None:
 def attribute_of(dotted: str) -> str:
     """The attribute of ``ctx.attribute.more``."""
     return dotted.split(".")[1]
+
+
+def unset_reads(bodies: Bodies, backward: Body, context: str, known: Collection[str]) -> Iterator[Use]:
+    """Places where a ``backward`` reads an attribute of its context that is none of the ``known`` ones, and allows for no error."""
+    for use in context_uses(backward, context) or ():
+        attribute = attribute_of(use.name)
+        allowed = attribute in known or attribute.startswith("_")
+        if not allowed and not allows_any_error(bodies, backward, use.start):
+            yield use
+
+
+def misfit_unpacks(backward: Body, context: str, count: int) -> Iterator[Unpack]:
+    """Places where a ``backward`` unpacks another number of saved tensors than ``count``; none if it asks how many there are."""
+    for unpack in backward.scope.unpacks if not asks_for_saved(backward, context) else ():
+        whole = unpack.value.kind == "name" and unpack.value.text == f"{context}.saved_tensors" and not unpack.starred
+        if whole and len(unpack.targets) != count:
+            yield unpack
 
 
 def written_on(body: Body, context: str) -> set[str] | None:

@@ -209,9 +209,9 @@ def derivative_unknown_variable(derivatives: DerivativesFile) -> Iterator[Diagno
 
     A formula uses the operator's arguments, its outputs (`result`, or their names), `grad`, `grads`, `grad_NAME`, and in
     forward formulas `x_p` and `x_t` for each argument `x` with a backward formula. torchgen treats any other name as C++.
-    This rule reports those in lower case, of which there are none around the formula, and others that look like a typo;
-    in formulas with statements (`;`), which may declare names, only the latter. Functions, members, and names with a
-    namespace are not checked.
+    This rule reports names in lower case, since the code around the formula has none of these, and others that look like a
+    typo; in formulas with statements (`;`), which may declare names, it reports only the latter. Functions, members, and names
+    with a namespace are not checked.
 
     Bad:
 

@@ -1,4 +1,4 @@
-"""What functions return, against the annotation of the op."""
+"""The values that functions return, against the annotation of the op."""
 
 from __future__ import annotations
 

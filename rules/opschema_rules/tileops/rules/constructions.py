@@ -113,7 +113,7 @@ def _is_patched(text: str, name: str) -> bool:
 
 
 _PATCHED = r"(?:setattr|patch|object)\(\s*[\"']?(?:[\w.]*\.)?{0}\b|\b{0}\.__(?:init|new)__\s*="
-"""What may give a class another constructor, or its name another class."""
+"""Code that may give a class another constructor, or its name another class."""
 
 
 def _named(params: Sequence[Param]) -> set[str]:

@@ -8,17 +8,8 @@ from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import Expr, Scope, written_in
-from opschema_rules.torchlib.gradients import (
-    CONTEXT,
-    asks_for_saved,
-    attribute_of,
-    context_of,
-    context_uses,
-    saved,
-    written_on,
-)
+from opschema_rules.torchlib.gradients import CONTEXT, context_of, misfit_unpacks, saved, unset_reads, written_on
 from opschema_rules.torchlib.model import AutogradFunction, Tree
 from opschema_rules.torchlib.rules.autograd import times
 
@@ -197,28 +188,23 @@ def function_saved(function: AutogradFunction) -> Iterator[Diagnostic]:
     if left is None or own is None:
         return
     named = "`setup_context`" if function.setup is not None else "`forward`"
-    bodies = function.tree.bodies
     left |= own | CONTEXT | _set_elsewhere(function)
-    for use in context_uses(function.backward, there) or ():
-        attribute = attribute_of(use.name)
-        allowed = attribute in left or attribute.startswith("_")
-        if not allowed and not allows_any_error(bodies, function.backward, use.start):
-            yield Diagnostic(
-                f"`backward` of `{function.name}` reads `{use.name}`, which {named} does not set",
-                function.backward.at(use.span),
-                related=_related(saver, named),
-            )
+    for use in unset_reads(function.tree.bodies, function.backward, there, left):
+        yield Diagnostic(
+            f"`backward` of `{function.name}` reads `{use.name}`, which {named} does not set",
+            function.backward.at(use.span),
+            related=_related(saver, named),
+        )
     call = saved(saver, here)
-    asks = asks_for_saved(function.backward, there)
-    for unpack in function.backward.scope.unpacks if call is not None else ():
-        whole = unpack.value.kind == "name" and unpack.value.text == f"{there}.saved_tensors" and not unpack.starred
-        if call is not None and whole and not asks and len(unpack.targets) != len(call.items) - 1:
-            yield Diagnostic(
-                f"`backward` of `{function.name}` unpacks {times(len(unpack.targets), 'saved tensor')}; {named} saves"
-                f" {len(call.items) - 1}",
-                function.backward.at(unpack.span),
-                related=(Related(saver.at(call), "saved here"),),
-            )
+    if call is None:
+        return
+    count = len(call.items) - 1
+    for unpack in misfit_unpacks(function.backward, there, count):
+        yield Diagnostic(
+            f"`backward` of `{function.name}` unpacks {times(len(unpack.targets), 'saved tensor')}; {named} saves {count}",
+            function.backward.at(unpack.span),
+            related=(Related(saver.at(call), "saved here"),),
+        )
 
 
 def _set_elsewhere(function: AutogradFunction) -> frozenset[str]:

@@ -124,7 +124,7 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
 
 
 def values_returned(schema: OperatorSchema) -> tuple[Return, ...]:
-    """What a schema returns, without `None`."""
+    """The values that a schema returns, without `None`."""
     return tuple(item for item in schema.returns if str(item.type) not in _NOTHING)
 
 

@@ -9,18 +9,18 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import PythonFile, Unpack, written_in
 from opschema_rules.torchlib.gradients import (
     CONTEXT,
     Gradient,
-    asks_for_saved,
     attribute_of,
     context_of,
     context_uses,
     gradients,
+    misfit_unpacks,
     passes_setup_by_place,
     saved,
+    unset_reads,
     written_on,
 )
 from opschema_rules.torchlib.model import Operator
@@ -321,15 +321,13 @@ def _attributes(gradient: Gradient, backward: Body, context: str) -> Iterator[Di
     left |= own | CONTEXT
     if not _is_straight(backward):
         left |= _attributes_set(setup.file, backward.file)
-    for use in context_uses(backward, context) or ():
-        allowed = attribute_of(use.name) in left or attribute_of(use.name).startswith("_")
-        if not allowed and not allows_any_error(gradient.operator.tree.bodies, backward, use.start):
-            yield Diagnostic(
-                f"`backward` of `{gradient.operator.title}` reads `{use.name}`, which `setup_context` does not set",
-                backward.at(use.span),
-                related=(Related(setup.at(setup.function.span), "`setup_context`"),) if setup.function else (),
-                ops=(gradient.operator.title,),
-            )
+    for use in unset_reads(gradient.operator.tree.bodies, backward, context, left):
+        yield Diagnostic(
+            f"`backward` of `{gradient.operator.title}` reads `{use.name}`, which `setup_context` does not set",
+            backward.at(use.span),
+            related=(Related(setup.at(setup.function.span), "`setup_context`"),) if setup.function else (),
+            ops=(gradient.operator.title,),
+        )
 
 
 def _is_straight(backward: Body) -> bool:
@@ -346,17 +344,14 @@ def _attributes_set(*files: PythonFile) -> set[str]:
 def _tensors(gradient: Gradient, backward: Body, context: str) -> Iterator[Diagnostic]:
     setup = gradient.setup
     call = saved(setup, "ctx") if setup is not None and context_uses(setup, "ctx") is not None else None
-    if call is None or setup is None or asks_for_saved(backward, context):
+    if call is None or setup is None:
         return
     count = len(call.items) - 1
-    for unpack in backward.scope.unpacks:
-        if unpack.value.text != f"{context}.saved_tensors" or unpack.value.kind != "name" or unpack.starred:
-            continue
-        if len(unpack.targets) != count:
-            yield Diagnostic(
-                f"`backward` of `{gradient.operator.title}` unpacks {times(len(unpack.targets), 'saved tensor')};"
-                f" `setup_context` saves {count}",
-                backward.at(unpack.span),
-                related=(Related(setup.at(call), "saved here"),),
-                ops=(gradient.operator.title,),
-            )
+    for unpack in misfit_unpacks(backward, context, count):
+        yield Diagnostic(
+            f"`backward` of `{gradient.operator.title}` unpacks {times(len(unpack.targets), 'saved tensor')};"
+            f" `setup_context` saves {count}",
+            backward.at(unpack.span),
+            related=(Related(setup.at(call), "saved here"),),
+            ops=(gradient.operator.title,),
+        )
