@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
 from opschema_cli.project import Project
@@ -44,15 +44,22 @@ def importing_files(
     found = dict.fromkeys(path for path, quotes in project.scan(_quoting(words), waiting) if quotes)
     targets: Collection[str] = paths
     for number in range(MAX_ROUNDS + 1):
-        ends = {_last_word(path) for path in targets}
-        near = [path for path in waiting if path not in found and _names_one(imported[path], ends)]
-        led = [path for path in near if leads(modules, path, imported[path], targets)]
+        led = leading_to(modules, imported, (path for path in waiting if path not in found), targets)
         targets = [path for path in led if not number or _holds(peek(path), asked)]
         targets = [*targets, *found] if not number else targets
         found.update(dict.fromkeys(targets))
         if not targets:
             break
     return list(found)
+
+
+def leading_to(
+    modules: Modules, imported: Mapping[str, Sequence[tuple[str, str]]], paths: Iterable[str], targets: Collection[str]
+) -> list[str]:
+    """The files whose imports take a module of one of some ``targets``, or a name from it, by what each file has ``imported``."""
+    ends = {_last_word(path) for path in targets}
+    near = (path for path in paths if _names_one(imported[path], ends))
+    return [path for path in near if leads(modules, path, imported[path], targets)]
 
 
 def _names_one(imported: Sequence[tuple[str, str]], words: Set[str]) -> bool:

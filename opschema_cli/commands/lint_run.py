@@ -131,6 +131,7 @@ def _run_anew(
     session.warm_up(known.changed if known is not None else None)
     registry = session.registry_for(project, prefetch=True)
     scan_ahead(registry, project)
+    project.pump()
     project.workspace.release()
     job = job_of(session, registry, inputs, options)
     divide = partial(_divide, session, job, project, options) if forks else None

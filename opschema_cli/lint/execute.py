@@ -81,7 +81,7 @@ class Executor(msgspec.Struct):
     """Runs of rules whose work has parts, by pack."""
 
     def load(self, pack: Pack, project: Project) -> Loaded | None:
-        """The pack's subjects; None if it finds nothing of its kind, or fails.
+        """The pack's subjects, not counted yet; None if it finds nothing of its kind, or fails.
 
         Raises:
             OpschemaError: the pack refuses its configuration.
@@ -90,7 +90,7 @@ class Executor(msgspec.Struct):
         loaded: list[Loaded] = []
         with self._guarded(pack), self._watched(pack, project):
             if finds(pack, project, options):
-                loaded.append(loaded_by(pack, project, options))
+                loaded.append(loaded_by(pack, project, options, counted=False))
         return loaded[0] if loaded else None
 
     @contextlib.contextmanager
@@ -118,9 +118,11 @@ class Executor(msgspec.Struct):
             return self._run_cached(self._enabled(pack), loaded.subjects, project, loaded)
 
     def run_rest(self, pack: Pack, loaded: Loaded, project: Project, rest: Rest) -> None:
-        """Run the ``rest`` of the pack's rules, and all over the subjects that are made late."""
+        """Run the ``rest`` of the pack's rules, and all over the subjects that are made late; and count what is loaded."""
         with self._watched(pack, project, loaded):
             self._run_made(pack, project, loaded, loaded.late, rest)
+            with self._guarded(pack):
+                loaded.count()
             if not loaded.joint:
                 self._run_put_off(pack, project, loaded)
             self._tell_crashes(pack)

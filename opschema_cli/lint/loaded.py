@@ -30,7 +30,8 @@ class Loaded(msgspec.Struct):
     ``unresolved`` are the places that it could not follow; rules may add to it while they run. An operator
     counts once in ``ops``, however many lists name it; ``partly`` counts those that are not fully known.
     ``joint`` makes subjects, judged last, from what another pack shares (:attr:`~opschema_cli.lint.pack.Speed.shares`); it is
-    passed None where that pack does not run in another process.
+    passed None where that pack does not run in another process. ``counting`` fills in ``ops``, ``partly``, ``files`` and
+    ``entries`` where they rest on work that rules do as well: a lint run calls it after the rules.
     """
 
     subjects: list[object] = msgspec.field(default_factory=list)
@@ -42,6 +43,13 @@ class Loaded(msgspec.Struct):
     joint: list[Callable[[bytes | None], Iterable[object]]] = msgspec.field(default_factory=list)
     missing: list[Missing] = msgspec.field(default_factory=list)
     unresolved: list[NotUnderstood] = msgspec.field(default_factory=list)
+    counting: Callable[[Loaded], None] | None = None
+
+    def count(self) -> None:
+        """Fill in what is counted late."""
+        counting, self.counting = self.counting, None
+        if counting is not None:
+            counting(self)
 
     def everything(self) -> list[object]:
         """All subjects but joint ones, late ones included."""

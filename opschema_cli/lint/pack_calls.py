@@ -21,8 +21,8 @@ def finds(pack: AnyPack, project: Project, options: object) -> bool:
     return found
 
 
-def loaded_by(pack: Pack, project: Project, options: object) -> Loaded:
-    """The subjects of a pack.
+def loaded_by(pack: Pack, project: Project, options: object, *, counted: bool = True) -> Loaded:
+    """The subjects of a pack, with all that :attr:`Loaded.counting` fills in if they are to be ``counted`` now.
 
     Raises:
         AuthorError: ``load`` returns something else.
@@ -32,4 +32,6 @@ def loaded_by(pack: Pack, project: Project, options: object) -> Loaded:
         refuse(f"`load` of the pack `{pack.name}` returned {described(found)}; it returns `Loaded(...)`", pack.load)
     if not isinstance(found.subjects, list):
         refuse(f"`load` of the pack `{pack.name}`: `subjects` is {described(found.subjects)}; it is a list", pack.load)
+    if counted:
+        found.count()
     return found

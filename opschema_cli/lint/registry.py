@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,9 @@ from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
 from opschema_cli.suggestions import did_you_mean, near_name
+
+PART = 40
+"""Files that are given to the processes that parse while a pack looks for more."""
 
 
 class Registry(msgspec.Struct, frozen=True, dict=True):
@@ -88,13 +92,14 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         With ``prefetch`` the Python files that these ask for in any case are parsed from now on, while packs are imported.
         """
         found: list[str] = []
-        for pack in sorted(
-            self.all_packs, key=lambda pack: pack.speed.reads is nothing_read
-        ):  # so that it begins early
+        # First those for which most is to be parsed, so that this begins early.
+        for pack in sorted(self.all_packs, key=lambda pack: (not pack.speed.along, pack.speed.reads is nothing_read)):
             if pack.name not in but and _finds(pack, project, options[pack.name]):
                 found.append(pack.name)
                 if prefetch:
                     _prefetch(pack, project, options[pack.name])
+            if prefetch:
+                project.pump()  # no process that parses waits for more texts
         return self.narrowed(found)
 
     def prefetch(self, project: Project, options: Mapping[str, object]) -> None:
@@ -250,7 +255,9 @@ def _finds(pack: AnyPack, project: Project, options: object) -> bool:
 
 def _prefetch(pack: AnyPack, project: Project, options: object) -> None:
     with suppress(Exception):  # foreign code; it fails again where that is told
-        project.load_python(pack.speed.reads(project, options), ahead=True, along=pack.speed.along)
+        paths = iter(pack.speed.reads(project, options))
+        while part := list(islice(paths, PART)):  # while others are still looked for
+            project.load_python(part, ahead=True, along=pack.speed.along)
 
 
 def _plugin(plugin: Plugin) -> AnyPack:

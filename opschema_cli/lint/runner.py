@@ -169,10 +169,6 @@ def run_packs(
         loaded = executor.load(pack, project)
         if loaded is not None:
             findings.packs.append(pack.name)
-            findings.ops += loaded.ops
-            findings.partly += loaded.partly
-            findings.declaring += loaded.files
-            findings.entries += loaded.entries
             if publish is not None:
                 shared |= executor.share(pack, project)
                 if pack.speed.shares is not None and not any(item.speed.shares for item in waiting):
@@ -185,6 +181,10 @@ def run_packs(
             if divides:
                 project.settle()
             executor.run_rest(pack, loaded, project, rest)
+            findings.ops += loaded.ops
+            findings.partly += loaded.partly
+            findings.declaring += loaded.files
+            findings.entries += loaded.entries
             meant[pack.name] = project.claimed.union(loaded.files)
             project.claimed = set()
             joint += [(pack, loaded)] if loaded.joint else []

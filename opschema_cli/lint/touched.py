@@ -89,6 +89,7 @@ def look(
     loaded = executor.load(pack, project)
     if loaded is None:
         return None
+    loaded.count()
     project.claim(loaded.files)
     subjects = executor.run_touched(pack, loaded, project, {change.path: change.edited for change in changes})
     project.settle()

@@ -85,11 +85,11 @@ class Parsers:
         """Have texts parsed, each under a key of its own; a key that is already being parsed is not parsed twice.
 
         What is asked for ``ahead`` comes after all else, until it is asked for again. ``along`` are readings for
-        :func:`opschema_cli.source.parsing.values_along`, which workers import if there is enough to do for two.
+        :func:`opschema_cli.source.parsing.values_along`, which workers import if there are two, or there is enough to do for two.
         """
         unasked = {key: text for key, text in texts.items() if key not in self._asked}
         much = self._is_much(unasked.values())
-        wanted = Wanted(with_trees, along if much else ())
+        wanted = Wanted(with_trees, along if much or len(self._workers) > 1 else ())
         if not ahead:
             self._queue = [task._replace(ahead=False) if task.key in texts else task for task in self._queue]
         self._add([Task(key, text, wanted, ahead) for key, text in unasked.items()], much=much)
@@ -185,6 +185,10 @@ class Parsers:
         taking = [worker for worker in self._workers if worker.takes_texts]
         while self._queue and taking:
             worker = min(taking, key=lambda item: item.in_flight)
+            if (
+                len(worker.tasks) > len(self._queue) // (2 * len(self._workers)) + 1
+            ):  # so that all end at about the same time
+                break
             if not worker.give(self._queue[-1], hurried=self._given_up >= PATIENCE):
                 break
             self._queue.pop()

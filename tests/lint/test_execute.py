@@ -13,10 +13,12 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.execute import Executor
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.pack import Pack, Speed
+from opschema_cli.lint.pack_calls import loaded_by
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
+from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
 
 RAN: list[str] = []
@@ -185,3 +187,21 @@ def test_a_pack_that_fails_to_tell_what_it_reads_on_stops_nothing(tmp_path: Path
     executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
     executor.read_on(replace(PACK, speed=Speed(reads_on=reads_on)), Project(Workspace(tmp_path)))
     assert not executor.crashed, "it fails again where that is told"
+
+
+def test_what_rests_on_the_work_of_rules_is_counted_after_them() -> None:
+    RAN.clear()
+
+    def count(loaded: Loaded) -> None:
+        RAN.append("counted")
+        loaded.ops, loaded.files = 2, ["words.yaml"]
+
+    def load(project: Project, options: object) -> Loaded:
+        return Loaded([Word("one", "1")], counting=count)
+
+    pack = Pack("toy", "words", lambda project, options: True, load, (pure_word, impure_word))
+    linted = lint_files([pack], {"words.yaml": "one\n"})
+    assert RAN == ["pure one", "impure one", "counted"]
+    assert linted.outcome.ops == 2
+    assert loaded_by(pack, linted.project, None).files == ["words.yaml"]
+    assert RAN[3:] == ["counted"], "at once where no rules run"

@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TypeVar
 
+import msgspec
+
 from opschema_cli.code_values import CodeValues, Group, kept_value
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import ClassRef, Program
 from opschema_cli.source.python import PythonFile
+from opschema_cli.source.text import Span
 from opschema_rules.flydsl.answers import PACKAGE, Answers
 from opschema_rules.flydsl.contract import find_contract
 from opschema_rules.flydsl.detection import FlydslOptions, holding
 from opschema_rules.flydsl.file_index import FILE_INDEX, FileIndex
-from opschema_rules.flydsl.model import CONTRACT, FlyTree
+from opschema_rules.flydsl.model import CONTRACT, FlyTree, Traced
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.own_package import OwnPackage
 from opschema_rules.flydsl.reader import Reader
@@ -26,6 +29,16 @@ T = TypeVar("T")
 
 MAX_UNPACKED = 1_500_000
 """Characters of files whose functions stay unpacked; these take some 25 times the space."""
+
+
+class Listed(msgspec.Struct, array_like=True):
+    """A traced function of a file, or one of another file that it traces."""
+
+    path: str
+    key: Span
+    span: Span
+    title: str
+    kernel: bool
 
 
 class FlyCode:
@@ -104,7 +117,8 @@ class FlyCode:
                 self._forget()
             group = self.values.group(path)
             group.reads_value(CONTRACT)
-            self._trees[path] = self._tree(group.program, [path], group.reads_value)
+            tree = self._trees[path] = self._tree(group.program, [path], group.reads_value)
+            _listed(group, lambda: tree)  # while it is there: it is asked for at the end of a run
         return self._trees[path]
 
     def _forget(self) -> None:
@@ -163,9 +177,22 @@ class FlyFile:
         """Its code."""
         return self.code.tree_of(self.path)
 
+    @property
+    def listed(self) -> list[Listed]:
+        """The functions that are traced in it."""
+        return _listed(self.kept, lambda: self.tree)
+
     def value(self, key: str, kind: type[T], find: Callable[[FlyTree], T]) -> T:
         """A value that follows from its code, which msgspec can encode."""
         return kept_value(self.kept, key, kind, lambda: find(self.tree))
+
+
+def _listed(group: Group[bytes], tree: Callable[[], FlyTree]) -> list[Listed]:
+    return kept_value(group, "traced", list[Listed], lambda: [_in_list(item) for item in tree().traced])
+
+
+def _in_list(item: Traced) -> Listed:
+    return Listed(item.body.file.path, item.function.span, item.function.outer, item.title, item.kind == "kernel")
 
 
 def read_tree(project: Project, options: FlydslOptions) -> FlyTree:

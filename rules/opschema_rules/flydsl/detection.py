@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
-from opschema_cli.importing_files import IMPORTED
+from opschema_cli.importing_files import IMPORTED, leading_to
 from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
+from opschema_cli.source.modules import Modules
 from opschema_rules.shipped import shipped_pack
 
 ROOT = "flydsl"
@@ -21,6 +22,9 @@ MARK = ROOT
 
 JIT_ARGUMENT = "flydsl/compiler/jit_argument.py"
 """FlyDSL's file that makes arguments of tensors, which tells a release from the others."""
+
+NEAR = 10
+"""One of so many files that a file is needed which imports from them: how many may be parsed without need."""
 
 _USES = re.compile(rb"(?m)^[ \t]*(?:import|from)[ \t]+flydsl\b")
 
@@ -79,10 +83,22 @@ def installed(project: Project, folder: str) -> list[str]:
 
 def reads(project: Project, options: FlydslOptions) -> Iterator[str]:
     """The Python files that the pack reads in any case: those that hold the word, and all of FlyDSL where it is developed."""
-    yield from holding(project)
+    used: list[str] = []
+    for path in holding(project):
+        used.append(path)
+        yield path
     own = own_sources(project) if not options.version else []
-    if len(own) == 1:
-        yield from installed(project, own[0].removesuffix(JIT_ARGUMENT))
+    package = installed(project, own[0].removesuffix(JIT_ARGUMENT)) if len(own) == 1 else []
+    yield from package
+    yield from _near(project, set(used).difference(package), {*used, *package})
+
+
+def _near(project: Project, targets: Collection[str], known: Collection[str]) -> list[str]:
+    """Further files that import from ``targets``, if they are few: most of them get FlyDSL's names from there, and are needed."""
+    others = [path for path in project.workspace.files if path.endswith(".py") and path not in known]
+    imported = dict(project.scan(IMPORTED, others))
+    found = leading_to(Modules(project.workspace.files), imported, others, targets)
+    return found if len(found) <= len(targets) // NEAR else []
 
 
 def claims(project: Project, options: FlydslOptions, path: str) -> bool:

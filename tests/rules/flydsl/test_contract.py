@@ -167,3 +167,12 @@ def test_all_of_flydsl_is_read_early_where_it_is_developed(copies: list[str], op
         files |= {f"{folder}flydsl_tools/derived.py": "x = 1\n", f"{folder}flydsl/lib.cpp": "flydsl"}
     project = Project(Workspace(Path("/nowhere"), files))
     assert sorted(reads(project, FlydslOptions(option))) == sorted(["kernels/a.py", *own])
+
+
+@pytest.mark.parametrize(("number", "early"), [(1, True), (2, False)])
+def test_files_that_import_from_kernels_are_read_early_where_they_are_few(number: int, early: bool) -> None:
+    kernels = {f"kernels/k{index}.py": "import flydsl\n" for index in range(10)}
+    near = {f"tests/test_{index}.py": "from kernels.k0 import build\n" for index in range(number)}
+    others = {"kernels/__init__.py": "", "tests/test_other.py": "from kernels import none\nimport torch\n"}
+    project = Project(Workspace(Path("/nowhere"), kernels | near | others))
+    assert sorted(reads(project, FlydslOptions())) == sorted(kernels | near if early else kernels)
