@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pkgutil import resolve_name
 
 import msgspec
@@ -46,6 +47,9 @@ def parsed(text: str, *, with_tree: bool) -> tuple[ModuleFacts, bytes]:
     return facts, pack(*tree) if tree is not None else b""
 
 
+_reading = lru_cache(resolve_name)
+
+
 def values_along(names: Iterable[str], text: str, facts: ModuleFacts) -> dict[str, bytes]:
     """The encoded values of readings (:class:`opschema_cli.readings.Reading`, each named ``module:attribute``) for a text whose
     facts have just been collected, so that nothing need be unpacked for them. Left out is what is not found here, or fails: that
@@ -55,7 +59,7 @@ def values_along(names: Iterable[str], text: str, facts: ModuleFacts) -> dict[st
     file = PythonFile(Source("", text), facts)
     for name in names if not facts.error else ():
         with suppress(Exception):  # foreign code
-            reading = resolve_name(name)
+            reading = _reading(name)
             found[reading.name] = msgspec.msgpack.encode(reading.read(file))
     return found
 

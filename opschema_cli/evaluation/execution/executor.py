@@ -35,7 +35,8 @@ from opschema_cli.source.bodies import Body
 class Executor:
     """Executes functions of one tree; ``dialects`` say what names of other packages mean, the first that knows one first.
 
-    ``most_steps`` are those of one execution, on all of its paths.
+    ``most_steps`` are those of one execution, on all of its paths, and ``most_paths`` the paths, before and after branches are
+    joined.
     """
 
     def __init__(
@@ -43,18 +44,20 @@ class Executor:
     ) -> None:
         self.evaluator = evaluator
         self.most_steps = most_steps
+        self.most_paths = MAX_PATHS
         self.dialects = (*dialects, PATTERNS)
         self.steps = 0
         self._shared = Shared()
 
     @contextmanager
-    def at_most(self, steps: int) -> Iterator[None]:
-        """Limit each execution to fewer steps."""
-        before, self.most_steps = self.most_steps, min(self.most_steps, steps)
+    def at_most(self, steps: int, paths: int = MAX_PATHS) -> Iterator[None]:
+        """Limit each execution to fewer steps and paths."""
+        before = self.most_steps, self.most_paths
+        self.most_steps, self.most_paths = min(self.most_steps, steps), min(self.most_paths, paths)
         try:
             yield
         finally:
-            self.most_steps = before
+            self.most_steps, self.most_paths = before
 
     def call(
         self,
@@ -136,7 +139,7 @@ class Executor:
                 return None if crowded and not joining else outcome
             found.append(([not decision for decision in machine.choices.made], outcome))
             waiting += machine.choices.others
-            if len(found) + len(waiting) > MAX_PATHS:
+            if len(found) + len(waiting) > self.most_paths:
                 reason = f"there are too many paths: {machine.choices.reason}"
                 return Unresolved(reason, machine.choices.place) if joining else None
         return merged([outcome for _, outcome in sorted(found, key=itemgetter(0))])

@@ -32,7 +32,8 @@ MAX_DTYPES = 6
 """Most combinations of dtypes that are tried for one op."""
 MAX_STEPS = 2000
 """Most steps of one call: most take a tenth of that, and those that take more mostly end in too many paths."""
-
+MAX_PATHS = 8
+"""Most paths of one call: more would mostly take too many steps."""
 
 _OPERATOR = "calls "
 Then: TypeAlias = Callable[[Call, Object], object]
@@ -142,7 +143,7 @@ class _Follower:
             name: TensorValue(shape, dtypes.get(name), "cuda") for name, shape in shapes.items()
         }
         self.method = "forward"
-        with self.compiled.executor.at_most(MAX_STEPS):
+        with self.compiled.executor.at_most(MAX_STEPS, MAX_PATHS):
             outcome = self.compiled.run(self.op, this, taken(self.op, "forward", tensors), then)
         return Followed(call, dtypes, self.method, outcome)
 
