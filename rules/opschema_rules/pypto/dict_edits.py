@@ -23,8 +23,11 @@ def enum_of(program: Program) -> str:
 
 
 def fix_of(file: PythonFile, title: str, edits: Iterable[Edit]) -> Fix:
-    """A safe fix of a description."""
-    return Fix(title, tuple(FileEdit(file.path, edit) for edit in edits))
+    """A fix of a description: a safe one, unless a comment goes with an entry that is removed."""
+    found = tuple(FileEdit(file.path, edit) for edit in edits)
+    if any("#" in file.text(item.edit.span) and "#" not in item.edit.replacement for item in found):
+        return Fix(title, found, "unsafe", "it removes a comment with its entry")
+    return Fix(title, found)
 
 
 def spelled(directions: Sequence[Direction], enum: str) -> str:

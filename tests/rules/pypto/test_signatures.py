@@ -388,6 +388,16 @@ def test_a_scalar_before_a_tensor_shifts_the_rest() -> None:
     assert fixed(files, "PTO104") == signed("IN, IN, OUT, SCALAR")
 
 
+def test_a_fix_that_would_remove_a_comment_is_not_safe() -> None:
+    plain = signed("IN, SCALAR, IN, OUT")
+    lines = plain.replace("D.SCALAR, ", "D.SCALAR,  # rows\n        ")
+    for config, safety in ((plain, "safe"), (lines, "unsafe")):
+        [finding] = lint(program(config), "PTO104").diagnostics
+        assert finding.fix is not None
+        assert finding.fix.safety == safety
+    assert fixed(program(lines), "PTO104") == lines
+
+
 @pytest.mark.parametrize("contract", ["sum", "arg-index"])
 def test_older_runtimes_pass_over_scalars_in_a_signature(contract: str) -> None:
     text = ', "signature": [D.IN, D.SCALAR, D.IN, D.OUT], "arg_index": [0, 0, 1, 2]'
