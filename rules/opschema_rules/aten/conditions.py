@@ -34,6 +34,7 @@ _OF_KERNEL = re.compile(r"from_namespaced_entity\(\s*v,\s*max_level=(\d+)")
 _OF_HELPER = re.compile(r"class NamespaceHelper\b.{0,4000}?def __init__\([^)]{0,400}?max_level: int = (\d+)", re.DOTALL)
 _OF_BACKEND = re.compile(r"NamespaceHelper\(\s*(?:namespace_str=)?cpp_namespace\b[^()]{0,400}?max_level=(\d+)")
 _OPTIONS = re.compile(r"isinstance\((?!yaml_values\b)\w+, \(?(?:dict|Mapping)\b")
+_SAYING = ("cpp_namespace", "NamespaceHelper", "yaml_values")
 _POPPED = re.compile(r"\byaml_values\.pop\(\s*[\"'](\w+)[\"']")
 
 
@@ -45,6 +46,8 @@ def read_model_limits(text: str) -> Limits:
 
 def read_backend_limits(text: str) -> Limits:
     """Read the limits in ``torchgen/gen_backend_stubs.py`` or ``torchgen/utils.py``."""
+    if not any(word in text for word in _SAYING):
+        return Limits()
     depth = _OF_BACKEND.search(text) or _OF_HELPER.search(text)
     keys = frozenset(_POPPED.findall(text))
     return Limits(

@@ -46,6 +46,12 @@ def _parsed(condition: str) -> ast.expr | None:
     return ast.parse(condition, mode="eval").body if condition else None
 
 
+@lru_cache(maxsize=256)
+def _text(node: ast.AST) -> str:
+    """The text of a part of a condition, which many operators are asked about."""
+    return ast.unparse(node)
+
+
 class _Condition:
     """Answers a condition for one schema."""
 
@@ -94,20 +100,21 @@ class _Condition:
             items = [self._value(item, argument) for item in node.elts]
             texts = tuple(item for item in items if isinstance(item, str))
             return texts if len(texts) == len(items) else None
-        if argument is not None and ast.unparse(node) == f"{argument[0]}.name":
+        text = _text(node)
+        if argument is not None and text == f"{argument[0]}.name":
             return argument[1].name
-        return {_FULL_NAME: full_name(self.schema), _NAME: self.schema.name}.get(ast.unparse(node))
+        return self.schema.name if text == _NAME else full_name(self.schema) if text == _FULL_NAME else None
 
     def _called(self, node: ast.expr) -> Answer:
-        if ast.unparse(node) == _HAS_GENERATOR:
+        if _text(node) == _HAS_GENERATOR:
             generator = next((item for item in self.schema.arguments if item.type.base == "Generator"), None)
             return Answer(generator is not None, f"`{generator.name}` is a `Generator`" if generator else "")
         inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords else None
-        if not isinstance(inner, ast.GeneratorExp) or not isinstance(node, ast.Call) or ast.unparse(node.func) != "any":
+        if not isinstance(inner, ast.GeneratorExp) or not isinstance(node, ast.Call) or _text(node.func) != "any":
             return Answer(None)
         loop = inner.generators[0]
-        if len(inner.generators) > 1 or loop.ifs or ast.unparse(loop.iter) != _ARGUMENTS:
+        if len(inner.generators) > 1 or loop.ifs or _text(loop.iter) != _ARGUMENTS:
             return Answer(None)
-        answers = [self.answer(inner.elt, (ast.unparse(loop.target), item)) for item in self.schema.arguments]
+        answers = [self.answer(inner.elt, (_text(loop.target), item)) for item in self.schema.arguments]
         found = next((item for item in answers if item.holds), None)
         return found or Answer(None if any(item.holds is None for item in answers) else False)
