@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import asks_what_exists, behind_exits, never_runs
 from opschema_cli.source.python import Condition, Expr, PythonFile, Statement
 from opschema_cli.source.text import Span, SpanSet

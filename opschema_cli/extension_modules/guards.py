@@ -9,10 +9,10 @@ from typing import Generic
 
 import msgspec
 
+from opschema_cli.evaluation.expected_errors import allows_any_error, allows_failure
 from opschema_cli.extension_modules.extensions import Extensions
 from opschema_cli.extension_modules.model import M, Target
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import allows_any_error, allows_failure
 from opschema_cli.source.guarded_code import asked_attributes
 
 _SETS_MODULES = re.compile(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.project import Project
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Span, apply_edits
@@ -18,7 +19,7 @@ from opschema_rules.flydsl.code import read_tree
 from opschema_rules.flydsl.detection import FlydslOptions
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.pack import PACK
-from opschema_rules.flydsl.usage import is_expected_to_fail, is_unsure
+from opschema_rules.flydsl.usage import is_unsure
 
 EACH = 6
 """Faults of a kind."""
@@ -119,7 +120,7 @@ def _wraps(code: str, text: str) -> Callable[[FlyTree], Iterator[Fault]]:
     def faults(tree: FlyTree) -> Iterator[Fault]:
         for wrap in tree.wraps:
             end = wrap.whole.end
-            if not is_expected_to_fail(tree, wrap.body, wrap.expr.start):
+            if not expects_failure(tree.bodies, wrap.body, wrap.expr.start):
                 yield Fault(code, wrap.body.file.path, Edit(Span(end, end), text))
 
     return faults

@@ -12,7 +12,7 @@ from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Loop, Statement
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.key import has_computed_key
-from opschema_rules.flydsl.model import FlyTree, Kind, Traced, nested
+from opschema_rules.flydsl.model import FlyTree, Kind, Traced
 
 _CHANGES = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 
@@ -42,7 +42,7 @@ def changed_captures(tree: FlyTree) -> Iterator[ChangedCapture]:
 
 
 def _changed(tree: FlyTree, traced: Traced, cell: Cell, calls: list[tuple[Body, Expr]]) -> Iterator[ChangedCapture]:
-    own = set(nested(tree.bodies, traced.body))
+    own = set(tree.bodies.inside(traced.body))
     for body, call in calls:
         if body in own or cell.binder not in body.outward() or body.binder(cell.name) not in (cell.binder, body):
             continue

@@ -125,7 +125,7 @@ class FlyCode:
         """Drop all trees, and what is unpacked for them. They refer to themselves, and no collector runs during `opschema lint`."""
         self._unpacked = 0
         for tree in self._trees.values():
-            for kept in (vars(tree), tree.expecting, tree.failing):
+            for kept in (vars(tree), tree.failing):
                 kept.clear()
             del tree.finder
         self._trees.clear()

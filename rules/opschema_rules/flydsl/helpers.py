@@ -13,7 +13,7 @@ from opschema_cli.source.text import Place
 from opschema_rules.flydsl.code import FlyCode, FlyFile
 from opschema_rules.flydsl.detection import EXTRA, ROOT, naming_folders
 from opschema_rules.flydsl.key import has_computed_key
-from opschema_rules.flydsl.model import FlyTree, Traced, nested
+from opschema_rules.flydsl.model import FlyTree, Traced
 
 _SETTINGS = (".sh", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".env", "Dockerfile")
 
@@ -108,7 +108,7 @@ class _Calls:
         return self._known[traced]
 
     def _find(self, traced: Body) -> Iterator[tuple[Body, Expr, Body]]:
-        for body in nested(self._tree.bodies, traced):
+        for body in self._tree.bodies.inside(traced):
             targets: dict[str, Body | None] = {}
             for call in body.scope.calls:
                 callee = call.callee

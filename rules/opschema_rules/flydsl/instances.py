@@ -12,7 +12,7 @@ from opschema_cli.source.program import ClassRef, Unresolved
 from opschema_cli.source.python import Assign, Use
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.key import has_computed_key
-from opschema_rules.flydsl.model import FlyTree, Traced, nested
+from opschema_rules.flydsl.model import FlyTree, Traced
 
 
 class Baked(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ def _reads(tree: FlyTree, traced: Traced) -> Iterator[tuple[Body, Use]]:
     methods = {item.function.name: item for item in tree.bodies.within(around) if item.function is not None}
     reached, waiting = {traced.body}, [traced.body]
     while waiting:
-        for body in nested(tree.bodies, waiting.pop(0)):
+        for body in tree.bodies.inside(waiting.pop(0)):
             for use in body.scope.uses:
                 if body.this == "self" and use.name.startswith("self."):
                     yield body, use
@@ -71,7 +71,7 @@ def _written(tree: FlyTree, traced: Traced, owner: ClassRef, attribute: str) -> 
     writes = [
         (method, item)
         for method in methods
-        for body in nested(tree.bodies, method)
+        for body in tree.bodies.inside(method)
         for item in body.scope.assigns
         if item.target == f"self.{attribute}"
     ]

@@ -289,8 +289,6 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
     words: Words
     paths: list[str]
     finder: Finder = msgspec.field(default=None)  # type: ignore[assignment]
-    expecting: dict[Body, str] = msgspec.field(default_factory=dict)
-    """Where functions at the top expect errors, as far as that was asked; see :mod:`opschema_rules.flydsl.usage`."""
     failing: dict[Body, bool] = msgspec.field(default_factory=dict)
     """Whether errors are expected wherever a function is called, as far as that was asked."""
 
@@ -343,11 +341,4 @@ class FlyTree(msgspec.Struct, eq=False, dict=True):
 
     def within(self, traced: Traced) -> Iterator[Body]:
         """The function's body and all nested ones."""
-        yield from nested(self.bodies, traced.body)
-
-
-def nested(bodies: Bodies, body: Body) -> Iterator[Body]:
-    """A body and all that are written inside it."""
-    yield body
-    for inner in bodies.within(body):
-        yield from nested(bodies, inner)
+        yield from self.bodies.inside(traced.body)

@@ -15,7 +15,7 @@ from opschema_cli.source.python import Expr, Use
 from opschema_rules.flydsl.alternatives import alternatives
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.key import has_computed_key
-from opschema_rules.flydsl.model import FlyTree, Traced, nested
+from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.uncached_captures import Captures, UncachedCapture
 
 _WRITES = frozenset({"append", "extend", "add", "update", "insert", "clear"})
@@ -71,7 +71,7 @@ def _may_miss(tree: FlyTree, kinds: Captures, body: Body) -> bool:
     """Whether a function inside another reads a variable of it of a kind that no key sees."""
     read = {
         use.name.partition(".")[0]
-        for inner in nested(tree.bodies, body)
+        for inner in tree.bodies.inside(body)
         if inner is not body
         for use in inner.scope.uses
     }

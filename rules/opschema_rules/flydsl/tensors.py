@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body, argument_for
 from opschema_cli.source.python import Expr, Param
@@ -14,7 +15,7 @@ from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.model import FlyTree, Traced, Wrap
 from opschema_rules.flydsl.reader import MARKS
 from opschema_rules.flydsl.rebinding import may_be_another
-from opschema_rules.flydsl.usage import is_expected_to_fail, is_meant_to_fail
+from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _MAKERS = ("empty", "zeros", "ones", "rand", "randn")
 _KEEPING = frozenset(
@@ -96,7 +97,7 @@ class Tensors:
             wrap = self.wrap_of(item.body, item.expr)
             made, expr = (wrap.body, wrap.tensor) if wrap is not None else (item.body, item.expr)
             failing = is_meant_to_fail(self.tree, item.body)
-            failing = failing or is_expected_to_fail(self.tree, item.body, item.expr.start)
+            failing = failing or expects_failure(self.tree.bodies, item.body, item.expr.start)
             found.add(element_of(self.tree, made, expr) if expr is not None and not failing else "")
         return found.pop() if len(found) == 1 else ""
 

@@ -6,19 +6,23 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.expected_errors import (
+    expectation,
+    expects_failure,
+    is_handled,
+    names_expectation,
+    outermost_function,
+)
 from opschema_cli.evaluation.limits import MAX_CALLS
-from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
-from opschema_cli.source.python import Assign, Expr, PythonFile, Statement
-from opschema_cli.source.text import SpanSet, places_of
+from opschema_cli.source.python import Expr, PythonFile
+from opschema_cli.source.text import places_of
 from opschema_rules.flydsl.api_guards import conditions_around, names_version
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.dead_code import is_dead
-from opschema_rules.flydsl.handling import MARKS, expects_errors, is_handled, is_known_to_expect, names_expectation
-from opschema_rules.flydsl.model import Call, FlyTree, nested
+from opschema_rules.flydsl.model import Call, FlyTree
 from opschema_rules.flydsl.rebinding import may_be_another
 
 _ASKING = frozenset({"signature", "getfullargspec", "getargspec", "co_argcount", "co_varnames"})
@@ -30,7 +34,7 @@ def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
     if _may_fail(tree, body, call.start) or is_meant_to_fail(tree, body) or _is_tried_beside(tree, body):
         return True
     module = tree.bodies.module(body.file)
-    if _asks_for_parameters(module) or _asks_for_parameters(_outermost(body) or module):
+    if _asks_for_parameters(module) or _asks_for_parameters(outermost_function(body) or module):
         return True
     return _is_asked_for(body, call) or may_be_another(tree, body, call.items[0])
 
@@ -53,12 +57,13 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
             (caller, call.start) for caller, call in _calls_of(tree, function) if function not in caller.outward()
         ]
         found = [
-            is_expected_to_fail(tree, caller, at) or is_meant_to_fail(tree, caller, hops - 1) for caller, at in called
+            expects_failure(tree.bodies, caller, at) or is_meant_to_fail(tree, caller, hops - 1)
+            for caller, at in called
         ]
         if all(found):
             found += [_is_passed_to_test(tree, caller, at) for caller, at in _passed(tree, function)]
         around = function.parent is not None and is_meant_to_fail(tree, function.parent, hops - 1)
-        around = around or any(is_handled(tree, caller, at) for caller, at in _passed_beside(function))
+        around = around or any(is_handled(tree.bodies, caller, at) for caller, at in _passed_beside(function))
         tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.failing[function]
 
@@ -94,15 +99,16 @@ def _passed_in(tree: FlyTree, file: PythonFile) -> dict[str, list[tuple[Body, in
 
 def _is_passed_to_test(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether a function is passed where an error is expected, or to a test of the file that may expect one."""
-    at_top = _outermost(body) is None and _may_expect(body.file)
-    return at_top or is_expected_to_fail(tree, body, at) or is_handled(tree, body, at)
+    at_top = outermost_function(body) is None and names_expectation(body.file)
+    return at_top or expects_failure(tree.bodies, body, at) or is_handled(tree.bodies, body, at)
 
 
 def _is_tried_beside(tree: FlyTree, body: Body) -> bool:
     """Whether the function around calls a function in it, and handles errors wherever it does."""
-    calls = _calls_of(tree, body) if body.function is not None and _outermost(body) is not body else []
+    calls = _calls_of(tree, body) if body.function is not None and outermost_function(body) is not body else []
     return bool(calls) and all(
-        is_tried(caller, call.start) and _outermost(caller) is _outermost(body) for caller, call in calls
+        is_tried(caller, call.start) and outermost_function(caller) is outermost_function(body)
+        for caller, call in calls
     )
 
 
@@ -113,8 +119,8 @@ def _calls_of(tree: FlyTree, body: Body) -> list[tuple[Body, Expr]]:
 
 def _is_part_of_failing_test(tree: FlyTree, body: Body) -> bool:
     """Whether a function that nothing is known to call is a test that expects an error anywhere, or stands in one of any kind."""
-    outermost = _outermost(body)
-    expected = _expectation(tree, outermost) if outermost is not None else ""
+    outermost = outermost_function(body)
+    expected = expectation(tree.bodies, outermost) if outermost is not None else ""
     return expected == "anywhere" or (bool(expected) and body is not outermost) or _is_part_of_test_class(body)
 
 
@@ -122,74 +128,19 @@ def _is_part_of_test_class(body: Body) -> bool:
     """Whether a function is a method of a file with tests that expect errors, and no test itself."""
     function, around = body.function, body.parent
     is_method = function is not None and around is not None and around.cls is not None
-    return is_method and function is not None and not function.name.startswith("test") and _may_expect(body.file)
-
-
-@lru_cache(maxsize=64)
-def _may_expect(file: PythonFile) -> bool:
-    """Whether a file names what expects errors."""
-    return names_expectation(file.source.text)
+    return is_method and function is not None and not function.name.startswith("test") and names_expectation(body.file)
 
 
 def _may_fail(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether an error is expected or handled at a place, or what stands there is for some releases only, or never runs."""
     tried = is_tried(body, at) if body.function is not None else is_guarded(body, at)
     passes = tried or is_conditional(body, at) or is_dead(tree, body, at)
-    return passes or is_expected_to_fail(tree, body, at) or is_handled(tree, body, at) or names_version(tree, body, at)
-
-
-def is_expected_to_fail(tree: FlyTree, body: Body, at: int) -> bool:
-    """Whether a test expects an error at a place."""
-    outermost = _outermost(body)
-    if outermost is None:
-        return (_may_expect(body.file) and at in index_of(body).lambdas) or expects_failure(tree.bodies, body, at)
-    expected = _expectation(tree, outermost)
-    if expected != "blocks":
-        return bool(expected)
-    inside = any(at in _expected_in(around) or at in index_of(around).lambdas for around in body.outward())
-    return inside or expects_failure(tree.bodies, body, at)
-
-
-def _expectation(tree: FlyTree, outermost: Body) -> str:
-    """Where a function expects errors: ``anywhere``, in ``blocks`` below a ``with``, or, if empty, nowhere."""
-    if outermost not in tree.expecting:
-        tree.expecting[outermost] = _find_expectation(tree, outermost)
-    return tree.expecting[outermost]
-
-
-def _find_expectation(tree: FlyTree, outermost: Body) -> str:
-    definitions = [item.definition for item in outermost.outward() if item.definition is not None]
-    marks = [mark for item in definitions for mark in item.decorators]
-    assigns = [item for around in outermost.outward() for item in around.scope.named.get("pytestmark", ())]
-    marks += [item.value for item in assigns if isinstance(item, Assign) and item.value is not None]
-    if any(part.member in (*MARKS, "skip") for mark in marks for part in mark.walk()):
-        return "anywhere"
-    if any(expects_errors(tree, tree.bodies.module(outermost.file), mark) for mark in marks):
-        return "anywhere"
-    text = outermost.file.text(outermost.function.outer) if outermost.function is not None else ""
-    if not names_expectation(text):
-        return ""
-    calls = [call for body in nested(tree.bodies, outermost) for call in body.scope.calls]
-    expecting = list(filter(is_known_to_expect, calls))
-    blocks = (item for body in nested(tree.bodies, outermost) for item in _expecting_blocks(body))
-    heads = {head.span for item in blocks for head in item.exprs[::2]}
-    elsewhere = any(call.span not in heads and len(call.positional()) < 2 for call in expecting)
-    uses = (use for body in nested(tree.bodies, outermost) for use in body.scope.uses)
-    if elsewhere or any(use.name.rpartition(".")[2] in MARKS for use in uses):
-        return "anywhere"
-    return "blocks" if expecting else ""
-
-
-@cached_on_argument
-def _expected_in(body: Body) -> SpanSet:
-    return SpanSet(item.span for item in _expecting_blocks(body))
-
-
-def _expecting_blocks(body: Body) -> Iterator[Statement]:
-    """The ``with`` statements of a function that expect errors of what stands below them."""
-    for item in all_statements(body.statements):
-        if item.kind == "with" and any(map(is_known_to_expect, item.exprs[::2])):
-            yield item
+    return (
+        passes
+        or expects_failure(tree.bodies, body, at)
+        or is_handled(tree.bodies, body, at)
+        or names_version(tree, body, at)
+    )
 
 
 @cached_on_argument
@@ -203,7 +154,3 @@ def _is_asked_for(body: Body, call: Expr) -> bool:
     """Whether a condition around a call names what is called, as ``if takes_width(launch)``."""
     conditions = (item for around in body.outward() for item in conditions_around(around, call.start))
     return any(part.text == call.callee for item in conditions for part in item.expr.walk() if part.kind == "name")
-
-
-def _outermost(body: Body) -> Body | None:
-    return next((item for item in reversed(list(body.outward())) if item.function is not None), None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
-from opschema_cli.source.expected import expects_failure
 from opschema_rules.magi.calls import OpCall
 from opschema_rules.magi.dataclasses import Dataclass
 from opschema_rules.magi.given import followed

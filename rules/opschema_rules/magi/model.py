@@ -12,11 +12,11 @@ import msgspec
 
 from opschema_cli.evaluation.annotations import Hints
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.type_forms import TypeForm
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.project import Project
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, Param
 from opschema_cli.source.resolution import Unresolved
 from opschema_rules.magi.calls import Calls, OpCall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.source.bodies import argument_for
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassRef
 from opschema_rules.magi.calls import OpCall

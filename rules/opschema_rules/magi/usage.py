@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Statement
 from opschema_rules.magi.model import MagiOp
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import Expr, Unpack, Use
 from opschema_rules.torchlib.model import Operator, Registration
 from opschema_rules.torchlib.tensor_values import followed, gives_tensor, is_made_by_torch

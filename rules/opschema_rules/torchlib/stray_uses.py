@@ -8,11 +8,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.file_kinds import is_cpp, is_python, is_yaml
 from opschema_cli.project import Project
 from opschema_cli.slips import is_slip, slip_keys
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import Use
 from opschema_cli.word_search import WordSearch
 from opschema_rules.torchlib.model import StrayRegistration, StrayUse, Tree

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.migrate.draft import Draft
 from opschema_cli.migrate.engine import position
 from opschema_cli.migrate.migration import NoMigrationOptions, Note, Site, migration
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ValueRef
 from opschema_cli.source.text import Place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -15,11 +16,9 @@ from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import MARK, ROOT
-from opschema_rules.flydsl.handling import is_handled
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import Tensors
-from opschema_rules.flydsl.usage import is_expected_to_fail
 
 INSTEAD = {
     "mark_static": "leave it out (`opschema migrate drop-mark-static`)",
@@ -259,4 +258,5 @@ def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
         word in scope.strings or any(item.target.endswith(f".{word}") for item in scope.assigns) for scope in scopes
     ):
         return True
-    return is_guarded_around(tree, body, at) or is_expected_to_fail(tree, body, at) or is_handled(tree, body, at)
+    bodies = tree.bodies
+    return is_guarded_around(tree, body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at)

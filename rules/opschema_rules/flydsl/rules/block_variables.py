@@ -18,7 +18,7 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.device_values import stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, block_spans, excludes, head, in_rewritten, is_gpu_loop, stops
-from opschema_rules.flydsl.model import FlyTree, Traced, nested
+from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.needs import is_const_expr
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -211,7 +211,7 @@ def _read_within(tree: FlyTree, body: Body, item: Statement) -> Iterator[tuple[s
     if item.kind == "def":
         for function in tree.bodies.within(body):
             if function.function is not None and item.start <= function.function.span.start < item.end:
-                for inner in nested(tree.bodies, function):
+                for inner in tree.bodies.inside(function):
                     names = ((use.name.partition(".")[0], use.span) for use in inner.scope.uses)
                     yield from ((name, span) for name, span in names if inner.binder(name) is body)
 

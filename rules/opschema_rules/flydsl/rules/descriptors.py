@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Place, Span
 from opschema_rules.flydsl.code import FlyFile

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body, argument_for
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr, Loop
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.evaluation.values import BoundArgument
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import did_you_mean
 from opschema_rules.magi.dialect import PARAMETERS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.magi.as_torch import as_operator

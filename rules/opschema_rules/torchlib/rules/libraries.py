@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import msgspec
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, FileEdit, Fix, Place, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Bodies, Body
-from opschema_cli.source.expected import expects_failure
 from opschema_cli.source.guarded_code import is_tried
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit

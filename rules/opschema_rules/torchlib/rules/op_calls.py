@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
+from opschema_cli.evaluation.expected_errors import allows_failure
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
-from opschema_cli.source.expected import allows_failure
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
 from opschema_rules.torchlib.places import declared

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.evaluation.reaching import bindings, bound_at, guards
 from opschema_cli.evaluation.statements import all_statements
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import LEAVING, Assign, Unpack, Use
 from opschema_cli.suggestions import did_you_mean
 from opschema_rules.torchlib.gradients import gradients
