@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from opschema_cli.evaluation.expected_errors import expects_failure
-from opschema_cli.evaluation.statements import all_statements
+from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.guarded_code import asks_what_exists, behind_exits, never_runs
 from opschema_cli.source.python import Condition, Expr, PythonFile, Statement
@@ -41,7 +40,7 @@ def is_unconditional(bodies: Bodies, body: Body, at: int) -> bool:
     """The same of code alone, however the functions and lambdas around it are used."""
     if any(at in _doubtful(bodies, item) or _is_marked(item) for item in body.outward()):
         return False
-    return not never_runs(body, at) and not expects_failure(bodies, body, at)
+    return not (never_runs(body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at))
 
 
 def _is_used_surely(bodies: Bodies, body: Body, hops: int) -> bool:
@@ -90,16 +89,7 @@ def _doubtful(bodies: Bodies, body: Body) -> SpanSet:
     end = body.definition.outer.end if body.definition is not None else len(body.file.source.text)
     leaving = (item for item in scope.conditions if not plain[item.expr.span] and _may_leave(body, item))
     behind = (Span((item.orelse or item.body).end, end) for item in leaving if item.kind == "if")
-    return SpanSet([*found, *behind, *behind_exits(body, _skips), *_contexts(body), *_choices(bodies, body)])
-
-
-def _contexts(body: Body) -> Iterator[Span]:
-    """The blocks below a ``with`` that may expect an error."""
-    for item in all_statements(body.statements):
-        if item.kind == "with":
-            is_name = any(expr.kind == "name" for expr in item.exprs[::2])
-            if is_name or _FAILS.search(" ".join(body.file.text(expr) for expr in item.exprs)):
-                yield Span(item.start, item.end)
+    return SpanSet([*found, *behind, *behind_exits(body, _skips), *_choices(bodies, body)])
 
 
 def _choices(bodies: Bodies, body: Body) -> Iterator[Span]:
