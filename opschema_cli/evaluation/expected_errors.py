@@ -66,8 +66,9 @@ def allows_any_error(bodies: Bodies, body: Body, at: int) -> bool:
 
 
 def is_handled(bodies: Bodies, body: Body, at: int) -> bool:
-    """Whether a context around a place, or a function that is passed what stands there, may handle errors."""
-    return any(at in _handled_below(bodies, around) or _is_passed(bodies, around, at) for around in body.outward())
+    """Whether a handler or context around a place, or a function that is passed what stands there, may handle errors."""
+    found = (at in _handled_below(bodies, around) or _is_passed(bodies, around, at) for around in body.outward())
+    return any(found) or is_tried(body, at)  # also of a module, whose statements are not kept
 
 
 @lru_cache(maxsize=64)

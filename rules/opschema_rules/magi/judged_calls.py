@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import is_handled
 from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
@@ -12,7 +13,7 @@ from opschema_rules.magi.calls import OpCall
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls
 from opschema_rules.magi.reporting import by_keyword, is_known, is_plain
-from opschema_rules.magi.usage import is_called_to_fail, is_caught
+from opschema_rules.magi.usage import is_called_to_fail
 
 _FOR = re.compile(r"\bfor\s+([\w\s,()]+?)\s+in\b")
 _NEAR = 400
@@ -26,7 +27,8 @@ def judged_calls(op: MagiOp) -> Iterator[OpCall]:
     for item in meant_calls(op):
         hidden = item.through == "torch.ops" and _has_namesakes(op)
         changed = item.through == "handle" and _is_decorated_further(op)
-        if not hidden and not changed and not is_caught(item.body, item.call.start) and not _is_shadowed(item):
+        caught = is_handled(op.tree.bodies, item.body, item.call.start)
+        if not hidden and not changed and not caught and not _is_shadowed(item):
             yield item
 
 

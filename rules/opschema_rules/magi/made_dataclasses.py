@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.evaluation.expected_errors import expects_failure
+from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_rules.magi.calls import OpCall
@@ -13,7 +13,6 @@ from opschema_rules.magi.given import followed
 from opschema_rules.magi.instance_attributes import is_patched
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import made_class, passed
-from opschema_rules.magi.usage import is_caught
 from opschema_rules.torchlib import model as torchlib
 from opschema_rules.torchlib.rules.op_calls import call_faults
 
@@ -25,7 +24,8 @@ def constructor_faults(op: MagiOp, operator: torchlib.Operator, item: OpCall) ->
         if value is None or made_class(op, value) != node.dataclass.ref:
             continue
         made = followed(op.tree.evaluator, value)
-        meant = is_caught(made.body, made.expr.start) or expects_failure(op.tree.bodies, made.body, made.expr.start)
+        place = (op.tree.bodies, made.body, made.expr.start)
+        meant = is_handled(*place) or expects_failure(*place)
         fields = _fields(op, node.dataclass)
         if fields is not None and not meant:
             call = torchlib.OpCall(made.body.at(made.expr), made.body, made.expr, "handle")

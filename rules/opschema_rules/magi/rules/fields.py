@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.evaluation.expected_errors import expects_failure
+from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.evaluation.statements import all_statements, bound_by, own_expressions, targets
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
@@ -17,7 +17,7 @@ from opschema_rules.magi.instance_attributes import attributes_of, is_patched
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.reporting import by_keyword
 from opschema_rules.magi.signature import Branch
-from opschema_rules.magi.usage import is_called_to_fail, is_caught
+from opschema_rules.magi.usage import is_called_to_fail
 
 
 @rule("MAG362", "frozen-field")
@@ -209,7 +209,7 @@ def _reads(op: MagiOp, body: Body) -> Iterator[Expr]:
 
 def _is_meant(op: MagiOp, body: Body, at: int) -> bool:
     """Whether what is raised at a place is caught, or expected by a test."""
-    return is_caught(body, at) or expects_failure(op.tree.bodies, body, at)
+    return is_handled(op.tree.bodies, body, at) or expects_failure(op.tree.bodies, body, at)
 
 
 def _is_frozen(op: MagiOp, branch: Branch, name: str) -> bool:

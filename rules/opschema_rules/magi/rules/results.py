@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace as with_fields
 
+from opschema_cli.evaluation.expected_errors import is_handled
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_rules.magi.as_torch import as_operator, returns_of
 from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls
 from opschema_rules.magi.reporting import registered
-from opschema_rules.magi.usage import is_called_to_fail, is_caught
+from opschema_rules.magi.usage import is_called_to_fail
 from opschema_rules.torchlib.rules.results import returned_count
 
 
@@ -100,7 +101,7 @@ def unpacked_count(op: MagiOp) -> Iterator[Diagnostic]:
         return
     for item in meant_calls(op):
         unpacked = [part for part in item.body.scope.unpacks if part.value.span == item.call.span and not part.starred]
-        for part in unpacked if not is_caught(item.body, item.call.start) else ():
+        for part in unpacked if not is_handled(op.tree.bodies, item.body, item.call.start) else ():
             if len(part.targets) != len(outputs):
                 message = f"`{op.title}` returns {len(outputs)} tensors, unpacked into {len(part.targets)} here"
                 yield Diagnostic(message, item.body.at(part.span), _annotation(op), ops=(op.title,))
