@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules.shipped import shipped_pack
@@ -61,9 +62,25 @@ def detect(project: Project, options: TileopsOptions) -> bool:
     return any(True for _ in _manifests(project)) or bool(options.manifests and manifest_files(project, options))
 
 
+_OP = re.compile(rb"\bop:\s*['\"]?((?:[\w.-]+/)*[\w.-]+\.py)\b")
+_NAMED: Reading[bytes, list[str]] = Reading(
+    "tileops op files", lambda data: sorted({path.decode("ascii", "replace") for path in _OP.findall(data)}), list[str]
+)
+
+
+def reads(project: Project, options: TileopsOptions) -> Iterator[str]:
+    """The Python files beside those that manifests name as `op`, or below them, as far as the texts alone tell."""
+    named = {path for _, paths in project.scan(_NAMED, _manifests(project)) for path in paths}
+    names = {path.rpartition("/")[2] for path in named}
+    files = [path for path in project.workspace.files if path.rpartition("/")[2] in names]
+    folders = {path.rpartition("/")[0] for path in files if any(f"/{path}".endswith(f"/{name}") for name in named)}
+    tops = {folder for folder in folders if not any(folder.startswith(f"{other}/") for other in folders)}
+    yield from (path for folder in sorted(tops) for path in project.workspace.under(folder or ".", ".py"))
+
+
 def claims(project: Project, options: TileopsOptions, path: str) -> bool:
     """Whether a file is a manifest, by its content, its folder or the configuration."""
     return any(path in paths for paths in manifest_files(project, options).values())
 
 
-LAZY_PACK = shipped_pack(__name__, detect, TileopsOptions, claims)
+LAZY_PACK = shipped_pack(__name__, detect, TileopsOptions, claims, speed=Speed(reads))
