@@ -68,6 +68,11 @@ searched or replaced.
 
 _VALUE = re.compile(r"(?<![\w.])v?(\d+\.\d+)")
 _IMAGE = re.compile(r"(?<![\w.-])pytorch/pytorch:v?(\d+\.\d+)|(?<![A-Za-z])pytorch_release_(\d+\.\d+)")
+_OTHER_IMAGE = re.compile(
+    r"(?<![\w./-])(?!pytorch/pytorch:(?:\$|v?\d))(?:[\w.-]+/)+[\w-]*pytorch[\w-]*:(?![\w.-]*pytorch_release_\d+\.\d)[\w.${-]"
+)
+"""An image whose tag does not say which release is in it, such as those of NVIDIA."""
+
 _WHEEL = re.compile(r"(?<![\w-])torch-v?(\d+\.\d+)\.\d+(?:%2B|\+|-cp)")
 _PYTORCH = re.compile(r"\bpytorch/pytorch(?:\.git)?(?:[\s\"']|\Z)")
 _BRANCH = re.compile(r"(?:-b|--branch)[ =][\"']?(?:v|release/)(\d+\.\d+)")
@@ -88,7 +93,7 @@ def takes_others(text: str) -> bool:
     """Whether a file, or a part of it, takes other releases than the exact ones: the newest, a nightly build, a range; or is for
     branches of releases alone.
     """
-    if MARKED.search(text) or _MOVING.search(text) or _LATEST.search(text):
+    if any(sign.search(text) for sign in (MARKED, _MOVING, _LATEST, _OTHER_IMAGE)):
         return True
     if any(_UNPINNED.search(found[1]) for found in _INSTALLS.finditer(text)):
         return True

@@ -360,6 +360,10 @@ PINNED = "- run: pip install torch==2.8.0\n"
         ({WORKFLOW: "- run: pip install \"torch==2.8.0; python_version < '3.9'\"\n"}, False),
         ({"environment.yml": "- pip:\n  - torch==2.8.0; sys_platform == 'darwin'\n  - torch\n"}, False),
         ({"uv.lock": '[[package]]\nname = "torch"\nversion = "2.8.0.dev20250601"\n'}, False),
+        ({WORKFLOW: PINNED, "docker/Dockerfile": "ARG BASE=nvcr.io/nvidia/pytorch:26.05-py3\nFROM $BASE\n"}, False),
+        ({WORKFLOW: PINNED, "docker/Dockerfile": "FROM rocm/pytorch:latest\n"}, False),
+        ({WORKFLOW: PINNED, "docker/Dockerfile": "FROM pytorch/pytorch:2.8.0-cuda12.9-cudnn9-devel\n"}, True),
+        ({WORKFLOW: PINNED, "docker/Dockerfile": "FROM pytorch/pytorch:${TORCH}-cuda12.9-cudnn9-devel\n"}, True),
     ],
 )
 def test_a_pin_is_uncertain_where_the_tree_takes_other_releases(
@@ -384,6 +388,8 @@ def test_a_pin_is_uncertain_where_the_tree_takes_other_releases(
         "torch='1.2 ",
         "torch=(",
         "[ $",
+        "a/pytorch",
+        "pytorch",
     ],
 )
 def test_the_time_grows_with_the_text(line: str) -> None:
