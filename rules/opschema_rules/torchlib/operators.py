@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.evaluation.evaluator import Evaluator
+from opschema_cli.evaluation.reaching import excludes
 from opschema_cli.evaluation.values import Frame, Plain, Text, Unknown, Value
 from opschema_cli.lint.diagnostic import Place
 from opschema_cli.source.preprocessor import exclusive
@@ -17,7 +18,7 @@ from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.definitions import Definer, Named, names_in, qualified
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.gaps import Gaps
-from opschema_rules.torchlib.model import Operator, Registration, StrayRegistration, Tree
+from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.origin import is_mentioned
 from opschema_rules.torchlib.registering import call_path, handle_key
 from opschema_rules.torchlib.registrations import Event
@@ -169,7 +170,7 @@ class Join:
         operators = operators or self._of_names(names, registration.place.path)
         key = (registration.place, id(getattr(registration.function, "function", None)), registration.role)
         for operator in operators:
-            if (operator, key) not in self._seen:
+            if (operator, key) not in self._seen and not _apart(operator.definition, registration):
                 self._seen.add((operator, key))
                 operator.registrations.append(registration)
         found = {plain_name(name) for operator in operators for name in operator.names or ()}
@@ -244,6 +245,14 @@ class Join:
         if event.frame.assumed and around and not is_mentioned(self.evaluator, around[-1]):
             return  # a helper for others, who register operators of their own
         self._gaps.add(gap)
+
+
+def _apart(definition: Definition, registration: Registration) -> bool:
+    """Whether only one of the two takes place: they stand in the two branches of one ``if``."""
+    body, one, other = definition.body, definition.call, registration.call
+    if body is None or body is not registration.body or one is None or other is None:
+        return False
+    return excludes(body.scope, one.start, other.start)
 
 
 def nearest(operators: Sequence[Operator], path: str) -> Sequence[Operator]:

@@ -174,6 +174,33 @@ def test_a_factory_decides_by_what_it_is_given() -> None:
     }
 
 
+BRANCHES = """
+    if version == 2:
+        @torch.library.custom_op("ns::foo", mutates_args=())
+        def foo(x: Tensor) -> tuple[Tensor, Tensor]: ...
+        @torch.library.register_fake("ns::foo")
+        def fake_of_two(x): ...
+    elif version == 3:
+        @torch.library.custom_op("ns::foo", mutates_args=())
+        def foo(x: Tensor) -> Tensor: ...
+        @torch.library.register_fake("ns::foo")
+        def fake_of_one(x): ...
+"""
+
+
+def test_what_is_registered_by_name_is_for_the_definition_in_the_same_branch() -> None:
+    operators = tree_of(dedent(BRANCHES)).operators
+    assert [[item.function.function.name for item in one.registrations] for one in operators] == [
+        ["fake_of_two"],
+        ["fake_of_one"],
+    ]
+
+
+def test_what_stands_in_no_other_branch_may_be_for_each_definition() -> None:
+    operators = tree_of(dedent(BRANCHES.replace("elif version == 3", "if version == 3"))).operators
+    assert [len(item.registrations) for item in operators] == [2, 2]
+
+
 def test_nested_functions_of_one_name_are_told_apart_by_scope() -> None:
     assert found("""
         def first():
