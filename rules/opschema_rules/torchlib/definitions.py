@@ -11,7 +11,7 @@ from opschema_cli.lint.diagnostic import Place
 from opschema_cli.schema.schema_string import parse_schema
 from opschema_cli.source.program import Unresolved
 from opschema_rules.torchlib import apis
-from opschema_rules.torchlib.inference import Inferrer, Mutates
+from opschema_rules.torchlib.inference import Inferrer, Mutates, is_restated
 from opschema_rules.torchlib.model import Definition
 from opschema_rules.torchlib.options import mutates_of, mutates_problems, tags_of, words_of
 from opschema_rules.torchlib.origin import moment, origin
@@ -157,6 +157,8 @@ class Definer:
         if function is None:
             return self._mutating(made, mutates)
         body = function.shown.body
+        if is_restated(function.body) or is_restated(body):
+            return replace(self._mutating(made, mutates), schema=Unresolved("code sets the function's signature"))
         found = tagged(self.inferrer.infer(body, mutates, moment(event, function)), body, mutates, tags)
         problems = [*found.problems, *mutates_problems(mutates, body)]
         return replace(self._mutating(made, mutates), schema=found.schema, problems=tuple(problems))

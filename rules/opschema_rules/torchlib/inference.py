@@ -6,13 +6,16 @@ be followed, has a type without a name.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.requirements import Version
 from opschema_cli.schema.operator_schema import AliasInfo, Argument, OperatorSchema, Return, SchemaType
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
-from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_rules.torchlib.annotations import NONE, Annotations, PythonType
 from opschema_rules.torchlib.model import Problem, ProblemKind
 from opschema_rules.torchlib.type_table import (
@@ -166,6 +169,19 @@ def _written(type_: SchemaType, alias: AliasInfo) -> SchemaType:
     if type_.inner is None:
         return type_.aliased(alias)
     return msgspec.structs.replace(type_, inner=_written(type_.inner, alias))
+
+
+def is_restated(function: Body) -> bool:
+    """Whether code sets the signature or the annotations of a function, so that its ``def`` does not tell them."""
+    return function.function is not None and function.function.name in _restated(function.file)
+
+
+@cached_on_argument
+def _restated(file: PythonFile) -> frozenset[str]:
+    return frozenset(_RESTATES.findall(file.source.text))
+
+
+_RESTATES = re.compile(r"(?<![\w.])(\w+)\.__(?:signature|annotations)__")
 
 
 def _is_plain(function: Body, param: Param, problems: list[Problem]) -> bool:

@@ -35,6 +35,24 @@ OLD = {"requirements.txt": "torch==2.6.0\n"}
 
 
 @pytest.mark.parametrize(
+    ("set_by_code", "count"),
+    [
+        ("f.__signature__ = inspect.signature(shape)", 0),
+        ("f.__annotations__ = {'args': Tensor, 'return': Tensor}", 0),
+        ("f.__annotations__['return'] = Tensor", 0),
+        ("shape.__signature__ = inspect.signature(f)", 2),
+        ("f.__name__ = 'g'", 2),
+    ],
+)
+def test_a_signature_that_code_sets_is_not_read_from_the_function(set_by_code: str, count: int) -> None:
+    text = (
+        "import inspect\n\n\ndef shape(x: Tensor) -> Tensor: ...\n\n\ndef f(*args):\n    return args[0].clone()\n\n\n"
+    )
+    defines = 'torch.library.custom_op("kit::f", f, mutates_args=())\n'
+    assert len(found(f"{text}{set_by_code}\n{defines}", "REG101", "REG102")) == count
+
+
+@pytest.mark.parametrize(
     ("parameters", "returns", "expected"),
     [
         ("x: Tensor, a", " -> Tensor", [("REG101", "a")]),
