@@ -18,11 +18,12 @@ from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.lazy_nodes import read_lazy_nodes
 from opschema_rules.aten.model import REFERENCE, BackendFile, NativeFile, TagsFile
-from opschema_rules.aten.native import is_older, read_native, read_tags
+from opschema_rules.aten.native import is_of_other_generator, is_older, read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
 
 OLDER = "it is for a PyTorch that is older than all that opschema knows, so that it is not checked"
+OF_ANOTHER = "it lists the kernels of a backend that torchgen takes none of there: another generator reads it"
 
 
 def load(project: Project, options: AtenOptions) -> Loaded:
@@ -40,8 +41,9 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     for listed in tags:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
-        if _is_older(native):
-            loaded.unresolved.append(NotUnderstood(Place(native.path, Span(0, 0)), OLDER))
+        reason = OLDER if _is_older(native) else OF_ANOTHER if is_of_other_generator(native) else ""
+        if reason:
+            loaded.unresolved.append(NotUnderstood(Place(native.path, Span(0, 0)), reason))
             continue
         loaded.subjects += [native, *native.entries]
         loaded.entries += [entry.stretch for entry in native.entries]

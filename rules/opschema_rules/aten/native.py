@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.entry import Entry
 from opschema_rules.aten.kinds import mappings_of
@@ -23,6 +26,21 @@ def read_native(file: YamlFile, tags: TagsFile | None, torchgen: Torchgen | None
 def is_older(native: NativeFile) -> bool:
     """Whether it is an entire file of a PyTorch before 1.12, which generated no variants: none of its entries has `autogen`."""
     return len(native.entries) > WHOLE and not native.having("autogen")
+
+
+@cached_on_argument
+def is_of_other_generator(native: NativeFile) -> bool:
+    """Whether a backend keeps its own kernels in the language of native_functions.yaml, and reads it with a generator of its own:
+    each of several tables names a backend that torchgen takes none of there, and nothing of PyTorch's but composites.
+    """
+    vocabulary = native.torchgen.vocabulary
+    outside = vocabulary.backends - vocabulary.supported
+    tables = [{item.key for item in entry.dispatch()} for entry in native.having("dispatch")]
+    return len(tables) > 1 and all(_is_outside(table, outside) for table in tables)
+
+
+def _is_outside(keys: Set[str], outside: Set[str]) -> bool:
+    return bool(keys & outside) and all(key in outside or key.startswith("Composite") for key in keys)
 
 
 def read_tags(file: YamlFile) -> TagsFile:

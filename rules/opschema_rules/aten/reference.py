@@ -29,7 +29,7 @@ from opschema_rules.aten.entry import string
 from opschema_rules.aten.installed import ENVIRONMENT, InstalledTorch
 from opschema_rules.aten.kinds import items_of
 from opschema_rules.aten.model import BackendFile, NativeFile, Reference
-from opschema_rules.aten.native import read_native
+from opschema_rules.aten.native import is_of_other_generator, read_native
 from opschema_rules.aten.native_table import native_path, native_text
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.releases import Torchgens
@@ -136,7 +136,7 @@ class References(msgspec.Struct, dict=True):
     @cached_property
     def _of_aten(self) -> Reference | None:
         """The only one that lies where PyTorch keeps it."""
-        own = [item for item in self.natives if _IN_ATEN.search(item.path)]
+        own = [item for item in self.natives if _IN_ATEN.search(item.path) and not is_of_other_generator(item)]
         return self._in_tree(own[0]) if len(own) == 1 else None
 
     def _in_tree(self, native: NativeFile) -> Reference:

@@ -26,6 +26,7 @@ from opschema_rules.aten.model import BackendFile, DerivativesFile, NativeFile
 from opschema_rules.aten.pack import PACK
 from opschema_rules.aten.torchgen import Torchgen
 from opschema_rules.aten.torchgen_table import fitting_release, known_releases, newest_torchgen, torchgen_of
+from opschema_rules.torchlib.pack import PACK as TORCHLIB
 from tests.rules.aten.entry_findings import NATIVE, entry
 from tests.rules.aten.test_vocabulary import MODEL
 
@@ -114,6 +115,30 @@ def test_a_file_of_a_torch_before_all_that_are_known_is_not_checked() -> None:
     loaded = load(Project(Workspace(Path("/nowhere"), files)), ALONE)
     assert [item.place.path for item in loaded.unresolved] == [NATIVE]
     assert {item.code for item in lint({NATIVE: OLD + _whole(names)})} >= {"ATN102", "ATN131"}
+
+
+OUT = "(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    "
+OWN = f"- func: mul.out{OUT}PrivateUse1: mul_out_kit\n- func: div.out{OUT}PrivateUse1, CompositeExplicitAutograd: div_out\n"
+
+
+def test_a_file_of_the_generator_of_a_backend_is_not_checked() -> None:
+    assert lint({NATIVE: OWN}) == []
+    loaded = load(Project(Workspace(Path("/nowhere"), {NATIVE: OWN})), ALONE)
+    assert [item.place.path for item in loaded.unresolved] == [NATIVE]
+    assert loaded.ops == 2
+
+
+@pytest.mark.parametrize("other", ["CPU: other_out", "CUDA, PrivateUse1: other_out", "PrivateUse: other_out"])
+def test_a_file_with_a_key_of_no_backend_outside_is_torchgens(other: str) -> None:
+    found = lint({NATIVE: f"{OWN}- func: other.out{OUT}{other}\n"})
+    assert {item.code for item in found} == {"ATN131", "ATN317"}
+
+
+def test_kernels_are_not_judged_by_the_file_of_the_generator_of_a_backend() -> None:
+    kernels = 'TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("KIT", &f); }\n'
+    for name, expected in (("relu", []), ("rellu", ["REG504"])):
+        files = {"aten/src/ATen/native/native_functions.yaml": OWN, "kit.cpp": kernels.replace("KIT", name)}
+        assert [item.code for item in lint_files([PACK, TORCHLIB], files).diagnostics] == expected
 
 
 DERIVATIVES = "- name: expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)\n  self: f(grad, self.sizes())\n"
