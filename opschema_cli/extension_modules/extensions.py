@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Generic
 
@@ -66,6 +66,28 @@ class Extensions(Generic[M]):
             file = self.project.python(found[0]) if len(modules) == len(found) == 1 else None
             if file is not None:
                 yield file, modules[0]
+
+    def may_be_another(self, path: str, target: Target[M]) -> bool:
+        """Whether a file that names a module may mean another: the tree has several copies of the module's package, of which the
+        file is in none, or in another one.
+        """
+        return not any(self._is_surely(path, item) for item in target.modules)
+
+    def _is_surely(self, path: str, module: M) -> bool:
+        package, dot, _ = module.name.partition(".")
+        roots = self._copies(package) if dot else ()
+        own = (root for root in roots if self._places.get(id(module), "").startswith(root))
+        return len(roots) < 2 or path.startswith(max(own, key=len, default="\n"))
+
+    def _copies(self, package: str) -> Sequence[str]:
+        """The folders, each with a slash behind it, from which a package can be imported."""
+        folders = (f"{folder}/" if folder else "" for folder in self.program.roots.get(package, ()))
+        return [folder for folder in folders if f"{folder}{package}/__init__.py" in self.program.files]
+
+    @cached_property
+    def _places(self) -> dict[int, str]:
+        """The Python files that stand for modules, by the ids of these."""
+        return {id(item): path for path, items in self.by_path.items() for item in items}
 
     def meaning(self, body: Body, dotted: str) -> Target[M] | None:
         """The meaning of a dotted name inside a body; None if it is not part of an extension module, or not known."""

@@ -38,6 +38,7 @@ class ModuleCall(msgspec.Struct, Generic[M], frozen=True, eq=False):
     def may_fail(self) -> bool:
         """Whether the code allows for an error of it, or may call another function."""
         other = self.target.is_elsewhere or self.guards.is_replaced(self.target)
+        other = other or self.guards.extensions.may_be_another(self.body.file.path, self.target)
         return other or self.guards.allows_failure(self.body, self.call.start)
 
     def text(self, expr: Expr) -> str:
@@ -64,7 +65,10 @@ def module_calls(guards: Guards[M], body: Body) -> Iterator[ModuleCall[M]]:
 
 def missing_names(guards: Guards[M], body: Body) -> Iterator[MissingName]:
     """The uses in a body of names that are surely absent, where the code does not allow for that."""
-    for target, span in guards.extensions.names.uses(body):
+    extensions, path = guards.extensions, body.file.path
+    for target, span in extensions.names.uses(body):
         named = bool(target.name) and not target.name.startswith("__")
-        if named and target.is_absent and not guards.allows_absence(body, span.start, target):
+        if not named or not target.is_absent or extensions.may_be_another(path, target):
+            continue
+        if not guards.allows_absence(body, span.start, target):
             yield MissingName(body.at(span), target.name, target.modules)

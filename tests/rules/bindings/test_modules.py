@@ -122,6 +122,25 @@ def test_a_package_and_what_it_passes_on() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("user", "others", "expected"),
+    [
+        ("new/pkg/use.py", {"old/pkg/__init__.py": ""}, ["BND301", "BND303"]),
+        ("new/tools/use.py", {"old/other/__init__.py": ""}, ["BND301", "BND303"]),
+        ("old/pkg/use.py", {"old/pkg/__init__.py": ""}, []),
+        ("tools/use.py", {"old/pkg/__init__.py": ""}, []),
+    ],
+)
+def test_a_package_of_which_the_tree_has_several_copies(user: str, others: dict[str, str], expected: list[str]) -> None:
+    texts = {
+        "new/setup.py": 'CppExtension("pkg._C", ["pkg/ops.cpp"])\n',
+        "new/pkg/ops.cpp": HEAD + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
+        "new/pkg/__init__.py": "",
+        user: "import importlib\n\next = importlib.import_module('pkg._C')\next.f()\next.g(x)\n",
+    }
+    assert lint_files(PACK, {**texts, **others}).codes() == expected
+
+
 @pytest.mark.parametrize("text", ["", "PYBIND11_MODULE(", "PYBIND11_MODULE(_C, m) { m.def(", "PYBIND11_MODULE(,) {}", "\0\0",
     "PYBIND11_MODULE(_C, m) { m.def(\"f\" x, &); m.attr(); m.def(\"\", \"\"); m.def_submodule(); }",
     "void f(py::module_& m) { f(m); } PYBIND11_MODULE(_C, m) { f(m); }",
