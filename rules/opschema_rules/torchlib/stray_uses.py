@@ -80,6 +80,18 @@ def stray_uses(project: Project, tree: Tree, paths: Iterable[str]) -> Iterator[S
                     yield StrayUse(tree, name.replace(".", "::"), meant[name], body.at(use.span), sure)
 
 
+def is_for_another_build(tree: Tree, path: str, operator: str) -> bool:
+    """Whether a Python file is for a build that the tree does not hold, with other definitions in an operator's namespace: of the
+    names there that it uses, no definition of half or more is known, and of at least two.
+    """
+    start = f"{operator.partition('::')[0]}."
+    read = (names for _, names in tree.project.scan(BEHIND_OPS, [path]))
+    used = {".".join(item.split(".")[:2]) for names in read for item in names if item.startswith(start)}
+    known = misspelt_names(tree)
+    unknown = sum(not known.defines(name) and not known[name] for name in used)
+    return unknown >= max(2, len(used) / 2)
+
+
 class Meant(dict[str, str]):
     """The one operator whose name a dotted name of none is one slip away from; empty if there is none."""
 
@@ -92,10 +104,13 @@ class Meant(dict[str, str]):
             for key in _keys(name):
                 self._by_key.setdefault(key, set()).add(name)
 
+    def defines(self, dotted: str) -> bool:
+        """Whether the tree surely defines an operator by a dotted name."""
+        return dotted.replace(".", "::") in self._known
+
     def is_known(self, dotted: str) -> bool:
         """Whether the tree defines, or may define, an operator by a dotted name."""
-        name = dotted.replace(".", "::")
-        return name in self._known or self._tree.may_be_defined(name)
+        return self.defines(dotted) or self._tree.may_be_defined(dotted.replace(".", "::"))
 
     def __missing__(self, dotted: str) -> str:
         self[dotted] = found = self._find(dotted.replace(".", "::"))

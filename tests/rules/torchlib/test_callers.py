@@ -136,6 +136,24 @@ def test_calls_of_what_two_builds_define(other: str, call: str, codes: list[str]
     assert lint_files([PACK], files, ["REG401", "REG405"]).codes() == codes
 
 
+@pytest.mark.parametrize(
+    ("others", "codes"),
+    [
+        ("torch.ops.kit.mul_add(x)\n    torch.ops.kit.boxes(x)", []),
+        ("torch.ops.kit.mul_add(x)\n    torch.ops.other.boxes(x)", ["REG401"]),
+        (
+            "torch.ops.kit.mul_add(x)\n    torch.ops.kit.boxes(x)\n    torch.ops.kit.g(x, x)\n    torch.ops.kit.h(x, x)",
+            ["REG401"],
+        ),
+    ],
+)
+def test_calls_in_a_file_for_a_build_that_the_tree_does_not_hold(others: str, codes: list[str]) -> None:
+    defined = "".join(f'm.def("{name}(Tensor x, Tensor y) -> Tensor"); ' for name in "fgh")
+    files = {"ops.cpp": f"#include <torch/library.h>\nTORCH_LIBRARY(kit, m) {{ {defined}}}\n"}
+    files["kit.py"] = f"{HEAD}def use(x):\n    torch.ops.kit.f(x)\n    {others}\n"
+    assert lint_files([PACK], files, ["REG401"]).codes() == codes
+
+
 def test_results_of_another_overload_are_not_compared() -> None:
     more = 'torch.library.define("kit::pair.more", "(Tensor x, Tensor y, Tensor z) -> (Tensor, Tensor, Tensor)")\n\n'
     assert found("REG405", f"{more}def use(x):\n    a, b, c = torch.ops.kit.pair(x)\n") == []

@@ -12,6 +12,7 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Schema
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
 from opschema_rules.torchlib.places import declared
+from opschema_rules.torchlib.stray_uses import is_for_another_build
 from opschema_rules.torchlib.swapped import swapped
 
 
@@ -23,7 +24,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     arguments, unknown names, an argument after `*` that is passed by position, one that is missing or passed twice,
     literals of a type that torch rejects (`1.5` for an `int`), and two parameters of the caller that are passed in each other's
     place by their annotations. Calls whose errors are caught or expected are not checked. If an operator has several overloads,
-    nothing is reported; if C++ defines it several times, for different devices, a call must match none of the definitions.
+    nothing is reported; if C++ defines it several times, for different devices, a call must match none of the definitions. Python
+    files for a build that is not in the tree, which use several other names of the namespace that nothing defines, are not checked.
 
     Bad:
 
@@ -67,7 +69,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     found = [(call, item) for call, item in found if not allows_failure(bodies, call.body, call.call.start)]
     if found and not has_namesakes(operator):
         others = other_definitions(operator)
-        yield from (item for call, item in found if all(_is_refused_by(other, call) for other in others))
+        found = [(call, item) for call, item in found if all(_is_refused_by(other, call) for other in others)]
+        yield from (item for call, item in found if not _is_for_another_build(operator, call))
 
 
 def called_schema(operator: Operator) -> OperatorSchema | None:
@@ -95,6 +98,11 @@ def other_definitions(operator: Operator) -> list[Operator]:
     return [
         item for item in found if item is not operator and item.definition.api == "cpp" and item.names == operator.names
     ]
+
+
+def _is_for_another_build(operator: Operator, call: OpCall) -> bool:
+    named = operator.definition.api == "cpp" and call.through == "torch.ops"
+    return named and is_for_another_build(operator.tree, call.place.path, operator.title)
 
 
 def _is_refused_by(operator: Operator, call: OpCall) -> bool:
