@@ -42,6 +42,7 @@ class Extensions(Generic[M]):
                 self.by_path.setdefault(one, []).append(item)
         self._stand_ins = {path: _stand_in(path, items) for path, items in self.by_path.items()}
         self.program = Program([*files, *self._stand_ins], self._load)
+        project.load_python(self.paths)
         self.bodies = Bodies(self.program, self.paths)
         self.unnamed = tuple(item for item in self.modules if not item.name and is_cpp(item.path))
         at = {path: Target(tuple(items), "", self.unnamed) for path, items in self.by_path.items()}
