@@ -77,6 +77,10 @@ class Build:
         names = {target.name for target in self._targets.get(path, ())}
         return frozenset(names) if "" not in names else frozenset()
 
+    def is_extension(self, path: str) -> bool:
+        """Whether a target of a source file is an extension of torch."""
+        return any(target.extension for target in self._targets.get(path, ()))
+
     def unfollowed_call(self, path: str) -> str:
         """The function that builds a source file without a target, but that no file of the tree defines; empty if there is none."""
         name, build_file = (

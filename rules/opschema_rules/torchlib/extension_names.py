@@ -65,6 +65,8 @@ class ExtensionNames(msgspec.Struct, dict=True):
         """The name in ``setup.py`` of the extension that a module with a name of its own is part of; empty if there is none."""
         targets = self.build.targets(path)
         own = next(iter(targets)) if len(targets) == 1 and written.isidentifier() else ""
+        if written == f"lib{own.rpartition('.')[2]}" and not self.build.is_extension(path):
+            return ""  # CMake puts it before the names of libraries
         return own if written != EXTENSION_NAME and own in self._listed else ""
 
     def by_exclusion(self, named: Mapping[str, str]) -> Iterable[tuple[str, str]]:

@@ -141,6 +141,23 @@ def test_a_package_of_which_the_tree_has_several_copies(user: str, others: dict[
     assert lint_files(PACK, {**texts, **others}).codes() == expected
 
 
+@pytest.mark.parametrize(
+    ("build", "name", "expected"),
+    [
+        ({"setup.py": 'CMakeExtension("kit")\n', "CMakeLists.txt": "add_library(kit SHARED ops.cpp)\n"}, "libkit", []),
+        (
+            {"setup.py": 'CMakeExtension("kit")\n', "CMakeLists.txt": "add_library(kit SHARED ops.cpp)\n"},
+            "kot",
+            ["BND205"],
+        ),
+        ({"setup.py": 'CppExtension("kit", ["ops.cpp"])\n'}, "libkit", ["BND205"]),
+    ],
+)
+def test_the_name_of_a_library_of_cmake(build: dict[str, str], name: str, expected: list[str]) -> None:
+    cpp = HEAD + f'PYBIND11_MODULE({name}, m) {{ m.def("f", &f); }}\n'
+    assert lint_files(PACK, {**build, "ops.cpp": cpp}).codes() == expected
+
+
 @pytest.mark.parametrize("text", ["", "PYBIND11_MODULE(", "PYBIND11_MODULE(_C, m) { m.def(", "PYBIND11_MODULE(,) {}", "\0\0",
     "PYBIND11_MODULE(_C, m) { m.def(\"f\" x, &); m.attr(); m.def(\"\", \"\"); m.def_submodule(); }",
     "void f(py::module_& m) { f(m); } PYBIND11_MODULE(_C, m) { f(m); }",
