@@ -169,6 +169,12 @@ def inner_fake(x, n=2):
 """
 
 
+@pytest.mark.parametrize(("size", "count"), [("(0,)", 0), ("(0, 4)", 0), ("(1,)", 1), ("x.shape", 1)])
+def test_dtypes_of_empty_results_are_not_compared(size: str, count: int) -> None:
+    kernel, fake = (f"return x.new_empty({size}, dtype=torch.{name})" for name in ("int8", "int32"))
+    assert len(reported("x: Tensor", kernel, fake)) == count
+
+
 @pytest.mark.parametrize(
     ("kernel", "fake", "count"),
     [
