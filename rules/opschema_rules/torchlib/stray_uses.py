@@ -15,7 +15,7 @@ from opschema_cli.slips import is_slip, slip_keys
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.python import Use
 from opschema_cli.word_search import WordSearch
-from opschema_rules.torchlib.model import StrayRegistration, StrayUse, Tree
+from opschema_rules.torchlib.model import Operator, StrayRegistration, StrayUse, Tree
 from opschema_rules.torchlib.ops_words import BEHIND_OPS
 
 _OF_TORCH = frozenset({"aten", "prim", "prims", "higher_order"})
@@ -90,6 +90,21 @@ def is_for_another_build(tree: Tree, path: str, operator: str) -> bool:
     known = misspelt_names(tree)
     unknown = sum(not known.defines(name) and not known[name] for name in used)
     return unknown >= max(2, len(used) / 2)
+
+
+_DEVICES = frozenset({"xpu", "hpu", "npu", "mps", "musa", "mlu", "gcu", "tpu", "xla"})
+_WORD = re.compile(r"[a-z]+")
+
+
+def is_for_another_device(operator: Operator, body: Body, at: int) -> bool:
+    """Whether code is for a device, by its path or a condition around it, for which no C++ of the tree has a kernel of an operator:
+    another package defines it there.
+    """
+    around = (item.expr for item in body.scope.conditions if item.body.start <= at < item.body.end)
+    texts = [body.file.path, *map(body.file.text, around)]
+    named = {word for text in texts for word in _WORD.findall(text.lower())} & _DEVICES
+    keys = {key for item in operator.registrations for key in item.keys or ()}
+    return bool(named) and not any(part in key.lower() for part in (*named, "privateuse") for key in keys)
 
 
 class Meant(dict[str, str]):

@@ -154,6 +154,27 @@ def test_calls_in_a_file_for_a_build_that_the_tree_does_not_hold(others: str, co
     assert lint_files([PACK], files, ["REG401"]).codes() == codes
 
 
+@pytest.mark.parametrize(
+    ("key", "path", "condition", "codes"),
+    [
+        ("CUDA", "kit.py", "current_platform.is_xpu()", []),
+        ("CUDA", "kit.py", 'x.device.type == "npu"', []),
+        ("CUDA", "kit/_xpu_ops.py", "x.is_contiguous()", []),
+        ("CUDA", "kit.py", "current_platform.is_cuda()", ["REG401"]),
+        ("CUDA", "kit/expunge.py", "x.is_contiguous()", ["REG401"]),
+        ("XPU", "kit.py", "current_platform.is_xpu()", ["REG401"]),
+        ("PrivateUse1", "kit/npu/ops.py", "x.is_contiguous()", ["REG401"]),
+    ],
+)
+def test_calls_for_a_device_for_which_the_tree_has_no_kernel(
+    key: str, path: str, condition: str, codes: list[str]
+) -> None:
+    cpp = '#include <torch/library.h>\nTORCH_LIBRARY(kit, m) { m.def("f(Tensor x, Tensor y) -> Tensor"); }\n'
+    files = {"ops.cpp": f'{cpp}TORCH_LIBRARY_IMPL(kit, {key}, m) {{ m.impl("f", &f); }}\n'}
+    files[path] = f"{HEAD}def use(x):\n    if {condition}:\n        torch.ops.kit.f(x)\n"
+    assert lint_files([PACK], files, ["REG401"]).codes() == codes
+
+
 def test_results_of_another_overload_are_not_compared() -> None:
     more = 'torch.library.define("kit::pair.more", "(Tensor x, Tensor y, Tensor z) -> (Tensor, Tensor, Tensor)")\n\n'
     assert found("REG405", f"{more}def use(x):\n    a, b, c = torch.ops.kit.pair(x)\n") == []

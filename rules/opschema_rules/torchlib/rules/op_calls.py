@@ -12,7 +12,7 @@ from opschema_cli.schema.operator_schema import Argument, OperatorSchema, Schema
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
 from opschema_rules.torchlib.places import declared
-from opschema_rules.torchlib.stray_uses import is_for_another_build
+from opschema_rules.torchlib.stray_uses import is_for_another_build, is_for_another_device
 from opschema_rules.torchlib.swapped import swapped
 
 
@@ -25,7 +25,8 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     literals of a type that torch rejects (`1.5` for an `int`), and two parameters of the caller that are passed in each other's
     place by their annotations. Calls whose errors are caught or expected are not checked. If an operator has several overloads,
     nothing is reported; if C++ defines it several times, for different devices, a call must match none of the definitions. Python
-    files for a build that is not in the tree, which use several other names of the namespace that nothing defines, are not checked.
+    files for a build that is not in the tree, which use several other names of the namespace that nothing defines, are not checked,
+    nor is code for another device (`if current_platform.is_xpu():`) for which the tree's C++ has no kernel.
 
     Bad:
 
@@ -101,8 +102,10 @@ def other_definitions(operator: Operator) -> list[Operator]:
 
 
 def _is_for_another_build(operator: Operator, call: OpCall) -> bool:
-    named = operator.definition.api == "cpp" and call.through == "torch.ops"
-    return named and is_for_another_build(operator.tree, call.place.path, operator.title)
+    if operator.definition.api != "cpp" or call.through != "torch.ops":
+        return False
+    elsewhere = is_for_another_build(operator.tree, call.place.path, operator.title)
+    return elsewhere or is_for_another_device(operator, call.body, call.call.start)
 
 
 def _is_refused_by(operator: Operator, call: OpCall) -> bool:
