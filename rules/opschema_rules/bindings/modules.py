@@ -76,7 +76,8 @@ class _Join:
         names = dict(self.extensions.by_exclusion({item.path: item.name for item in found if is_cpp(item.path)}))
         for module in found:
             module.name = module.name or names.get(module.path, "")
-        yield from (module for module in found if module.of_tensors)
+        named = {module.name for module in found if module.of_tensors and module.name}
+        yield from (module for module in found if module.of_tensors or module.name in named)  # builds of one module
 
     # Contents
 

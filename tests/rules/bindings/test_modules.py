@@ -158,6 +158,14 @@ def test_the_name_of_a_library_of_cmake(build: dict[str, str], name: str, expect
     assert lint_files(PACK, {**build, "ops.cpp": cpp}).codes() == expected
 
 
+@pytest.mark.parametrize(("name", "expected"), [("_C", []), ("_other", ["BND303"])])
+def test_a_build_of_a_module_that_binds_no_tensors(name: str, expected: list[str]) -> None:
+    other = f'#include <pybind11/pybind11.h>\nint g(int x) {{ return x; }}\nPYBIND11_MODULE({name}, m) {{ m.def("g", &g); }}\n'
+    torch = HEAD + 'PYBIND11_MODULE(_C, m) { m.def("f", &f); }\n'
+    use = {"use.py": "import _C\n_C.f(x, 1)\n_C.g(1)\n"}
+    assert lint_files(PACK, {"torch/ops.cpp": torch, "mindspore/ops.cpp": other, **use}).codes() == expected
+
+
 @pytest.mark.parametrize("text", ["", "PYBIND11_MODULE(", "PYBIND11_MODULE(_C, m) { m.def(", "PYBIND11_MODULE(,) {}", "\0\0",
     "PYBIND11_MODULE(_C, m) { m.def(\"f\" x, &); m.attr(); m.def(\"\", \"\"); m.def_submodule(); }",
     "void f(py::module_& m) { f(m); } PYBIND11_MODULE(_C, m) { f(m); }",
