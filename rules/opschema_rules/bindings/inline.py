@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.cpp_missing import MissingFunction
@@ -39,7 +40,9 @@ class Inline:
                 module = _module(path, call, read.get(path))
                 if module is not None:
                     self.modules[path, call.start] = module
-                    self.lost += _lost(module, read[path]) if path in read else ()
+                    self.lost += (
+                        _lost(module, read[path], file.source.text) if path in read and file is not None else ()
+                    )
                 elif file is not None and call.keyword("functions") is None:
                     spans = [call.span, *_strings(file, call)]
                     opened = [item for item in self.written if item.path == path and inside(item.span, spans)]
@@ -81,12 +84,14 @@ def _module(path: str, call: Expr, read: CppDeclarations | None) -> Module | Non
     return module
 
 
-def _lost(module: Module, read: CppDeclarations) -> Iterator[Lost]:
-    """The listed functions that the C++ of the file does not have, if it has another one."""
+def _lost(module: Module, read: CppDeclarations, text: str) -> Iterator[Lost]:
+    """The listed functions that the C++ of the file does not have, if it has another one; a macro may make them of their names."""
     known = {item.name for item in read.functions}
     if read.loose or not any(item.name in known for item in module.bindings):
         return
     words = {word for macro in read.macros for word in (macro.name, *macro.body.split())}
+    calls = re.compile(rf"\b(?:{'|'.join(macro.name for macro in read.macros)})\s*\(\s*(\w+)") if read.macros else None
+    words.update(calls.findall(text) if calls is not None else ())
     for binding in module.bindings:
         if binding.name not in known and not any(binding.name in word for word in words):
             near = nearest(binding.name, known)

@@ -130,3 +130,12 @@ def test_a_module_of_strings() -> None:
         'e = load_inline("e", cpp_sources=CPP, functions=["g", "h"])\ne.g(x)\ne.g(x, n=1)\ne.k(x)\n'
     )
     assert codes(python) == ["BND203", "BND301", "BND302", "BND303"]
+
+
+@pytest.mark.parametrize(("named", "expected"), [("sum_16", []), ("sum_8", ["BND203"])])
+def test_a_function_in_strings_that_a_macro_makes_of_its_name(named: str, expected: list[str]) -> None:
+    cpp = "#include <torch/extension.h>\n#define SUM(NAME, SIZE) at::Tensor NAME(at::Tensor x) { return x; }\n"
+    cpp += "at::Tensor g(at::Tensor x) { return x; }\nSUM(sum_16, 16)\nSUM(sum_32, 32)\n"
+    python = f"from torch.utils.cpp_extension import load_inline\nCPP = '''{cpp}'''\n"
+    python += f'e = load_inline("e", cpp_sources=CPP, functions=["g", "{named}"])\n'
+    assert codes(python) == expected
