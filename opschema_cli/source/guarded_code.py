@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -23,15 +23,22 @@ _ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
 
 
 def is_conditional(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release."""
+    """Whether code runs under a condition on what exists, such as a release, or behind one that leaves."""
     return any(start in _asking(around) for around in body.outward())
 
 
 @lru_cache(maxsize=256)
 def _asking(body: Body) -> SpanSet:
-    """The branches of conditions on what exists."""
-    conditions = (item for item in body.scope.conditions if asks_what_exists(body.file.text(item.expr)))
-    return SpanSet(span for item in conditions for span in (item.body, item.orelse) if span is not None)
+    """The branches of conditions on what exists, and the code behind those that leave."""
+    conditions = [item for item in body.scope.conditions if asks_what_exists(body.file.text(item.expr))]
+    branches = [span for item in conditions for span in (item.body, item.orelse) if span is not None]
+    asked = {item.expr.start for item in conditions}
+    return SpanSet([*branches, *(behind_exits(body, lambda item: _asks_and_leaves(item, asked)) if asked else ())])
+
+
+def _asks_and_leaves(item: Statement, asked: Collection[int]) -> bool:
+    asks = item.kind == "if" and item.exprs[0].start in asked
+    return asks and any(block and block[-1].kind in LEAVING for block in item.blocks)
 
 
 def asks_what_exists(condition: str) -> bool:

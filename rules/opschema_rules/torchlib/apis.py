@@ -117,7 +117,8 @@ DIRECT = Api(
 _MODULES = ("torch.library.", "torch._library.", "torch._library.custom_ops.", "torch._library.triton.")
 _LEGACY_MODULES = ("torch._custom_ops.", "torch._custom_op.impl.")
 
-LIBRARIES = frozenset({"torch.library.Library", "torch.library._scoped_library"})
+SCOPED = "torch.library._scoped_library"
+LIBRARIES = frozenset({"torch.library.Library", SCOPED})
 INFER = frozenset({"torch.library.infer_schema", "torch._library.infer_schema.infer_schema",
 "torch._custom_op.impl.infer_schema"})  # fmt: skip
 TRANSPARENT = frozenset(

@@ -20,15 +20,17 @@ def _calls(name: str) -> ExternalCall | None:
     api = apis.api_of(name)
     if api is not None:
         return partial(_registering, api, apis.is_legacy(name))
-    return _library if name in apis.LIBRARIES else _infer if name in apis.INFER else None
+    if name in apis.LIBRARIES:
+        return partial(_library, name == apis.SCOPED)
+    return _infer if name in apis.INFER else None
 
 
 def _registering(api: apis.Api, legacy: bool, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
     yield registered(evaluator, api, None, arguments, legacy=legacy)
 
 
-def _library(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
-    yield library(evaluator, arguments)
+def _library(scoped: bool, evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:
+    yield library(evaluator, arguments, scoped=scoped)
 
 
 def _infer(evaluator: Evaluator, arguments: Arguments) -> Iterator[Value]:

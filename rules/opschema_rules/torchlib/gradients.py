@@ -116,11 +116,13 @@ def unset_reads(bodies: Bodies, backward: Body, context: str, known: Collection[
             yield use
 
 
-def misfit_unpacks(backward: Body, context: str, count: int) -> Iterator[Unpack]:
-    """Places where a ``backward`` unpacks another number of saved tensors than ``count``; none if it asks how many there are."""
+def misfit_unpacks(bodies: Bodies, backward: Body, context: str, count: int) -> Iterator[Unpack]:
+    """Places where a ``backward`` unpacks another number of saved tensors than ``count``, and allows for no error; none if it asks
+    how many there are.
+    """
     for unpack in backward.scope.unpacks if not asks_for_saved(backward, context) else ():
         whole = unpack.value.kind == "name" and unpack.value.text == f"{context}.saved_tensors" and not unpack.starred
-        if whole and len(unpack.targets) != count:
+        if whole and len(unpack.targets) != count and not allows_any_error(bodies, backward, unpack.start):
             yield unpack
 
 
@@ -144,8 +146,18 @@ def _sets_dynamically(body: Body, context: str) -> bool:
 
 def asks_for_saved(backward: Body, context: str) -> bool:
     """Whether a function asks how many tensors are saved, as one that serves several others does."""
-    named = f"{context}.saved_tensors"
-    return any(named in backward.file.text(item.expr) for item in backward.scope.conditions)
+    named = {f"{context}.saved_tensors"}
+    for item in backward.scope.assigns:  # `tensors = list(ctx.saved_tensors)`, `count = len(tensors)`
+        value = item.value.items[1] if item.value is not None and _counts(item.value) else item.value
+        if value is not None and value.text in named:
+            named.add(item.target)
+    asked = [item.expr for item in backward.scope.conditions]
+    asked += [item.items[0] for item in backward.scope.conditional_expressions]
+    return any(part.text in named for expr in asked for part in expr.walk())
+
+
+def _counts(value: Expr) -> bool:
+    return value.kind == "call" and value.callee in ("len", "list", "tuple") and len(value.items) == 2
 
 
 def saved(body: Body, context: str) -> Expr | None:

@@ -111,8 +111,14 @@ def call_path(frame: Frame) -> tuple[tuple[str, int], ...]:
     return tuple((site.frame.body.file.path, site.call.start) for site in sites if site is not None)
 
 
-def library(evaluator: Evaluator, arguments: Arguments) -> LibraryValue:
-    """The value of ``Library(ns, kind, dispatch_key)``."""
+def library(evaluator: Evaluator, arguments: Arguments, *, scoped: bool) -> LibraryValue:
+    """The value of ``Library(ns, kind, dispatch_key)``, or of ``_scoped_library`` with the same arguments."""
     given = arguments.by_name(("ns", "kind", "dispatch_key"))
     key = evaluator.text(given.get("dispatch_key")) if "dispatch_key" in given else ""
-    return LibraryValue(evaluator.text(given.get("ns")), key)
+    return LibraryValue(evaluator.text(given.get("ns")), key, scoped)
+
+
+def is_scoped(evaluator: Evaluator, waiting: Waiting) -> bool:
+    """Whether a call registers in a library that ends with a ``with`` statement."""
+    held = (waiting.receiver, *evaluator.values(waiting.arguments.by_name(waiting.api.params).get("lib")))
+    return any(isinstance(item, LibraryValue) and item.scoped for item in held)

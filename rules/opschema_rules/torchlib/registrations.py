@@ -37,7 +37,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.mentions import Helper
 from opschema_rules.torchlib.outlines import Words, last_word, libraries, public, renaming
-from opschema_rules.torchlib.registering import registration
+from opschema_rules.torchlib.registering import is_scoped, registration
 from opschema_rules.torchlib.values import Waiting
 
 MAX_RECURSION = 16
@@ -45,8 +45,8 @@ MAX_RECURSION = 16
 
 
 class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place,
-    ``sole`` when the call can be no other.
+    """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place, or
+    ends with the ``with`` of its library, ``sole`` when the call can be no other.
     """
 
     waiting: Waiting
@@ -203,7 +203,8 @@ class Walker:
         for value in values:
             waiting = registration(self.evaluator, value, arguments)
             if waiting is not None:
-                self.events.append(Event(waiting, frame, arguments.call, doubtful, len(values) == 1))
+                passing = doubtful or is_scoped(self.evaluator, waiting)
+                self.events.append(Event(waiting, frame, arguments.call, passing, len(values) == 1))
             else:
                 self._enter(value, frame, arguments, doubtful)
 

@@ -36,10 +36,11 @@ HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | tuple[tuple[str, i
 
 
 class LibraryValue(PackValue, frozen=True):
-    """A ``torch.library.Library``: its namespace, None when not known, and its own dispatch key."""
+    """A ``torch.library.Library``: its namespace, None when not known, its own dispatch key, and whether a ``with`` ends it."""
 
     namespace: str | None
     key: str | None = ""
+    scoped: bool = False
 
     @property
     def entered(self) -> Values:

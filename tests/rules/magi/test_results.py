@@ -238,3 +238,21 @@ def test_an_argument_of_another_release_that_is_tried() -> None:
     new = op(given=", mutate_args=()").replace("\n", "\n    ").rstrip()
     old = op().replace("\n", "\n    ").rstrip()
     assert told(f"try:\n    {new}\nexcept TypeError:\n    {old}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("(grad,) + (None,) * 2", 0),
+        ("(grad,) + 2 * (None,)", 0),
+        ("grads + (None,)", 0),
+        ("grad, None, None", 0),
+        ("grad * 2.0", 1),
+        ("(grad * grad) + 1", 1),
+        ("(grad,)", 1),
+    ],
+)
+def test_gradients_in_sums_of_tuples(returned: str, expected: int) -> None:
+    backward = f"def backward(ctx, grad):\n    grads = (grad, None)\n    return {returned}\n\n\n"
+    text = backward + op("x: Tensor, a: float, b: int", given=", backward_fn=backward")
+    assert len(lint_files([PACK], example_files([("python", text)]), ["MAG342"]).diagnostics) == expected

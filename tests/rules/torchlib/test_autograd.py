@@ -365,3 +365,11 @@ def test_the_list_for_the_only_argument_may_be_returned_by_itself() -> None:
 def test_a_setup_context_that_several_operators_share(condition: str) -> None:
     setup = f"def setup(ctx, inputs, output):\n    if {condition}:\n        x, y = inputs\n\n\n"
     assert told(setup + "def backward(ctx, grad):\n    return grad, grad, None") == []
+
+
+def test_reads_that_may_fail() -> None:
+    read = "def backward(ctx, grad):\n    try:\n        {}\n    except {}:\n        pass\n    return grad, grad, None"
+    assert told(read.format("a = ctx.scale", "AttributeError"), setup="") == []
+    assert told(SETUP + read.format("x, y, z = ctx.saved_tensors", "ValueError")) == []
+    plain = "def backward(ctx, grad):\n    x, y, z = ctx.saved_tensors\n    return grad, grad, None"
+    assert [code for code, *_ in told(SETUP + plain)] == ["REG305"]

@@ -168,3 +168,33 @@ def test_attributes_that_other_code_sets(more: str) -> None:
 )
 def test_what_a_backward_asks_for(body: str) -> None:
     assert found(PLAIN, f"def backward(ctx, grad):\n    {body}") == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "tensors = ctx.saved_tensors\n    n = len(tensors)\n    if n == 3:\n        x, y, z = ctx.saved_tensors",
+        "try:\n        x, y, z = ctx.saved_tensors\n    except ValueError:\n        x, y = ctx.saved_tensors",
+        "if not hasattr(torch, 'new'):\n        return grad, None, None\n    x, y, z = ctx.saved_tensors",
+    ],
+)
+def test_a_backward_that_allows_for_another_number_of_saved_tensors(asked: str) -> None:
+    assert found(PLAIN, f"def backward(ctx, grad):\n    {asked}\n    return grad, None, None") == []
+
+
+def test_a_test_of_one_saved_tensor_says_nothing_of_their_number() -> None:
+    asked = (
+        "x = ctx.saved_tensors[0]\n    if x is None:\n        return None, None, None\n    x, y, z = ctx.saved_tensors"
+    )
+    backward = f"def backward(ctx, grad):\n    {asked}\n    return grad, None, None"
+    assert found(PLAIN, backward) == [("REG310", "x, y, z")]
+
+
+@pytest.mark.parametrize(("base", "expected"), [("F", []), ("kit.F", []), ("F2", ["REG310", "REG310"])])
+def test_a_class_in_another_file_that_inherits(base: str, expected: list[str]) -> None:
+    text = "class F(Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n"
+    text += "        return x * 2\n\n    @staticmethod\n    def backward(ctx, grad):\n"
+    text += "        x, y = ctx.saved_tensors\n        return grad * ctx.scale\n"
+    heir = f"import kit\nfrom kit import *\n\n\nclass G({base}):\n    @staticmethod\n    def forward(ctx, x):\n"
+    heir += "        ctx.scale = 2\n        ctx.save_for_backward(x, x)\n        return x\n"
+    assert lint_files([PACK], {"kit.py": HEAD + text, "gated.py": heir}, ["REG310"]).codes() == expected

@@ -344,3 +344,12 @@ def test_parameters_in_each_other_s_place(before: str, count: int) -> None:
     linted = lint_files([PACK], {"kit.py": HEAD + SWAPPED.format(before)}, ["REG401"])
     message = "`kit::scale` is passed `a` (`float`) for `y` (`Tensor`), and `y` for `a`: the two are swapped"
     assert [item.message for item in linted.diagnostics] == [message] * count
+
+
+@pytest.mark.parametrize("condition", ["torch.__version__ >= '2.0'", "not hasattr(torch.ops.kit, 'pair3')"])
+def test_code_behind_a_condition_on_what_exists_that_leaves(condition: str) -> None:
+    text = "def run(x):\n    if {}:\n        {}\n    a, b, c = torch.ops.kit.pair({})\n"
+    for code, arguments, place in (("REG405", "x", "a, b, c"), ("REG401", "x, 1", "1")):
+        assert found(code, text.format(condition, "return torch.ops.kit.pair(x)", arguments)) == []
+        assert found(code, text.format(condition, "x = x + 1", arguments)) == [place]
+        assert found(code, text.format("x is None", "return x", arguments)) == [place]

@@ -97,3 +97,23 @@ def test_fixes() -> None:
     assert fixed["kit/ops.py"] == HEAD + (
         "lib = Library('kit', 'DEF')\nmore = Library('kit', 'FRAGMENT')\nlib.impl('f', print, 'CUDA')\n"
     )
+
+
+SCOPED = """
+with torch.library.{0}("kit", "DEF") as lib:
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x + 1, "CPU")
+
+with torch.library.{0}("kit", "DEF") as lib:
+    lib.define("f(Tensor x, int n) -> Tensor")
+    lib.impl("f", lambda x, {1}: x + 1, "CPU")
+"""
+
+
+def test_an_operator_of_a_scoped_library_ends_with_it() -> None:
+    def codes(kind: str, params: str) -> list[str]:
+        return lint_files([PACK], {"kit.py": HEAD + SCOPED.format(kind, params)}, ["REG113", "REG202"]).codes()
+
+    assert codes("_scoped_library", "n") == []
+    assert codes("_scoped_library", "n, k") == ["REG202", "REG202"]
+    assert "REG113" in codes("Library", "n")

@@ -245,12 +245,14 @@ def _count(value: Expr, grads: set[str]) -> int | None:
         return len(value.elements) if value.elements is not None else None
     if value.kind in ("list", "dict") or (value.kind == "const" and value.value is None):
         return 1
-    if value.kind == "name":
-        return 1 if value.text in grads else None
+    return 1 if _is_one(value, grads) else None
+
+
+def _is_one(value: Expr, grads: set[str]) -> bool:
+    """Whether a value is a gradient, or arithmetic with one; sums and products of tuples are neither."""
     if value.kind == "binary":
-        single = any(_count(item, grads) == 1 or isinstance(item.value, float) for item in value.items)
-        return 1 if single else None
-    return None
+        return any(_is_one(item, grads) or isinstance(item.value, float) for item in value.items)
+    return value.kind == "name" and value.text in grads
 
 
 def _counted(op: MagiOp, body: Body, value: Expr, count: int) -> Iterator[Diagnostic]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, written_in
+from opschema_cli.word_search import WordSearch
 from opschema_rules.torchlib.gradients import CONTEXT, context_of, misfit_unpacks, saved, unset_reads, written_on
 from opschema_rules.torchlib.model import AutogradFunction, Tree
 from opschema_rules.torchlib.rules.autograd import times
@@ -190,6 +193,8 @@ def function_saved(function: AutogradFunction) -> Iterator[Diagnostic]:
     named = "`setup_context`" if function.setup is not None else "`forward`"
     left |= own | CONTEXT | _set_elsewhere(function)
     for use in unset_reads(function.tree.bodies, function.backward, there, left):
+        if _is_inherited(function):
+            return  # by a class whose `forward` may store more
         yield Diagnostic(
             f"`backward` of `{function.name}` reads `{use.name}`, which {named} does not set",
             function.backward.at(use.span),
@@ -199,12 +204,36 @@ def function_saved(function: AutogradFunction) -> Iterator[Diagnostic]:
     if call is None:
         return
     count = len(call.items) - 1
-    for unpack in misfit_unpacks(function.backward, there, count):
+    for unpack in misfit_unpacks(function.tree.bodies, function.backward, there, count):
+        if _is_inherited(function):
+            return
         yield Diagnostic(
             f"`backward` of `{function.name}` unpacks {times(len(unpack.targets), 'saved tensor')}; {named} saves {count}",
             function.backward.at(unpack.span),
             related=(Related(saver.at(call), "saved here"),),
         )
+
+
+def _is_inherited(function: AutogradFunction) -> bool:
+    """Whether a class in another file may inherit from this one."""
+    return any(path != function.forward.file.path for path in _inheriting(function.tree).get(function.name, ()))
+
+
+@cached_on_argument
+def _inheriting(tree: Tree) -> Mapping[str, set[str]]:
+    """The files with classes that have a base of the name of each subclass of ``Function``."""
+    project = tree.project
+    words = frozenset(item.name for item in tree.functions)
+    search = WordSearch(project, "subclasses of autograd functions", words)
+    found: dict[str, set[str]] = {}
+    for path, names in search.files(path for path in project.workspace.files if is_python(path)).items():
+        for bases in _BASES.findall(project.workspace.peek(path)):
+            for name in names.intersection(re.findall(r"\w+", bases.decode(errors="replace"))):
+                found.setdefault(name, set()).add(path)
+    return found
+
+
+_BASES = re.compile(rb"^[ \t]*class\s+\w+\s*\(([^)]*)\)", re.MULTILINE)
 
 
 def _set_elsewhere(function: AutogradFunction) -> frozenset[str]:

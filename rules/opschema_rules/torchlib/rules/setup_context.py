@@ -9,6 +9,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import PythonFile, Unpack, written_in
 from opschema_rules.torchlib.gradients import (
     CONTEXT,
@@ -294,7 +295,9 @@ def _without_setup(gradient: Gradient, backward: Body, context: str) -> Iterator
         for use in context_uses(backward, context) or ()
         if attribute_of(use.name) not in CONTEXT - {"saved_tensors"}
     ]
+    bodies = gradient.operator.tree.bodies
     reads = [use for use in reads if own is not None and attribute_of(use.name) not in own]
+    reads = [use for use in reads if not allows_any_error(bodies, backward, use.start)]
     if reads and not _may_unpack_nothing(backward, context):
         yield Diagnostic(
             f"`backward` of `{gradient.operator.title}` reads {quoted(dict.fromkeys(use.name for use in reads))}, and no"
@@ -347,7 +350,7 @@ def _tensors(gradient: Gradient, backward: Body, context: str) -> Iterator[Diagn
     if call is None or setup is None:
         return
     count = len(call.items) - 1
-    for unpack in misfit_unpacks(backward, context, count):
+    for unpack in misfit_unpacks(gradient.operator.tree.bodies, backward, context, count):
         yield Diagnostic(
             f"`backward` of `{gradient.operator.title}` unpacks {times(len(unpack.targets), 'saved tensor')};"
             f" `setup_context` saves {count}",
