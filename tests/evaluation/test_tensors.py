@@ -162,6 +162,14 @@ def test_sizes_and_dtypes_that_are_not_known_are_passed_on() -> None:
     assert [(item.shape, item.dtype) for item in (same, total, compared)] == [((3,), None), ((), None), ((3,), "bool")]
 
 
+def test_a_truth_beside_a_tensor_of_truths() -> None:
+    found = outcome_of(
+        "def f(x):\n    return x & 1, x & True, x.int() & True", TensorValue((3,), "bool"), dialects=(TORCH,)
+    )
+    assert isinstance(found, Returned)
+    assert [item.dtype for item in found.value] == ["int64", None, "int32"]  # type: ignore[attr-defined]
+
+
 SAMPLE = frozenset({"sum", "cat", "view", "where", "linear", "topk", "expand", "conv2d"})
 
 

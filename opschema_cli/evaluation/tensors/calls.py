@@ -123,7 +123,8 @@ def base_dtype(rule: str, tensors: Sequence[TensorValue], numbers: Sequence[obje
     """The dtype that the maps of an overload start from."""
     match rule:
         case "first" | "equal":
-            return tensors[0].dtype
+            truths = tensors[0].dtype == "bool" and any(isinstance(number, bool) for number in numbers)
+            return None if truths else tensors[0].dtype  # measured with other numbers, which make an integer of it
         case "last":
             return tensors[-1].dtype
         case "tensors":
