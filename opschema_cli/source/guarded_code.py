@@ -101,12 +101,17 @@ def _leaves_before(body: Body, item: Condition, start: int) -> bool:
 
 def _expects_error(text: str, start: int) -> bool:
     """Whether a ``with`` around a place expects or ignores errors."""
+    return is_below(text, start, _EXPECTS_ERROR)
+
+
+def is_below(text: str, start: int, pattern: re.Pattern[str]) -> bool:
+    """Whether one of the lines under which a place is indented matches a pattern."""
     lines = text[: text.find("\n", start) % (len(text) + 1)].split("\n")
     indent = _indent(lines[-1])
     for line in reversed(lines):
         if line.strip() and _indent(line) < indent:
             indent = _indent(line)
-            if _EXPECTS_ERROR.match(line):
+            if pattern.match(line):
                 return True
         if not indent:
             return False

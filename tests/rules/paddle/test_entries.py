@@ -167,3 +167,20 @@ def test_an_entry_takes_fields_of_another_by_a_merge_key() -> None:
   args : (Tensor x, int axis = "x")
 """
     assert codes(ops=merged) == ["PDL105 ops.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("with pytest.raises(ValueError):\n    x = 1\n    _C_ops.half(x)", 0),
+        ("self.assertRaises(TypeError, lambda: _C_ops.half(x))", 0),
+        ("try:\n    _C_ops.half(x)\nexcept ValueError:\n    pass", 0),
+        ("with guard():\n    _C_ops.half(x)", 1),
+        ("with pytest.raises(ValueError):\n    x = 1\n_C_ops.half(x)", 1),
+    ],
+)
+def test_calls_that_are_expected_to_fail(text: str, expected: int) -> None:
+    entry = "- op : half\n  args : (Tensor x, int axis)\n  output : Tensor(out)\n"
+    entry += "  infer_meta : {func : UnchangedInferMeta}\n  kernel : {func : half}\n"
+    found = lint_files(PACK, {"ops.yaml": entry, "test_half.py": text + "\n"}, ["PDL501"])
+    assert len(found.diagnostics) == expected
