@@ -34,7 +34,9 @@ def is_slip(name: str, meant: str) -> bool:
         return wanted[0].isalpha() and rest[0].isalpha() and _inside(meant, at, _SHORTEST + 1)
     if rest[1:] == wanted:
         return rest[:1].isalpha() and at > 0 and rest[0] == lower[at - 1] and _length(meant, at - 1) >= _SHORTEST
-    return rest == wanted[1:] and wanted[:1].isalpha() and _inside(meant, at) and not _ends(meant, at)
+    if rest != wanted[1:] or not wanted[:1].isalpha() or _ends(meant, at):
+        return False
+    return _inside(meant, at, _SHORTEST if meant[at] == meant[at - 1] else _SHORTEST + 1)  # `cat` is not `cast`
 
 
 def _inside(name: str, at: int, shortest: int = _SHORTEST) -> bool:

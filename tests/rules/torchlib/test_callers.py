@@ -353,3 +353,12 @@ def test_code_behind_a_condition_on_what_exists_that_leaves(condition: str) -> N
         assert found(code, text.format(condition, "return torch.ops.kit.pair(x)", arguments)) == []
         assert found(code, text.format(condition, "x = x + 1", arguments)) == [place]
         assert found(code, text.format("x is None", "return x", arguments)) == [place]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("cat", 0), ("gem", 1), ("cout", 1), ("coubt", 1)])
+def test_a_letter_that_lacks_in_a_short_word_makes_another_name(name: str, expected: int) -> None:
+    text = HEAD + "".join(
+        f'torch.library.define("kit::{known}", "(Tensor x) -> Tensor")\n' for known in ("cast", "gemm", "count")
+    )
+    linted = lint_files([PACK], {"kit.py": f"{text}\n\ndef run(x):\n    return torch.ops.kit.{name}(x)\n"}, ["REG406"])
+    assert len(linted.diagnostics) == expected
