@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_CALLER_FRAMES, MAX_CALLERS
 from opschema_cli.evaluation.values import Arguments, BoundArgument, Frame, Func, Items, Table
@@ -32,9 +33,15 @@ def arguments_of(evaluator: Evaluator, frame: Frame, call: Expr) -> Arguments:
 
 
 def _table(evaluator: Evaluator, frame: Frame, expr: Expr) -> Table:
-    """The table that ``**`` unpacks."""
+    """The table that ``**`` unpacks, without the keys that the code takes out of it."""
     found = evaluator.evaluate(frame, expr)
-    return found[0] if len(found) == 1 and isinstance(found[0], Table) else Table((), True)
+    if len(found) != 1 or not isinstance(found[0], Table):
+        return Table((), True)
+    removed = changes_in(frame.body.file).removed.get(expr.text, ()) if expr.kind == "name" else ()
+    if not removed:
+        return found[0]
+    left = () if "" in removed else tuple(entry for entry in found[0].entries if entry[0] not in removed)
+    return Table(left, True)
 
 
 def callers(evaluator: Evaluator, body: Body, depth: int = MAX_CALLERS) -> list[Frame]:

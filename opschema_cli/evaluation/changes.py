@@ -16,11 +16,19 @@ _CHANGES = re.compile(
 )
 
 
+_REMOVALS = re.compile(
+    r"(?<![\w.])([A-Za-z_]\w*)\.(?:popitem|clear|pop)\s*\(\s*(?:[\"'](\w+)[\"'])?|\bdel\s+([A-Za-z_]\w*)\[(?:[\"'](\w+)[\"']\])?"
+)
+
+
 class Changes(msgspec.Struct, frozen=True):
-    """Names of one file whose containers are changed: by methods, and how often by writes to items."""
+    """Names of one file whose containers are changed: by methods, and how often by writes to items; and the keys that are taken
+    out, with an empty one where they are not known.
+    """
 
     by_methods: frozenset[str]
     by_items: Counter[str]
+    removed: dict[str, set[str]]
 
 
 @cached_on_argument
@@ -33,4 +41,7 @@ def changes_in(file: PythonFile) -> Changes:
             items[name] += 1
         else:
             methods.add(name or deleted)
-    return Changes(frozenset(methods), items)
+    removed: dict[str, set[str]] = {}
+    for name, key, deleted, other in _REMOVALS.findall(file.source.text):
+        removed.setdefault(name or deleted, set()).add(key or other)
+    return Changes(frozenset(methods), items, removed)

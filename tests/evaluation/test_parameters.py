@@ -44,3 +44,22 @@ def test_an_item_that_a_function_writes_is_known() -> None:
 def test_a_write_in_a_loop_may_not_run(body: str, known: set[int]) -> None:
     values = values_of(f"def made(row):\n    {body}\n    return found\n\n\nfound = made({{'a': 0}})\n")
     assert {item.value for item in values if isinstance(item, Plain)} == known
+
+
+@pytest.mark.parametrize(
+    ("body", "keys", "is_open"),
+    [
+        ("kw.pop('a', 0)", ["b"], True),
+        ("del kw['a']", ["b"], True),
+        ("kw.pop(other)", [], True),
+        ("kw.clear()", [], True),
+        ("kw['c'].pop('a')", ["a", "b"], False),
+        ("kw.get('a')", ["a", "b"], False),
+    ],
+)
+def test_keywords_that_a_function_takes_out_are_not_passed_on(body: str, keys: list[str], is_open: bool) -> None:
+    text = f"def made(**kw):\n    {body}\n    return passed(**kw)\n\n\ndef passed(**given):\n    return given\n\n\n"
+    (value,) = values_of(f"{text}found = made(a=1, b=2)\n")
+    assert isinstance(value, Table)
+    assert [key for key, _ in value.entries] == keys
+    assert value.open is is_open

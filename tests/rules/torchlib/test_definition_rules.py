@@ -350,3 +350,37 @@ def test_tags(tag: str, parameters: str, mutates: str, wrong: bool) -> None:
 def test_device_types(parameters: str, devices: str, expected: list[str]) -> None:
     text = "from elsewhere import DEVICES\n\n" + op(parameters, options=f"mutates_args=(), device_types={devices}")
     assert [text for _, text in found(text, "REG116")] == expected
+
+
+CUT = """
+import torch
+
+
+def op(schema, **options):
+    name = schema.split("(")[0]
+    written = options.pop("written", ())
+
+    def decorate(function):
+        return torch.library.custom_op("kit::" + name, function, mutates_args=written, schema={0}, **options)
+
+    return decorate
+
+
+@op("f(Tensor(a!) x, int n) -> ()", written=("x",), {1})
+def f(x, n):
+    x.add_(n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("schema", "more", "expected"),
+    [
+        ("schema[len(name):]", "device_types='cpu'", []),
+        ("schema.removeprefix(name)", "device_types='cpu'", []),
+        ("schema", "device_types='cpu'", ["REG110"]),
+        ("schema[len(name):]", "device_type='cpu'", ["REG122"]),
+    ],
+)
+def test_a_helper_that_takes_a_schema_and_options_apart(schema: str, more: str, expected: list[str]) -> None:
+    linted = lint_files([PACK], {"kit.py": CUT.format(schema, more)}, ["REG110", "REG122"])
+    assert linted.codes() == expected

@@ -102,7 +102,26 @@ def _text(operator: Operator) -> _Text | None:
         return None
     parsed = parse_schema(literal.value)
     same = len(parsed.errors) == len(definition.errors) and (parsed.schema is None) == _is_unread(definition)
-    return _Text(definition.written.path, literal, parsed.errors, parsed.schema) if same else None
+    if not same or _is_cut(operator, parsed.schema):
+        return None
+    return _Text(definition.written.path, literal, parsed.errors, parsed.schema)
+
+
+def _is_cut(operator: Operator, written: OperatorSchema | None) -> bool:
+    """Whether what is written names the operator, and code takes the name off before torch gets it."""
+    schema = operator.definition.schema
+    if written is None or not written.name or not isinstance(schema, OperatorSchema):
+        return False
+    plain = {name.removesuffix(".default") for name in operator.names or ()}
+    return _is_apart(operator) and schema.qualified_name in plain
+
+
+def _is_apart(operator: Operator) -> bool:
+    """Whether the operator is named by another argument than its schema."""
+    definition = operator.definition
+    if definition.api == "custom_op" or definition.body is None or definition.call is None:
+        return definition.api == "custom_op"
+    return operator.tree.bodies.external(definition.body, definition.call.callee) == "torch.library.define"
 
 
 def _is_unread(definition: Definition) -> bool:
@@ -129,8 +148,7 @@ def _form(operator: Operator, text: _Text) -> Iterator[Diagnostic]:
     if text.schema is None or definition.body is None or definition.call is None or definition.api == "cpp":
         return
     callee = operator.tree.bodies.external(definition.body, definition.call.callee)
-    apart = definition.api == "custom_op" or callee == "torch.library.define"
-    if apart and text.schema.name:
+    if _is_apart(operator) and text.schema.name:
         message = f"the schema names the operator (`{text.schema.qualified_name}`), which is named before it: leave the name out"
         edit = text.edit(Edit(text.schema.name_span, ""))
         fix = Fix("leave the name out", (edit,)) if edit is not None else None
