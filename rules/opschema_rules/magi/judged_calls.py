@@ -14,6 +14,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls
 from opschema_rules.magi.reporting import by_keyword, is_known, is_plain
 from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.torchlib.patched_names import may_be_patched
 
 _FOR = re.compile(r"\bfor\s+([\w\s,()]+?)\s+in\b")
 _NEAR = 400
@@ -27,6 +28,7 @@ def judged_calls(op: MagiOp) -> Iterator[OpCall]:
     for item in meant_calls(op):
         hidden = item.through == "torch.ops" and _has_namesakes(op)
         changed = item.through == "handle" and _is_decorated_further(op)
+        changed = changed or may_be_patched(item.body, item.call)
         caught = is_handled(op.tree.bodies, item.body, item.call.start)
         if not hidden and not changed and not caught and not _is_shadowed(item):
             yield item

@@ -362,3 +362,35 @@ def test_a_letter_that_lacks_in_a_short_word_makes_another_name(name: str, expec
     )
     linted = lint_files([PACK], {"kit.py": f"{text}\n\ndef run(x):\n    return torch.ops.kit.{name}(x)\n"}, ["REG406"])
     assert len(linted.diagnostics) == expected
+
+
+HELD = """
+@torch.library.custom_op("kit::f", mutates_args=())
+def f(x: Tensor, n: int) -> Tuple[Tensor, Tensor]:
+    return x * n, x.clone()
+
+
+class Runner:
+    op = torch.ops.kit.f
+
+
+r = Runner()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("r.op = len\nr.op([1])", 0),
+        ("setattr(r, 'op', len)\na, b, c = r.op([1], 1)", 0),
+        ("torch.ops.kit.f = len\ntorch.ops.kit.f([1])", 0),
+        ("with patch('kit.f', len):\n    f([1])", 0),
+        ("globals()['f'] = len\nf([1])", 0),
+        ("r.other = len\nr.op(r, 1, 2)", 1),
+        ("r.op = torch.ops.kit.f\nr.op(r, 1, 2)", 1),
+        ("a, b, c = r.op(r, 1)", 1),
+    ],
+)
+def test_a_name_that_the_file_gives_another_value(text: str, expected: int) -> None:
+    linted = lint_files([PACK], {"kit.py": f"{HEAD}{HELD}{text}\n"}, ["REG401", "REG405"])
+    assert len(linted.diagnostics) == expected

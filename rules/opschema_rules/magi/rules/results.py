@@ -14,6 +14,7 @@ from opschema_rules.magi.model import MagiOp
 from opschema_rules.magi.passed import meant_calls
 from opschema_rules.magi.reporting import registered
 from opschema_rules.magi.usage import is_called_to_fail
+from opschema_rules.torchlib.patched_names import may_be_patched
 from opschema_rules.torchlib.rules.results import returned_count
 
 
@@ -101,7 +102,8 @@ def unpacked_count(op: MagiOp) -> Iterator[Diagnostic]:
         return
     for item in meant_calls(op):
         unpacked = [part for part in item.body.scope.unpacks if part.value.span == item.call.span and not part.starred]
-        for part in unpacked if not is_handled(op.tree.bodies, item.body, item.call.start) else ():
+        caught = is_handled(op.tree.bodies, item.body, item.call.start)
+        for part in unpacked if not caught and not may_be_patched(item.body, item.call) else ():
             if len(part.targets) != len(outputs):
                 message = f"`{op.title}` returns {len(outputs)} tensors, unpacked into {len(part.targets)} here"
                 yield Diagnostic(message, item.body.at(part.span), _annotation(op), ops=(op.title,))

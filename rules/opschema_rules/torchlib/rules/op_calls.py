@@ -11,6 +11,7 @@ from opschema_cli.phrases import quoted
 from opschema_cli.schema.operator_schema import Argument, OperatorSchema, SchemaType
 from opschema_cli.source.python import Expr
 from opschema_rules.torchlib.model import OpCall, Operator
+from opschema_rules.torchlib.patched_names import may_be_patched
 from opschema_rules.torchlib.places import declared
 from opschema_rules.torchlib.stray_uses import is_for_another_build, is_for_another_device
 from opschema_rules.torchlib.swapped import swapped
@@ -68,6 +69,7 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     found = [(call, item) for call in operator.calls for item in call_faults(operator, schema, call)]
     bodies = operator.tree.bodies
     found = [(call, item) for call, item in found if not allows_failure(bodies, call.body, call.call.start)]
+    found = [(call, item) for call, item in found if not may_be_patched(call.body, call.call)]
     if found and not has_namesakes(operator):
         others = other_definitions(operator)
         found = [(call, item) for call, item in found if all(_is_refused_by(other, call) for other in others)]
