@@ -47,9 +47,11 @@ class Turns:
             # A string or a list of them: code that takes either puts the string into a list before the loop.
             if isinstance(value, Text) and len(values) > 1:
                 continue
-            # A list that may hold more: those that are known are turns all the same.
+            # A list that may hold more: those that are known are turns all the same, and one is for the others.
             known = value.elements if isinstance(value, Items) else elements(self.evaluator, frame, value)
             yield from known or ()
+            if known and isinstance(value, Items) and value.open:
+                yield BoundArgument(frame)
 
     def _targets(self, frame: Frame, target: Expr, element: BoundArgument) -> dict[str, BoundArgument]:
         """The names of a target, bound to the parts of an element; unknown where the parts are not known."""

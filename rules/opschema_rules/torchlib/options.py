@@ -17,6 +17,8 @@ def words_of(evaluator: Evaluator, given: BoundArgument | None) -> frozenset[str
     """One string or several, a tag or key of torch by its last word; empty when nothing is given, None when not known."""
     words: set[str] = set()
     for value in evaluator.not_none(given):
+        if isinstance(value, Items) and value.open:
+            return None
         parts = [evaluator.values(item) for item in value.elements] if isinstance(value, Items) else [(value,)]
         texts = [_words(item[0]) if len(item) == 1 else None for item in parts]
         known = [item for item in texts if item is not None]
@@ -58,7 +60,7 @@ def _names(evaluator: Evaluator, value: Value | None) -> dict[str, Expr | None] 
     """The names in a container, each with where it is written; None when they are not known."""
     if isinstance(value, Table) and not value.open:
         return {name: item.expr for name, item in value.words.items()}
-    if not isinstance(value, Items):
+    if not isinstance(value, Items) or value.open:
         return None
     texts = [(evaluator.text(item), item.expr) for item in value.elements]
     known = {name: expr for name, expr in texts if name is not None}

@@ -384,3 +384,57 @@ def f(x, n):
 def test_a_helper_that_takes_a_schema_and_options_apart(schema: str, more: str, expected: list[str]) -> None:
     linted = lint_files([PACK], {"kit.py": CUT.format(schema, more)}, ["REG110", "REG122"])
     assert linted.codes() == expected
+
+
+GROWN = """
+import torch
+from torch import Tensor
+
+names = ["first"]
+{0}
+for name in names:
+    torch.library.define(f"kit::{{name}}", "(Tensor x) -> Tensor")
+
+
+@torch.library.register_fake("kit::second")
+def _(x):
+    return torch.empty_like(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("grows", "expected"),
+    [
+        ("names.append('second')", []),
+        ("def more():\n    names.extend(given())", []),
+        ("names += ['second']", []),
+        ("others = [*names, 'second']", ["REG117"]),
+    ],
+)
+def test_operators_of_a_list_that_grows(grows: str, expected: list[str]) -> None:
+    assert lint_files([PACK], {"kit.py": GROWN.format(grows)}, ["REG117"]).codes() == expected
+
+
+WRITER = """
+import torch
+from torch import Tensor
+
+
+def op(name, mutates=()):
+    mutates = [*mutates]
+    {0}
+    return lambda function: torch.library.custom_op("kit::" + name, function, mutates_args=mutates)
+
+
+@op("f")
+def f(x: Tensor, out: Tensor) -> None:
+    out.copy_(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("grows", "expected"),
+    [("mutates.append('out')", []), ("'out' in mutates or mutates.insert(0, 'out')", []), ("pass", ["REG403"])],
+)
+def test_a_helper_that_adds_to_mutates_args(grows: str, expected: list[str]) -> None:
+    assert lint_files([PACK], {"kit.py": WRITER.format(grows)}, ["REG403", "REG108"]).codes() == expected
