@@ -317,7 +317,7 @@ class Operator(msgspec.Struct, eq=False, dict=True):
 
     def other_schemas(self, registration: Registration) -> list[OperatorSchema]:
         """The schemas of other definitions of its names for which a registration may be, where conditions decide."""
-        if not (self.definition.conditional and registration.conditional):
+        if not (self.definition.conditional or registration.conditional):
             return []
         others = {
             id(other): other for name in self.names or () for other in self.tree.by_name[name] if other is not self

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.values import (
     Arguments,
     BoundArgument,
@@ -15,6 +17,8 @@ from opschema_cli.evaluation.values import (
     Unknown,
     Value,
 )
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_rules.torchlib import apis
 from opschema_rules.torchlib.values import Handle, HandleKey, LibraryValue, Method, Waiting
 
@@ -115,10 +119,27 @@ def library(evaluator: Evaluator, arguments: Arguments, *, scoped: bool) -> Libr
     """The value of ``Library(ns, kind, dispatch_key)``, or of ``_scoped_library`` with the same arguments."""
     given = arguments.by_name(("ns", "kind", "dispatch_key"))
     key = evaluator.text(given.get("dispatch_key")) if "dispatch_key" in given else ""
-    return LibraryValue(evaluator.text(given.get("ns")), key, scoped)
+    ends = scoped or may_end(arguments.frame.body, arguments.call)
+    return LibraryValue(evaluator.text(given.get("ns")), key, ends)
+
+
+_ENDS = re.compile(r"\.(_destroy)\(|\bdel[ \t]+([\w.]+)")
+
+
+def may_end(body: Body, made: Expr) -> bool:
+    """Whether the file may destroy the library that a call makes, or deletes its name."""
+    ended = _ended(body.file)
+    names = {item.target for item in body.scope.assigns if item.value is not None and item.value.start == made.start}
+    return "_destroy" in ended or not names.isdisjoint(ended)
+
+
+@cached_on_argument
+def _ended(file: PythonFile) -> frozenset[str]:
+    """The names that a file deletes, and `_destroy` if it calls that."""
+    return frozenset(name for found in _ENDS.findall(file.source.text) for name in found if name)
 
 
 def is_scoped(evaluator: Evaluator, waiting: Waiting) -> bool:
-    """Whether a call registers in a library that ends with a ``with`` statement."""
+    """Whether a call registers in a library that may end before the process does."""
     held = (waiting.receiver, *evaluator.values(waiting.arguments.by_name(waiting.api.params).get("lib")))
     return any(isinstance(item, LibraryValue) and item.scoped for item in held)

@@ -46,7 +46,7 @@ MAX_RECURSION = 16
 
 class Event(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One registering call that is complete: what is called, where, with what. ``conditional`` when it may not take place, or
-    ends with the ``with`` of its library, ``sole`` when the call can be no other.
+    ends with its library, ``sole`` when the call can be no other.
     """
 
     waiting: Waiting

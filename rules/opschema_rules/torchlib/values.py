@@ -36,7 +36,7 @@ HandleKey: TypeAlias = "tuple[str, int, int, frozenset[str] | tuple[tuple[str, i
 
 
 class LibraryValue(PackValue, frozen=True):
-    """A ``torch.library.Library``: its namespace, None when not known, its own dispatch key, and whether a ``with`` ends it."""
+    """A ``torch.library.Library``: its namespace, None when not known, its own dispatch key, and whether it may end early."""
 
     namespace: str | None
     key: str | None = ""

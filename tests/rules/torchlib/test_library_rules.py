@@ -117,3 +117,24 @@ def test_an_operator_of_a_scoped_library_ends_with_it() -> None:
     assert codes("_scoped_library", "n") == []
     assert codes("_scoped_library", "n, k") == ["REG202", "REG202"]
     assert "REG113" in codes("Library", "n")
+
+
+ENDED = """
+from torch import Tensor
+
+lib = Library("kit", "DEF")
+lib.define("f(Tensor x) -> Tensor")
+{0}
+other = Library("kit", "DEF")
+other.define("f(Tensor x, int n) -> Tensor")
+other.impl("f", lambda x, n: x + n, "CPU")
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [("lib._destroy()", []), ("del lib", []), ("del Tensor", ["REG113", "REG119", "REG202"])],
+)
+def test_a_library_that_is_destroyed_before_the_next(ends: str, expected: list[str]) -> None:
+    linted = lint_files([PACK], {"kit.py": HEAD + ENDED.format(ends)}, ["REG113", "REG119", "REG202"])
+    assert sorted(linted.codes()) == expected

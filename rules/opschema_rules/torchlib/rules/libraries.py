@@ -21,6 +21,7 @@ from opschema_rules.torchlib.apis import LIBRARIES
 from opschema_rules.torchlib.dispatch_keys import BACKENDS, DISPATCH_KEYS
 from opschema_rules.torchlib.model import Tree
 from opschema_rules.torchlib.proofs import REGISTRATION
+from opschema_rules.torchlib.registering import may_end
 
 KINDS = ("DEF", "IMPL", "FRAGMENT")
 RESERVED = ("prim",)
@@ -255,7 +256,7 @@ def _made_twice(made: list[Made]) -> Iterator[Diagnostic]:
             continue
         before = first.setdefault(item.namespace, item)
         apart = before.body is not item.body or excludes(item.body.scope, before.call.start, item.call.start)
-        if before is not item and not apart and not _may_not_run(item):
+        if before is not item and not apart and not _may_not_run(item) and not may_end(before.body, before.call):
             message = f"`{item.namespace}` has its one library of kind `DEF` already; torch refuses a second, write `FRAGMENT`"
             found = _replaced(item.body, item.arguments["kind"], "FRAGMENT", message)
             yield _beside(found, before.related())
