@@ -394,3 +394,19 @@ r = Runner()
 def test_a_name_that_the_file_gives_another_value(text: str, expected: int) -> None:
     linted = lint_files([PACK], {"kit.py": f"{HEAD}{HELD}{text}\n"}, ["REG401", "REG405"])
     assert len(linted.diagnostics) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if V == 1:\n        return torch.ops.kit.f(x)", 0),
+        ("if V == 1 and x is not None:\n        a, b, c = torch.ops.kit.f(x, x)", 0),
+        ("return torch.ops.kit.f(x) if V < 2 else x", 0),
+        ("if V != 1:\n        return x\n    return torch.ops.kit.f(x)", 0),
+        ("if V == 2:\n        return torch.ops.kit.f(x)", 1),
+        ("if x.V == 1:\n        a, b, c = torch.ops.kit.f(x, x)", 1),
+    ],
+)
+def test_calls_that_never_run(body: str, expected: int) -> None:
+    text = f"{HEAD}V = 2\ntorch.library.define('kit::f', '(Tensor x, Tensor y) -> (Tensor, Tensor)')\n\n\ndef run(x):\n    {body}\n"
+    assert len(lint_files([PACK], {"kit.py": text}, ["REG401", "REG405"]).diagnostics) == expected

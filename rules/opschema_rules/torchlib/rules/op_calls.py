@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
+from opschema_cli.evaluation.conditions import chosen, reached, runs
 from opschema_cli.evaluation.expected_errors import allows_failure
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
@@ -69,11 +70,19 @@ def call_arguments(operator: Operator) -> Iterator[Diagnostic]:
     found = [(call, item) for call in operator.calls for item in call_faults(operator, schema, call)]
     bodies = operator.tree.bodies
     found = [(call, item) for call, item in found if not allows_failure(bodies, call.body, call.call.start)]
-    found = [(call, item) for call, item in found if not may_be_patched(call.body, call.call)]
+    found = [(call, item) for call, item in found if is_meant(operator, call)]
     if found and not has_namesakes(operator):
         others = other_definitions(operator)
         found = [(call, item) for call, item in found if all(_is_refused_by(other, call) for other in others)]
         yield from (item for call, item in found if not _is_for_another_build(operator, call))
+
+
+def is_meant(operator: Operator, call: OpCall) -> bool:
+    """Whether a call may run, for all that is known of the conditions around it, and its name is the operator's to the end."""
+    evaluator = operator.tree.evaluator
+    frame = evaluator.frames.assumed(call.body)
+    may_run = all(test(evaluator, frame, call.call.span) for test in (runs, chosen, reached))
+    return may_run and not may_be_patched(call.body, call.call)
 
 
 def called_schema(operator: Operator) -> OperatorSchema | None:

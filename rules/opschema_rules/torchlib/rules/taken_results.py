@@ -17,9 +17,8 @@ from opschema_cli.source.python import LEAVING, Assign, Unpack, Use
 from opschema_cli.suggestions import did_you_mean
 from opschema_rules.torchlib.gradients import gradients
 from opschema_rules.torchlib.model import OpCall, Operator, StrayUse
-from opschema_rules.torchlib.patched_names import may_be_patched
 from opschema_rules.torchlib.rules.autograd import times
-from opschema_rules.torchlib.rules.op_calls import has_namesakes, other_definitions
+from opschema_rules.torchlib.rules.op_calls import has_namesakes, is_meant, other_definitions
 from opschema_rules.torchlib.rules.results import python_functions, values_returned
 
 
@@ -91,9 +90,9 @@ def _found(operator: Operator, count: int) -> Iterator[Diagnostic]:
     for call in operator.calls if count != 1 else ():
         if isinstance(call.taken, Unpack) and _differs(call.taken, count) and not _fits_a_kernel(operator, call.taken):
             allowed = allows_any_error(operator.tree.bodies, call.body, call.taken.start)
-            if not allowed and not may_be_patched(call.body, call.call):
+            if not allowed and is_meant(operator, call):
                 yield _unpacked(operator, call.body.at(call.taken.span), call.taken, count, "is unpacked")
-        elif isinstance(call.taken, Assign) and not count and _replaces(call, call.taken):
+        elif isinstance(call.taken, Assign) and not count and _replaces(call, call.taken) and is_meant(operator, call):
             yield Diagnostic(
                 f"`{operator.title}` returns nothing, so that `{call.taken.target}` is `None` from here on; call it without"
                 " assigning its result",
@@ -132,8 +131,6 @@ def _fits_a_kernel(operator: Operator, unpack: Unpack) -> bool:
 def _replaces(call: OpCall, assign: Assign) -> bool:
     """Whether the result takes the place of an argument that is used afterwards."""
     if all(item.kind != "name" or item.text != assign.target for item in call.call.items[1:]):
-        return False
-    if may_be_patched(call.body, call.call):
         return False
     body, start = call.body, assign.statement.end
     behind = (bound_at(item) for item in bindings(body.scope, assign.target))
