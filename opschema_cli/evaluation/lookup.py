@@ -40,10 +40,16 @@ def found_by_name(evaluator: Evaluator, frame: Frame, name: str, at: int | None)
             continue
         if item.parent is not None and name in item.body.scope.deleted:
             continue  # `global`
-        found = _bound(evaluator, item, name, at if item is frame else None)
+        found = _bound(evaluator, item, name, at if item is frame else _called_at(frame, item))
         if found:
             return found
     return _beyond(evaluator, frame.body.file, name)
+
+
+def _called_at(frame: Frame, outer: Frame) -> int | None:
+    """The place in a module at which it calls what runs in a frame; None if something else calls that, once the module has run."""
+    sites = (item.site for item in frame.callers() if item.site is not None) if outer.parent is None else ()
+    return next((site.call.start for site in sites if site.frame.body is outer.body), None)
 
 
 def _of_parameter(evaluator: Evaluator, frame: Frame, name: str, at: int | None) -> Values:
