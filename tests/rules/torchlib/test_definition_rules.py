@@ -442,7 +442,9 @@ def test_a_helper_that_adds_to_mutates_args(grows: str, expected: list[str]) -> 
 
 def test_a_name_that_the_module_changes_between_calls() -> None:
     calls = 'name = "first"\nmake()\nname = "second"\nmake()\nname = "third"\n'
-    text = 'import torch\n\n\ndef make():\n    torch.library.define(f"kit::{name}", "(Tensor x) -> Tensor")\n\n\n' + calls
+    text = (
+        'import torch\n\n\ndef make():\n    torch.library.define(f"kit::{name}", "(Tensor x) -> Tensor")\n\n\n' + calls
+    )
     for name, expected in (("first", []), ("second", []), ("third", ["REG117"])):
         fake = f'torch.library.register_fake("kit::{name}", lambda x: torch.empty_like(x))\n'
         assert lint_files([PACK], {"kit.py": text + fake}, ["REG117"]).codes() == expected

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.evaluation.reaching import guards
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.expected import allows_any_error
 from opschema_cli.source.python import PythonFile, Unpack, written_in
 from opschema_rules.torchlib.gradients import (
     CONTEXT,
