@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
+from opschema_cli.evaluation.enums import name_of_member
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorated
 from opschema_cli.evaluation.reaching import bindings
@@ -89,7 +90,7 @@ def _of_module(value: ModuleValue, evaluator: Evaluator, name: str) -> Values:
 def _of_class(value: ClassValue, evaluator: Evaluator, name: str) -> Values:
     if name in _NAMES:
         return (Text(frozenset({value.ref.name})),) if not value.below else UNKNOWN
-    members = [item for item in evaluator.members(value.ref) if item.name == name]
+    members = [item for item in evaluator.members(value.ref) if item.name == name_of_member(value.ref, name)]
     return tuple(members) or _of_either(value, evaluator, name, value.below)
 
 

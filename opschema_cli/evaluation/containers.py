@@ -7,6 +7,7 @@ from itertools import product
 from typing import get_args
 
 from opschema_cli.evaluation.conditions import holds
+from opschema_cli.evaluation.enums import name_of_member
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_STRINGS, MAX_TURNS
 from opschema_cli.evaluation.strings import cut, mapped
@@ -71,7 +72,9 @@ def _item(evaluator: Evaluator, holder: Value, key: Value) -> Iterator[Value]:
     if isinstance(holder, Text):
         yield cut(holder, word[0] if word else None)
     elif isinstance(holder, ClassValue) and word:
-        yield from [item for item in evaluator.members(holder.ref) if item.name == word[0]] or UNKNOWN
+        yield from [
+            item for item in evaluator.members(holder.ref) if item.name == name_of_member(holder.ref, str(word[0]))
+        ] or UNKNOWN
     else:
         yield from evaluator.values(_held(holder, word[0])) or UNKNOWN if word else UNKNOWN
 

@@ -44,6 +44,8 @@ def fields_of(program: Program, ref: ClassRef) -> list[Field] | None:
     fields: dict[str, Field] = {}
     for item in reversed(found):
         if isinstance(item, ClassRef) and is_dataclass(program, item):
+            if any(_holder(program, item, found) == "dataclasses.InitVar" for found in item.cls.body.assigns):
+                return None
             fields.update((field.name, field) for field in _own_fields(program, item))
     return list(fields.values())
 
@@ -59,12 +61,19 @@ def _own_fields(program: Program, ref: ClassRef) -> Iterator[Field]:
     for item in ref.cls.body.assigns:
         if item.annotation is None or "." in item.target:
             continue
-        kind = _named(program, ref, item.annotation)
-        holder = item.annotation.items[0] if item.annotation.kind == "subscript" else item.annotation
-        if kind == "dataclasses.KW_ONLY":
+        holder = _holder(program, ref, item)
+        if holder == "dataclasses.KW_ONLY":
             by_name_only = True
-        elif _named(program, ref, holder) != "typing.ClassVar":
+        elif holder != "typing.ClassVar":
             yield _field(program, ref, item, by_name_only)
+
+
+def _holder(program: Program, ref: ClassRef, item: Assign) -> str:
+    """The full name of an annotation outside the workspace, without its subscript."""
+    annotation = item.annotation
+    if annotation is None:
+        return ""
+    return _named(program, ref, annotation.items[0] if annotation.kind == "subscript" else annotation)
 
 
 def _is_true(expr: Expr | None) -> bool:

@@ -10,7 +10,13 @@ from opschema_cli.evaluation.execution.instances import type_of
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import METHODS
 from opschema_cli.evaluation.execution.names import member_of_module
-from opschema_cli.evaluation.execution.objects import bound, object_attribute, set_attribute, super_attribute
+from opschema_cli.evaluation.execution.objects import (
+    bound,
+    is_managed,
+    object_attribute,
+    set_attribute,
+    super_attribute,
+)
 from opschema_cli.evaluation.execution.plain import performed
 from opschema_cli.evaluation.execution.records import record_attribute
 from opschema_cli.evaluation.execution.values import (
@@ -34,6 +40,8 @@ _FIELDS = {
     int: ("real", "imag", "numerator", "denominator"),
 }
 _FIELDS[bool] = _FIELDS[int]
+_OF_WRAPPERS = frozenset({"cache_clear", "cache_info", "cache_parameters", "dispatch", "register", "registry"})
+"""Attributes of what wrappers of ``functools`` make of a function."""
 
 
 def attribute_of(machine: Machine, value: object, name: str) -> object:
@@ -94,7 +102,11 @@ def _of_function(machine: Machine, value: Closure | BoundMethod | PartialCall, n
         return _name(value.body)
     if name == "__qualname__":
         return machine.opaque("a qualified name")
-    if name.startswith("__"):
+    if (
+        name.startswith("__")
+        or name in _OF_WRAPPERS
+        or (value.body.function is not None and value.body.function.decorators)
+    ):
         return machine.opaque(f"the attribute `{name}` of a function")
     return machine.throw("AttributeError", f"'function' object has no attribute '{name}'")
 
@@ -151,9 +163,9 @@ def assign_attribute(machine: Machine, value: object, name: str, new: object) ->
 
 def delete_attribute(machine: Machine, value: object, name: str) -> None:
     """Delete an attribute."""
-    if isinstance(value, Object):
-        if name not in value.attributes and value.complete:
-            machine.throw("AttributeError", name)
-        value.attributes.pop(name, None)
-        return
-    machine.stop("an attribute is deleted")
+    hook = member(machine, value.cls, "__delattr__") if isinstance(value, Object) else ABSENT
+    if not isinstance(value, Object) or isinstance(hook, Closure) or is_managed(machine, value, name):
+        machine.stop("an attribute is deleted")
+    if name not in value.attributes and value.complete:
+        machine.throw("AttributeError", name)
+    value.attributes.pop(name, None)

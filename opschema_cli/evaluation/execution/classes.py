@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.enums import name_of_member
 from opschema_cli.evaluation.execution.machine import FoundMember, Machine, cached_by_class
 from opschema_cli.evaluation.execution.names import decorated, lasting
 from opschema_cli.evaluation.execution.values import (
@@ -91,6 +92,10 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
         own = program.own_member(ref, name)
         if isinstance(own, Unresolved):
             return FoundMember(tuple(searched), None, own.reason)
+        if isinstance(own, ValueRef) and isinstance(program.mro(ref), Unresolved):
+            return FoundMember(
+                tuple(searched), None, f"a base of `{ref.name}`, which is not known, may change `{name}`"
+            )
         if isinstance(own, ValueRef) and _is_written(ref, name):
             return FoundMember(tuple(searched), None, f"functions change `{ref.name}.{name}`")
         if own is None and ref.cls.body.named.get(name):
@@ -105,6 +110,16 @@ def _found_member(machine: Machine, cls: ClassValue, name: str, behind: ClassVal
             break
     reason = program.patches.patched(cls.ref, name, searched)
     return FoundMember(tuple(searched), found, reason.reason if reason is not None else "")
+
+
+def is_field(machine: Machine, cls: ClassValue, name: str) -> bool:
+    """Whether a class gives an attribute a default and an annotation, as records do."""
+    known = machine.shared.members.get((cls.ref.key, name, None))
+    found = known.found if known is not None else None
+    annotation = found.assign.annotation if isinstance(found, ValueRef) else None
+    return annotation is not None and "ClassVar" not in annotation.text + "".join(
+        item.text for item in annotation.items
+    )
 
 
 def _is_written(ref: ClassRef, name: str) -> bool:
@@ -277,7 +292,7 @@ def class_attribute(machine: Machine, cls: ClassValue, name: str) -> object:
         return machine.evaluator.program.module_name(ref.file.path)
     if name == "__mro__":
         return _mro(machine, cls)
-    members = [item for item in machine.evaluator.members(ref) if item.name == name]
+    members = [item for item in machine.evaluator.members(ref) if item.name == name_of_member(ref, name)]
     if members:
         return members[0]
     found = member(machine, cls, name)

@@ -96,6 +96,8 @@ class Machine(ABC):
         self.depth = 0
         self.guarded = 0
         """How many ``try`` statements with handlers run."""
+        self.decisions = 0
+        """How often the path has depended on what is not known."""
         self.naming = 0
         """How many names of modules are being evaluated."""
         self.joining = False
@@ -211,13 +213,19 @@ class Machine(ABC):
         """Whether an unknown value is true on this path."""
         if value.negates is not None:
             return not self.decide(value.negates)
+        self.decisions += 1
         if id(value) not in self._decided:
             self._decided[id(value)] = value, self.choices.choose(value.reason, self.place)
         return self._decided[id(value)][1]
 
+    def choose(self, reason: str) -> bool:
+        """Which of two paths to follow."""
+        self.decisions += 1
+        return self.choices.choose(reason, self.place)
+
     def may_raise(self, reason: str, name: str = "") -> None:
         """Try both that code which is not known raises, and that it does not, where a handler could tell."""
-        if self.guarded and not self.choices.choose(reason, self.place):
+        if self.guarded and not self.choose(reason):
             raise Thrown(ErrorValue(name, (self.opaque(reason),)), self.place)
 
     def may_miss(self, value: Opaque | ExternalName, name: str) -> None:

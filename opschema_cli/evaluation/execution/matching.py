@@ -156,8 +156,9 @@ class Matcher:
         """The attributes that the positional patterns of a class match."""
         found = member(self.machine, kind, "__match_args__") if isinstance(kind, ClassValue) else ABSENT
         if not isinstance(found, tuple) and isinstance(kind, ClassValue) and is_dataclass(self.machine, kind.ref):
-            fields = fields_of(self.machine, kind.ref) or []
-            found = tuple(item.name for item in fields if item.in_init and not item.by_name_only)
+            fields = fields_of(self.machine, kind.ref)
+            if fields is not None:
+                found = tuple(item.name for item in fields if item.in_init and not item.by_name_only)
         if not isinstance(found, tuple) or not all(isinstance(item, str) for item in found):
             self.machine.stop("a pattern of a class whose `__match_args__` are not known")
         if len(pattern.patterns) > len(found):

@@ -38,15 +38,17 @@ def module_name(machine: Machine, file: PythonFile, name: str) -> object:
         machine.globals[key] = found = Copier().copy(machine.shared.containers[key])
         return found
     machine.globals[key] = _COMPUTING
-    decided = len(machine.choices.made)
+    decided = machine.decisions
     machine.naming += 1
     try:
         machine.globals[key] = found = _found(machine, file, name)
     finally:
         machine.naming -= 1
+    if machine.decisions > decided:
+        return found
     if is_constant(found):
         constants[key] = found
-    elif len(machine.choices.made) == decided and _is_undisturbed(machine):
+    elif _is_undisturbed(machine):
         _share(machine, key, found)
     return found
 

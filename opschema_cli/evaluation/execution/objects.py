@@ -9,6 +9,7 @@ from opschema_cli.evaluation.execution.classes import (
     KNOWN_DECORATORS,
     bound_to_class,
     is_complete,
+    is_field,
     kinds_of,
     member,
     outside_bases,
@@ -16,14 +17,16 @@ from opschema_cli.evaluation.execution.classes import (
 )
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
 from opschema_cli.evaluation.execution.error_names import ERRORS
-from opschema_cli.evaluation.execution.machine import Machine
+from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.names import is_frozen, lasting, module_scope
 from opschema_cli.evaluation.execution.values import (
     BoundMethod,
     Closure,
     Environment,
+    Native,
     Object,
     Opaque,
+    PropertyValue,
     Record,
     SuperValue,
 )
@@ -103,9 +106,14 @@ def is_plain_type(machine: Machine, cls: ClassValue) -> bool:
     return machine.evaluator.program.has_plain_metaclass(cls.ref)
 
 
-def _generating(machine: Machine, cls: ClassValue) -> ClassRef | None:
-    """The dataclass whose generated ``__init__`` makes the objects of a class; None where a written one does."""
-    for ref in machine.evaluator.program.lineage(cls.ref):
+def _generating(machine: Machine, cls: ClassValue, behind: ClassValue | None = None) -> ClassRef | None:
+    """The dataclass whose generated ``__init__`` makes the objects of a class; None where a written one does.
+
+    ``behind`` begins the search behind a class in the order.
+    """
+    lineage = machine.evaluator.program.lineage(cls.ref)
+    start = lineage.index(behind.ref) + 1 if behind is not None and behind.ref in lineage else 0
+    for ref in lineage[start:]:
         if ref.cls.body.function("__init__") is not None:
             return None
         if is_dataclass(machine, ref):
@@ -128,22 +136,52 @@ def object_attribute(machine: Machine, this: Object, name: str) -> object:
     """An attribute of an object."""
     if name == "__class__":
         return this.cls
+    if _has_own_lookup(machine, this.cls.ref):
+        return machine.opaque(f"the attribute `{name}`, which `__getattribute__` gives")
     if name == "__dict__":
-        return this.attributes if this.complete else machine.opaque("the attributes of an object")
+        return this.attributes if this.complete else _unknown_attributes(machine, this)
     found = member(machine, this.cls, name)
     if this.lasting and name not in this.attributes and not isinstance(found, Closure):
         return machine.opaque(f"the attribute `{name}` of an object that a module holds")
-    if isinstance(found, Closure) and "property" in kinds_of(machine, found):
-        return machine.call(found, (this,), {})
+    if isinstance(found, PropertyValue) or (isinstance(found, Closure) and "property" in kinds_of(machine, found)):
+        return bound(machine, this, found, name)
     if name in this.attributes:
         return this.attributes[name]
     if found is ABSENT or isinstance(found, Opaque):
         return _fallback(machine, this, name, found)
+    if not isinstance(found, Closure) and is_field(machine, this.cls, name) and not is_complete(machine, this.cls.ref):
+        return machine.opaque(f"the attribute `{name}`, which a base of `{this.cls.ref.name}` may set")
     return bound(machine, this, found, name)
+
+
+def _unknown_attributes(machine: Machine, this: Object) -> Opaque:
+    """``__dict__`` of an object that may have more attributes than are known: what reads it may write any of them."""
+    machine.changes(this.attributes)
+    found = machine.opaque("the attributes of an object")
+    this.attributes.update(dict.fromkeys(this.attributes, found))
+    return found
+
+
+@cached_by_class
+def _has_own_lookup(machine: Machine, ref: ClassRef) -> bool:
+    """Whether a method of a class gives all attributes of its objects."""
+    return isinstance(member(machine, ClassValue(ref), "__getattribute__"), Closure)
+
+
+def is_managed(machine: Machine, this: Object, name: str) -> bool:
+    """Whether code of a class, a property or another descriptor, keeps an attribute of its objects."""
+    found = member(machine, this.cls, name)
+    if isinstance(found, Closure):
+        return "property" in kinds_of(machine, found)
+    if isinstance(found, Object):
+        return any(machine.special(found, method) is not None for method in ("__set__", "__delete__"))
+    return isinstance(found, PropertyValue)
 
 
 def bound(machine: Machine, this: Object | EnumMember | Record, found: object, name: str) -> object:
     """A member of a class as it is read from an object."""
+    if isinstance(found, PropertyValue):
+        return machine.call(found.getter, (this,), {})
     if isinstance(found, Object) and machine.special(found, "__get__") is not None:
         return machine.opaque(f"the attribute `{name}`, which a descriptor gives")
     if not isinstance(found, Closure):
@@ -182,6 +220,10 @@ def super_attribute(machine: Machine, value: SuperValue, name: str) -> object:
     if cls is None:
         return machine.opaque("`super()` of a value that is not known")
     found = member(machine, cls, name, value.owner)
+    if name == "__init__" and isinstance(this, Object) and not isinstance(found, Closure):
+        generated = _generating(machine, cls, behind=value.owner)
+        if generated is not None:
+            return Native(name, lambda call: initialised(machine, this, generated, call.positional, call.keywords))
     if found is ABSENT:
         return machine.opaque(f"`super().{name}`")
     if isinstance(this, ClassValue):
@@ -202,6 +244,20 @@ def set_attribute(machine: Machine, this: Object, name: str, value: object) -> N
     if setter is not None:
         machine.call(Closure(setter), (this, value), {})
         return
+    if is_managed(machine, this, name):
+        _set_managed(machine, this, name, value)
+        return
     if is_frozen(machine, this.cls.ref):
         machine.throw("dataclasses.FrozenInstanceError", f"cannot assign to field {name!r}")
     this.attributes[name] = value
+
+
+def _set_managed(machine: Machine, this: Object, name: str, value: object) -> None:
+    found = member(machine, this.cls, name)
+    if isinstance(found, PropertyValue) and found.setter is not None:
+        machine.call(found.setter, (this, value), {})
+    elif isinstance(found, Object):
+        this.complete = False  # the descriptor may write others
+        this.attributes.pop(name, None)
+    else:
+        machine.throw("AttributeError", f"can't set attribute {name!r}")

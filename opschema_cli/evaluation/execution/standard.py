@@ -22,6 +22,7 @@ from opschema_cli.evaluation.execution.values import (
     Object,
     Opaque,
     PartialCall,
+    PropertyValue,
     Record,
     Running,
     TensorValue,
@@ -197,6 +198,11 @@ def _second(machine: Machine, positional: Positional, keywords: Keywords) -> obj
     return positional[1] if len(positional) == 2 else NOT_KNOWN
 
 
+def _property(machine: Machine, positional: Positional, keywords: Keywords) -> object:
+    found = dict(zip(("fget", "fset"), positional, strict=False)) | keywords
+    return PropertyValue(found.get("fget"), found.get("fset"))
+
+
 def _nothing(machine: Machine, positional: Positional, keywords: Keywords) -> object:
     return None
 
@@ -246,7 +252,9 @@ def _as(kind: type[dict[object, object]] | type[tuple[object, ...]]) -> Builtin:
         value = positional[0]
         if len(positional) != 1 or keywords or isinstance(value, Opaque):
             return NOT_KNOWN
-        if not isinstance(value, Object) or not fields_of(machine, value.cls.ref):
+        if not isinstance(value, Object) or not any(
+            is_dataclass(machine, item) for item in machine.evaluator.program.lineage(value.cls.ref)
+        ):
             machine.throw(
                 "TypeError", f"{'asdict' if kind is dict else 'astuple'}() should be called on dataclass instances"
             )
@@ -262,7 +270,7 @@ def _parts(machine: Machine, value: object, kind: type) -> object:
         return machine.opaque("a container whose contents are not known")
     if isinstance(value, Object):
         fields = fields_of(machine, value.cls.ref)
-        if not fields:
+        if fields is None:
             return machine.opaque("the copy of a value")
         pairs = [(item.name, _parts(machine, machine.attribute(value, item.name), kind)) for item in fields]
         return dict(pairs) if kind is dict else tuple(item for _, item in pairs)
@@ -367,6 +375,7 @@ _FUNCTIONS: dict[str, Builtin] = {
     "operator.attrgetter": _attrgetter,
     "operator.methodcaller": _methodcaller,
     "staticmethod": _static,
+    "property": _property,
     **{f"operator.{name}": _operator(word) for name, word in _OPERATORS.items()},
     **{f"operator.{name}": _comparison(word) for name, word in _COMPARISONS.items()},
 }

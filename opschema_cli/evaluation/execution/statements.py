@@ -250,7 +250,7 @@ def _unsure_loop(machine: Machine, scope: Environment, item: Statement, values: 
         machine.stop(f"a generator loops over what is not known: {values.reason}")
     for name in _written_names(item):
         bind_name(machine, scope, name, values)
-    if not machine.choices.choose(values.reason, machine.place):
+    if not machine.choose(values.reason):
         return (yield from run(machine, scope, item.blocks[1]))
     completion: Completion = None
     for _ in range(UNSURE_TURNS):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 
+from opschema_cli.evaluation.enums import name_of_member
+from opschema_cli.evaluation.execution.classes import bound_to_class, is_complete, member
 from opschema_cli.evaluation.execution.comparisons import contains_key
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import set_of
 from opschema_cli.evaluation.execution.plain import CONTAINERS, asked, is_plain, performed
-from opschema_cli.evaluation.execution.values import Environment, Object, Opaque
+from opschema_cli.evaluation.execution.values import BoundMethod, Environment, Object, Opaque
 from opschema_cli.evaluation.values import ClassValue, ExternalName
 from opschema_cli.source.python import Expr
 
@@ -80,8 +82,13 @@ def _of_sequence(
 
 def _of_class(machine: Machine, holder: ClassValue, index: object) -> object:
     members = machine.evaluator.members(holder.ref)
-    found = [item for item in members if item.name == index]
-    return found[0] if found else holder if not members else machine.opaque("a member of an enumeration")
+    found = [item for item in members if isinstance(index, str) and item.name == name_of_member(holder.ref, index)]
+    if members:
+        return found[0] if found else machine.opaque("a member of an enumeration")
+    method = bound_to_class(machine, holder, member(machine, holder, "__class_getitem__"))
+    if isinstance(method, BoundMethod):
+        return machine.call(method, (index,), {})
+    return holder if is_complete(machine, holder.ref) else machine.opaque(f"an item of `{holder.ref.name}`")
 
 
 def set_item(machine: Machine, holder: object, index: object, value: object) -> None:

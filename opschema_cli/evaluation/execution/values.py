@@ -150,6 +150,13 @@ class BoundMethod(msgspec.Struct, frozen=True, eq=False):
     this: object
 
 
+class PropertyValue(msgspec.Struct, frozen=True, eq=False):
+    """``property(getter, setter)``."""
+
+    getter: object
+    setter: object = None
+
+
 class PartialCall(msgspec.Struct, frozen=True, eq=False):
     """``functools.partial(function, ...)``."""
 

@@ -334,9 +334,10 @@ def _item(machine: Caller, tensor: object, index: object) -> object:
 def _instance(machine: Caller, value: object, name: str) -> object:
     if name in ("torch.Tensor", "torch._tensor.Tensor"):
         return isinstance(value, TensorValue)
-    if name in ("torch.dtype", "torch.Size"):
-        wanted = isinstance(value, DtypeValue) if name == "torch.dtype" else NOT_KNOWN
-        return False if isinstance(value, TensorValue) else wanted
+    if name == "torch.dtype":
+        return isinstance(value, DtypeValue)
+    if name == "torch.Size":
+        return Opaque("whether a tuple is a `torch.Size`") if isinstance(value, tuple) else False
     return (
         False
         if isinstance(value, TensorValue) and name in ("int", "float", "bool", "str", "tuple", "list")
