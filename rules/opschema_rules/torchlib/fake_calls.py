@@ -114,7 +114,7 @@ class FakeCalls:
         if not isinstance(kernel, Closure):
             return call.opaque(f"the result of the operator `{name}`")
         inside = self._inside
-        if not inside:
+        if name and not inside:
             self.called.add(name)
         self._inside = True
         try:

@@ -96,9 +96,10 @@ def lint(
     entry: str = "",
     old: str = "",
     new: str = "",
+    head: str = "",
 ) -> Linted:
     made = registering.replace("BODY", body).replace("FAKE", fake)
-    code = CLASS.replace("EAGER", eager).replace("ROOFLINE", roofline).replace(old, new) + made
+    code = head + CLASS.replace("EAGER", eager).replace("ROOFLINE", roofline).replace(old, new) + made
     return lint_files([PACK], example_files([("yaml", entry), ("python", code)]), CODES)
 
 
@@ -282,3 +283,28 @@ def test_what_the_own_dispatch_method_sets() -> None:
 @pytest.mark.parametrize("count", ["x.shape.numel()", "x.size().numel()", "x.shape[:-1].numel() * x.shape[-1]"])
 def test_the_number_of_elements_of_a_size(count: str) -> None:
     assert found(lint(f"if {count} != x.numel():\n            raise ValueError")) == []
+
+
+WRAPS = """\
+def logged(function):
+    def inner(*arguments, **words):
+        return function(*arguments, **words)
+
+    return inner
+
+
+"""
+
+
+@pytest.mark.parametrize("method", ["__init__", "_infer_output_shapes", "forward", "eager"])
+def test_a_decorator_that_hides_the_parameters_of_a_method(method: str) -> None:
+    wrapped = {"old": f"    def {method}(", "new": f"    @logged\n    def {method}(", "head": WRAPS}
+    assert found(lint(**wrapped)) == []
+    told = [text for text in found(lint("self.tag", **wrapped)) if "no attribute 'tag'" in text]
+    assert len(told) == (0 if method in ("__init__", "forward") else 1)
+
+
+@pytest.mark.parametrize("name", ['"kit::{}".format(name)', "unknown(name)"])
+def test_an_operator_whose_name_is_not_known(name: str) -> None:
+    registering = FACTORY.replace("custom_op(name", f"custom_op({name}").replace('"kit::example"),', '"example"),')
+    assert found(lint(registering=registering, old=LISTS[0], new=LISTS[1].format("example"))) == []

@@ -11,14 +11,13 @@ import msgspec
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.values import Object, Opaque, TensorValue
-from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.schema.dtypes import parse_dtypes
 from opschema_rules.tileops.calls.code import Agreement, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.dialect import UNDECLARED
 from opschema_rules.tileops.calls.findings import is_explicit
-from opschema_rules.tileops.calls.outcomes import constructor_arguments, executed_outcome, taken
+from opschema_rules.tileops.calls.outcomes import construct, constructor_arguments, executed_outcome, method_outcome
 from opschema_rules.tileops.model import OpEntry, OpImplementation
 from opschema_rules.tileops.param_types import admits_dtypes
 from opschema_rules.tileops.verify.dtypes import assignments
@@ -95,7 +94,7 @@ class _Prober:
         arguments = constructor_arguments(self.op, call.bound)
         dtypes = dict.fromkeys(_dtype_params(self.op), _ANY_DTYPE)
         self.certain = not dtypes and UNDECLARED not in arguments.values()
-        self.this = self.executor.construct(ClassValue(op.ref), {**arguments, **dtypes})
+        self.this = construct(self.executor, op, {**arguments, **dtypes})
 
     def probe(self) -> None:
         if not isinstance(self.this, Returned):
@@ -145,7 +144,7 @@ class _Prober:
         this = self.this.value if isinstance(self.this, Returned) else None
         if not isinstance(this, Object):
             return Unresolved("the constructor makes no object")
-        return self.executor.method(this, VALIDATE, taken(self.op, VALIDATE, tensors))
+        return method_outcome(self.executor, self.op, this, VALIDATE, tensors)
 
 
 def _dtype_params(op: OpImplementation) -> Iterator[str]:

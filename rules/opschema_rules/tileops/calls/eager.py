@@ -20,7 +20,7 @@ from opschema_rules.tileops.calls.described import DescribedCall
 from opschema_rules.tileops.calls.dtypes import declared_dtypes
 from opschema_rules.tileops.calls.fakes import Compiled, Makers
 from opschema_rules.tileops.calls.findings import is_error, is_explicit
-from opschema_rules.tileops.calls.outcomes import executed_outcome, settles_calls, taken
+from opschema_rules.tileops.calls.outcomes import executed_outcome, settles_calls
 from opschema_rules.tileops.formula_values import Count, counts
 from opschema_rules.tileops.formulas import METHOD, runner
 from opschema_rules.tileops.model import OpImplementation
@@ -144,7 +144,7 @@ class _Follower:
         }
         self.method = "forward"
         with self.compiled.executor.at_most(MAX_STEPS, MAX_PATHS):
-            outcome = self.compiled.run(self.op, this, taken(self.op, "forward", tensors), then)
+            outcome = self.compiled.run(self.op, this, tensors, then)
         return Followed(call, dtypes, self.method, outcome)
 
     def _evaluate(self, call: Call, this: Object) -> object:

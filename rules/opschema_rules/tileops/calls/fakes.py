@@ -21,7 +21,13 @@ from opschema_cli.source.resolution import ClassKey
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
 from opschema_rules.tileops.calls.findings import is_error
-from opschema_rules.tileops.calls.outcomes import constructor_arguments, executed_outcome, taken
+from opschema_rules.tileops.calls.outcomes import (
+    construct,
+    constructor_arguments,
+    executed_outcome,
+    hidden_parameters,
+    taken,
+)
 from opschema_rules.tileops.model import OpImplementation
 from opschema_rules.tileops.verify.dtypes import Assignment, assignments
 from opschema_rules.torchlib.fake_calls import FakeCalls
@@ -79,12 +85,15 @@ class Compiled:
         self,
         op: OpImplementation,
         this: Object,
-        tensors: Mapping[str, object],
+        tensors: dict[str, object],
         then: Callable[[Call, Object], object] | None = None,
     ) -> Outcome:
         """The outcome of `forward()` of an object, when the calls that define the operators of its class have run; with ``then``,
         of what is done with the object afterwards.
         """
+        words = taken(op, "forward", tensors)
+        if words is None:
+            return hidden_parameters("forward")
         self.fakes.clear()
         makers = [(self._body(maker.function), self._words(maker)) for maker in self.makers.of(op)]
 
@@ -97,7 +106,7 @@ class Compiled:
             found = call.machine.call(call.machine.attribute(again, "forward"), (), call.keywords)
             return then(call, again) if then is not None and isinstance(again, Object) else found
 
-        return self.executor.call(Native("forward", drive), tensors, (this,))
+        return self.executor.call(Native("forward", drive), words, (this,))
 
     def _instance(self, call: Call) -> object:
         """The op itself, where a function is passed nothing but its key."""
@@ -233,11 +242,11 @@ def _judge(compiled: Compiled, call: DescribedCall, this: Object, assignment: As
     tensors: dict[str, object] = {
         name: TensorValue(shape, assignment.dtypes.get(name), "cuda") for name, shape in shapes.items()
     }
-    outcome = compiled.run(op, this, taken(op, "forward", tensors))
+    outcome = compiled.run(op, this, tensors)
     if isinstance(outcome, Unresolved):  # the operators that its constructor makes are not known of the object
-        made = compiled.executor.construct(ClassValue(op.ref), constructor_arguments(op, call.bound))
+        made = construct(compiled.executor, op, constructor_arguments(op, call.bound))
         if isinstance(made, Returned) and isinstance(made.value, Object):
-            outcome = compiled.run(op, made.value, taken(op, "forward", tensors))
+            outcome = compiled.run(op, made.value, tensors)
     if isinstance(outcome, Raised):
         is_broken = is_error(op.entry.manifest, call, outcome)
         found.broken = (call, outcome) if is_broken else None

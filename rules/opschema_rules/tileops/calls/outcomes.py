@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.execution.executor import Executor
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned, Unresolved
 from opschema_cli.evaluation.execution.values import DtypeValue, Object, Opaque
 from opschema_cli.evaluation.values import ClassValue
@@ -125,17 +126,16 @@ class _Caller:
 
     def _constructed(self, arguments: dict[str, object]) -> Outcome:
         """The outcome of the constructor; where it refuses, parameters that the manifest does not declare may be to blame."""
-        cls = ClassValue(self.op.ref)
-        found = self.executor.construct(cls, arguments)
+        found = construct(self.executor, self.op, arguments)
         others = undeclared_params(self.op)
         if isinstance(found, Raised) and others:
-            return self.executor.construct(cls, {**arguments, **dict.fromkeys(others, UNDECLARED)})
+            return construct(self.executor, self.op, {**arguments, **dict.fromkeys(others, UNDECLARED)})
         return found
 
     def _infer(self, call: DescribedCall, this: Object) -> None:
         shapes = call.shapes(self.entry)
         arguments = {f"{name}_shape": self._shape(call, name, shape) for name, shape in shapes.items()}
-        found = self.executor.method(this, INFER, taken(self.op, INFER, arguments))
+        found = method_outcome(self.executor, self.op, this, INFER, arguments)
         if not isinstance(found, Returned):
             self._failed(call, INFER, found)
         elif isinstance(found.value, dict):
@@ -204,12 +204,36 @@ def _has_cases(op: OpImplementation) -> bool:
     return any(_CASES.search(text) for text in (*texts, *(item.text for item in op.entry.shape_rules)))
 
 
-def taken(op: OpImplementation, method: str, arguments: dict[str, object]) -> dict[str, object]:
-    """The arguments that a method takes; that it does not take the others is reported by the rules for signatures."""
-    params = op.call_params(method) or ()
+def taken(op: OpImplementation, method: str, arguments: dict[str, object]) -> dict[str, object] | None:
+    """The arguments that a method takes; that it does not take the others is reported by the rules for signatures. None where a
+    decorator may take others.
+    """
+    params = op.call_params(method)
+    if params is None:
+        return {} if op.method(method) is None else None
     if any(item.kind == "kwarg" for item in params):
         return arguments
     return {item.name: arguments[item.name] for item in params if item.name in arguments}
+
+
+def method_outcome(
+    executor: Executor, op: OpImplementation, this: Object, method: str, arguments: dict[str, object]
+) -> Outcome:
+    """The outcome of a method of an op's object with those of the arguments that it takes."""
+    words = taken(op, method, arguments)
+    return executor.method(this, method, words) if words is not None else hidden_parameters(method)
+
+
+def hidden_parameters(method: str) -> Unresolved:
+    """The outcome of a method whose decorators may change its parameters."""
+    return Unresolved(f"a decorator may change the parameters of `{method}()`")
+
+
+def construct(executor: Executor, op: OpImplementation, arguments: dict[str, object]) -> Outcome:
+    """The outcome of an op's constructor."""
+    if op.method("__init__") is not None and op.call_params("__init__") is None:
+        return hidden_parameters("__init__")
+    return executor.construct(ClassValue(op.ref), arguments)
 
 
 def constructor_arguments(op: OpImplementation, bound: BoundRow) -> dict[str, object]:

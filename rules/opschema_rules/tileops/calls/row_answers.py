@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opschema_cli.evaluation.execution.outcomes import Outcome, Raised, Returned
 from opschema_cli.evaluation.execution.values import Object, TensorValue
-from opschema_cli.evaluation.values import ClassValue
 from opschema_cli.operators.answers import RowAnswer
 from opschema_cli.operators.model import WorkloadRow
 from opschema_cli.source.yaml import Data, YamlSyntaxError
@@ -22,7 +21,7 @@ from opschema_rules.tileops.calls.code import code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
 from opschema_rules.tileops.calls.dtypes import VALIDATE
 from opschema_rules.tileops.calls.findings import is_explicit
-from opschema_rules.tileops.calls.outcomes import INFER, constructor_arguments, taken
+from opschema_rules.tileops.calls.outcomes import INFER, construct, constructor_arguments, method_outcome
 from opschema_rules.tileops.entry_parts import Row
 from opschema_rules.tileops.model import Manifest, OpImplementation
 from opschema_rules.tileops.verify.dtypes import assignments
@@ -75,7 +74,7 @@ class _Asked:
     def _method(self, this: Object, method: str, arguments: dict[str, object]) -> RowAnswer:
         if self.op.method(method) is None:
             return RowAnswer(True)
-        found = self.code.executor.method(this, method, taken(self.op, method, arguments))
+        found = method_outcome(self.code.executor, self.op, this, method, arguments)
         return self._of(found, method)
 
     def _of(self, outcome: Outcome, method: str) -> RowAnswer:
@@ -90,7 +89,7 @@ class _Asked:
         arguments = constructor_arguments(self.op, bound)
         key = repr(sorted(arguments.items()))
         if key not in self.made:
-            self.made[key] = self.code.executor.construct(ClassValue(self.op.ref), arguments)
+            self.made[key] = construct(self.code.executor, self.op, arguments)
         return self.made[key]
 
     def _bound(self, row: WorkloadRow) -> BoundRow | None:
