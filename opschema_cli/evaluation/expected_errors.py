@@ -27,8 +27,8 @@ _WORDS = ("raises", "warns", "suppress")
 _EXPECTING = ("rais", "expect", "suppress", "fail")
 """Parts of the names of other functions that do, and of decorators."""
 
-_HANDLING = (*_EXPECTING, "ignor", "error", "warn", "catch", "swallow", "skip", "try")
-"""The same of contexts that expect or handle errors, or skip a test."""
+_HANDLING = (*_EXPECTING, "ignor", "error", "warn", "catch", "swallow", "skip", "try", "exitstack")
+"""The same of contexts that expect or handle errors, enter others that may, or skip a test."""
 
 _OTHER_ERRORS = frozenset(
     {

@@ -45,8 +45,7 @@ def is_unconditional(bodies: Bodies, body: Body, at: int) -> bool:
 
 def _is_used_surely(bodies: Bodies, body: Body, hops: int) -> bool:
     """Whether a helper of tests is used where no error is expected."""
-    functions = [item for item in body.outward() if item.function is not None]
-    return not functions or _is_called_surely(bodies, functions[-1], hops)
+    return all(_is_called_surely(bodies, item, hops) for item in body.outward() if item.function is not None)
 
 
 @lru_cache(maxsize=1024)

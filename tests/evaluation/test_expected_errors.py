@@ -96,6 +96,7 @@ HANDLED = {
     "a context": "def run():\n    with suppress(TypeError):\n        op(1)\n",
     "a context of another name": "def run():\n    with ignore_errors():\n        op(1)\n",
     "a context that is passed": "def run(context):\n    with context:\n        op(1)\n",
+    "a stack of contexts": "def run():\n    with ExitStack() as stack:\n        stack.enter_context(quiet())\n        op(1)\n",
     "a function with a handler": "def run():\n    quietly(lambda: op(1))\n",
 }
 

@@ -77,5 +77,6 @@ def _strings(graph: Graph, values: Iterable[Value]) -> tuple[str, ...] | None:
     texts: list[str | None] = []
     for value in values:
         texts += [graph.evaluator.text(item) for item in value.elements] if isinstance(value, Items) else [None]
+        texts += [None] if isinstance(value, Items) and value.open else []
     known = [text for text in texts if text is not None]
     return tuple(dict.fromkeys(known)) if len(known) == len(texts) else None

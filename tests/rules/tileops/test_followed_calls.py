@@ -308,3 +308,23 @@ def test_a_decorator_that_hides_the_parameters_of_a_method(method: str) -> None:
 def test_an_operator_whose_name_is_not_known(name: str) -> None:
     registering = FACTORY.replace("custom_op(name", f"custom_op({name}").replace('"kit::example"),', '"example"),')
     assert found(lint(registering=registering, old=LISTS[0], new=LISTS[1].format("example"))) == []
+
+
+ALSO = """\
+def also(cls, name):
+    @torch.library.custom_op(f"{name}_inplace", mutates_args=("x",))
+    def inplace(x: torch.Tensor) -> None:
+        x.zero_()
+
+    cls.compile_op_names = LISTED + (f"{name}_inplace",)
+
+
+also(ExampleFwdOp, "kit::example")
+"""
+
+
+@pytest.mark.parametrize(("before", "count"), [("tuple(cls.compile_op_names)", 0), ("()", 1)])
+def test_names_that_are_added_to_others(before: str, count: int) -> None:
+    attached = FACTORY.replace("    cls._wrapped = wrapped\n", "    cls._wrapped = wrapped\n    note(cls, name)\n")
+    texts = found(lint(registering=attached + "\n\n" + ALSO.replace("LISTED", before)))
+    assert len([text for text in texts if text.startswith("SIG210")]) == count
