@@ -10,6 +10,7 @@ from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.guarded_code import asks_what_exists, behind_exits, never_runs
 from opschema_cli.source.python import Condition, Expr, PythonFile, Statement
+from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Span, SpanSet
 
 MAX_CALLERS = 3
@@ -132,8 +133,9 @@ def _is_plain(bodies: Bodies, body: Body, condition: Expr) -> bool:
 def _is_argument(bodies: Bodies, body: Body, dotted: str, params: set[str]) -> bool:
     first, _, rest = dotted.partition(".")
     if first == body.this and body.owner is not None:
-        lineage = bodies.program.lineage(body.owner)
-        return any(rest.partition(".")[0] in bodies.program.instance_writes(ref) for ref in lineage)
+        lineage, name = bodies.program.lineage(body.owner), rest.partition(".")[0]
+        written = any(name in bodies.program.instance_writes(ref) for ref in lineage)
+        return written and not any(name in _finding(bodies, ref) for ref in lineage)
     if (
         first in params
         or dotted == "__name__"
@@ -145,6 +147,18 @@ def _is_argument(bodies: Bodies, body: Body, dotted: str, params: set[str]) -> b
     return bool(values) and not any(_FINDS.search(body.file.text(value)) for value in values or ())
 
 
+@lru_cache(maxsize=256)
+def _finding(bodies: Bodies, ref: ClassRef) -> frozenset[str]:
+    """The attributes to which methods of a class assign values that may say what exists."""
+    return frozenset(
+        item.target.removeprefix(f"{method.params[0].name}.")
+        for method in ref.cls.body.functions
+        for item in method.body.assigns
+        if method.params and item.value is not None and _ASKS.search(ref.file.text(item.value))
+    )
+
+
+_ASKS = re.compile(r"\bin\b|kernel_map|\.get\(|[Aa]ttr\(")
 _FINDS = re.compile(
     r"\b(?:in|import|[A-Z][A-Z_0-9]+)\b|[Aa]ttr|[Ss]ignature|[Vv]ersion|environ|spec|kernel_map|\.get\("
 )

@@ -328,3 +328,9 @@ def test_names_that_are_added_to_others(before: str, count: int) -> None:
     attached = FACTORY.replace("    cls._wrapped = wrapped\n", "    cls._wrapped = wrapped\n    note(cls, name)\n")
     texts = found(lint(registering=attached + "\n\n" + ALSO.replace("LISTED", before)))
     assert len([text for text in texts if text.startswith("SIG210")]) == count
+
+
+@pytest.mark.parametrize(("method", "count"), [("prepare", 0), ("_prepare", 1)])
+def test_an_attribute_that_a_caller_may_have_set(method: str, count: int) -> None:
+    sets = f"    def {method}(self, scale):\n        self.scale = scale\n\n    def _infer"
+    assert len(found(lint("x = x * self.scale", old="    def _infer", new=sets))) == count

@@ -23,6 +23,7 @@ KEYS = [
     ('slot = "example" if self.eps else "fast"\n        return self.kernel_map[slot](x)', ["fast"]),
     ("return self.kernel_map[FAST](x)", ["fast"]),
     ("return self.kernel_map[self.FAST](x)", ["fast"]),
+    ('if self.eps:\n            return self.kernel_map["fast"](x)\n        return x', ["fast"]),
     ('return self.kernel_map["example"](x)', []),
     ('slot = "example" if self.eps else "wide"\n        return self.kernel_map[slot](x)', []),
     ('slot = pick("example")\n        return self.kernel_map[slot](x)', []),

@@ -1,27 +1,44 @@
-"""Attributes that code may give to classes which it finds at run time: all subclasses, all that a module holds."""
+"""Attributes that other code may set before a call: of classes which it finds at run time, or by a method of the op."""
 
 from __future__ import annotations
 
 import re
 
 from opschema_cli.evaluation.execution.outcomes import Raised
-from opschema_rules.tileops.model import Manifest
+from opschema_cli.source.python import Function
+from opschema_rules.tileops.model import Manifest, OpImplementation
 
 _FINDS = re.compile(r"__subclasses__\(|\b(?:globals|vars|dir|getmembers|import_module)\(|__dict__|\bsys\.modules\b")
 _ABSENT = re.compile(r"has no attribute '(\w+)'")
 _CALLED = re.compile(r"(\w+)\s*\(")
 
 
-def may_be_set_outside(manifest: Manifest, raised: Raised) -> bool:
-    """Whether a module that looks for classes may have set the attribute that a call lacks, or that is None."""
+_CALLS = frozenset({"forward", "eval_roofline"})
+
+
+def may_be_set_outside(op: OpImplementation, raised: Raised) -> bool:
+    """Whether other code may have set the attribute that a call lacks, or that is None: a module that looks for classes, or who
+    calls a public method of the op first.
+    """
+    manifest = op.entry.manifest
     name = _attribute(manifest, raised)
     if not name:
         return False
+    if any(name in _written(method) for ref in op.program.lineage(op.ref) for method in ref.cls.body.functions):
+        return True
     write = re.compile(
         rf"(?<!\bself)\.{name}\b[ \t]*(?::[^=\n]*)?=(?!=)|\bsetattr\([^,\n]+,\s*(?:[\"']{name}[\"']|[a-z_]\w*)"
     )
     sources = filter(None, map(manifest.project.source, manifest.program.package_files))
     return any(_FINDS.search(item.text) and write.search(item.text) for item in sources)
+
+
+def _written(method: Function) -> set[str]:
+    """The attributes that a method sets of its object, if callers may call it before `forward()`."""
+    if method.name.startswith("_") or method.name in _CALLS or not method.params:
+        return set()
+    this = f"{method.params[0].name}."
+    return {target.removeprefix(this) for target in method.written if target.startswith(this)}
 
 
 def _attribute(manifest: Manifest, raised: Raised) -> str:

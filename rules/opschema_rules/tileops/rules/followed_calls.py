@@ -235,7 +235,7 @@ def call_fails(subject: OpsWithOperators) -> Iterator[Diagnostic]:
 
 
 def _failure(op: OpImplementation, method: str, raised: Raised, call: DescribedCall) -> Iterator[Diagnostic]:
-    if raised.place is not None and not may_be_set_outside(op.entry.manifest, raised):
+    if raised.place is not None and not may_be_set_outside(op, raised):
         text = f": {raised.message}" if raised.message else ""
         related = call.related(op.entry) or (op.entry.related(op.entry.key, "declares this op"),)
         yield Diagnostic(f"{method} fails with `{raised.exception}`{text}", raised.place, related, ops=(op.name,))

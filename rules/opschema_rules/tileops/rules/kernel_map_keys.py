@@ -100,8 +100,12 @@ def _may_differ(op: OpImplementation, method: FunctionRef) -> bool:
     if op.ref.key in _extended(op.entry.manifest) or any(heirs):
         return True
     lineage = program.lineage(op.ref)
-    installing = [ref for ref in lineage if isinstance(program.own_member(ref, "dispatch_kernel"), FunctionRef)][-1:]
-    if any(_ADDS.search(ref.file.text(ref.cls.outer)) for ref in installing):
+    found = [(ref, program.own_member(ref, "dispatch_kernel")) for ref in lineage]
+    methods = [(ref, method) for ref, method in found if isinstance(method, FunctionRef)]
+    installing = [ref for ref, _ in methods[-1:]]
+    texts = [ref.file.text(ref.cls.outer) for ref in installing]
+    texts += [method.file.text(method.function.outer) for _, method in methods[:-1]]
+    if any(map(_ADDS.search, texts)):
         return True
     others = [ref for ref in lineage if ref not in installing and ref.file.path != op.ref.file.path]
     texts = [op.ref.file.source.text, *(ref.file.text(ref.cls.outer) for ref in others)]
