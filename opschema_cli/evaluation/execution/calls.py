@@ -25,6 +25,7 @@ from opschema_cli.evaluation.execution.values import (
     Object,
     Opaque,
     PartialCall,
+    Record,
     RecordClass,
     Running,
     ValueMethod,
@@ -63,6 +64,8 @@ def unknown_call(machine: Machine, function: object, arguments: Iterable[object]
     """The result of a call of what is not known: it may change the containers that it is given, and it may raise."""
     if function is None:
         machine.throw("TypeError", "'NoneType' object is not callable")
+    if isinstance(function, int | float | str | list | tuple | dict) and not isinstance(function, Record):
+        machine.throw("TypeError", f"'{type(function).__name__}' object is not callable")
     taint_all(machine, arguments)
     reason = function.reason if isinstance(function, Opaque) else f"the result of `{name_of(function)}`"
     machine.may_raise(reason)

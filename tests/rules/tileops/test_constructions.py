@@ -31,6 +31,7 @@ WRONG = [
         "ExampleFwdOp",
         "`ExampleFwdOp()` takes 1 positional argument; the call gives 2",
     ),
+    ("op = ExampleFwdOp(0.5, eps=1)\n", "ExampleFwdOp", "`ExampleFwdOp()` gets `eps` by position and by name"),
     ('op = ExampleFwdOp(name=f"a)")  # a)\n', "name", "`ExampleFwdOp()` takes no `name`"),
     (
         "def test_a():\n    with pytest.raises(ValueError):\n        pass\n    ExampleFwdOp(size=1)\n",

@@ -150,6 +150,7 @@ FAILING = [
     ({"body": "OPS[key].eager()"}, "TypeError", "ExampleFwdOp.eager() missing 1 required positional argument: 'x'"),
     ({"eager": 'size = {"a": 1}["b"]'}, "KeyError", "b"),
     ({"old": "(x, self._instance_key)", "new": "(x)"}, "TypeError", "missing 1 required positional argument: 'key'"),
+    ({"eager": "n, m, k = x.shape"}, "ValueError", "not enough values to unpack"),
     ({"registering": ""}, "TypeError", "'NoneType' object is not callable"),
     ({"roofline": "return self.total, 2 * self.spec[0]"}, "AttributeError", "no attribute 'total'"),
     (
@@ -264,7 +265,10 @@ REGISTER = "def register(cls):\n    cls._wrapped = print\n\n\n"
         (REGISTER + "for cls in list(globals().values()):\n    register(cls)\n", []),
         ("for cls in Op.__subclasses__():\n    setattr(cls, '_wrapped', print)\n", []),
         (REGISTER + "register(Op)\n", [f"SIG209 {CALLS_NONE}"]),
+        ("for cls in vars(kit).values():\n    cls._wrapped = print\n", []),
+        ("for cls in kit.__dict__.values():\n    setattr(cls, name, print)\n", []),
         ("NAMES = Op.__subclasses__()\n", [f"SIG209 {CALLS_NONE}"]),
+        ("def note(self, name):\n    setattr(self, name, 'x' in Op.__dict__)\n", [f"SIG209 {CALLS_NONE}"]),
     ],
 )
 def test_an_operator_that_code_may_set_on_classes_that_it_looks_for(registering: str, expected: list[str]) -> None:

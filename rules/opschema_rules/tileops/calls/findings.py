@@ -52,6 +52,7 @@ _ERRORS = frozenset({"AttributeError", "NameError", "TypeError", "UnboundLocalEr
 def is_error(manifest: Manifest, call: DescribedCall, raised: Raised) -> bool:
     """Whether Python itself ends a call, because code does not fit together; sizes that no row gives may lack a key."""
     known = raised.exception in _ERRORS or (raised.exception == "KeyError" and call.origin == "row")
+    known = known or (raised.exception == "ValueError" and "values to unpack" in (raised.message or ""))
     return known and raised.place is not None and not is_explicit(manifest, raised)
 
 

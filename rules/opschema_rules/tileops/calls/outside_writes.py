@@ -8,7 +8,10 @@ from opschema_cli.evaluation.execution.outcomes import Raised
 from opschema_cli.source.python import Function
 from opschema_rules.tileops.model import Manifest, OpImplementation
 
-_FINDS = re.compile(r"__subclasses__\(|\b(?:globals|vars|dir|getmembers|import_module)\(|__dict__|\bsys\.modules\b")
+_FINDS = re.compile(
+    r"__subclasses__\(|\b(?:globals|dir|getmembers|import_module)\(|\bvars\((?!self\b)|\bsys\.modules\b"
+    r"|__dict__\.(?:values|items)\(|\bin\s+[\w.]+\.__dict__\s*:|__dict__(?:\.get\(|\[)\s*[a-z_]"
+)
 _ABSENT = re.compile(r"has no attribute '(\w+)'")
 _CALLED = re.compile(r"(\w+)\s*\(")
 
@@ -27,7 +30,7 @@ def may_be_set_outside(op: OpImplementation, raised: Raised) -> bool:
     if any(name in _written(method) for ref in op.program.lineage(op.ref) for method in ref.cls.body.functions):
         return True
     write = re.compile(
-        rf"(?<!\bself)\.{name}\b[ \t]*(?::[^=\n]*)?=(?!=)|\bsetattr\([^,\n]+,\s*(?:[\"']{name}[\"']|[a-z_]\w*)"
+        rf"(?<!\bself)\.{name}\b[ \t]*(?::[^=\n]*)?=(?!=)|\bsetattr\((?!self\b)[^,\n]+,\s*(?:[\"']{name}[\"']|[a-z_]\w*)"
     )
     sources = filter(None, map(manifest.project.source, manifest.program.package_files))
     return any(_FINDS.search(item.text) and write.search(item.text) for item in sources)

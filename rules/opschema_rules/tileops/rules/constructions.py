@@ -25,10 +25,10 @@ def construction(ops: Implementations) -> Iterator[Diagnostic]:
 
     After a parameter is renamed, moved or removed in the manifest and in the class, the calls in benchmarks and tests fail when
     they are run, which needs a device. The rule reads the calls by the class's name in the files that `source.bench` and
-    `source.test` of any entry name: a keyword that the constructor does not have, too many positional arguments, or a required
-    parameter that is not given. Calls with `*` or `**` are not checked, and neither are names that something else may stand
-    behind than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper of such a test), and
-    calls in `try`, in a lambda, or under a condition that asks for more than arguments and devices.
+    `source.test` of any entry name: a keyword that the constructor does not have, too many positional arguments, a parameter
+    that is given twice, or a required one that is not given. Calls with `*` or `**` are not checked, and neither are names that
+    something else may stand behind than the op's class, calls that a test expects to fail (`pytest.raises`, `xfail`, a helper
+    of such a test), and calls in `try`, in a lambda, or under a condition that asks for more than arguments and devices.
 
     Bad:
 
@@ -77,6 +77,8 @@ def _judge(op: OpImplementation, path: str, call: Construction) -> Iterator[Diag
         text = f"`{op.name}()` takes no `{unknown}`{did_you_mean(near_name(unknown, sorted(_named(params)), 0.6))}"
     elif call.positional > len(placed := [item for item in params if item.kind != "kwonly"]):
         text = f"`{op.name}()` takes {count(len(placed), 'positional argument')}; the call gives {call.positional}"
+    elif twice := [item.name for item in placed[: call.positional] if item.name in call.keywords]:
+        text = f"`{op.name}()` gets {quoted(twice)} by position and by name"
     elif missing := _missing(params, call):
         text = f"`{op.name}()` requires {quoted(missing)}, which the call does not give"
     else:
