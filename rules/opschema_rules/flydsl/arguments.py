@@ -13,10 +13,10 @@ from opschema_cli.lint.diagnostic import Related
 from opschema_cli.source.bodies import Body, arguments_for
 from opschema_cli.source.call_misfits import Misfit, misfits
 from opschema_cli.source.program import Folded
-from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.python import Expr, Param, Statement
 from opschema_cli.source.text import Place
 from opschema_rules.flydsl.body_index import index_of
-from opschema_rules.flydsl.device_values import DeviceValue, device_values, launches
+from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues, device_values, is_plain_number, launches
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import value_of
@@ -25,6 +25,7 @@ ATTRIBUTES = ("unit_attrs", "value_attrs")
 """Keywords that the call of any kernel takes besides its parameters."""
 
 _PLAIN = frozenset({"int", "float", "bool", "str"})
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 
 ON_DEVICE = frozenset({Kind.TENSOR, Kind.NUMBER, Kind.STREAM, Kind.POINTER})
 """Kinds of parameters whose values surely are known on the GPU only."""
@@ -100,7 +101,22 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
             if binder is not None and param is not None:
                 return part is self.expr and self._is_plain(binder, param)
         found = self.tree.evaluator.fold(body, self.expr)
-        return isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None)
+        if isinstance(found, Folded) and not found.symbol and isinstance(found.value, int | float | str | None):
+            return True
+        return self.around is not None and _is_counted(device_values(self.tree, self.around), body, self.expr)
+
+
+def _is_counted(values: DeviceValues, body: Body, expr: Expr) -> bool:
+    """Whether a number is computed from constants and at least one variable of a loop over ``range_constexpr``."""
+    if expr.kind == "binary" and expr.text in _ARITHMETIC:
+        counted = [_is_counted(values, body, item) for item in expr.items]
+        plain = zip(counted, expr.items, strict=True)
+        return any(counted) and all(known or is_plain_number(item) for known, item in plain)
+    bound = values.bindings(body, expr.text) if is_variable(expr) else None
+    loop = bound[0] if bound is not None and len(bound) == 1 else None
+    if not isinstance(loop, Statement) or not loop.blocks[0][0].start <= expr.start < loop.blocks[0][-1].end:
+        return False
+    return values.names.called(body, loop.exprs[1]) == "range_constexpr"
 
 
 def _is_shared(body: Body | None, name: str) -> bool:

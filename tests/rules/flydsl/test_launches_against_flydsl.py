@@ -13,9 +13,10 @@ from tests.rules.flydsl.dead_cases import UNREACHED
 from tests.rules.flydsl.key_oracle import RELEASES, release_of
 from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HASHED, HELPERS, KINDS, LATE, Case
 from tests.rules.flydsl.trace_oracle import errors
+from tests.rules.flydsl.usage_cases import USAGES
 
-CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS, *UNREACHED]
-RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229)]
+CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS, *UNREACHED, *USAGES]
+RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229, 230, 231)]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Loop
 from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import device_values, stays_python
 from opschema_rules.flydsl.gpu_blocks import in_rewritten, is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
@@ -26,7 +28,7 @@ def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
     `float`, as `/` gives one, and a Python number beyond 32 bits raise `TypeError` when the function is traced.
 
     `range_constexpr` is a loop of Python, so it has neither values that the loop carries (`init=`) nor hints for unrolling:
-    its keywords raise `TypeError`.
+    its keywords raise `TypeError`. A bound that `/` computes is a `float`, which raises, too: divide with `//`.
 
     Bad:
 
@@ -56,6 +58,15 @@ def loop_bounds(file: FlyFile) -> Iterator[Diagnostic]:
             A[i] = state[0]
     ```
 
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, tile: fx.Constexpr[int]):
+        for i in fx.range_constexpr(tile / 4):
+            A[i] = 0
+    ```
+
     Good:
 
     ```python
@@ -78,6 +89,7 @@ def _wrong_bounds(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnos
             yield from _bounds(tree, traced, body, loop)
         elif loop.iterable.callee.rpartition(".")[2] == "range_constexpr":
             yield from _keywords(tree, traced, body, loop.iterable)
+            yield from _quotients(tree, traced, body, loop.iterable)
 
 
 def _bounds(tree: FlyTree, traced: Traced, body: Body, loop: Loop) -> Iterator[Diagnostic]:
@@ -112,3 +124,19 @@ def _keywords(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator
                 "drop the keyword"
             )
             yield Diagnostic(message, body.at(value), ops=(traced.title,))
+
+
+def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterator[Diagnostic]:
+    """Bounds of a loop of Python that `/` computes, which gives a `float` of any two numbers."""
+    values = device_values(tree, traced)
+    for bound in call.positional():
+        given = values.bindings(body, bound.text) if is_variable(bound) else [bound]
+        made = given[0] if given is not None and len(given) == 1 else None
+        if not isinstance(made, Expr) or made.kind != "binary" or made.text != "/" or values.of(body, bound):
+            continue
+        if tree.names.called(body, call) == "range_constexpr" and not may_pass(tree, body, bound.start):
+            message = (
+                f"`{body.file.text(made)}` is a `float`, and `range_constexpr` counts as Python's `range`: it raises `TypeError`; "
+                "divide with `//`"
+            )
+            yield Diagnostic(message, body.at(bound), ops=(traced.title,))

@@ -149,8 +149,9 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     """An argument of another kind than its parameter.
 
     A kernel's parameter that is not a `Constexpr` is an operand of the launch, so the call has to pass a FlyDSL value: with
-    a Python number, `None` or a launcher's `Constexpr`, it raises `TypeError: Cannot derive IR types`, and so does a
-    default that is a Python number. Write `fx.Int32(4)`, or declare the parameter a `Constexpr`.
+    a Python number, also the variable of a loop over `range_constexpr`, `None` or a launcher's `Constexpr`, it raises
+    `TypeError: Cannot derive IR types`, and so does a default that is a Python number. Write `fx.Int32(4)`, or declare the
+    parameter a `Constexpr`.
 
     A launcher's arguments come from the host, which may pass Python numbers, but no `None`, string, list, tuple or dict for a
     tensor or a number, also not by default, and no tensor of several elements for a number. The fraction of a `float` for an

@@ -1,0 +1,111 @@
+"""Types that a ``Constexpr`` cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_rules.flydsl.annotations import is_number
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.dead_code import may_pass
+from opschema_rules.flydsl.model import FlyTree, Kind, Traced
+from opschema_rules.flydsl.names import Names
+from opschema_rules.flydsl.rules.annotations import STRINGS_SINCE
+from opschema_rules.flydsl.usage import is_expected_to_fail, is_meant_to_fail
+
+_PLAIN = "list dict set frozenset bytes bytearray complex object type"
+_TYPING = "Any Dict FrozenSet Iterable List Literal Mapping Optional Sequence Set Type Union"
+_REFUSED = frozenset({*_PLAIN.split(), *(f"typing.{name}" for name in _TYPING.split())})
+_OTHER_PACKAGES = frozenset({"torch", "numpy"})
+"""Packages whose names are no types that FlyDSL takes, but for other names of Python's own."""
+
+
+@rule("FLY230", "constexpr-type", pure=True)
+def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
+    """A `Constexpr` of a type that FlyDSL does not take.
+
+    From 0.2.0 on `fx.Constexpr[...]` takes `int`, `bool`, `float`, tuples, callables and, from 0.2.3 on, `str`. Any other
+    type, such as a list, an enumeration, a dataclass, `torch.dtype` or `Optional[int]`, raises `TypeError` where the function
+    is defined, even before it is called.
+
+    Pass what the kernel needs of the value instead: the members of an enumeration or a dataclass as numbers or strings, a list
+    as a tuple, a dtype as its name. Or let the function capture it, in a factory.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, dtype: fx.Constexpr[torch.dtype]):
+        print(A, dtype)
+    ```
+
+    Bad:
+
+    ```python
+    from dataclasses import dataclass
+
+
+    @dataclass(frozen=True)
+    class Tile:
+        rows: int = 64
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, tile: fx.Constexpr[Tile]):
+        print(A, tile.rows)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, dtype: fx.Constexpr[str], sizes: fx.Constexpr[tuple[int, ...]], rows: fx.Constexpr):
+        print(A, dtype, sizes, rows)
+    ```
+    """
+    tree = file.tree
+    for traced in tree.traced if tree.contract.surely(Era.SPLIT, Era.CURRENT) else ():
+        for item in traced.parameters:
+            annotation = item.param.annotation
+            if item.kind is not Kind.CONSTEXPR or annotation is None or annotation.kind != "subscript":
+                continue
+            given = annotation.items[1] if len(annotation.items) == 2 else annotation
+            if _is_refused(tree, traced.body.parent or traced.body, given) and not _may_be_left(tree, traced):
+                message = (
+                    f"`{item.name}` of `{traced.title}` is a `Constexpr` of `{traced.body.file.text(given)}`, which raises "
+                    "`TypeError` where the function is defined: FlyDSL takes `int`, `bool`, `float`, tuples, callables and, from "
+                    f"{STRINGS_SINCE} on, `str`"
+                )
+                yield Diagnostic(message, traced.body.at(given), ops=(traced.title,))
+
+
+def _is_refused(tree: FlyTree, body: Body, given: Expr) -> bool:
+    """Whether a type surely is none of those that FlyDSL takes."""
+    if given.kind == "binary" and given.text == "|":
+        return True
+    head = given.items[0] if given.kind == "subscript" else given
+    if head.kind != "name":
+        return False
+    external = tree.names.external(body, head.text)
+    if external == "str":
+        return all(release < STRINGS_SINCE for release in tree.contract.releases) and bool(tree.contract.releases)
+    other = external.partition(".")[0] in _OTHER_PACKAGES and "." in external
+    return external in _REFUSED or other or (head is given and _is_class(tree.names, body, head.text))
+
+
+def _is_class(names: Names, body: Body, text: str) -> bool:
+    """Whether a name is that of a class of the tree, or of one of FlyDSL's numbers and tensors."""
+    own = names.full(body, text).rpartition(".")[2]
+    return is_number(own) or own == "Tensor" or (not own and names.meaning(body, text).kind == "class")
+
+
+def _may_be_left(tree: FlyTree, traced: Traced) -> bool:
+    """Whether an error at the definition of a function is expected, handled, or none as it does not run."""
+    around, at = traced.body.parent, traced.function.outer.start
+    if around is None or may_pass(tree, around, at):
+        return True
+    return is_expected_to_fail(tree, around, at) or is_meant_to_fail(tree, traced.body)
