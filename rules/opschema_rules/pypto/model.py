@@ -258,6 +258,25 @@ class SpecOrder(msgspec.Struct, frozen=True):
     counted: bool
 
 
+class WrongCall(msgspec.Struct, frozen=True):
+    """A call of a function of pypto's language that passes another number of arguments than this takes."""
+
+    place: Place
+    target: Place
+    name: str
+    taken: int
+    passed: int
+
+
+class UnknownKey(msgspec.Struct, frozen=True):
+    """What a golden function reads by a name that none of the specs has which ``call`` passes."""
+
+    place: Place
+    key: str
+    names: tuple[str, ...]
+    call: Place
+
+
 @dataclass(eq=False)
 class SpecEntry:
     """A ``@pl.jit`` function (``host`` for ``@pl.jit.host``), or the orchestration of a ``@pl.program``, with the specs that a
@@ -273,6 +292,8 @@ class SpecEntry:
     params: list[EntryParam]
     spelled: Mapping[str, str]
     lists: tuple[SpecOrder, ...] = ()
+    wrong_calls: tuple[WrongCall, ...] = ()
+    unknown_keys: tuple[UnknownKey, ...] = ()
 
     def at(self, target: Expr | Span) -> Place:
         """A stretch of the entry's file as a place."""

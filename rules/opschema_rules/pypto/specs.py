@@ -16,8 +16,10 @@ from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
+from opschema_rules.pypto.golden_keys import unknown_keys
 from opschema_rules.pypto.language import called, direction_of, entries, full_name, is_entry, language_name
-from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem, SpecOrder
+from opschema_rules.pypto.language_calls import wrong_calls
+from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem, SpecOrder, UnknownKey
 from opschema_rules.pypto.spec_lists import SpecLists, Specs
 
 _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
@@ -52,6 +54,8 @@ class Pairs(msgspec.Struct):
     lists: SpecLists
     found: dict[tuple[str, int], tuple[Body, list[Specs]]] = msgspec.field(default_factory=dict)
     ordered: dict[tuple[str, int], list[SpecOrder]] = msgspec.field(default_factory=dict)
+    keys: dict[tuple[str, int], list[UnknownKey]] = msgspec.field(default_factory=dict)
+    followed: set[Body] = msgspec.field(default_factory=set)
 
     def entries(self) -> list[SpecEntry]:
         """Every entry, with all that is passed to it."""
@@ -70,8 +74,7 @@ class Pairs(msgspec.Struct):
         target, index = handed_to(self.bodies, body, param.param.name) if param.specs else (None, 0)
         if target is None:
             return
-        assert target.function is not None
-        key = (target.file.path, target.function.start)
+        key = _key(target)
         entry = made.get(key) or made.setdefault(key, self._entry(target, []))
         own = entry.params[index]
         specs = tuple({(item.file.path, item.call.start): item for item in (*own.specs, *param.specs)}.values())
@@ -88,6 +91,8 @@ class Pairs(msgspec.Struct):
             candidates = list(self._candidates(body, entry))
             if len(candidates) == 1 and candidates[0][1] is None and self._is_harness(body, call):
                 self._order(candidates[0][0], body, specs, counted=self._is_counted(candidates[0][0], body, call))
+                unknown = unknown_keys(self.bodies, body, call, lists)
+                self.keys.setdefault(_key(candidates[0][0]), []).extend(unknown)
             for function, at in candidates:
                 for found in lists:
                     if (
@@ -147,13 +152,11 @@ class Pairs(msgspec.Struct):
     def _order(self, function: Body, body: Body, expr: Expr, *, counted: bool) -> None:
         """Note specs whose order is that in which they are written."""
         if self.lists.in_order(body, expr):
-            assert function.function is not None
             orders = [_ordered(found, counted=counted) for found in self.lists.of(body, expr) if found.whole]
-            self.ordered.setdefault((function.file.path, function.function.start), []).extend(orders)
+            self.ordered.setdefault(_key(function), []).extend(orders)
 
     def _file(self, function: Body, found: Specs) -> None:
-        assert function.function is not None
-        self.found.setdefault((function.file.path, function.function.start), (function, []))[1].append(found)
+        self.found.setdefault(_key(function), (function, []))[1].append(found)
 
     def _entry(self, body: Body, lists: list[Specs]) -> SpecEntry:
         function, outer = body.function, body.parent or body
@@ -174,10 +177,10 @@ class Pairs(msgspec.Struct):
         spelled = {name: self._spelled(outer, name) for name in ("Out", "InOut")}
         known = {name: text for name, text in spelled.items() if text}
         host = "jit.host" in names
-        ordered = tuple(self.ordered.get((body.file.path, function.start), ()))
-        return SpecEntry(
-            self.project, body.file, function.name, function.span, function.outer, host, params, known, ordered
-        )
+        wrong = () if _expects_exception(body.file) else tuple(wrong_calls(self.bodies, body, self.followed))
+        ordered, keys = tuple(self.ordered.get(_key(body), ())), tuple(self.keys.get(_key(body), ()))
+        place = (self.project, body.file, function.name, function.span, function.outer)
+        return SpecEntry(*place, host, params, known, ordered, wrong, keys)
 
     def _loads(self, body: Body, call: Expr) -> bool:
         return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS
@@ -189,6 +192,11 @@ class Pairs(msgspec.Struct):
                 if language_name(self.bodies, body, text) == name:
                     return text
         return ""
+
+
+def _key(body: Body) -> tuple[str, int]:
+    assert body.function is not None
+    return body.file.path, body.function.start
 
 
 def _ordered(found: Specs, *, counted: bool) -> SpecOrder:

@@ -1,0 +1,84 @@
+"""The names by which a golden function reads the specs' values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opschema_cli.evaluation.statements import all_statements, sure_expressions, targets
+from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.program import FunctionRef
+from opschema_cli.source.python import Expr, Statement, Use
+from opschema_rules.pypto.language import resolve
+from opschema_rules.pypto.model import UnknownKey
+from opschema_rules.pypto.spec_lists import Specs
+
+_MAY_LEAVE = frozenset({"return", "raise"})
+
+
+def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs]) -> Iterator[UnknownKey]:
+    """What the golden function of a call surely reads and no spec of it is named, if all specs are known."""
+    golden = call.keyword("golden_fn")
+    if golden is None or golden.kind != "name" or not {"**", "golden_data"}.isdisjoint(call.keywords):
+        return
+    found = resolve(bodies, body, golden.text)
+    function = bodies.function(found) if isinstance(found, FunctionRef) else None
+    names = {item.name for specs in lists for item in specs.written or ()}
+    if function is None or not lists or not all(specs.whole and specs.written is not None for specs in lists):
+        return
+    reported: set[str] = set()
+    for expr in _read(function) if _is_plain(function) else ():
+        key = expr.items[1].value
+        if isinstance(key, str) and key not in names and key not in reported:
+            reported.add(key)
+            yield UnknownKey(function.at(expr.items[1]), key, tuple(sorted(names)), body.at(call.items[0]))
+
+
+def _is_plain(golden: Body) -> bool:
+    """Whether a function takes the values alone, and only reads and writes items of them."""
+    function = golden.function
+    if function is None or function.decorators or len(function.params) != 1:
+        return False
+    name = function.params[0].name
+    first, *inner = golden.scope.walk()
+    if any(item.target == name for item in first.assigns) or any(_names(scope.uses, name) for scope in inner):
+        return False
+    parts = (expr for item in all_statements(golden.statements) for expr in _parts(item))
+    bases = {expr.items[0].start for expr in parts if _is_item(expr, name)}
+    return all(use.start in bases for use in _names(first.uses, name))
+
+
+def _names(uses: Sequence[Use], name: str) -> list[Use]:
+    return [use for use in uses if use.name.partition(".")[0] == name]
+
+
+def _parts(item: Statement) -> Iterator[Expr]:
+    return (part for expr in item.exprs for part in expr.walk())
+
+
+def _is_item(expr: Expr, name: str) -> bool:
+    return expr.kind == "subscript" and expr.items[0].kind == "name" and expr.items[0].text == name
+
+
+def _read(golden: Body) -> Iterator[Expr]:
+    """The items that a golden function reads whenever it runs; not those that it writes itself."""
+    assert golden.function is not None
+    name = golden.function.params[0].name
+    kept = [part for item in all_statements(golden.statements) if item.kind != "augassign" for part in targets(item)]
+    stored = {part.span for part in kept}
+    written = {part.items[1].value for part in kept if _is_item(part, name)}
+    for item in _surely_run(golden.statements):
+        for expr in sure_expressions(item):
+            if _is_item(expr, name) and expr.span not in stored and expr.items[1].value not in written:
+                yield expr
+
+
+def _surely_run(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """The statements that run whenever a function does, in blocks of ``with``, too."""
+    for item in statements:
+        inner = list(all_statements([item]))
+        if item.kind in ("expr", "assign", "annassign", "augassign", "return", "with"):
+            yield item
+        if item.kind == "with":
+            yield from _surely_run(item.blocks[0])
+        if any(part.kind in _MAY_LEAVE for part in inner):
+            return

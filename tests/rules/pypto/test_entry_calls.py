@@ -1,0 +1,160 @@
+"""Calls between functions of pypto's language (PTO127), and the names that golden functions read (PTO128)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.pypto.pack import PACK
+
+HEAD = """\
+import pypto.language as pl
+import torch
+from golden import ScalarSpec, TensorSpec, run, run_jit
+
+T = pl.Tensor[[8], pl.FP32]
+
+"""
+
+INLINE = "@pl.jit.inline\ndef scale(x: T, by: pl.Scalar[pl.FP32], y: T):\n    ...\n\n"
+
+RUN = """\
+
+def specs():
+    return [
+        TensorSpec("x", [8], torch.float32, init_value=torch.randn),
+        TensorSpec("y", [8], torch.float32, is_output=True),
+    ]
+
+
+"""
+
+
+def entry(body: str, decorated: str = "@pl.jit") -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{decorated}\ndef double(x: T, y: pl.Out[T]):\n{lines}\n"
+
+
+def run(golden: str = "", call: str = "run_jit(fn=double, specs=specs(){})\n") -> str:
+    return RUN + call.format(f", golden_fn={golden}" if golden else "")
+
+
+def codes(text: str, **others: str) -> list[str]:
+    files = {"run.py": HEAD + text, **{f"{name}.py": other for name, other in others.items()}}
+    return lint_files([PACK], files, ["PTO127", "PTO128"]).codes()
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return scale(x, y)", 1),
+        ("return scale(x, 2.0, y, 4)", 1),
+        ("for _ in pl.range(2):\n    y = scale(x)\nreturn y", 1),
+        ("return scale(x, 2.0, y)", 0),
+        ("return scale(x, y=y, by=2.0)", 0),
+        ("return scale(*given)", 0),
+        ("return pl.submit(scale, x, y)", 0),
+        ("scale = pl.add\nreturn scale(x, y)", 0),
+        ("def scale(x, y):\n    return y\nreturn scale(x, y)", 0),
+    ],
+)
+def test_arguments_of_an_inline_function(body: str, found: int) -> None:
+    assert codes(INLINE + entry(body) + run()) == ["PTO127"] * found
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "@pl.jit.inline\ndef scale(x: T, y: T, eps: pl.Scalar[pl.FP32] = 1e-6):\n    ...\n\n",
+        "def scale(x, by, y):\n    ...\n\n",
+        "def traced(fn):\n    return fn\n\n\n@traced\n@pl.jit.inline\ndef scale(x: T, by: pl.Scalar[pl.FP32], y: T):\n    ...\n\n",
+        "@pl.jit\ndef scale(x: T, by: T, y: pl.Out[T]):\n    ...\n\n",
+        "@pl.jit.inline\ndef scale(x: T, *rest):\n    ...\n\n",
+        "from elsewhere import scale\n\n",
+    ],
+)
+def test_functions_that_may_take_them(called: str) -> None:
+    assert codes(called + entry("return scale(x, y)") + run()) == []
+
+
+def test_functions_of_functions_and_of_other_files() -> None:
+    outer = "@pl.jit.inline\ndef outer(x: T, y: T):\n    return scale(x, y)\n\n"
+    assert codes(INLINE + outer + entry("return outer(x, y)") + run()) == ["PTO127"]
+    assert codes(f"from parts import scale\n{entry('return scale(x, y)')}{run()}", parts=HEAD + INLINE) == ["PTO127"]
+    assert codes(INLINE + outer + entry("return y") + run()) == []  # nothing calls it
+
+
+def test_an_error_that_is_expected() -> None:
+    text = INLINE + entry("return scale(x, y)") + RUN
+    test = "\n\ndef test():\n    with pytest.raises(Exception):\n        run_jit(fn=double, specs=specs())\n"
+    assert codes(text + test) == []
+
+
+PLAIN = entry("return y")
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ('t["out"][:] = t["x"] * 2', 1),
+        ('t["y"][:] = t["in"] * 2\nt["y"] += t["in"]', 1),
+        ('t["y"] = t["x"]\nt["z"] += 1', 1),
+        ('with torch.no_grad():\n    t["y"][:] = t["z"]', 1),
+        ('t["y"][:] = t["x"] * 2', 0),
+        ('t["twice"] = t["x"] * 2\nt["y"][:] = t["twice"]', 0),
+        ('if scaled:\n    t["y"][:] = t["z"]', 0),
+        ('if scaled:\n    return\nt["y"][:] = t["z"]', 0),
+        ('t["y"][:] = t["z"] if scaled else t["x"]', 0),
+        ('if "z" in t:\n    pass\nt["y"][:] = t["z"]', 0),
+        ('prepare(t)\nt["y"][:] = t["z"]', 0),
+        ('t.update(z=t["x"])\nt["y"][:] = t["z"]', 0),
+        ('t = prepared\nt["y"][:] = t["z"]', 0),
+        ('try:\n    t["y"][:] = t["z"]\nexcept KeyError:\n    pass', 0),
+        ('def f():\n    t["z"] = 1\nf()\nt["y"][:] = t["z"]', 0),
+        ('for name in ("x", "y"):\n    t[name] += 1', 0),
+        ('t["y"][:] = {"z": 1}["z"]', 0),
+    ],
+)
+def test_names_of_a_golden_function(body: str, found: int) -> None:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    assert codes(f"{PLAIN}def golden(t):\n{lines}{run('golden')}") == ["PTO128"] * found
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("run_jit(fn=double, specs=specs(), golden_fn=golden)", 1),
+        ("run_jit(fn=double, specs=[*specs()], golden_fn=golden)", 0),
+        ('run_jit(fn=double, specs=specs() + [TensorSpec("z", [8], torch.float32)], golden_fn=golden)', 0),
+        ("run_jit(fn=double, specs=specs() + more(), golden_fn=golden)", 0),
+        ('run_jit(fn=double, specs=[*specs(), ScalarSpec("z", torch.int32, 3)], golden_fn=golden)', 0),
+        ("run_jit(fn=double, specs=[item for item in specs()], golden_fn=golden)", 0),
+        (
+            'all = specs()\nall.append(TensorSpec("z", [8], torch.float32))\nrun_jit(fn=double, specs=all, golden_fn=golden)',
+            0,
+        ),
+        ("run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=folder)", 0),
+        ("run_jit(fn=double, specs=specs(), golden_fn=golden, **options)", 0),
+        ("run_jit(fn=double, specs=specs(), golden_fn=wrapped(golden))", 0),
+    ],
+)
+def test_specs_of_a_golden_function(call: str, found: int) -> None:
+    golden = 'def golden(t):\n    t["y"][:] = t["z"]\n\n'
+    assert codes(f"{PLAIN}{golden}{RUN}{call}\n") == ["PTO128"] * found
+
+
+def test_many_functions_are_followed_once() -> None:
+    def lint(size: int) -> float:
+        inline = "".join(
+            f"@pl.jit.inline\ndef f{at}(x: T, y: T):\n    f{at + 1}(x, y)\n    return f{at + 1}(x, y)\n\n"
+            for at in range(size)
+        )
+        last = f"@pl.jit.inline\ndef f{size}(x: T, y: T):\n    return y\n\n"
+        start = time.perf_counter()
+        assert codes(inline + last + entry("return f0(x, y)") + run()) == []
+        return time.perf_counter() - start
+
+    lint(10)
+    assert lint(800) < 12 * lint(200)
