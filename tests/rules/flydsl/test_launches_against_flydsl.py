@@ -16,7 +16,7 @@ from tests.rules.flydsl.trace_oracle import errors
 from tests.rules.flydsl.usage_cases import USAGES
 
 CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS, *UNREACHED, *USAGES]
-RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229, 230, 231)]
+RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229, 230, 231, 232)]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])

@@ -135,4 +135,65 @@ COUNTS = [
 ]
 """Numbers that Python counts."""
 
-USAGES = [*SHAPES, *CONSTANTS, *COUNTS]
+BRANCHES = [
+    *_told(
+        "FLY232",
+        "r = None\nif n > 4:\n    r = n\nx = n",
+        "r = None\nif n > 4:\n    x = 1\nelse:\n    r = n\ny = n",
+        "for i in fx.range_constexpr(2):\n    r = None\n    if n > i:\n        r = n\nx = n",
+        "for i in range(4):\n    r = None\n    if i > 2:\n        r = n\nx = n",
+        "r = fx.Int32(0)\nif n > 4:\n    r = fx.Float32(1.0)\nx = r",
+        "r = n\nif n > 4:\n    r = fx.Int64(n)\nx = r",
+        "r = 0\nif n > 4:\n    r = 0.5\nx = r",
+        "r, s = 0.0, n\nif n > 4:\n    r = fx.Float16(1.0)\nx = r",
+        "r = fx.Float32(0.0)\nif n > 4:\n    r = 1\nx = r",
+        "r = fx.Int32(0)\nif n > 4:\n    r += 0.5\nx = r",
+        "r = fx.Int32(0)\nif n > 4:\n    r = r * 0.5\nx = r",
+        "r = 'a'\nif n > 4:\n    r = 'b'\nx = n",
+        "r = []\nif n > 4:\n    r.append(n)\nx = n",
+        "r = [n]\nif n > 4:\n    r += [n]\nx = r[0]",
+        "r = (n, n)\nif n > 4:\n    r = (n,)\nx = r[0]",
+        "r = fx.Int32(0)\nif fx.thread_idx.x == 0:\n    y = n\n    r = fx.Int64(y)\nx = r",
+    ),
+    *_told(
+        "FLY223",
+        "s = 'a'\nfor i in range(4):\n    s = 'b'\nx = n",
+        "s = ()\nfor i in range(4):\n    s = s + (n,)\nx = n",
+        "s = (n,)\nfor i in range(4):\n    s += (n,)\nx = n",
+        "a = n\nfor i in range(4):\n    a = fx.Int64(n) + 1\nx = a",
+        "a = fx.Float32(0)\nfor i in range(4):\n    a = fx.Float16(1.0)\nx = a",
+    ),
+    *(
+        Case(body)
+        for body in (
+            "r = None\nif XS:\n    r = n\nx = n",
+            "r = None\nif fx.const_expr(True):\n    r = n\nx = r",
+            "r = None\nr = n\nif n > 4:\n    r = n + 1\nx = r",
+            "r = None\nif fx.const_expr(not XS):\n    r = n\nelse:\n    r = n + 1\nif n > 4:\n    r = n\nx = r",
+            "r = fx.Float32(0.0)\nif n > 4:\n    r = 1.0\nx = r",
+            "r = 0\nif n > 4:\n    r = n\nx = r",
+            "r = 0.0\nif n > 4:\n    r += n\nx = r",
+            "r = False\nif n > 4:\n    r = True\nx = n",
+            "r = []\nif fx.const_expr(XS):\n    r.append(n)\nx = r[0]",
+            "r = 0\nif n > 4:\n    r = 0.5\n    r = n\nx = r",
+            "r = 0\nif n > 4:\n    def f():\n        r = 0.5\n        return r\n    x = f()\nx = r",
+            "r = 1 << 40\nif n > 4:\n    r = fx.Int64(n)\nx = r",
+            "r = fx.Int64(0)\nif n > 4:\n    r = fx.Int64(n)\nx = r",
+            "r = fx.Uint32(0)\nif n > 4:\n    r = fx.Int32(n)\nx = n",
+            "a = fx.Float32(0)\nfor i in range(4):\n    a = 1.0\nx = a",
+            "a = fx.Float32(0)\nfor i in fx.range_constexpr(4):\n    a = fx.Float16(1.0)\nx = a",
+        )
+    ),
+    *(
+        Case(body, taken_since="0.3.0")
+        for body in (
+            "r = [n]\nif n > 4:\n    r = [n + 1]\nx = r[0]",
+            "r = []\nfor i in fx.range_constexpr(2):\n    r.append(n)\nif n > 4:\n    r = [n, n]\nx = r[0]",
+            "r = [n]\nif n > 4:\n    r.append(n)\n    r.pop()\nx = r[0]",
+            "s = (n, n)\nfor i in range(4):\n    s = (s[1], s[0])\nx = s[0]",
+        )
+    ),
+]
+"""Values before a block of the GPU and in it."""
+
+USAGES = [*SHAPES, *CONSTANTS, *COUNTS, *BRANCHES]

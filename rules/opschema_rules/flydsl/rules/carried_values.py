@@ -12,16 +12,16 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Scope, Statement
 from opschema_rules.flydsl.annotations import is_number
+from opschema_rules.flydsl.changed_types import changes
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
-from opschema_rules.flydsl.device_values import device_values
+from opschema_rules.flydsl.device_values import device_values, stays_python
 from opschema_rules.flydsl.gpu_blocks import Step, Stop, head, in_rewritten, is_gpu_loop, stops
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import FLOAT, INT, NumberTypes
 from opschema_rules.flydsl.tensors import Tensors
+from opschema_rules.flydsl.value_types import is_float, machine_type, written
 
-_FAMILIES = {"Int": "i", "Uint": "i", "Float": "f", "BFloat": "bf"}
-_SIZED = re.compile(r"(Int|Uint|B?Float)(\d+)")
 _ARITHMETIC = ("+=", "-=", "*=")
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _SHRINKS = re.compile(r"\b([A-Za-z_]\w*)\.(?:pop|popitem|remove|clear|discard)\(|\bdel\s+([A-Za-z_]\w*)")
@@ -36,7 +36,8 @@ def carried_value(file: FlyFile) -> Iterator[Diagnostic]:
 
     The body of a `for` over `range` is traced once, as a function that gets the variables it assigns and returns them. So their
     values before the loop and behind its body have to be values of the GPU, of one type: `None` before the loop, a list that
-    the body appends to, a dict that gets a new key, and a number of another type raise `TypeError` when the function is traced.
+    the body appends to, a tuple that gets longer, a dict that gets a new key, a string, and a number of another type raise
+    `TypeError` when the function is traced.
 
     Begin with a value of the right type (`fx.Float32(0.0)`), or use `range_constexpr`, which leaves the loop to Python, if the
     bounds are known while tracing. Only variables are checked that the function assigns once before the loop. The type of the
@@ -195,9 +196,34 @@ def _is_reached(statements: Sequence[Statement], wanted: Statement) -> bool:
 
 
 def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
-    """The variables that are assigned once outside all blocks of the loop, and are changed in it."""
-    if not _may_carry(body.scope):
-        return
+    """The variables that a loop of the GPU changes to what it cannot carry."""
+    yield from _plain_starts(tree, traced, body) if _may_carry(body.scope) else ()
+    values = device_values(tree, traced)
+
+    def is_block(item: Statement) -> bool:
+        return item.kind == "for" and is_gpu_loop(item.exprs[1]) and not stays_python(traced.body, body, item.start)
+
+    for change in (
+        changes(values, body, is_block) if any(is_gpu_loop(item.iterable) for item in body.scope.loops) else ()
+    ):
+        text = change.first.kind == "const" and isinstance(change.first.value, str)
+        if (text or not _is_start(change.first)) and not may_pass(tree, body, change.statement.start):
+            yield _diagnostic(traced, body, change.name, change.why, change.block, change.first, change.statement)
+
+
+def _diagnostic(
+    traced: Traced, body: Body, name: str, why: str, loop: Statement, first: Expr, change: Statement
+) -> Diagnostic:
+    message = (
+        f"`{name}` {why}, and the loop of the GPU `{head(body, loop)}` carries it from one run to the next: tracing raises "
+        "`TypeError`; begin with a value of its type, or use `range_constexpr`"
+    )
+    related = (Related(body.at(first), "the value before the loop"),)
+    return Diagnostic(message, body.at(change.span), related, ops=(traced.title,))
+
+
+def _plain_starts(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    """The variables that are assigned one of Python's values once, outside all blocks of the loop, and are changed in it."""
     types = _Types(device_values(tree, traced))
     before: dict[str, list[tuple[Expr | None, Stop]]] = {}
     reported = {match[1] or match[2] for match in _SHRINKS.finditer(_text(body))}
@@ -205,18 +231,13 @@ def _carried(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
         for name, change, value in _changes(stop.statement):
             loop = _loop_within(stop, before.get(name))
             first = before[name][0][0] if loop is not None else None
-            if loop is None or first is None or name in reported:
+            if loop is None or first is None or name in reported or not _is_start(first):
                 continue
             types.surely_run = body is traced.body and _is_reached(body.statements, stop.statement)
             why = _why(types, body, first, *_augmented(name, change, value))
             if why and not _may_pass(tree, body, first, stop.statement):
                 reported.add(name)
-                message = (
-                    f"`{name}` {why}, and the loop of the GPU `{head(body, loop.statement)}` carries it from one run to the "
-                    "next: tracing raises `TypeError`; begin with a value of its type, or use `range_constexpr`"
-                )
-                related = (Related(body.at(first), "the value before the loop"),)
-                yield Diagnostic(message, body.at(stop.statement.span), related, ops=(traced.title,))
+                yield _diagnostic(traced, body, name, why, loop.statement, first, stop.statement)
         for name, value in _assigned(stop.statement):
             before.setdefault(name, []).append((value, stop))
 
@@ -293,12 +314,12 @@ def _why(types: _Types, body: Body, first: Expr, change: str, value: Expr | None
         return "is a list that `+=` makes longer" if value is not None and value.kind == "list" and value.items else ""
     start, other = types.of(body, first), _type_of(types, body, value) if value is not None else ""
     if change in _ARITHMETIC and start in (INT, "Int32"):
-        if _is_float(other):
-            return f"begins as {_written(start)} and becomes a float"
-        return f"begins as {_written(start)} and becomes {_written(other)}" if _machine_type(other) == "i64" else ""
-    if change == "assign" and start in (INT, "Int32", FLOAT) and _machine_type(other):
-        differs = _machine_type(start) != _machine_type(other)
-        return f"begins as {_written(start)} and becomes {_written(other)}" if differs else ""
+        if is_float(other):
+            return f"begins as {written(start)} and becomes a float"
+        return f"begins as {written(start)} and becomes {written(other)}" if machine_type(other) == "i64" else ""
+    if change == "assign" and start in (INT, "Int32", FLOAT) and machine_type(other):
+        differs = machine_type(start) != machine_type(other)
+        return f"begins as {written(start)} and becomes {written(other)}" if differs else ""
     return ""
 
 
@@ -313,7 +334,7 @@ def _type_of(types: _Types, body: Body, expr: Expr) -> str:
         name, _, method = expr.callee.rpartition(".")
         converts = method == "to" and expr.keywords == ("",)
         holder = types.of(body, Expr("name", expr.start, expr.start + len(name), name)) if converts and name else ""
-        return _number(types, body, expr.items[1]) if _machine_type(holder) and holder not in (INT, FLOAT) else ""
+        return _number(types, body, expr.items[1]) if machine_type(holder) and holder not in (INT, FLOAT) else ""
     if expr.kind != "subscript" or not is_variable(expr.items[0]) or not all(map(_is_index, expr.items[1:])):
         return ""
     bound = types.values.bindings(body, expr.items[0].text) or []
@@ -339,7 +360,7 @@ def _selected(kinds: list[str]) -> str:
     """The type of one of two values: a float of some size, if one surely is a float of FlyDSL's."""
     if kinds[0] == kinds[1]:
         return kinds[0]
-    return FLOAT if any(_is_float(item) and item != FLOAT for item in kinds) else ""
+    return FLOAT if any(is_float(item) and item != FLOAT for item in kinds) else ""
 
 
 def _is_index(expr: Expr) -> bool:
@@ -352,12 +373,6 @@ def _number(types: NumberTypes, body: Body, expr: Expr) -> str:
     return last if is_number(last) else ""
 
 
-def _machine_type(kind: str) -> str:
-    """The type that a loop carries a number as; empty for one that is not known."""
-    found = _SIZED.fullmatch({INT: "Int32", FLOAT: "Float32", "Boolean": "Int1"}.get(kind, kind))
-    return f"{_FAMILIES[found[1]]}{found[2]}" if found else ""
-
-
 def _grows(kind: str, first: Expr, change: str) -> str:
     """Lists grow by each call; sets and dicts are refused where they are empty before, as they get a first element."""
     if kind == "list" and change in ("append", "extend", "insert"):
@@ -366,11 +381,3 @@ def _grows(kind: str, first: Expr, change: str) -> str:
         return "is a set"
     empty = first.kind == "dict" and not first.items
     return f"is a dict that gets keys by `{change}()`" if kind == "dict" and empty and change != "add" else ""
-
-
-def _is_float(kind: str) -> bool:
-    return kind == FLOAT or "Float" in kind
-
-
-def _written(kind: str) -> str:
-    return {INT: "an `int`", FLOAT: "a `float`"}.get(kind, f"`fx.{kind}`")

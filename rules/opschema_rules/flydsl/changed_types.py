@@ -1,0 +1,183 @@
+"""Variables that a block of the GPU gives a value of another kind than they have before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from opschema_cli.evaluation.statements import all_statements, is_variable, own_expressions, targets
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import Folded
+from opschema_cli.source.python import LEAVING, Expr, Statement
+from opschema_rules.flydsl.device_values import DeviceValues
+from opschema_rules.flydsl.number_types import FLOAT, I32_MAX, INT, NumberTypes
+from opschema_rules.flydsl.value_types import is_float, machine_type, written
+
+_GROWING = frozenset({"append", "extend", "insert"})
+_SHRINKING = frozenset({"pop", "remove", "clear"})
+_ARITHMETIC = frozenset({"+", "-", "*", "/"})
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A statement of a block of the GPU that gives a variable another kind of value than ``first``, and why it differs."""
+
+    name: str
+    first: Expr
+    statement: Statement
+    block: Statement
+    why: str
+
+
+def changes(values: DeviceValues, body: Body, is_block: Callable[[Statement], bool]) -> Iterator[Change]:
+    """The changes in the blocks of a function that ``is_block`` chooses, of variables that the same list of statements gives a
+    value before, and that no other function shares.
+    """
+    if not _may_change(body):
+        return
+    shared = {
+        name for item in all_statements(body.statements) if item.kind in ("global", "nonlocal") for name in item.names
+    }
+    calls = (call.callee.rpartition(".") for call in body.scope.calls)
+    shared |= {name for name, _, method in calls if method in _SHRINKING} | set(body.scope.deleted)
+    yield from _Finder(values, NumberTypes(values), body, is_block, shared).of(body.statements)
+
+
+def _may_change(body: Body) -> bool:
+    """Whether a body has blocks, and a variable that is assigned twice or changed by a method, by facts alone."""
+    if not body.scope.guarded and not body.scope.loops:
+        return False
+    assigned: set[str] = set()
+    for item in body.scope.assigns:
+        if item.target in assigned and not item.sure:
+            return True
+        assigned.add(item.target)
+    grown = (call.callee.rpartition(".") for call in body.scope.calls)
+    return any(method in _GROWING and name in assigned for name, _, method in grown)
+
+
+class _Finder(msgspec.Struct, frozen=True):
+    """Follows what the statements of a function assign, each list of statements by itself."""
+
+    values: DeviceValues
+    types: NumberTypes
+    body: Body
+    is_block: Callable[[Statement], bool]
+    left: set[str]
+
+    def of(self, statements: Sequence[Statement]) -> Iterator[Change]:
+        """The changes in a list of statements, and in those inside it."""
+        known: dict[str, Expr] = {}
+        for item in statements:
+            if self.is_block(item):
+                yield from self._in_block(item, known)
+            for block in item.blocks:
+                yield from self.of(block)
+            for name in _bound(item):
+                known.pop(name, None)
+            if item.kind == "assign":
+                known.update((target.text, value) for target, value in _pairs(item) if is_variable(target))
+
+    def _in_block(self, item: Statement, known: dict[str, Expr]) -> Iterator[Change]:
+        """The changes of variables that a block of a statement assigns once, and no block inside it."""
+        for block in item.blocks if item.kind == "if" else item.blocks[:1]:
+            nested = {name for part in block if part.blocks for name in _bound(part)}
+            if any(part.kind in LEAVING for part in all_statements(block)):
+                continue
+            found = [(name, part, value) for part in block for name, value in _changes(part) if name not in nested]
+            counts = Counter(name for name, _, _ in found)
+            for name, part, value in found:
+                if name in known and name not in self.left and counts[name] == 1:
+                    why = self._why(name, known[name], part, value)
+                    if why:
+                        yield Change(name, known[name], part, item, why)
+
+    def _why(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
+        """Why a value does not fit the one before; empty if it does, or that is not sure."""
+        if first.kind == "const" and first.value is None:
+            return "is `None` before" if change.kind != "expr" else ""
+        if change.kind == "expr" or (change.kind == "augassign" and first.kind == "list"):
+            longer = first.kind == "list" and (change.kind == "expr" or bool(value.kind == "list" and value.items))
+            return "is a list that gets longer" if longer else ""
+        if first.kind == "const" and isinstance(first.value, str):
+            return "is a string before"
+        if first.kind == "tuple" and _lengthens(name, change, value):
+            return "is a tuple that gets longer"
+        if first.kind in ("list", "tuple") and value.kind == first.kind and change.kind == "assign":
+            plain = all(item.kind != "starred" for item in (*first.items, *value.items))
+            return (
+                f"is a {first.kind} that changes its length" if plain and len(first.items) != len(value.items) else ""
+            )
+        return self._other_number(name, first, change, value)
+
+    def _other_number(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
+        before, after = self.types.of(self.body, first), self._type(name, first, change, value)
+        one, other = machine_type(before), machine_type(after)
+        if INT in (before, after) and not all(map(self._is_small, [first, *[value] * (after == INT)])):
+            return ""
+        return f"is {written(before)} before and becomes {written(after)}" if one and other and one != other else ""
+
+    def _is_small(self, expr: Expr) -> bool:
+        """Whether a plain number surely fits in 32 bits, if an expression is one."""
+        if self.types.of(self.body, expr) != INT:
+            return True
+        found = self.values.tree.evaluator.fold(self.body, expr)
+        return isinstance(found, Folded) and isinstance(found.value, int) and abs(found.value) <= I32_MAX
+
+    def _type(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
+        """The type of a new value: also of ``x = x * 0.5`` for a whole number ``x``."""
+        operator = change.text if change.kind == "augassign" else value.text if value.kind == "binary" else ""
+        if change.kind == "assign" and not any(part.text == name for part in value.walk() if part.kind == "name"):
+            return self.types.of(self.body, value)
+        operands = [value] if change.kind == "augassign" else [item for item in value.items if item.text != name]
+        kind = self.types.of(self.body, operands[0]) if len(operands) == 1 and operator in _ARITHMETIC else ""
+        if self.types.of(self.body, first) not in (INT, "Int32"):
+            return ""
+        if is_float(kind) or machine_type(kind) == "i64":
+            return kind
+        return FLOAT if operator == "/" and kind else ""
+
+
+def _lengthens(name: str, change: Statement, value: Expr) -> bool:
+    """Whether a statement adds items to a tuple: ``s += (x,)`` or ``s = s + (x,)``."""
+    if change.kind == "assign" and value.kind == "binary" and value.text == "+" and value.items[0].text == name:
+        value = value.items[1]
+    elif change.kind != "augassign":
+        return False
+    return value.kind == "tuple" and bool(value.elements)
+
+
+def _bound(item: Statement) -> Iterator[str]:
+    """The names that a statement and those inside it bind, or change by a method."""
+    for inner in all_statements([item]):
+        yield from (part.text for target in targets(inner) for part in target.walk() if part.kind == "name")
+        yield from inner.names
+        for expr in own_expressions(inner):
+            if expr.kind == "walrus":
+                yield expr.items[0].text
+            elif expr.kind == "call" and expr.callee.count(".") == 1:
+                yield expr.callee.partition(".")[0]
+
+
+def _pairs(item: Statement) -> Iterator[tuple[Expr, Expr]]:
+    """The targets of an assignment, each with its value."""
+    value = item.exprs[-1]
+    for target in item.exprs[:-1]:
+        left, right = target.elements, value.elements if value.kind == "tuple" else None
+        if left is not None and right is not None and len(left) == len(right):
+            yield from zip(left, right, strict=True)
+        else:
+            yield target, value
+
+
+def _changes(item: Statement) -> Iterator[tuple[str, Expr]]:
+    """The variables that a statement changes, with what it assigns or adds."""
+    if item.kind == "assign":
+        yield from ((target.text, value) for target, value in _pairs(item) if is_variable(target))
+    elif item.kind == "augassign" and is_variable(item.exprs[0]):
+        yield item.exprs[0].text, item.exprs[1]
+    elif item.kind == "expr" and item.exprs[0].kind == "call":
+        name, _, method = item.exprs[0].callee.rpartition(".")
+        if method in _GROWING:
+            yield name, item.exprs[0]
