@@ -57,6 +57,24 @@ def _may_change(body: Body) -> bool:
     return any(method in _GROWING and name in assigned for name, _, method in grown)
 
 
+def unlike(values: DeviceValues, body: Body, choice: Expr) -> str:
+    """Why the two values of ``a if c else b`` are of different types; empty if they are not, or that is not sure."""
+    types, (first, second) = NumberTypes(values), choice.items[1:]
+    for item in (first, second):
+        if item.kind == "const" and (item.value is None or isinstance(item.value, str)):
+            return f"`{body.file.text(item)}` is no value of the GPU"
+    kinds = types.of(body, first), types.of(body, second)
+    one, other = map(machine_type, kinds)
+    small = all(kind != INT or is_small(types, body, item) for kind, item in zip(kinds, (first, second), strict=True))
+    return f"one is {written(kinds[0])} and one {written(kinds[1])}" if one and other and one != other and small else ""
+
+
+def is_small(types: NumberTypes, body: Body, expr: Expr) -> bool:
+    """Whether a plain number surely fits in 32 bits."""
+    found = types.tree.evaluator.fold(body, expr)
+    return isinstance(found, Folded) and isinstance(found.value, int) and abs(found.value) <= I32_MAX
+
+
 class _Finder(msgspec.Struct, frozen=True):
     """Follows what the statements of a function assign, each list of statements by itself."""
 
@@ -74,7 +92,7 @@ class _Finder(msgspec.Struct, frozen=True):
                 yield from self._in_block(item, known)
             for block in item.blocks:
                 yield from self.of(block)
-            for name in _bound(item):
+            for name in _bound(item) if known else ():
                 known.pop(name, None)
             if item.kind == "assign":
                 known.update((target.text, value) for target, value in _pairs(item) if is_variable(target))
@@ -114,16 +132,10 @@ class _Finder(msgspec.Struct, frozen=True):
     def _other_number(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
         before, after = self.types.of(self.body, first), self._type(name, first, change, value)
         one, other = machine_type(before), machine_type(after)
-        if INT in (before, after) and not all(map(self._is_small, [first, *[value] * (after == INT)])):
+        plain = [item for kind, item in ((before, first), (after, value)) if kind == INT]
+        if not all(is_small(self.types, self.body, item) for item in plain):
             return ""
         return f"is {written(before)} before and becomes {written(after)}" if one and other and one != other else ""
-
-    def _is_small(self, expr: Expr) -> bool:
-        """Whether a plain number surely fits in 32 bits, if an expression is one."""
-        if self.types.of(self.body, expr) != INT:
-            return True
-        found = self.values.tree.evaluator.fold(self.body, expr)
-        return isinstance(found, Folded) and isinstance(found.value, int) and abs(found.value) <= I32_MAX
 
     def _type(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
         """The type of a new value: also of ``x = x * 0.5`` for a whole number ``x``."""

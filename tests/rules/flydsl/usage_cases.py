@@ -153,6 +153,11 @@ BRANCHES = [
         "r = []\nif n > 4:\n    r.append(n)\nx = n",
         "r = [n]\nif n > 4:\n    r += [n]\nx = r[0]",
         "r = (n, n)\nif n > 4:\n    r = (n,)\nx = r[0]",
+        "x = n if n > 4 else 0.5",
+        "x = fx.Int64(n) if n > 4 else n",
+        "x = None if n > 4 else n",
+        "x = 'a' if fx.thread_idx.x == 0 else 'b'",
+        "x = n + (n if n > 4 else 0.5)",
         "r = fx.Int32(0)\nif fx.thread_idx.x == 0:\n    y = n\n    r = fx.Int64(y)\nx = r",
     ),
     *_told(
@@ -166,6 +171,11 @@ BRANCHES = [
     *(
         Case(body)
         for body in (
+            "x = n if n > 4 else 0",
+            "x = fx.Float32(n) if n > 4 else 0.5",
+            "x = n if XS else 0.5",
+            "x = n if fx.const_expr(len(XS) > 4) else None",
+            "f = lambda v: v if v > 4 else 0.5\nx = n",
             "r = None\nif XS:\n    r = n\nx = n",
             "r = None\nif fx.const_expr(True):\n    r = n\nx = r",
             "r = None\nr = n\nif n > 4:\n    r = n + 1\nx = r",
@@ -196,4 +206,17 @@ BRANCHES = [
 ]
 """Values before a block of the GPU and in it."""
 
-USAGES = [*SHAPES, *CONSTANTS, *COUNTS, *BRANCHES]
+LAUNCHES = [
+    Case(codes=("FLY214",), call="k.launch(A, n, grid=(1,), block=(64,))", launch=""),
+    Case(codes=("FLY214",), host="launch.launch(torch.zeros(4, 4), 3)"),
+    Case(codes=("FLY214",), launch=".launch(grid=None, block=(64,), stream=stream)"),
+    Case(codes=("FLY214",), launch=".launch(grid=(1,), block=(64, None), stream=stream)"),
+    Case(codes=("FLY214",), launch=".launch(grid=((1, 1), 1), block=(64,), stream=stream)"),
+    Case(codes=("FLY214",), launch=".launch(grid='1', block=(64,), stream=stream)"),
+    Case(call="k.launch = None\n    k(A, n)", refused=False),
+    Case(call="h = k(A, n)\n    h", refused=False),
+    Case(launch=".launch(grid=(1, n // 4), block=64, stream=stream, cluster=None)"),
+]
+"""Launches of kernels themselves, and sizes that are none."""
+
+USAGES = [*SHAPES, *CONSTANTS, *COUNTS, *BRANCHES, *LAUNCHES]

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Statement
-from opschema_rules.flydsl.changed_types import changes
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.candidates import words
+from opschema_rules.flydsl.changed_types import changes, unlike
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
-from opschema_rules.flydsl.device_values import device_values
+from opschema_rules.flydsl.device_values import DeviceValues, device_values
 from opschema_rules.flydsl.gpu_blocks import head, in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
+
+_CHOICE = re.compile(r"\belse\b(?!\s*:)")
+"""The `else` of an expression."""
 
 
 @rule("FLY232", "branch-value", pure=True)
 def branch_value(file: FlyFile) -> Iterator[Diagnostic]:
-    """A variable that an `if` or a `while` of the GPU gives a value of another type than before.
+    """A variable or an expression to which the branches of the GPU give values of different types.
 
     FlyDSL makes a function of each branch of an `if` whose condition is known on the GPU only, and of the body of such a
     `while`. It gets the variables that the branch assigns and returns them. So their values before the `if` and in the branch have
     to be values of the GPU of one type: an `fx.Int32` that becomes a float or an `fx.Int64`, `None` before, a string, and a list
-    that gets longer raise `TypeError` when the function is traced. Loops over `range` do the same (FLY223).
+    that gets longer raise `TypeError` when the function is traced. Loops over `range` do the same (FLY223). The two values of
+    `a if c else b` have to be of one type, too.
 
     Begin with a value of the right type: `fx.Float32(0.0)`, `fx.Int64(n)`.
 
@@ -63,6 +70,14 @@ def branch_value(file: FlyFile) -> Iterator[Diagnostic]:
         A[0] = n
     ```
 
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        A[0] = fx.Int64(n) if n > 4 else 0.5
+    ```
+
     Good:
 
     ```python
@@ -81,11 +96,15 @@ def branch_value(file: FlyFile) -> Iterator[Diagnostic]:
 
 def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
     values = device_values(tree, traced)
+    for choice, why in _choices(values, body):
+        if not may_pass(tree, body, choice.start):
+            message = f"the branches of the GPU return values of one type, and {why}: tracing raises `TypeError`"
+            yield Diagnostic(message, body.at(choice), ops=(traced.title,))
+    if not _may_branch(body, values.candidates):
+        return
 
     def is_block(item: Statement) -> bool:
-        """Whether a condition surely is known on the GPU only."""
-        test = item.exprs[0] if item.kind in ("if", "while") else None
-        return test is not None and test.kind == "compare" and bool(values.of(body, test))
+        return item.kind in ("if", "while") and _is_dynamic(values, body, item.exprs[0])
 
     for change in changes(values, body, is_block):
         if not may_pass(tree, body, change.statement.start):
@@ -95,3 +114,31 @@ def _changed(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
             )
             related = (Related(body.at(change.first), "the value before it"),)
             yield Diagnostic(message, body.at(change.statement.span), related, ops=(traced.title,))
+
+
+def _is_dynamic(values: DeviceValues, body: Body, test: Expr) -> bool:
+    """Whether a condition surely is known on the GPU only."""
+    return test.kind == "compare" and bool(values.of(body, test))
+
+
+def _choices(values: DeviceValues, body: Body) -> Iterator[tuple[Expr, str]]:
+    """The expressions ``a if c else b`` of two types, with the reason."""
+    text = body.file.text(body.function.outer) if body.function is not None else ""
+    for item in all_statements(body.statements) if _CHOICE.search(text) else ():
+        for expr in own_expressions(item):
+            why = (
+                unlike(values, body, expr) if expr.kind == "ifexp" and _is_dynamic(values, body, expr.items[0]) else ""
+            )
+            if why:
+                yield expr, why
+
+
+def _may_branch(body: Body, device: frozenset[str]) -> bool:
+    """Whether a comparison decides an `if` or a `while` that may be known on the GPU only, by facts and text alone."""
+    text = body.file.text(body.function.outer) if body.function is not None else ""
+    tests = (item.expr for item in body.scope.conditions if item.kind == "if" and item.expr.kind == "compare")
+    return "while " in text or any(_may_be_device(body, test, device) for test in tests)
+
+
+def _may_be_device(body: Body, test: Expr, device: frozenset[str]) -> bool:
+    return not device.isdisjoint(words(body, test)) or "_idx" in body.file.text(test)

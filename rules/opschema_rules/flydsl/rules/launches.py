@@ -19,7 +19,7 @@ from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
 from opschema_rules.flydsl.number_types import FLOAT, NumberTypes
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.usage import of_sure_call
+from opschema_rules.flydsl.usage import is_unsure, of_sure_call
 
 LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 """Keywords of ``.launch``."""
@@ -36,7 +36,11 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
     It takes `grid`, `block`, `cluster`, `smem`, `stream` and, since 0.1.8, `unit_attrs` and `value_attrs`, all by keyword:
     any other keyword and any argument by position raise `TypeError`. A size has one to three entries: an empty one raises,
     and of four the last is dropped silently. Its entries are integers: a run-time value divided by `/` is a float, which
-    the verifier rejects (use `//`). A `stream` is a launcher's parameter or `None`; a number raises.
+    the verifier rejects (use `//`). `None`, strings and tuples are no entries. A `stream` is a launcher's parameter or `None`;
+    a number raises.
+
+    It is a method of what the call of a kernel returns, and not of the kernel: `fill.launch(A, grid=(1,))` raises
+    `AttributeError`.
 
     Bad:
 
@@ -52,6 +56,8 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
         fill(A).launch((1,), (64,), stream=stream)
         fill(A).launch(grid=(1, 1, 1, 2), block=(), stream=0)
         fill(A).launch(grid=(n / 64,), block=(64,), stream=stream)
+        fill(A).launch(grid=(n, None, 1), block=(64,), stream=stream)
+        fill.launch(A, grid=(n,), block=(64,), stream=stream)
     ```
 
     Good:
@@ -70,6 +76,24 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
     tree = file.tree
     for call, launch in tree.launches:
         yield from of_sure_call(tree, call, _refusals(tree, call, launch))
+    for body in (body for each in tree.files for body in tree.bodies.calling(each, ["launch"])):
+        yield from _uncalled(tree, body)
+
+
+def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
+    """The launches of traced functions themselves, instead of what their calls return."""
+    for launch in body.scope.calls:
+        name, _, method = launch.callee.rpartition(".")
+        function = tree.bodies.called(body, name) if method == "launch" and name else None
+        target = tree.traced_of(function) if function is not None else None
+        if target is not None and target.decorator in target.function.decorators and not is_unsure(tree, body, launch):
+            how = f"call it first: `{name}(...).launch(...)`" if target.kind == "kernel" else "call it"
+            yield Diagnostic(
+                f"`{name}` has no `launch`: it raises `AttributeError`; {how}",
+                body.at(launch.items[0]),
+                (Related(target.place, "the function"),),
+                ops=(target.title,),
+            )
 
 
 def _refusals(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
@@ -92,12 +116,23 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
         )
     if keyword == "stream" and value.kind == "const" and isinstance(value.value, int | float | str):
         return "a `stream` is a launcher's parameter or `None`, not a constant: it raises"
-    if keyword in SIZES and value.kind in ("tuple", "list") and value.elements is not None:
+    entries = value.elements if value.kind in ("tuple", "list") else None
+    if keyword in SIZES and any(map(_is_no_size, entries if entries is not None else ())):
+        return f"an entry of `{keyword}` is a number, and no `None`, string or tuple: it raises"
+    if keyword in ("grid", "block") and value.kind == "const" and not isinstance(value.value, int | float):
+        return f"`{keyword}` has one to three numbers, and is no constant of another type: it raises"
+    if keyword in SIZES and entries is not None:
         if not value.items:
             return f"`{keyword}` has no entry: it raises"
         if len(value.items) > 3:
             return f"`{keyword}` has {len(value.items)} entries, and `.launch` takes the first three"
     return _divided(tree, call, keyword, value) if keyword in SIZES else ""
+
+
+def _is_no_size(entry: Expr) -> bool:
+    """Whether an entry of a size is written as something else than a number."""
+    plain = entry.kind == "const" and not isinstance(entry.value, int | float)
+    return plain or entry.kind in ("tuple", "list", "dict", "fstring")
 
 
 def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
