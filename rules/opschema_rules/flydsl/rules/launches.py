@@ -86,7 +86,9 @@ def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
         name, _, method = launch.callee.rpartition(".")
         function = tree.bodies.called(body, name) if method == "launch" and name else None
         target = tree.traced_of(function) if function is not None else None
-        if target is not None and target.decorator in target.function.decorators and not is_unsure(tree, body, launch):
+        if target is None or target.decorator not in target.function.decorators or _is_set(body, launch.callee):
+            continue
+        if not is_unsure(tree, body, launch):
             how = f"call it first: `{name}(...).launch(...)`" if target.kind == "kernel" else "call it"
             yield Diagnostic(
                 f"`{name}` has no `launch`: it raises `AttributeError`; {how}",
@@ -94,6 +96,11 @@ def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
                 (Related(target.place, "the function"),),
                 ops=(target.title,),
             )
+
+
+def _is_set(body: Body, dotted: str) -> bool:
+    """Whether the file gives an attribute of a function a value."""
+    return any(item.target == dotted for scope in body.file.body.walk() for item in scope.assigns)
 
 
 def _refusals(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:
