@@ -107,7 +107,9 @@ class Argument(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def _is_counted(values: DeviceValues, body: Body, expr: Expr) -> bool:
-    """Whether a number is computed from constants and at least one variable of a loop over ``range_constexpr``."""
+    """Whether a number is computed from constants and at least one variable of a loop over ``range_constexpr``, or over numbers
+    that are written.
+    """
     if expr.kind == "binary" and expr.text in _ARITHMETIC:
         counted = [_is_counted(values, body, item) for item in expr.items]
         plain = zip(counted, expr.items, strict=True)
@@ -116,7 +118,9 @@ def _is_counted(values: DeviceValues, body: Body, expr: Expr) -> bool:
     loop = bound[0] if bound is not None and len(bound) == 1 else None
     if not isinstance(loop, Statement) or not loop.blocks[0][0].start <= expr.start < loop.blocks[0][-1].end:
         return False
-    return values.names.called(body, loop.exprs[1]) == "range_constexpr"
+    iterable = loop.exprs[1]
+    listed = bool(iterable.elements) and all(map(is_plain_number, iterable.elements or ()))
+    return listed or values.names.called(body, iterable) == "range_constexpr"
 
 
 def _is_shared(body: Body | None, name: str) -> bool:

@@ -139,9 +139,12 @@ class _Finder(msgspec.Struct, frozen=True):
 
     def _type(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
         """The type of a new value: also of ``x = x * 0.5`` for a whole number ``x``."""
+        known = self.types.of(self.body, value) if change.kind == "assign" else ""
+        if known:
+            return known
         operator = change.text if change.kind == "augassign" else value.text if value.kind == "binary" else ""
         if change.kind == "assign" and not any(part.text == name for part in value.walk() if part.kind == "name"):
-            return self.types.of(self.body, value)
+            return ""
         operands = [value] if change.kind == "augassign" else [item for item in value.items if item.text != name]
         kind = self.types.of(self.body, operands[0]) if len(operands) == 1 and operator in _ARITHMETIC else ""
         if self.types.of(self.body, first) not in (INT, "Int32"):

@@ -23,6 +23,7 @@ _KEEPING = frozenset(
 )
 """Methods of a tensor whose result lies in memory as the tensor does, when that is contiguous."""
 
+_NO_NUMBERS = frozenset({"shape", "dtype", "device"})
 _CONVERTING = {"half": "Float16", "float": "Float32", "double": "Float64", "bfloat16": "BFloat16"}
 _ELEMENTS = {
     "torch.float16": "Float16",
@@ -178,6 +179,15 @@ def is_no_scalar(tree: FlyTree, body: Body, expr: Expr) -> bool:
         any(size.kind == "const" and size.value not in (0, 1) for size in sizes)
         or sum(size.kind != "const" for size in sizes) > 1
     )
+
+
+def attribute_of_tensor(tree: FlyTree, body: Body, expr: Expr) -> str:
+    """The attribute that an expression surely is of a tensor which torch makes, and that is neither a tensor nor a number."""
+    owner, _, word = expr.text.rpartition(".") if expr.kind == "name" else ("", "", "")
+    tensor = Expr("name", expr.start, expr.end, owner)
+    if word not in _NO_NUMBERS or not owner or "." in owner or may_be_another(tree, body, tensor):
+        return ""
+    return word if shape_of(tree, body, tensor) is not None else ""
 
 
 def element_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> str:

@@ -56,6 +56,7 @@ SHAPES = [
     Case("def f(i):\n    return i < A.shape[0]\nx = f(n)", refused=True),
     Case(codes=("FLY231",), launch=".launch(grid=(A.shape[0], 1, 1), block=(64,), stream=stream)"),
     Case(codes=("FLY231",), launch=".launch(grid=(1,), block=(A.shape[1],), stream=stream)"),
+    Case(codes=("FLY231",), call="B = torch.empty_like(A)\n    k(A, n)"),
     Case(codes=("FLY231",), call="blocks = A.numel() // 64\n    k(A, n)"),
     *(
         Case(body)
@@ -76,7 +77,7 @@ SHAPES = [
         )
     ),
     Case(launch=".launch(grid=(fx.get_scalar(A.shape[0]), 1, 1), block=(64,), stream=stream)"),
-    Case(host="a = torch.zeros(4, 4)\n    launch(a, a.shape[0] * a.numel())"),
+    Case(host="a = torch.zeros(4, 4)\n    launch(torch.empty_like(a), a.shape[0] * a.numel())"),
 ]
 """Tensors and shapes, which are no numbers."""
 
@@ -125,6 +126,17 @@ COUNTS = [
     Case("half = len(XS) / 2\nhalf = int(half)\nfor i in fx.range_constexpr(half):\n    x = n"),
     Case(codes=("FLY218",), call="for i in fx.range_constexpr(2):\n        k(A, i)"),
     Case(codes=("FLY218",), call="for i in fx.range_constexpr(2):\n        k(A, i * 64 + 1)"),
+    Case(codes=("FLY218",), call="for i in (1, 2):\n        k(A, i)"),
+    Case(codes=("FLY218",), call="for i in range(2):\n        k(A, i)"),
+    Case(codes=("FLY218",), call="for i in range(n):\n        k(A, i + 1)"),
+    Case(call="for i in range(2):\n        k(A, n + i)"),
+    Case(call="for i in range(2):\n        k(A, fx.Int32(i))"),
+    Case(call="for v in (1, 2):\n        k(A, n + v)"),
+    Case(codes=("FLY218",), host="a = torch.zeros(4, 4)\n    launch(a, a.shape)"),
+    Case(codes=("FLY218",), host="a = torch.zeros(4, 4)\n    launch(a, a.dtype)"),
+    Case(codes=("FLY218",), host="a = torch.zeros(4, 4)\n    launch(a.shape, 3)"),
+    Case(host="a = torch.zeros(4, 4)\n    launch(a, a.shape[0])"),
+    Case(host="a = torch.zeros(4, 4)\n    launch(a, *a.shape[1:])"),
     Case(call="for i in fx.range_constexpr(2):\n        k(A, fx.Int32(i))"),
     Case(call="for i in fx.range_constexpr(2):\n        k(A, n + i)"),
     Case(
@@ -167,6 +179,7 @@ BRANCHES = [
         "s = (n,)\nfor i in range(4):\n    s += (n,)\nx = n",
         "a = n\nfor i in range(4):\n    a = fx.Int64(n) + 1\nx = a",
         "a = fx.Float32(0)\nfor i in range(4):\n    a = fx.Float16(1.0)\nx = a",
+        "a = n\nfor i in range(4):\n    a = fx.Int64(a) + 1\nx = a",
     ),
     *(
         Case(body)

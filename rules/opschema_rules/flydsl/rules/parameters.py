@@ -13,10 +13,10 @@ from opschema_rules.flydsl.arguments import ON_DEVICE, Argument, call_arguments,
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.dsl_types import clash, lacking
-from opschema_rules.flydsl.key import has_computed_key
+from opschema_rules.flydsl.key import has_computed_key, rewrites_blocks
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.tensors import is_no_scalar
+from opschema_rules.flydsl.tensors import attribute_of_tensor, is_no_scalar
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, of_sure_call
 
 _COLLECTIONS = ("list", "set", "dict")
@@ -151,11 +151,11 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     A kernel's parameter that is not a `Constexpr` is an operand of the launch, so the call has to pass a FlyDSL value: with
     a Python number, also the variable of a loop over `range_constexpr`, `None` or a launcher's `Constexpr`, it raises
     `TypeError: Cannot derive IR types`, and so does a default that is a Python number. Write `fx.Int32(4)`, or declare the
-    parameter a `Constexpr`.
+    parameter a `Constexpr`. The variable of a loop over `range` raises, too: write `fx.Int32(i)`.
 
     A launcher's arguments come from the host, which may pass Python numbers, but no `None`, string, list, tuple or dict for a
-    tensor or a number, also not by default, and no tensor of several elements for a number. The fraction of a `float` for an
-    `fx.Int32` is lost silently.
+    tensor or a number, also not by default, no `x.shape` or `x.dtype`, and no tensor of several elements for a number. The
+    fraction of a `float` for an `fx.Int32` is lost silently.
 
     A tensor that is passed where a number or an `fx.TiledCopy` is declared, or the reverse, causes an error only when the
     body reads an attribute of it that the argument does not have: annotations are not enforced, and the argument decides. An
@@ -301,6 +301,15 @@ def _to_kernel(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
             (target.title,),
         )
         return
+    if item.device == "raw" and rewrites_blocks(tree):
+        yield Diagnostic(
+            f"`{item.text}` counts a loop of the GPU, and is no value of FlyDSL's: it raises `TypeError`; write "
+            f"`fx.Int32({item.text})`",
+            item.place,
+            _declared(item),
+            ops=(target.title,),
+        )
+        return
     yield from _other_type(tree, item)
 
 
@@ -349,7 +358,8 @@ def _unfit(tree: FlyTree, item: Argument) -> str:
     if item.parameter.kind is Kind.NUMBER and is_no_scalar(tree, item.call.body, item.expr):
         return "a tensor"
     if value.kind not in _UNFIT:
-        return ""
+        word = attribute_of_tensor(tree, item.call.body, item.expr)
+        return f"the `{word}` of a tensor" if word else ""
     text = value.kind in ("literal", "fstring") or isinstance(value.value, str)
     return "`None`" if _is_none(item) else "a string" if text else f"a {value.kind}" if value.kind in _DISPLAYS else ""
 

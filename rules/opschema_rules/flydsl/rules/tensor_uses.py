@@ -115,7 +115,8 @@ def _tensors(traced: Traced) -> frozenset[str]:
     attributes = "|".join(sorted({*_OF_TORCH, *_TUPLES}))
     behind = rf"\b({listed})\b[ \t]*(?:\.(?:{attributes})\b|[-+*/%<>])"
     before = rf"(?:[-+/%<>]=?|[\w\])] ?\*=?)[ \t]*({listed})\b"
-    return frozenset(match[1] or match[2] for match in re.finditer(f"{behind}|{before}", text))
+    found = re.finditer(rf"{behind}|{before}|_like\([ \t]*({listed})\b", text)
+    return frozenset(match[1] or match[2] or match[3] for match in found)
 
 
 def _gets_others(tree: FlyTree, traced: Traced) -> bool:
@@ -213,6 +214,12 @@ class _Found(msgspec.Struct, dict=True):
         if last == "len" and len(call.items) == 2 and (self._is_tuple(call.items[1]) or self._is_tensor(call.items[1])):
             what = "a tensor" if self._is_tensor(call.items[1]) else "an `IntTuple`"
             yield call, f"`{self.body.file.text(call.items[1])}` is {what}, which has no `len()`: it raises `TypeError`"
+        elif last.endswith("_like") and len(call.items) > 1 and self._is_tensor(call.items[1]):
+            if self.values.names.external(self.body, call.callee).startswith("torch."):
+                made = (
+                    f"`{call.callee}` takes a tensor of torch, and `{self.body.file.text(call.items[1])}` is none while"
+                )
+                yield call, f"{made} `{self.values.traced.name}` is traced: it raises `TypeError`; let the host make it"
         elif last in _COUNTING and self._counts(call):
             yield from ((item, self._message(item, f"`{last}`")) for item in call.positional() if self._is_item(item))
         elif call.items[0].text.rpartition(".")[2] == "launch":
