@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
@@ -15,7 +16,7 @@ from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced
 from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.rules.annotations import STRINGS_SINCE
-from opschema_rules.flydsl.usage import is_expected_to_fail, is_meant_to_fail
+from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _PLAIN = "list dict set frozenset bytes bytearray complex object type"
 _TYPING = "Any Dict FrozenSet Iterable List Literal Mapping Optional Sequence Set Type Union"
@@ -108,4 +109,4 @@ def _may_be_left(tree: FlyTree, traced: Traced) -> bool:
     around, at = traced.body.parent, traced.function.outer.start
     if around is None or may_pass(tree, around, at):
         return True
-    return is_expected_to_fail(tree, around, at) or is_meant_to_fail(tree, traced.body)
+    return expects_failure(tree.bodies, around, at) or is_meant_to_fail(tree, traced.body)
