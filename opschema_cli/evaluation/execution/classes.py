@@ -28,6 +28,10 @@ KNOWN_DECORATORS = frozenset(
 )
 
 
+_NAMESPACES = frozenset({"exec", "locals", "vars"})
+"""Functions by which the body of a class may bind any name."""
+
+
 def order(machine: Machine, cls: ClassValue) -> list[ClassRef | External] | Unresolved:
     """The method resolution order of a class."""
     return machine.evaluator.program.mro(cls.ref)
@@ -43,6 +47,7 @@ def is_complete(machine: Machine, ref: ClassRef) -> bool:
     inside = [item for item in found if isinstance(item, ClassRef)]
     program = machine.evaluator.program
     plain = all(program.has_plain_metaclass(item) and not _decorated(machine, item) for item in inside)
+    plain = plain and not any(call.callee in _NAMESPACES for item in inside for call in item.cls.body.calls)
     return plain and not set(outside) - HARMLESS_BASES
 
 

@@ -16,6 +16,7 @@ from opschema_cli.evaluation.execution.classes import (
     setters_of,
 )
 from opschema_cli.evaluation.execution.dataclass_fields import initialised, is_dataclass
+from opschema_cli.evaluation.execution.dialect import Call
 from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.machine import Machine, cached_by_class
 from opschema_cli.evaluation.execution.names import is_frozen, lasting, module_scope
@@ -208,9 +209,23 @@ def _fallback(machine: Machine, this: Object, name: str, found: object) -> objec
         return machine.call(hook, (this, name), {})
     if isinstance(found, Opaque):
         return found
+    if name == "__setattr__":
+        return _attribute_writer(machine, this)
     if not this.complete or name.startswith("__"):
         return machine.opaque(f"the attribute `{name}` of an object of `{this.cls.ref.name}`")
     return machine.throw("AttributeError", f"'{this.cls.ref.name}' object has no attribute '{name}'")
+
+
+def _attribute_writer(machine: Machine, this: Object) -> Native:
+    """``__setattr__`` of ``object`` for an object."""
+
+    def write(call: Call) -> object:
+        if len(call.positional) != 2 or not isinstance(call.positional[0], str):
+            machine.stop("an attribute whose name is not known is set")
+        this.attributes[call.positional[0]] = machine.written(call.positional[1])
+        return None
+
+    return Native("__setattr__", write)
 
 
 def super_attribute(machine: Machine, value: SuperValue, name: str) -> object:
@@ -224,6 +239,8 @@ def super_attribute(machine: Machine, value: SuperValue, name: str) -> object:
         generated = _generating(machine, cls, behind=value.owner)
         if generated is not None:
             return Native(name, lambda call: initialised(machine, this, generated, call.positional, call.keywords))
+    if found is ABSENT and name == "__setattr__" and isinstance(this, Object):
+        return _attribute_writer(machine, this)
     if found is ABSENT:
         return machine.opaque(f"`super().{name}`")
     if isinstance(this, ClassValue):

@@ -338,3 +338,9 @@ def test_names_that_are_added_to_others(before: str, count: int) -> None:
 def test_an_attribute_that_a_caller_may_have_set(method: str, count: int) -> None:
     sets = f"    def {method}(self, scale):\n        self.scale = scale\n\n    def _infer"
     assert len(found(lint("x = x * self.scale", old="    def _infer", new=sets))) == count
+
+
+@pytest.mark.parametrize("receiver", ["type(self)", "self.__class__", "ExampleFwdOp"])
+def test_an_attribute_that_the_constructor_sets_on_the_class(receiver: str) -> None:
+    sets = f"self.eps = eps\n        {receiver}.scale = 2"
+    assert found(lint("x = x * self.scale", old="self.eps = eps", new=sets)) == []

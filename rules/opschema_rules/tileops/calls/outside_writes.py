@@ -27,7 +27,12 @@ def may_be_set_outside(op: OpImplementation, raised: Raised) -> bool:
     name = _attribute(manifest, raised)
     if not name:
         return False
-    if any(name in _written(method) for ref in op.program.lineage(op.ref) for method in ref.cls.body.functions):
+    lineage = op.program.lineage(op.ref)
+    if any(name in _written(method) for ref in lineage for method in ref.cls.body.functions):
+        return True
+    classes = "|".join(re.escape(ref.name) for ref in lineage)
+    of_class = re.compile(rf"(?:__class__|\btype\(\w+\)|\b(?:cls|{classes}))\.{name}[ \t]*=(?!=)")
+    if any(of_class.search(ref.file.text(ref.cls.outer)) for ref in lineage):
         return True
     write = re.compile(
         rf"(?<!\bself)\.{name}\b[ \t]*(?::[^=\n]*)?=(?!=)|\bsetattr\((?!self\b)[^,\n]+,\s*(?:[\"']{name}[\"']|[a-z_]\w*)"
