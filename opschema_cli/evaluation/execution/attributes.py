@@ -6,6 +6,7 @@ from opschema_cli.evaluation.execution.classes import ABSENT, class_attribute, m
 from opschema_cli.evaluation.execution.comparisons import BUILTIN_TYPES
 from opschema_cli.evaluation.execution.conversion import argument, external
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
+from opschema_cli.evaluation.execution.error_names import ERRORS
 from opschema_cli.evaluation.execution.instances import type_of
 from opschema_cli.evaluation.execution.machine import Machine
 from opschema_cli.evaluation.execution.methods import METHODS
@@ -57,7 +58,7 @@ def attribute_of(machine: Machine, value: object, name: str) -> object:
         case ModuleValue():
             return _of_module(machine, value, name)
         case ExternalName():
-            is_type = name in ("__name__", "__qualname__") and value.name in BUILTIN_TYPES
+            is_type = name in ("__name__", "__qualname__") and value.name in BUILTIN_TYPES | ERRORS
             return value.name if is_type else external(machine, f"{value.name}.{name}")
         case EnumMember():
             return _of_member(machine, value, name)
