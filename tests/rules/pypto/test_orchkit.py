@@ -289,6 +289,19 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {'TensorArg("x",': 'TensorArg("bias", None), TensorArg("x",'},
         "mlp/test_mlp.py:76:13: scene-arguments",
     ),
+    "a call that leaves an argument out": (
+        SCALE,
+        {
+            "@pl.jit\ndef accumulate(": "@pl.jit.inline\ndef keep(kept, other):\n    return kept\n\n\n@pl.jit\ndef accumulate(",
+            "    return total": "    return keep(total)",
+        },
+        "language/scale.py:32:12: language-call",
+    ),
+    "a value of another name": (
+        SCALE,
+        {'tensors["out"][:]': 'tensors["y"][:]'},
+        "language/scale.py:52:13: golden-name",
+    ),
 }
 """What is planted: in which file, what it replaces, and what is found."""
 
