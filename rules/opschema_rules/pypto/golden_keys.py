@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opschema_cli.evaluation.statements import all_statements, sure_expressions, targets
+from opschema_cli.evaluation.statements import all_statements, own_expressions, sure_expressions, targets
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.program import FunctionRef
 from opschema_cli.source.python import Expr, Statement, Use
+from opschema_cli.source.text import Span, SpanSet
 from opschema_rules.pypto.language import resolve
 from opschema_rules.pypto.model import UnknownKey
 from opschema_rules.pypto.spec_lists import Specs
 
 _MAY_LEAVE = frozenset({"return", "raise"})
+_REPEATED = frozenset({"listcomp", "setcomp", "dictcomp", "generator"})
 
 
 def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs]) -> Iterator[UnknownKey]:
     """What the golden function of a call surely reads and no spec of it is named, if all specs are known."""
-    golden = call.keyword("golden_fn")
+    golden, compiles = call.keyword("golden_fn"), call.keyword("compile_only")
     if golden is None or golden.kind != "name" or not {"**", "golden_data"}.isdisjoint(call.keywords):
+        return
+    if compiles is not None and compiles.value is True:
         return
     found = resolve(bodies, body, golden.text)
     function = bodies.function(found) if isinstance(found, FunctionRef) else None
@@ -37,6 +41,8 @@ def _is_plain(golden: Body) -> bool:
     """Whether a function takes the values alone, and only reads and writes items of them."""
     function = golden.function
     if function is None or function.decorators or len(function.params) != 1:
+        return False
+    if function.params[0].kind not in ("posonly", "normal"):
         return False
     name = function.params[0].name
     first, *inner = golden.scope.walk()
@@ -63,22 +69,42 @@ def _read(golden: Body) -> Iterator[Expr]:
     """The items that a golden function reads whenever it runs; not those that it writes itself."""
     assert golden.function is not None
     name = golden.function.params[0].name
-    kept = [part for item in all_statements(golden.statements) if item.kind != "augassign" for part in targets(item)]
+    kept = [part for item in all_statements(golden.statements) if item.kind != "augassign" for part in _stored(item)]
     stored = {part.span for part in kept}
-    written = {part.items[1].value for part in kept if _is_item(part, name)}
-    for item in _surely_run(golden.statements):
+    written = {part.items[1].value if part.items[1].kind == "const" else None for part in kept if _is_item(part, name)}
+    for item in _surely_run(golden.statements) if None not in written else ():
+        left_out = SpanSet(_may_not_run(item))
         for expr in sure_expressions(item):
-            if _is_item(expr, name) and expr.span not in stored and expr.items[1].value not in written:
+            read = _is_item(expr, name) and expr.span not in stored and expr.start not in left_out
+            if read and expr.items[1].value not in written:
                 yield expr
 
 
+def _stored(item: Statement) -> Iterator[Expr]:
+    """The targets of a statement, those of a tuple one by one."""
+    waiting = list(targets(item))
+    while waiting:
+        target = waiting.pop()
+        if target.kind in ("tuple", "list", "starred"):
+            waiting += target.items
+        else:
+            yield target
+
+
+def _may_not_run(item: Statement) -> Iterator[Span]:
+    """The comprehensions of a statement, which may have no turn, and the annotation of a local variable."""
+    yield from (expr.span for expr in own_expressions(item) if expr.kind in _REPEATED)
+    if item.kind == "annassign":
+        yield item.exprs[1].span
+
+
 def _surely_run(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """The statements that run whenever a function does, in blocks of ``with``, too."""
+    """The statements that run whenever a function does, in blocks of ``with`` for contexts of torch's, too."""
     for item in statements:
         inner = list(all_statements([item]))
         if item.kind in ("expr", "assign", "annassign", "augassign", "return", "with"):
             yield item
-        if item.kind == "with":
+        if item.kind == "with" and all(context.callee.startswith("torch.") for context in item.exprs[::2]):
             yield from _surely_run(item.blocks[0])
         if any(part.kind in _MAY_LEAVE for part in inner):
             return

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.evaluation.origins import origins
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.project import Project
@@ -56,6 +57,7 @@ class Pairs(msgspec.Struct):
     ordered: dict[tuple[str, int], list[SpecOrder]] = msgspec.field(default_factory=dict)
     keys: dict[tuple[str, int], list[UnknownKey]] = msgspec.field(default_factory=dict)
     followed: set[Body] = msgspec.field(default_factory=set)
+    succeeding: set[tuple[str, int]] = msgspec.field(default_factory=set)
 
     def entries(self) -> list[SpecEntry]:
         """Every entry, with all that is passed to it."""
@@ -91,8 +93,11 @@ class Pairs(msgspec.Struct):
             candidates = list(self._candidates(body, entry))
             if len(candidates) == 1 and candidates[0][1] is None and self._is_harness(body, call):
                 self._order(candidates[0][0], body, specs, counted=self._is_counted(candidates[0][0], body, call))
-                unknown = unknown_keys(self.bodies, body, call, lists)
-                self.keys.setdefault(_key(candidates[0][0]), []).extend(unknown)
+                if _assigned(body.file) is not None and self.lists.in_order(body, specs):
+                    unknown = unknown_keys(self.bodies, body, call, lists)
+                    self.keys.setdefault(_key(candidates[0][0]), []).extend(unknown)
+            is_sure = not _expects_exception(body.file) and not allows_any_error(self.bodies, body, call.start)
+            self.succeeding.update(_key(function) for function, _ in candidates if is_sure)
             for function, at in candidates:
                 for found in lists:
                     if (
@@ -125,6 +130,8 @@ class Pairs(msgspec.Struct):
         if len(known) != 2 or any(len(item.scope.returns) != 1 for item in known):
             return
         for function in entries(self.bodies, known[1], known[1].scope.returns[0]):
+            if not _expects_exception(body.file):
+                self.succeeding.add(_key(function))
             for found in self.lists.of(known[0], known[0].scope.returns[0]):
                 self._file(function, found)
             self._order(function, known[0], known[0].scope.returns[0], counted=False)
@@ -177,7 +184,8 @@ class Pairs(msgspec.Struct):
         spelled = {name: self._spelled(outer, name) for name in ("Out", "InOut")}
         known = {name: text for name, text in spelled.items() if text}
         host = "jit.host" in names
-        wrong = () if _expects_exception(body.file) else tuple(wrong_calls(self.bodies, body, self.followed))
+        succeeds = _key(body) in self.succeeding and not _expects_exception(body.file)
+        wrong = tuple(wrong_calls(self.bodies, body, self.followed)) if succeeds else ()
         ordered, keys = tuple(self.ordered.get(_key(body), ())), tuple(self.keys.get(_key(body), ()))
         place = (self.project, body.file, function.name, function.span, function.outer)
         return SpecEntry(*place, host, params, known, ordered, wrong, keys)

@@ -92,6 +92,19 @@ def test_an_error_that_is_expected() -> None:
     assert codes(text + test) == []
 
 
+@pytest.mark.parametrize(
+    ("test", "found"),
+    [
+        ("def test():\n    with pytest.raises(Exception):\n        run_jit(fn=double, specs=specs())\n", 0),
+        ("def test():\n    try:\n        run_jit(fn=double, specs=specs())\n    except Exception:\n        pass\n", 0),
+        ("def test():\n    run_jit(fn=double, specs=specs())\n", 1),
+    ],
+)
+def test_an_error_that_another_file_expects(test: str, found: int) -> None:
+    kernels = HEAD + INLINE + entry("return scale(x, y)")
+    assert codes(f"import pytest\nfrom kernels import double\n{RUN}{test}", kernels=kernels) == ["PTO127"] * found
+
+
 PLAIN = entry("return y")
 
 
@@ -115,6 +128,12 @@ PLAIN = entry("return y")
         ('def f():\n    t["z"] = 1\nf()\nt["y"][:] = t["z"]', 0),
         ('for name in ("x", "y"):\n    t[name] += 1', 0),
         ('t["y"][:] = {"z": 1}["z"]', 0),
+        ('with suppress(KeyError):\n    t["y"][:] = t["z"]', 0),
+        ('for name in ("z", "w"):\n    t[name] = 1\nt["y"][:] = t["z"]', 0),
+        ('t["z"], [t["w"], *_] = 1, given\nt["y"][:] = t["z"] + t["w"]', 0),
+        ('t["y"][:] = sum(t["z"] for _ in t["x"].shape)', 0),
+        ('v: t["z"] = t["x"]\nt["y"][:] = v', 0),
+        ('v: int = t["z"]\nt["y"][:] = v', 1),
     ],
 )
 def test_names_of_a_golden_function(body: str, found: int) -> None:
@@ -138,11 +157,22 @@ def test_names_of_a_golden_function(body: str, found: int) -> None:
         ("run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=folder)", 0),
         ("run_jit(fn=double, specs=specs(), golden_fn=golden, **options)", 0),
         ("run_jit(fn=double, specs=specs(), golden_fn=wrapped(golden))", 0),
+        ("run_jit(fn=double, specs=specs(), golden_fn=golden, compile_only=True)", 0),
+        ("run_jit(fn=double, specs=specs(), golden_fn=golden, compile_only=args.compile_only)", 1),
+        ("try:\n    run_jit(fn=double, specs=specs(), golden_fn=golden)\nexcept KeyError:\n    pass", 0),
+        ("with suppress(KeyError):\n    run_jit(fn=double, specs=specs(), golden_fn=golden)", 0),
+        ("@with_more\ndef more():\n    return specs()\nrun_jit(fn=double, specs=more(), golden_fn=golden)", 0),
+        ("class TensorSpec(Named):\n    pass\nrun_jit(fn=double, specs=specs(), golden_fn=golden)", 0),
     ],
 )
 def test_specs_of_a_golden_function(call: str, found: int) -> None:
     golden = 'def golden(t):\n    t["y"][:] = t["z"]\n\n'
     assert codes(f"{PLAIN}{golden}{RUN}{call}\n") == ["PTO128"] * found
+
+
+@pytest.mark.parametrize("params", ["*t", "**t", "*, t"])
+def test_golden_functions_that_get_no_dict(params: str) -> None:
+    assert codes(f'{PLAIN}def golden({params}):\n    t["y"][:] = t["z"]\n{run("golden")}') == []
 
 
 def test_many_functions_are_followed_once() -> None:

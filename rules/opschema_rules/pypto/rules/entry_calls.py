@@ -20,7 +20,8 @@ def language_call(entry: SpecEntry) -> Iterator[Diagnostic]:
     entry is compiled, and not when its file is imported.
 
     The functions are followed from entries with specs. Calls with keywords or `*`, and functions with further
-    decorators, are left alone. So are files that expect errors. `pl.submit()` and the like may leave out outputs.
+    decorators, are left alone. So are files that expect errors, and entries that all runs expect to fail. Both branches of
+    an `if` are compiled, whatever its condition is. `pl.submit()` and the like may leave out outputs.
 
     Bad:
 
@@ -88,10 +89,11 @@ def golden_name(entry: SpecEntry) -> Iterator[Diagnostic]:
     """A golden function that reads a value by a name that no spec has.
 
     The harness passes the golden function a dict with one value for each spec, by the names of the specs. So after a spec was
-    renamed or dropped, the golden function raises `KeyError`, after the kernel was compiled and run.
+    renamed or dropped, the golden function raises `KeyError`, after the kernel was compiled.
 
     Only what a golden function of one parameter reads whenever it runs is reported, where all specs of the call are known. It
-    may write any name itself.
+    may write any name itself. Calls with `compile_only=True` or `golden_data`, and files that handle or expect errors, are left
+    alone.
 
     Bad:
 
