@@ -64,7 +64,7 @@ def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
     guarded = (span for span in body.scope.guarded if span.start <= at < span.end)
     return (
         any(_guards(tree, body, span) for span in guarded)
-        or any(may_ask(tree, body, test) for test in _choices_around(body, at))
+        or any(may_ask(tree, body, test) for test in choices_around(body, at))
         or at >= _end_of_first_exit(tree, body)
     )
 
@@ -82,13 +82,13 @@ def names_version(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether what is written at a place of a body, or of a function in it, is for some versions only."""
     return any(
         any(_names_version(tree, around, item.expr) for item in conditions_around(around, at))
-        or any(_names_version(tree, around, test) for test in _choices_around(around, at))
+        or any(_names_version(tree, around, test) for test in choices_around(around, at))
         or at >= _end_of_first_exit(tree, around)
         for around in body.outward()
     )
 
 
-def _choices_around(body: Body, at: int) -> Iterator[Expr]:
+def choices_around(body: Body, at: int) -> Iterator[Expr]:
     """The expressions of a body on which it depends whether another part of their expression runs, which holds a place."""
     spans, tests = _choices(body)
     yield from (test for span in spans.around(at) for test in tests[span])

@@ -1,13 +1,13 @@
 """Code that does not run while a function is traced: what is under a condition that is known, by the tree alone, to be the other
-way or behind statements that leave, and functions inside others that nothing names.
+way or behind statements that leave, and functions inside others that only such code names.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
-from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.guarded_code import behind_exits, is_guarded
@@ -25,7 +25,10 @@ def may_pass(tree: FlyTree, body: Body, at: int) -> bool:
 
 def is_dead(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether what stands at a place does not run."""
-    return any(at in _dead_in(tree, around) or _is_never_named(around) for around in body.outward())
+    around = [item for item in body.outward() if item.definition is not None]
+    if any(at in _dead_in(tree, item) for item in body.outward()):
+        return True
+    return len(around) > 1 and not _run_in(tree, around[-1]).issuperset(around)
 
 
 @lru_cache(maxsize=256)
@@ -42,13 +45,27 @@ def _leaves(item: Statement) -> bool:
     )
 
 
-@cached_on_argument
-def _is_never_named(body: Body) -> bool:
-    """Whether nothing in the function around a function without decorators names it."""
+@lru_cache(maxsize=256)
+def _run_in(tree: FlyTree, outermost: Body) -> frozenset[Body]:
+    """The functions inside a function, and itself, that code which may run names, or a decorator takes."""
+    bodies, named = list(tree.bodies.inside(outermost)), defaultdict[str, list[Body]](list)
+    for item in bodies:
+        named[item.function.name if _is_only_named(item) and item.function is not None else ""].append(item)
+    found, waiting = set[Body](), [outermost, *named.pop("", ())]
+    while waiting:
+        body = waiting.pop()
+        if body not in found:
+            found.add(body)
+            dead = _dead_in(tree, body)
+            uses = {use.name.partition(".")[0] for use in body.scope.uses if use.start not in dead}
+            waiting += (item for name in uses for item in named.pop(name, ()))
+    return frozenset(found)
+
+
+def _is_only_named(body: Body) -> bool:
+    """Whether code can run a function only by its name, which a function around it binds."""
     function, around = body.function, body.parent
-    if function is None or around is None or around.function is None or function.decorators:
-        return False
-    return all(use.name.partition(".")[0] != function.name for scope in around.scope.walk() for use in scope.uses)
+    return function is not None and around is not None and around.function is not None and not function.decorators
 
 
 def _conditions(body: Body) -> Iterator[tuple[Expr, Span, bool]]:

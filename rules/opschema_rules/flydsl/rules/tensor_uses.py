@@ -14,11 +14,12 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.arguments import call_arguments
 from opschema_rules.flydsl.code import FlyFile
-from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import DeviceValues, device_values, launches
 from opschema_rules.flydsl.dsl_types import clash
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced
 from opschema_rules.flydsl.number_types import NumberTypes
+from opschema_rules.flydsl.rebinding import may_be_another
+from opschema_rules.flydsl.type_tests import TypeTests
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _NAMES = """
@@ -31,6 +32,10 @@ _OF_TORCH = frozenset(_NAMES.split())
 
 _TUPLES = ("shape", "stride")
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
+_REPLACED = "add radd sub rsub mul rmul truediv floordiv mod lt le gt ge"
+_METHODS = [f"__{name}__" for name in re.findall(r"\w+", _REPLACED)]
+"""Methods by which a file may give tensors and shapes arithmetic of its own."""
+
 _COUNTING = frozenset({"range", "range_constexpr", "int", "float"})
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 _GUARD = re.compile(r"\b(?:isinstance|hasattr|getattr|type)\(\s*([A-Za-z_]\w*)")
@@ -47,8 +52,9 @@ def tensor_use(file: FlyFile) -> Iterator[Diagnostic]:
 
     `fx.get_scalar(A.shape[0])` makes a number of an item. What the host knows of a tensor may also be passed as a parameter.
 
-    Functions under `@flyc.jit` that launch no kernel are not checked, as they may be called with other values, and names
-    that `isinstance()`, `hasattr()` and the like are asked about are left alone.
+    Functions under `@flyc.jit` that launch no kernel are not checked, as they may be called with other values. Names that
+    `isinstance()`, `hasattr()` and the like are asked about are left alone, and so is code under a condition that calls a
+    function, which may ask the same.
 
     Bad:
 
@@ -130,11 +136,12 @@ def _gets_others(tree: FlyTree, traced: Traced) -> bool:
 
 def _uses(tree: FlyTree, traced: Traced, names: frozenset[str]) -> Iterator[Diagnostic]:
     values = device_values(tree, traced)
+    tests = TypeTests(values)
     for body in values.bodies:
         found = _Found(tree, values, body, names)
         for item in all_statements(body.statements):
             for expr, message in found.of(item):
-                if not may_pass(tree, body, expr.start):
+                if not tests.may_leave_out(body, expr.start):
                     yield Diagnostic(message, body.at(expr), ops=(traced.title,))
 
 
@@ -192,7 +199,8 @@ class _Found(msgspec.Struct, dict=True):
     def _attribute(self, expr: Expr) -> Iterator[tuple[Expr, str]]:
         first, _, rest = expr.text.partition(".")
         word = rest.partition(".")[0]
-        if word in _OF_TORCH and not self.tree.contract.own and self._is_tensor(Expr("name", 0, 0, first)):
+        is_tensor = word in _OF_TORCH and not self.tree.contract.own and self._is_tensor(Expr("name", 0, 0, first))
+        if is_tensor and not may_be_another(self.tree, self.body, expr):
             yield (
                 expr,
                 f"`{first}` is a tensor of FlyDSL's while `{self.values.traced.name}` is traced, which has no `{word}`: it "
@@ -203,7 +211,7 @@ class _Found(msgspec.Struct, dict=True):
         """A tensor or an item of a shape that is computed or compared with numbers."""
         wrong = [item for item in operands if self._is_tensor(item) or self._is_item(item)]
         others = [item for item in operands if item not in wrong]
-        if wrong and all(map(self._is_number, others)):
+        if wrong and all(map(self._is_number, others)) and not any(map(self.tree.words.is_replaced, _METHODS)):
             yield expr, self._message(wrong[0], f"`{self.body.file.text(expr)}`")
 
     def _is_number(self, expr: Expr) -> bool:
@@ -211,7 +219,7 @@ class _Found(msgspec.Struct, dict=True):
 
     def _call(self, call: Expr) -> Iterator[tuple[Expr, str]]:
         last = call.callee.rpartition(".")[2]
-        if last == "len" and len(call.items) == 2 and (self._is_tuple(call.items[1]) or self._is_tensor(call.items[1])):
+        if last == "len" and self._is_measured(call):
             what = "a tensor" if self._is_tensor(call.items[1]) else "an `IntTuple`"
             yield call, f"`{self.body.file.text(call.items[1])}` is {what}, which has no `len()`: it raises `TypeError`"
         elif last.endswith("_like") and len(call.items) > 1 and self._is_tensor(call.items[1]):
@@ -230,6 +238,13 @@ class _Found(msgspec.Struct, dict=True):
                 for word, item in listed
                 if self._is_item(item) or self._is_tensor(item)
             )
+
+    def _is_measured(self, call: Expr) -> bool:
+        """Whether a call is of Python's ``len()``, for a tensor or a shape."""
+        measured = call.items[1] if len(call.items) == 2 else None
+        if measured is None or not (self._is_tuple(measured) or self._is_tensor(measured)):
+            return False
+        return self.values.names.external(self.body, call.callee) == "len"
 
     def _counts(self, call: Expr) -> bool:
         """Whether a function is Python's own, or FlyDSL's loop of Python."""
