@@ -41,6 +41,7 @@ def changes(values: DeviceValues, body: Body, is_block: Callable[[Statement], bo
     }
     calls = (call.callee.rpartition(".") for call in body.scope.calls)
     shared |= {name for name, _, method in calls if method in _SHRINKING} | set(body.scope.deleted)
+    shared |= {name for item in all_statements(body.statements) for name in _cut(item)}
     yield from _Finder(values, NumberTypes(values), body, is_block, shared).of(body.statements)
 
 
@@ -152,6 +153,14 @@ class _Finder(msgspec.Struct, frozen=True):
         if is_float(kind) or machine_type(kind) == "i64":
             return kind
         return FLOAT if operator == "/" and kind else ""
+
+
+def _cut(item: Statement) -> Iterator[str]:
+    """The lists of which a statement drops or replaces items, whose length is not known behind it."""
+    for target in targets(item):
+        cuts = item.kind == "delete" or any(part.kind == "slice" for part in target.items[1:])
+        if target.kind == "subscript" and cuts:
+            yield target.items[0].text
 
 
 def _lengthens(name: str, change: Statement, value: Expr) -> bool:

@@ -81,6 +81,49 @@ SHAPES = [
 ]
 """Tensors and shapes, which are no numbers."""
 
+ASKING = """\
+def is_host(t):
+    return isinstance(t, torch.Tensor)
+
+
+class util:
+    @staticmethod
+    def len(shape):
+        return 4"""
+
+GUARDED = [
+    *(
+        Case(body, helper=ASKING)
+        for body in (
+            "if fx.const_expr(is_host(A)):\n    x = A.numel()",
+            "host = is_host(A)\nif fx.const_expr(host):\n    x = A.numel()",
+            "x = A.numel() if is_host(A) else n",
+            "x = is_host(A) and A.numel() > 3",
+            "if fx.const_expr(not is_host(A)):\n    x = n\nelse:\n    x = A.numel()",
+            "if fx.const_expr(not is_host(A)):\n    return\nx = A.numel()",
+            "def f():\n    return A.numel()\nif fx.const_expr(is_host(A)):\n    x = f()",
+            "def f():\n    return A.numel()\nif fx.const_expr(False):\n    x = f()\nx = n",
+            "x = util.len(A.shape)",
+            "len = util.len\nx = len(A.shape)",
+        )
+    ),
+    *(
+        Case(body, ("FLY231",), helper=ASKING)
+        for body in (
+            "if n > 4:\n    x = A.numel()",
+            "if fx.const_expr(XS):\n    x = A.numel()",
+            "y = is_host(A)\nx = A.numel()",
+            "def f():\n    return A.numel()\nif fx.const_expr(is_host(A)):\n    x = f()\nx = f()",
+            "x = A.numel() if fx.Int32(n) > 4 else n",
+        )
+    ),
+    Case("def f():\n    return A.numel()\ndef g():\n    return f()\nx = n"),
+    Case("def f():\n    return A.numel()\ndef g():\n    return f()\nx = g()", ("FLY231",)),
+    Case("def f():\n    return A.numel()\nif fx.const_expr(len(XS) > 9):\n    x = f()\nx = n"),
+    Case("x = A.numel()", helper="if not torch:\n    fx.Tensor.numel = int", refused=True),
+]
+"""Uses of tensors that a test by a call leaves out, and others."""
+
 CONSTANTS = [
     *(
         _constant(kind, value, "FLY230")
@@ -116,6 +159,26 @@ CONSTANTS = [
 ]
 """Types of constants."""
 
+_UNCHECKED = """\
+def narrowed(cls):
+    return int
+
+
+@narrowed
+class Rows: ...
+
+
+if TYPE_CHECKING:
+    @flyc.kernel
+    def typed(A: fx.Tensor, v: fx.Constexpr[list]): ...
+"""
+
+CONSTANT_GUARDS = [
+    Case("x = n\ny = v", (), CONSTANT.format(kind), call="k(A, n, 4)", helper=f"from typing import *\n\n{_UNCHECKED}")
+    for kind in ("Rows", "int | int", "Union[int]")
+]
+"""The same of what another function returns, and of functions that do not run."""
+
 COUNTS = [
     *_told(
         "FLY224",
@@ -123,6 +186,10 @@ COUNTS = [
         "half = len(XS) / 2\nfor i in fx.range_constexpr(0, half):\n    x = n",
     ),
     Case("for i in fx.range_constexpr(len(XS) // 2):\n    x = n"),
+    *(
+        Case(f"a = Half(4)\n{body}:\n    x = n", helper="class Half(int):\n    __truediv__ = int.__floordiv__")
+        for body in ("for i in fx.range_constexpr(a / 2)", "b = a / 2\nfor i in fx.range_constexpr(b)")
+    ),
     Case("half = len(XS) / 2\nhalf = int(half)\nfor i in fx.range_constexpr(half):\n    x = n"),
     Case(codes=("FLY218",), call="for i in fx.range_constexpr(2):\n        k(A, i)"),
     Case(codes=("FLY218",), call="for i in fx.range_constexpr(2):\n        k(A, i * 64 + 1)"),
@@ -213,11 +280,15 @@ BRANCHES = [
             "r = [n]\nif n > 4:\n    r = [n + 1]\nx = r[0]",
             "r = []\nfor i in fx.range_constexpr(2):\n    r.append(n)\nif n > 4:\n    r = [n, n]\nx = r[0]",
             "r = [n]\nif n > 4:\n    r.append(n)\n    r.pop()\nx = r[0]",
+            "r = [n]\nif n > 4:\n    r.insert(0, n)\n    del r[0]\nx = r[0]",
+            "r = [n]\nif n > 4:\n    r.append(n)\n    r[:1] = []\nx = r[0]",
             "s = (n, n)\nfor i in range(4):\n    s = (s[1], s[0])\nx = s[0]",
         )
     ),
 ]
 """Values before a block of the GPU and in it."""
+
+RUNNER = "class Runner:\n    def __init__(self, f):\n        self.launch = lambda: None\n\n\n"
 
 LAUNCHES = [
     Case(codes=("FLY214",), call="k.launch(A, n, grid=(1,), block=(64,))", launch=""),
@@ -228,8 +299,18 @@ LAUNCHES = [
     Case(codes=("FLY214",), launch=".launch(grid='1', block=(64,), stream=stream)"),
     Case(host="launch.launch = lambda *args: launch(*args)\n    launch.launch(torch.zeros(4, 4), 3)"),
     Case(call="h = k(A, n)\n    h"),
+    Case(host="give(launch)\n    launch.launch()", helper="def give(f):\n    f.launch = lambda: None"),
+    Case(
+        host="again.launch()",
+        helper=f"{RUNNER}@Runner\n@flyc.jit\ndef again(): ...",
+    ),
+    Case(
+        codes=("FLY214",),
+        host="again.launch()",
+        helper=f"{RUNNER}@flyc.jit\ndef again(): ...",
+    ),
     Case(launch=".launch(grid=(1, n // 4), block=64, stream=stream, cluster=None)"),
 ]
 """Launches of kernels themselves, and sizes that are none."""
 
-USAGES = [*SHAPES, *CONSTANTS, *COUNTS, *BRANCHES, *LAUNCHES]
+USAGES = [*SHAPES, *GUARDED, *CONSTANTS, *CONSTANT_GUARDS, *COUNTS, *BRANCHES, *LAUNCHES]

@@ -8,19 +8,23 @@ from opschema_cli.evaluation.expected_errors import expects_failure
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
+from opschema_cli.source.program import ClassRef
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.annotations import is_number
+from opschema_rules.flydsl.api_guards import is_guarded_around
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced
-from opschema_rules.flydsl.names import Names
 from opschema_rules.flydsl.rules.annotations import STRINGS_SINCE
 from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _PLAIN = "list dict set frozenset bytes bytearray complex object type"
 _TYPING = "Any Dict FrozenSet Iterable List Literal Mapping Optional Sequence Set Type Union"
 _REFUSED = frozenset({*_PLAIN.split(), *(f"typing.{name}" for name in _TYPING.split())})
+_CHECKS = ("_is_supported_annotation", "__class_getitem__")
+"""Methods of ``Constexpr`` that refuse a type, unless a file gives them another meaning."""
+
 _OTHER_PACKAGES = frozenset({"torch", "numpy"})
 """Packages whose names are no types that FlyDSL takes, but for other names of Python's own."""
 
@@ -69,7 +73,8 @@ def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
     ```
     """
     tree = file.tree
-    for traced in tree.traced if tree.contract.surely(Era.SPLIT, Era.CURRENT) else ():
+    refuses = tree.contract.surely(Era.SPLIT, Era.CURRENT) and not any(map(tree.words.is_replaced, _CHECKS))
+    for traced in tree.traced if refuses else ():
         for item in traced.parameters:
             annotation = item.param.annotation
             if item.kind is not Kind.CONSTEXPR or annotation is None or annotation.kind != "subscript":
@@ -87,7 +92,7 @@ def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
 def _is_refused(tree: FlyTree, body: Body, given: Expr) -> bool:
     """Whether a type surely is none of those that FlyDSL takes."""
     if given.kind == "binary" and given.text == "|":
-        return True
+        return len({body.file.text(item) for item in given.items}) > 1
     head = given.items[0] if given.kind == "subscript" else given
     if head.kind != "name":
         return False
@@ -95,18 +100,35 @@ def _is_refused(tree: FlyTree, body: Body, given: Expr) -> bool:
     if external == "str":
         return all(release < STRINGS_SINCE for release in tree.contract.releases) and bool(tree.contract.releases)
     other = external.partition(".")[0] in _OTHER_PACKAGES and "." in external
-    return external in _REFUSED or other or (head is given and _is_class(tree.names, body, head.text))
+    if (
+        external == "typing.Union"
+        and given.kind == "subscript"
+        and given.items[1].kind != "tuple"
+        and len(given.items) == 2
+    ):
+        return False
+    return external in _REFUSED or other or (head is given and _is_class(tree, body, head.text))
 
 
-def _is_class(names: Names, body: Body, text: str) -> bool:
+def _is_class(tree: FlyTree, body: Body, text: str) -> bool:
     """Whether a name is that of a class of the tree, or of one of FlyDSL's numbers and tensors."""
-    own = names.full(body, text).rpartition(".")[2]
-    return is_number(own) or own == "Tensor" or (not own and names.meaning(body, text).kind == "class")
+    own = tree.names.full(body, text).rpartition(".")[2]
+    return is_number(own) or own == "Tensor" or (not own and _is_own_class(tree, body, text))
+
+
+def _is_own_class(tree: FlyTree, body: Body, text: str) -> bool:
+    """Whether a name is that of a class of the tree that no function of the tree decorates, which may return something else."""
+    if tree.names.meaning(body, text).kind != "class":
+        return False
+    found = tree.bodies.resolve(body, text)
+    marks = found.cls.decorators if isinstance(found, ClassRef) else ()
+    module = tree.bodies.module(found.file) if isinstance(found, ClassRef) else body
+    return all(tree.names.external(module, mark.callee or mark.text) for mark in marks)
 
 
 def _may_be_left(tree: FlyTree, traced: Traced) -> bool:
     """Whether an error at the definition of a function is expected, handled, or none as it does not run."""
     around, at = traced.body.parent, traced.function.outer.start
-    if around is None or may_pass(tree, around, at):
+    if around is None or may_pass(tree, around, at) or is_guarded_around(tree, around, at):
         return True
     return expects_failure(tree.bodies, around, at) or is_meant_to_fail(tree, traced.body)

@@ -86,9 +86,9 @@ def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
         name, _, method = launch.callee.rpartition(".")
         function = tree.bodies.called(body, name) if method == "launch" and name else None
         target = tree.traced_of(function) if function is not None else None
-        if target is None or target.decorator not in target.function.decorators or _is_set(body, launch.callee):
+        if target is None or target.function.decorators != (target.decorator,):
             continue
-        if not is_unsure(tree, body, launch):
+        if not is_unsure(tree, body, launch) and not _is_set(tree, body, name):
             how = f"call it first: `{name}(...).launch(...)`" if target.kind == "kernel" else "call it"
             yield Diagnostic(
                 f"`{name}` has no `launch`: it raises `AttributeError`; {how}",
@@ -98,9 +98,14 @@ def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
             )
 
 
-def _is_set(body: Body, dotted: str) -> bool:
-    """Whether the file gives an attribute of a function a value."""
-    return any(item.target == dotted for scope in body.file.body.walk() for item in scope.assigns)
+def _is_set(tree: FlyTree, body: Body, name: str) -> bool:
+    """Whether a file gives functions an attribute `launch`, or the file of a body an attribute of an instance another value."""
+    own = (item.target for scope in body.file.body.walk() for item in scope.assigns)
+    if "." in name and name in own:
+        return True
+    files = (scope for each in tree.files for scope in each.body.walk())
+    holders = (item.target.rpartition(".") for scope in files for item in scope.assigns)
+    return any(word == "launch" and holder not in ("", "self", "cls") for holder, _, word in holders)
 
 
 def _refusals(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Loop
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
-from opschema_rules.flydsl.device_values import device_values, stays_python
+from opschema_rules.flydsl.device_values import DeviceValues, device_values, stays_python
 from opschema_rules.flydsl.gpu_blocks import in_rewritten, is_gpu_loop
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.number_types import I32_MAX, INT, NumberTypes
@@ -134,9 +134,18 @@ def _quotients(tree: FlyTree, traced: Traced, body: Body, call: Expr) -> Iterato
         made = given[0] if given is not None and len(given) == 1 else None
         if not isinstance(made, Expr) or made.kind != "binary" or made.text != "/" or values.of(body, bound):
             continue
+        if any(_is_instance(values, body, item) for item in made.items):
+            continue
         if tree.names.called(body, call) == "range_constexpr" and not may_pass(tree, body, bound.start):
             message = (
                 f"`{body.file.text(made)}` is a `float`, and `range_constexpr` counts as Python's `range`: it raises `TypeError`; "
                 "divide with `//`"
             )
             yield Diagnostic(message, body.at(bound), ops=(traced.title,))
+
+
+def _is_instance(values: DeviceValues, body: Body, expr: Expr) -> bool:
+    """Whether a value may be made by a class of the tree, which divides as it says."""
+    found = [expr, *(values.bindings(body, expr.text) or ())] if is_variable(expr) else [expr]
+    calls = [item for item in found if isinstance(item, Expr) and item.kind == "call"]
+    return any(values.names.meaning(body, item.callee).kind == "class" for item in calls if item.callee)
