@@ -34,7 +34,7 @@ def changes(values: DeviceValues, body: Body, is_block: Callable[[Statement], bo
     """The changes in the blocks of a function that ``is_block`` chooses, of variables that the same list of statements gives a
     value before, and that no other function shares.
     """
-    if not _may_change(body):
+    if not _may_change(body) or not any(map(is_block, all_statements(body.statements))):
         return
     shared = {
         name for item in all_statements(body.statements) if item.kind in ("global", "nonlocal") for name in item.names

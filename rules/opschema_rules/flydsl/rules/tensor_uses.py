@@ -12,6 +12,7 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import places_of
 from opschema_rules.flydsl.arguments import call_arguments
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import DeviceValues, device_values, launches
@@ -38,6 +39,10 @@ _METHODS = [f"__{name}__" for name in re.findall(r"\w+", _REPLACED)]
 
 _COUNTING = frozenset({"range", "range_constexpr", "int", "float"})
 _ORDERED = frozenset({"<", "<=", ">", ">="})
+_BEHIND = re.compile(rf"[ \t]*(?:\.(?:{'|'.join(sorted({*_OF_TORCH, *_TUPLES}))})\b|[-+*/%<>])")
+_BEFORE = re.compile(r"(?:[-+/%<>]=?|[\w\])] ?\*=?|_like\()[ \t]*\Z")
+_LOOK_BACK = 20
+"""Characters before a name in which an operator is looked for."""
 _GUARD = re.compile(r"\b(?:isinstance|hasattr|getattr|type)\(\s*([A-Za-z_]\w*)")
 
 
@@ -115,14 +120,16 @@ def _tensors(traced: Traced) -> frozenset[str]:
     names = {item.name for item in traced.call_parameters if item.kind is Kind.TENSOR}
     text = traced.body.file.text(traced.function.outer)
     names -= {match[1] for match in _GUARD.finditer(text)}
-    if not names:
-        return frozenset()
-    listed = "|".join(map(re.escape, sorted(names)))
-    attributes = "|".join(sorted({*_OF_TORCH, *_TUPLES}))
-    behind = rf"\b({listed})\b[ \t]*(?:\.(?:{attributes})\b|[-+*/%<>])"
-    before = rf"(?:[-+/%<>]=?|[\w\])] ?\*=?)[ \t]*({listed})\b"
-    found = re.finditer(rf"{behind}|{before}|_like\([ \t]*({listed})\b", text)
-    return frozenset(match[1] or match[2] or match[3] for match in found)
+    return frozenset(name for name in names if _is_used_so(text, name))
+
+
+def _is_used_so(text: str, name: str) -> bool:
+    """Whether a text may take an attribute of a name or compute with it."""
+    for at in places_of(name, text):
+        behind = _BEHIND.match(text, at + len(name))
+        if behind is not None or _BEFORE.search(text[max(0, at - _LOOK_BACK) : at]) is not None:
+            return True
+    return False
 
 
 def _gets_others(tree: FlyTree, traced: Traced) -> bool:
