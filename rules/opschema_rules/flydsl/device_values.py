@@ -15,6 +15,7 @@ from opschema_cli.evaluation.statements import all_statements, bound_by, is_vari
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Statement
+from opschema_cli.source.text import Span
 from opschema_rules.flydsl.annotations import is_number
 from opschema_rules.flydsl.candidates import candidate_names
 from opschema_rules.flydsl.changed_numbers import Changes, may_change
@@ -48,7 +49,11 @@ class DeviceValues:
         self._bound: dict[Body, dict[str, list[_Bound]]] = {}
         self._asked: set[tuple[Body, str]] = set()
         self._changes: dict[Body, Changes] = {}
+        self._values: dict[tuple[Body, Span], DeviceValue] = {}
         self._depth = 0
+        self._too_deep = False
+        self._circles = False
+        """Whether an answer rests on a variable that is being asked about."""
 
     @cached_property
     def candidates(self) -> frozenset[str]:
@@ -59,8 +64,11 @@ class DeviceValues:
 
     def of(self, body: Body, expr: Expr) -> DeviceValue:
         """The device value of an expression that stands in a body; nothing is known of a very deep one."""
+        if not self._depth:
+            self._too_deep = self._circles = False
         self._depth += 1
         try:
+            self._too_deep = self._too_deep or self._depth > DEEPEST
             return self._of(body, expr) if self._depth <= DEEPEST else ""
         finally:
             self._depth -= 1
@@ -113,7 +121,10 @@ class DeviceValues:
     # Names
 
     def _name(self, body: Body, name: str, at: int) -> DeviceValue:
-        if name in self._shared or (body, name) in self._asked or body not in self.bodies:
+        if (body, name) in self._asked:
+            self._circles = True
+            return ""
+        if name in self._shared or body not in self.bodies:
             return ""
         bound = self._bindings(body).get(name)
         if any(item.name == name for item in body.params):
@@ -148,7 +159,19 @@ class DeviceValues:
         if isinstance(bound, Statement):
             inside = bound.blocks[0][0].start <= at < bound.end
             return "raw" if inside and is_loop(bound) and not stays_python(self.traced.body, body, bound.start) else ""
-        return self.of(body, bound) if bound is not None else ""
+        if bound is None:
+            return ""
+        key = (body, bound.span)
+        if key in self._values:
+            return self._values[key]
+        circles, self._circles = self._circles, False
+        found = self.of(body, bound)
+        if self._too_deep:
+            found = ""  # of a part nothing is known
+        if not self._circles:
+            self._values[key] = found
+        self._circles = self._circles or circles
+        return found
 
     def _parameter(self, body: Body, name: str) -> DeviceValue:
         found = self.traced.parameter(name) if body is self.traced.body else None
