@@ -23,16 +23,20 @@ _ACCESS = frozenset({"hasattr", "getattr", "setattr", "delattr", "object"})
 
 
 def is_conditional(body: Body, start: int) -> bool:
-    """Whether code runs under a condition on what exists, such as a release, or behind one that leaves."""
+    """Whether code runs under a condition on what exists, such as a release, or only if it does: behind one that leaves."""
     return any(start in _asking(around) for around in body.outward())
 
 
 @lru_cache(maxsize=256)
 def _asking(body: Body) -> SpanSet:
-    """The branches of conditions on what exists, and the code behind those that leave."""
+    """The branches of conditions on what exists, and the code behind those that leave, for another release or without it."""
     conditions = [item for item in body.scope.conditions if asks_what_exists(body.file.text(item.expr))]
     branches = [span for item in conditions for span in (item.body, item.orelse) if span is not None]
-    asked = {item.expr.start for item in conditions}
+    asked = {
+        item.expr.start
+        for item in conditions
+        if item.expr.kind == "unary" or "version" in body.file.text(item.expr).lower()
+    }
     return SpanSet([*branches, *(behind_exits(body, lambda item: _asks_and_leaves(item, asked)) if asked else ())])
 
 

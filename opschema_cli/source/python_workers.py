@@ -167,11 +167,11 @@ class Parsers:
         if found is None:
             self._spent += budget(task.text) * (HURRIED if self._given_up >= PATIENCE else 1.0)
             self._workers.remove(worker)
-            self._queue += worker.tasks
+            self._queue += worker.tasks[::-1]  # the last of the queue is the next
             short = len(task.text) <= RETRIED and self._given_up < PATIENCE
             if short and worker.ran_out_of_time and task.key not in self._retried:
                 self._retried.add(task.key)
-                self._queue.insert(0, task)
+                self._queue.append(task)
                 self.start(len(self._workers) + 1)
                 return []
             self._given_up += 1

@@ -24,6 +24,7 @@ from opschema_cli.source.cpp_strings import Literal as CppLiteral
 from opschema_cli.source.preprocessor import Condition
 from opschema_cli.source.python import Assign, Expr, Unpack
 from opschema_cli.source.resolution import Unresolved
+from opschema_rules.torchlib.ended_libraries import ends_early
 
 if TYPE_CHECKING:
     from opschema_rules.aten.known import AtenOperators
@@ -317,7 +318,8 @@ class Operator(msgspec.Struct, eq=False, dict=True):
 
     def other_schemas(self, registration: Registration) -> list[OperatorSchema]:
         """The schemas of other definitions of its names for which a registration may be, where conditions decide."""
-        if not (self.definition.conditional or registration.conditional):
+        definition = self.definition
+        if not (definition.conditional and (registration.conditional or ends_early(definition.body, definition.call))):
             return []
         others = {
             id(other): other for name in self.names or () for other in self.tree.by_name[name] if other is not self

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.values import (
     Arguments,
     BoundArgument,
@@ -18,8 +16,9 @@ from opschema_cli.evaluation.values import (
     Value,
 )
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, PythonFile
+from opschema_cli.source.python import Expr
 from opschema_rules.torchlib import apis
+from opschema_rules.torchlib.ended_libraries import ended_libraries
 from opschema_rules.torchlib.values import Handle, HandleKey, LibraryValue, Method, Waiting
 
 if TYPE_CHECKING:
@@ -123,20 +122,11 @@ def library(evaluator: Evaluator, arguments: Arguments, *, scoped: bool) -> Libr
     return LibraryValue(evaluator.text(given.get("ns")), key, ends)
 
 
-_ENDS = re.compile(r"\.(_destroy)\(|\bdel[ \t]+([\w.]+)")
-
-
 def may_end(body: Body, made: Expr) -> bool:
     """Whether the file may destroy the library that a call makes, or deletes its name."""
-    ended = _ended(body.file)
+    ended = ended_libraries(body.file)
     names = {item.target for item in body.scope.assigns if item.value is not None and item.value.start == made.start}
     return "_destroy" in ended or not names.isdisjoint(ended)
-
-
-@cached_on_argument
-def _ended(file: PythonFile) -> frozenset[str]:
-    """The names that a file deletes, and `_destroy` if it calls that."""
-    return frozenset(name for found in _ENDS.findall(file.source.text) for name in found if name)
 
 
 def is_scoped(evaluator: Evaluator, waiting: Waiting) -> bool:
