@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
-from opschema_cli.evaluation.enums import name_of_member
+from opschema_cli.evaluation.enums import member_named
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorated
 from opschema_cli.evaluation.reaching import bindings
@@ -90,8 +90,8 @@ def _of_module(value: ModuleValue, evaluator: Evaluator, name: str) -> Values:
 def _of_class(value: ClassValue, evaluator: Evaluator, name: str) -> Values:
     if name in _NAMES:
         return (Text(frozenset({value.ref.name})),) if not value.below else UNKNOWN
-    members = [item for item in evaluator.members(value.ref) if item.name == name_of_member(value.ref, name)]
-    return tuple(members) or _of_either(value, evaluator, name, value.below)
+    found = member_named(evaluator, value.ref, name)
+    return (found,) if found is not None else _of_either(value, evaluator, name, value.below)
 
 
 @attribute_of.register(Instance)

@@ -7,7 +7,7 @@ from itertools import product
 from typing import get_args
 
 from opschema_cli.evaluation.conditions import holds
-from opschema_cli.evaluation.enums import name_of_member
+from opschema_cli.evaluation.enums import member_named
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.limits import MAX_STRINGS, MAX_TURNS
 from opschema_cli.evaluation.strings import cut, mapped
@@ -72,9 +72,8 @@ def _item(evaluator: Evaluator, holder: Value, key: Value) -> Iterator[Value]:
     if isinstance(holder, Text):
         yield cut(holder, word[0] if word else None)
     elif isinstance(holder, ClassValue) and word:
-        yield from [
-            item for item in evaluator.members(holder.ref) if item.name == name_of_member(holder.ref, str(word[0]))
-        ] or UNKNOWN
+        found = member_named(evaluator, holder.ref, str(word[0]))
+        yield from UNKNOWN if found is None else (found,)
     else:
         yield from evaluator.values(_held(holder, word[0])) or UNKNOWN if word else UNKNOWN
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.values import BoundArgument, EnumMember
 from opschema_cli.source.python import Expr
@@ -25,22 +26,31 @@ def members_of(evaluator: Evaluator, ref: ClassRef) -> tuple[EnumMember, ...]:
     return tuple(
         EnumMember(ref, name, BoundArgument(frame, value))
         for name, value in _named(ref)
-        if name_of_member(ref, name) == name
+        if _first_names(ref)[name] == name
     )
+
+
+def member_named(evaluator: Evaluator, ref: ClassRef, name: object) -> EnumMember | None:
+    """The member of an enumeration with a name, also with that of an alias: another name with the same value."""
+    members = evaluator.members(ref) if isinstance(name, str) else ()
+    first = _first_names(ref).get(name) if members and isinstance(name, str) else None
+    return next((item for item in members if item.name == first), None)
 
 
 def _named(ref: ClassRef) -> Iterator[tuple[str, Expr]]:
     return ((name, value) for name, value in ref.assigned.items() if not name.startswith("_") and "." not in name)
 
 
-def name_of_member(ref: ClassRef, name: str) -> str:
-    """The first name of a member of an enumeration: another one with the same value is an alias."""
-    value = ref.assigned.get(name)
-    if value is None or value.kind not in ("const", "name"):
-        return name
-    same = (other for other, item in _named(ref) if _is_same(item, value) or other == value.text)
-    return next(same, name)
-
-
-def _is_same(one: Expr, other: Expr) -> bool:
-    return one.kind == other.kind and one.value == other.value and one.text == other.text
+@cached_on_argument
+def _first_names(ref: ClassRef) -> dict[str, str]:
+    """The first name of the member that each name of an enumeration means."""
+    found: dict[str, str] = {}
+    by_value: dict[object, str] = {}
+    for name, value in _named(ref):
+        if value.kind == "name" and value.text in found:
+            found[name] = found[value.text]
+        elif value.kind in ("const", "name"):
+            found[name] = by_value.setdefault((value.kind, value.value, value.text), name)
+        else:
+            found[name] = name
+    return found

@@ -69,8 +69,8 @@ class Extensions(Generic[M]):
                 yield file, modules[0]
 
     def may_be_another(self, path: str, target: Target[M]) -> bool:
-        """Whether a file that names a module may mean another: the tree has several copies of the module's package, of which the
-        file is in none, or in another one.
+        """Whether a file that names a module may mean another one: the tree has several copies of the module's package, and the
+        file is in none of them, or in another one.
         """
         return not any(self._is_surely(path, item) for item in target.modules)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from opschema_cli.evaluation.enums import name_of_member
+from opschema_cli.evaluation.enums import member_named
 from opschema_cli.evaluation.execution.machine import FoundMember, Machine, cached_by_class
 from opschema_cli.evaluation.execution.names import decorated, lasting
 from opschema_cli.evaluation.execution.values import (
@@ -297,9 +297,9 @@ def class_attribute(machine: Machine, cls: ClassValue, name: str) -> object:
         return machine.evaluator.program.module_name(ref.file.path)
     if name == "__mro__":
         return _mro(machine, cls)
-    members = [item for item in machine.evaluator.members(ref) if item.name == name_of_member(ref, name)]
-    if members:
-        return members[0]
+    of_enum = member_named(machine.evaluator, ref, name)
+    if of_enum is not None:
+        return of_enum
     found = member(machine, cls, name)
     if found is ABSENT:
         return _missing(machine, cls, name)

@@ -219,7 +219,7 @@ class Machine(ABC):
         return self._decided[id(value)][1]
 
     def choose(self, reason: str) -> bool:
-        """Which of two paths to follow."""
+        """Choose one of two paths; the other is followed later."""
         self.decisions += 1
         return self.choices.choose(reason, self.place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from opschema_cli.evaluation.enums import name_of_member
+from opschema_cli.evaluation.enums import member_named
 from opschema_cli.evaluation.execution.classes import bound_to_class, is_complete, member
 from opschema_cli.evaluation.execution.comparisons import contains_key
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN
@@ -81,10 +81,9 @@ def _of_sequence(
 
 
 def _of_class(machine: Machine, holder: ClassValue, index: object) -> object:
-    members = machine.evaluator.members(holder.ref)
-    found = [item for item in members if isinstance(index, str) and item.name == name_of_member(holder.ref, index)]
-    if members:
-        return found[0] if found else machine.opaque("a member of an enumeration")
+    if machine.evaluator.members(holder.ref):
+        found = member_named(machine.evaluator, holder.ref, index)
+        return found if found is not None else machine.opaque("a member of an enumeration")
     method = bound_to_class(machine, holder, member(machine, holder, "__class_getitem__"))
     if isinstance(method, BoundMethod):
         return machine.call(method, (index,), {})

@@ -84,6 +84,7 @@ class _Finder(msgspec.Struct, frozen=True):
     body: Body
     is_block: Callable[[Statement], bool]
     left: set[str]
+    _bound_by: dict[tuple[int, int], frozenset[str]] = msgspec.field(default_factory=dict)
 
     def of(self, statements: Sequence[Statement]) -> Iterator[Change]:
         """The changes in a list of statements, and in those inside it."""
@@ -93,7 +94,7 @@ class _Finder(msgspec.Struct, frozen=True):
                 yield from self._in_block(item, known)
             for block in item.blocks:
                 yield from self.of(block)
-            for name in _bound(item) if known else ():
+            for name in self._bound(item) if known else ():
                 known.pop(name, None)
             if item.kind == "assign":
                 known.update((target.text, value) for target, value in _pairs(item) if is_variable(target))
@@ -101,7 +102,7 @@ class _Finder(msgspec.Struct, frozen=True):
     def _in_block(self, item: Statement, known: dict[str, Expr]) -> Iterator[Change]:
         """The changes of variables that a block of a statement assigns once, and no block inside it."""
         for block in item.blocks if item.kind == "if" else item.blocks[:1]:
-            nested = {name for part in block if part.blocks for name in _bound(part)}
+            nested = {name for part in block if part.blocks for name in self._bound(part)}
             if any(part.kind in LEAVING for part in all_statements(block)):
                 continue
             found = [(name, part, value) for part in block for name, value in _changes(part) if name not in nested]
@@ -111,6 +112,14 @@ class _Finder(msgspec.Struct, frozen=True):
                     why = self._why(name, known[name], part, value)
                     if why:
                         yield Change(name, known[name], part, item, why)
+
+    def _bound(self, item: Statement) -> frozenset[str]:
+        """The names that a statement and those inside it bind, or change by a method; blocks inside blocks are searched once."""
+        key = (item.start, item.end)
+        if key not in self._bound_by:
+            inner = (self._bound(part) for block in item.blocks for part in block)
+            self._bound_by[key] = frozenset(_bound_alone(item)).union(*inner)
+        return self._bound_by[key]
 
     def _why(self, name: str, first: Expr, change: Statement, value: Expr) -> str:
         """Why a value does not fit the one before; empty if it does, or that is not sure."""
@@ -156,7 +165,7 @@ class _Finder(msgspec.Struct, frozen=True):
 
 
 def _cut(item: Statement) -> Iterator[str]:
-    """The lists of which a statement drops or replaces items, whose length is not known behind it."""
+    """The lists whose length is not known after a statement, which deletes items or replaces a slice."""
     for target in targets(item):
         cuts = item.kind == "delete" or any(part.kind == "slice" for part in target.items[1:])
         if target.kind == "subscript" and cuts:
@@ -172,16 +181,15 @@ def _lengthens(name: str, change: Statement, value: Expr) -> bool:
     return value.kind == "tuple" and bool(value.elements)
 
 
-def _bound(item: Statement) -> Iterator[str]:
-    """The names that a statement and those inside it bind, or change by a method."""
-    for inner in all_statements([item]):
-        yield from (part.text for target in targets(inner) for part in target.walk() if part.kind == "name")
-        yield from inner.names
-        for expr in own_expressions(inner):
-            if expr.kind == "walrus":
-                yield expr.items[0].text
-            elif expr.kind == "call" and expr.callee.count(".") == 1:
-                yield expr.callee.partition(".")[0]
+def _bound_alone(item: Statement) -> Iterator[str]:
+    """The names that a statement without those inside it binds, or changes by a method."""
+    yield from (part.text for target in targets(item) for part in target.walk() if part.kind == "name")
+    yield from item.names
+    for expr in own_expressions(item):
+        if expr.kind == "walrus":
+            yield expr.items[0].text
+        elif expr.kind == "call" and expr.callee.count(".") == 1:
+            yield expr.callee.partition(".")[0]
 
 
 def _pairs(item: Statement) -> Iterator[tuple[Expr, Expr]]:

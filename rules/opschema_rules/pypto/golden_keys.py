@@ -18,7 +18,7 @@ _REPEATED = frozenset({"listcomp", "setcomp", "dictcomp", "generator"})
 
 
 def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs]) -> Iterator[UnknownKey]:
-    """What the golden function of a call surely reads and no spec of it is named, if all specs are known."""
+    """The items that the golden function of a call surely reads although no spec has their name, where all specs are known."""
     golden, compiles = call.keyword("golden_fn"), call.keyword("compile_only")
     if golden is None or golden.kind != "name" or not {"**", "golden_data"}.isdisjoint(call.keywords):
         return

@@ -269,7 +269,7 @@ class WrongCall(msgspec.Struct, frozen=True):
 
 
 class UnknownKey(msgspec.Struct, frozen=True):
-    """What a golden function reads by a name that none of the specs has which ``call`` passes."""
+    """An item that a golden function reads by a name which none of the specs of ``call`` has."""
 
     place: Place
     key: str

@@ -69,7 +69,7 @@ _NAMED: Reading[bytes, list[str]] = Reading(
 
 
 def reads(project: Project, options: TileopsOptions) -> Iterator[str]:
-    """The Python files beside those that manifests name as `op`, or below them, as far as the texts alone tell."""
+    """The Python files in and below the folders of those that manifests name as `op`, found in the text of the manifests."""
     named = {path for _, paths in project.scan(_NAMED, _manifests(project)) for path in paths}
     names = {path.rpartition("/")[2] for path in named}
     files = [path for path in project.workspace.files if path.rpartition("/")[2] in names]

@@ -172,7 +172,7 @@ def _written(type_: SchemaType, alias: AliasInfo) -> SchemaType:
 
 
 def is_restated(function: Body) -> bool:
-    """Whether code sets the signature or the annotations of a function, so that its ``def`` does not tell them."""
+    """Whether code sets the signature or the annotations of a function, which its ``def`` then does not show."""
     return function.function is not None and function.function.name in _restated(function.file)
 
 

@@ -138,8 +138,8 @@ def _keys_read(body: Body) -> Iterator[Expr]:
 
 
 def _values(body: Body, key: Expr) -> Iterator[Expr]:
-    """The expressions that a key may be; none for a variable that is not only set by plain assignments, each of which may be
-    the last one.
+    """The expressions that a key may be; none for a variable that anything but plain assignments sets, or that one assignment
+    sets after another.
     """
     if key.kind != "name" or "." in key.text:
         yield key
