@@ -61,7 +61,9 @@ class _Found:
 
     def _function(self, function: Function, visible: frozenset[str]) -> set[str]:
         body = function.peek_body()
-        names = _names(function, body)
+        names = _names(function)
+        if visible or self._text.find(":=", function.end, function.outer.end) >= 0:
+            _read_in(names, function, body)
         names.read |= self.nested(body, (visible | names.own) - names.top)
         free = names.outer & visible
         if free:
@@ -78,33 +80,34 @@ class _Found:
         return inner | (read - body.named.keys())
 
 
-def _names(function: Function, body: Scope) -> _Names:
+def _names(function: Function) -> _Names:
+    """The names that the statements of a function bind and declare."""
     names = _Names({item.name for item in function.params})
-    _statements(names, function, body)
-    for inner in body.functions:
-        parts = [*(part for item in inner.params for part in (item.annotation, item.default)), inner.returns]
-        _read_all(names, (*inner.decorators, *filter(None, parts)))
-    for cls in body.classes:
-        _read_all(names, (*cls.bases, *cls.decorators, *filter(None, [cls.metaclass])))
-    for item in body.lambdas:
-        _read_all(names, (param.default for param in item.params if param.default is not None))
-    return names
-
-
-def _statements(names: _Names, function: Function, body: Scope) -> None:
     for item in all_statements(function.peek_statements()):
-        if item.kind in ("import", "def", "class", "except"):
+        if item.kind in ("import", "def", "class", "except", "case"):
             names.bound.update(item.names)
-        elif item.kind == "case":
-            names.bound.update(item.names)
-            names.read |= _in_pattern(body, item)
         elif item.kind == "global":
             names.top.update(item.names)
         elif item.kind == "nonlocal":
             names.shared.update(item.names)
         for target in targets(item):
             names.bound.update(bound_by(target))
+    return names
+
+
+def _read_in(names: _Names, function: Function, body: Scope) -> None:
+    """Add the names that the expressions of a function read and bind."""
+    for item in all_statements(function.peek_statements()):
+        if item.kind == "case":
+            names.read |= _in_pattern(body, item)
         _read_all(names, item.exprs)
+    for inner in body.functions:
+        parts = [*(part for param in inner.params for part in (param.annotation, param.default)), inner.returns]
+        _read_all(names, (*inner.decorators, *filter(None, parts)))
+    for cls in body.classes:
+        _read_all(names, (*cls.bases, *cls.decorators, *filter(None, [cls.metaclass])))
+    for made in body.lambdas:
+        _read_all(names, (param.default for param in made.params if param.default is not None))
 
 
 def _in_pattern(body: Scope, case: Statement) -> set[str]:

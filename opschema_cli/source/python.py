@@ -8,7 +8,6 @@ one another.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
@@ -16,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from opschema_cli.source.text import Source, Span
+from opschema_cli.source.text import Source, Span, holds_word, may_begin_statement
 
 T = TypeVar("T")
 
@@ -416,10 +415,12 @@ class Guard(msgspec.Struct, array_like=True, frozen=True):
     end: int
 
 
-def written_in(body: Scope) -> tuple[str, ...]:
-    """The attributes to which a scope or what is written in it assigns something, as dotted targets."""
+def written_in(body: Scope, wanted: Callable[[Function], bool] = lambda function: True) -> tuple[str, ...]:
+    """The attributes to which a scope or what is written in it assigns something, as dotted targets; of its functions only what
+    ``wanted`` ones write.
+    """
     found = [item.target for item in body.assigns if "." in item.target]
-    found += [target for function in body.functions for target in function.written]
+    found += [target for function in body.functions if wanted(function) for target in function.written]
     found += [target for cls in body.classes for target in written_in(cls.body)]
     return tuple(dict.fromkeys(found))
 
@@ -530,9 +531,8 @@ _BODY = msgspec.msgpack.Decoder(Scope)
 _STATEMENTS = msgspec.msgpack.Decoder(tuple[Statement, ...])
 
 
-_DELETING = re.compile(r"del(?<!\wdel)\b")
-"""The word ``del``. A pattern with a constant prefix is searched for the fastest."""
-
+_REBINDING = ("del", "global", "nonlocal")
+"""The words that begin statements by which code binds or deletes names of other scopes, or deletes its own."""
 
 _RUNNING = ("globals", "exec")
 """The functions by which code may bind any name."""
@@ -562,7 +562,7 @@ class PythonFile:
 
     def _may_rebind(self, function: Function) -> bool:
         text = self.text(function.outer)
-        return "global" in text or "nonlocal" in text or _DELETING.search(text) is not None
+        return any(may_begin_statement(word, text) for word in _REBINDING)
 
     @cached_property
     def runs_code(self) -> bool:
@@ -571,7 +571,7 @@ class PythonFile:
 
     def _may_run_code(self, function: Function) -> bool:
         text = self.text(function.outer)
-        return any(word in text for word in _RUNNING)
+        return any(holds_word(word, text) for word in _RUNNING)
 
     def with_own_bodies(self) -> PythonFile:
         """The same file, whose functions are unpacked apart from those of this one."""

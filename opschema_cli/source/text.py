@@ -266,6 +266,22 @@ def places_of(word: AnyStr, text: AnyStr) -> Iterator[int]:
         at = text.find(word, end)
 
 
+def holds_word(word: AnyStr, text: AnyStr) -> bool:
+    """Whether a text holds a word, no other letter, digit or underscore beside it."""
+    return next(places_of(word, text), None) is not None
+
+
+def may_begin_statement(keyword: str, text: str) -> bool:
+    """Whether a statement of a Python text may begin with a keyword: at the start of a line, or behind a colon or semicolon."""
+    return any(_is_behind_statement(text, at) for at in places_of(keyword, text))
+
+
+def _is_behind_statement(text: str, at: int) -> bool:
+    while at > 0 and text[at - 1] in " \t\f":
+        at -= 1
+    return at == 0 or text[at - 1] in "\r\n:;"
+
+
 def _is_in_word(character: str | bytes) -> bool:
     return character.isalnum() or character in ("_", b"_")
 

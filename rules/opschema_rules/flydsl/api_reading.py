@@ -18,9 +18,9 @@ from zipfile import ZipFile
 import msgspec
 
 from opschema_cli.source.program import MAX_HOPS
-from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope
+from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope, written_in
 from opschema_cli.source.resolution import bindings_of
-from opschema_cli.source.text import Source
+from opschema_cli.source.text import Source, holds_word
 from opschema_rules.flydsl.api_classes import (
     Signature,
     members_of_enumeration,
@@ -36,6 +36,8 @@ WRAPPERS = ("from_dlpack", "from_torch_tensor")
 
 _WORD = re.compile(r"\w+")
 _NAMESPACES = frozenset({"globals", "vars", "locals"})
+_BINDING = (*sorted(_NAMESPACES), "setattr", "exec", "modules")
+"""The words of code that may bind names by their text, the last in ``sys.modules``."""
 _EXTENDED = re.compile(r"""__all__\s*\+=\s*[\[(]((?:\s*["']\w+["']\s*,?)+)\s*[\])]\Z""")
 
 
@@ -232,9 +234,15 @@ def _changed(file: PythonFile) -> frozenset[str]:
     What `__getattr__` binds is not there before.
     """
     lazy = file.body.function("__getattr__")
-    scopes = list(file.body.walk(lambda function: function is not lazy))
-    targets = [item.target for scope in scopes for item in scope.assigns]
-    words = {word for name in targets if "." in name and not name.startswith("self.") for word in name.split(".")}
+    targets = written_in(file.body, lambda function: function is not lazy)
+    words = {word for name in targets if not name.startswith("self.") for word in name.split(".")}
+    telling = (*_BINDING, *(["import"] if words else []))
+
+    def may_tell(function: Function) -> bool:
+        text = file.text(function.outer)
+        return function is not lazy and any(holds_word(word, text) for word in telling)
+
+    scopes = list(file.body.walk(may_tell))
     imported = {item.attr for scope in scopes for item in scope.imports if item.name in words}
     written = file.rebound | words | imported
     return written | {"*"} if _binds_any(scopes) else written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -34,15 +34,29 @@ def changes(values: DeviceValues, body: Body, is_block: Callable[[Statement], bo
     """The changes in the blocks of a function that ``is_block`` chooses, of variables that the same list of statements gives a
     value before, and that no other function shares.
     """
-    if not _may_change(body) or not any(map(is_block, all_statements(body.statements))):
-        return
-    shared = {
-        name for item in all_statements(body.statements) if item.kind in ("global", "nonlocal") for name in item.names
-    }
+    statements = list(all_statements(body.statements)) if _may_change(body) else []
+    changing = {id(item): changed for item in statements if (changed := _changed_in(item)) and is_block(item)}
+    if changing:
+        names = set().union(*changing.values()) - _left_alone(body, statements)
+        yield from _Finder(values, NumberTypes(values), body, changing.keys(), names).of(body.statements)
+
+
+def _entered(item: Statement) -> Sequence[Sequence[Statement]]:
+    """The blocks of a statement that FlyDSL may make functions of."""
+    return item.blocks if item.kind == "if" else item.blocks[:1] if item.kind in ("for", "while") else ()
+
+
+def _changed_in(item: Statement) -> set[str]:
+    """The variables that these blocks change themselves."""
+    return {name for block in _entered(item) for part in block for name, _ in _changes(part)}
+
+
+def _left_alone(body: Body, statements: Iterable[Statement]) -> set[str]:
+    """The variables that other functions share, that are deleted, or whose length is not known."""
     calls = (call.callee.rpartition(".") for call in body.scope.calls)
-    shared |= {name for name, _, method in calls if method in _SHRINKING} | set(body.scope.deleted)
-    shared |= {name for item in all_statements(body.statements) for name in _cut(item)}
-    yield from _Finder(values, NumberTypes(values), body, is_block, shared).of(body.statements)
+    shrunk = {name for name, _, method in calls if method in _SHRINKING}
+    cut = {name for item in statements for name in _cut(item)}
+    return {*body.scope.deleted, *shrunk, *cut}  # declared `global` and `nonlocal` count as deleted
 
 
 def _may_change(body: Body) -> bool:
@@ -77,38 +91,45 @@ def is_small(types: NumberTypes, body: Body, expr: Expr) -> bool:
 
 
 class _Finder(msgspec.Struct, frozen=True):
-    """Follows what the statements of a function assign, each list of statements by itself."""
+    """Follows what the statements of a function assign to ``names``, each list of statements by itself; ``blocks`` are the
+    statements with blocks of the GPU by their ``id``.
+    """
 
     values: DeviceValues
     types: NumberTypes
     body: Body
-    is_block: Callable[[Statement], bool]
-    left: set[str]
+    blocks: Container[int]
+    names: set[str]
     _bound_by: dict[tuple[int, int], frozenset[str]] = msgspec.field(default_factory=dict)
 
     def of(self, statements: Sequence[Statement]) -> Iterator[Change]:
         """The changes in a list of statements, and in those inside it."""
         known: dict[str, Expr] = {}
         for item in statements:
-            if self.is_block(item):
+            if id(item) in self.blocks:
                 yield from self._in_block(item, known)
             for block in item.blocks:
                 yield from self.of(block)
-            for name in self._bound(item) if known else ():
-                known.pop(name, None)
+            if any(self._holds(item, name) for name in known):
+                for name in self._bound(item):
+                    known.pop(name, None)
             if item.kind == "assign":
-                known.update((target.text, value) for target, value in _pairs(item) if is_variable(target))
+                assigned = ((target, value) for target, value in _pairs(item) if is_variable(target))
+                known.update((target.text, value) for target, value in assigned if target.text in self.names)
+
+    def _holds(self, item: Statement, name: str) -> bool:
+        return self.body.file.source.text.find(name, item.start, item.end) >= 0
 
     def _in_block(self, item: Statement, known: dict[str, Expr]) -> Iterator[Change]:
         """The changes of variables that a block of a statement assigns once, and no block inside it."""
-        for block in item.blocks if item.kind == "if" else item.blocks[:1]:
+        for block in _entered(item):
             nested = {name for part in block if part.blocks for name in self._bound(part)}
             if any(part.kind in LEAVING for part in all_statements(block)):
                 continue
             found = [(name, part, value) for part in block for name, value in _changes(part) if name not in nested]
             counts = Counter(name for name, _, _ in found)
             for name, part, value in found:
-                if name in known and name not in self.left and counts[name] == 1:
+                if name in known and counts[name] == 1:
                     why = self._why(name, known[name], part, value)
                     if why:
                         yield Change(name, known[name], part, item, why)

@@ -163,10 +163,9 @@ def _imported(tree: FlyTree, file: PythonFile) -> frozenset[str]:
         return frozenset(
             item.name for body in bodies for item in body.scope.imports if tree.names.full(body, item.name)
         )
+    scopes = file.body.walk(lambda function: "import" in file.text(function.outer))
     modules = (
-        (item.name, tree.bodies.program.absolute_module(file, item))
-        for scope in file.body.walk()
-        for item in scope.imports
+        (item.name, tree.bodies.program.absolute_module(file, item)) for scope in scopes for item in scope.imports
     )
     return frozenset(name for name, module in modules if module and module.partition(".")[0] == ROOT)
 

@@ -123,8 +123,11 @@ def _is_dynamic(values: DeviceValues, body: Body, test: Expr) -> bool:
 
 def _choices(values: DeviceValues, body: Body) -> Iterator[tuple[Expr, str]]:
     """The expressions ``a if c else b`` of two types, with the reason."""
-    text = body.file.text(body.function.outer) if body.function is not None else ""
-    for item in all_statements(body.statements) if _CHOICE.search(text) else ():
+    outer = body.file.text(body.function.outer) if body.function is not None else ""
+    text = body.file.source.text
+    for item in all_statements(body.statements) if _CHOICE.search(outer) else ():
+        if not any(text.find("else", part.start, part.end) >= 0 for part in item.exprs):
+            continue
         for expr in own_expressions(item):
             why = (
                 unlike(values, body, expr) if expr.kind == "ifexp" and _is_dynamic(values, body, expr.items[0]) else ""

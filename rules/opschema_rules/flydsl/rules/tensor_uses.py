@@ -44,6 +44,7 @@ _BEFORE = re.compile(r"(?:[-+/%<>]=?|[\w\])] ?\*=?|_like\()[ \t]*\Z")
 _LOOK_BACK = 20
 """Characters before a name in which an operator is looked for."""
 _GUARD = re.compile(r"\b(?:isinstance|hasattr|getattr|type)\(\s*([A-Za-z_]\w*)")
+_ASKING = ("isinstance(", "hasattr(", "getattr(", "type(")
 
 
 @rule("FLY231", "tensor-use", pure=True)
@@ -119,7 +120,7 @@ def _tensors(traced: Traced) -> frozenset[str]:
     """The tensors of a function that its text may use so."""
     names = {item.name for item in traced.call_parameters if item.kind is Kind.TENSOR}
     text = traced.body.file.text(traced.function.outer)
-    names -= {match[1] for match in _GUARD.finditer(text)}
+    names -= {match[1] for match in _GUARD.finditer(text)} if any(item in text for item in _ASKING) else set()
     return frozenset(name for name in names if _is_used_so(text, name))
 
 
