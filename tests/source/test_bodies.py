@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from opschema_cli.source.bodies import Bodies, Body
 from opschema_cli.source.parsing import encoded
@@ -146,6 +147,22 @@ def test_what_functions_write_and_rebind_is_known_without_their_bodies() -> None
     assert FILE.rebound == {"state", "self.kept"}
     plain = "def f():\n    return 1\n"
     assert PythonFile(Source("b.py", plain, "utf-8", "other"), collect(plain)).rebound == frozenset()
+
+
+def test_words_in_comments_and_names_unpack_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(function: Function) -> None:
+        raise AssertionError(f"`{function.name}` is unpacked")
+
+    text = """\
+def load():
+    # global memory, not the nonlocal one, and del it
+    executor, model, globals_ = execute(global_id)
+    return executor, model, globals_
+"""
+    file = PythonFile(Source("b.py", text, "utf-8", "digest"), packed(text))
+    monkeypatch.setattr(Function, "peek_body", look)
+    assert file.rebound == frozenset()
+    assert not file.runs_code
 
 
 def test_the_bodies_that_call_and_are_decorated_by_a_word() -> None:

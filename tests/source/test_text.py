@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import re
 
@@ -20,7 +21,9 @@ from opschema_cli.source.text import (
     apply_edits,
     ascii_words_in,
     decode,
+    holds_word,
     is_found,
+    may_begin_statement,
     places_of,
 )
 
@@ -183,6 +186,35 @@ def test_places_of_a_word(text: str, places: list[int]) -> None:
     assert list(places_of("f", text)) == places
     if text.isascii():
         assert list(places_of(b"f", text.encode())) == places
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "del x",
+        "\tdel x",
+        "a = 1\ndel x",
+        "a = 1\rdel x",
+        "a = 1; del x",
+        "if a: del x",
+        "if a: \\\n    del x",
+        "try: f()\nfinally:del(x)",
+        "# a del, and then\n \x0cdel[x]",
+    ],
+)
+def test_keywords_that_may_begin_a_statement(text: str) -> None:
+    assert any(isinstance(node, ast.Delete) for node in ast.walk(ast.parse(text.strip())))
+    assert may_begin_statement("del", text)
+
+
+@pytest.mark.parametrize("text", ["", "model", "# the del of x", "delta = 1", "x.del_ = 'a del'", "f(del_)", "éa del"])
+def test_words_that_begin_none(text: str) -> None:
+    assert not may_begin_statement("del", text)
+
+
+def test_a_word_of_a_text() -> None:
+    assert holds_word("exec", "a = exec('b')")
+    assert not holds_word("exec", "execute(exec_time, _exec)")
 
 
 def test_words_of_bytes() -> None:

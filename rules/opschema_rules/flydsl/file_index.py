@@ -68,11 +68,10 @@ def index_file(file: PythonFile) -> FileIndex:
     own = [item for item in imports if _is_own(item)]
     names = {item.name for item in own}
     inner = {name for scope in scopes[1:] for name in _bound(scope)} if names else set[str]()
-    leading = _leading(scopes, own=True)
-    outside = _leading(scopes, own=False)
+    outside = _leading(scopes)
+    leading = outside.union(names) if outside is not None and not any(item.attr == "*" for item in own) else None
     held = {name for scope in scopes for name in _holding(scope)}
     calls = [call for scope in scopes for call in scope.calls]
-    taking = [call for call in calls if any(_may_be_missed(item, held) for item in call.items[1:])]
     decisions = Decisions(file.source.text)
     forwarding = sorted(item.name for item in file.body.functions if forwarding_call(item) is not None)
     called = {_name(call.items[0]) for call in calls}
@@ -89,7 +88,7 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(_uses(scopes, names)) if names else [],
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
-        sorted({call.callee.rpartition(".")[2] for call in taking}),
+        sorted(set(_taking(calls, held))),
         sorted(
             {
                 item.name
@@ -142,11 +141,11 @@ def _is_decorated(function: Function, names: set[str]) -> bool:
     return any(name.partition(".")[0] in names for name in function.decorator_names)
 
 
-def _leading(scopes: list[Scope], *, own: bool) -> Collection[str] | None:
-    """The first words of names that may lead to another file, those imported from FlyDSL only if ``own``; None for all."""
+def _leading(scopes: list[Scope]) -> set[str] | None:
+    """The first words of names that may lead to another file, but for those imported from FlyDSL; None for all."""
     found: set[str] = set()
     for scope in scopes:
-        imports = [item for item in scope.imports if own or not _is_own(item)]
+        imports = [item for item in scope.imports if not _is_own(item)]
         if any(item.attr == "*" for item in imports):
             return None
         found.update([item.name for item in imports], [item.name for item in scope.classes])
@@ -235,11 +234,19 @@ def _is_of_items(call: Expr) -> bool:
     return call.items[0].text.rpartition(".")[2] in ("items", "values", "enumerate")
 
 
-def _may_be_missed(expr: Expr, held: Collection[str]) -> bool:
-    if expr.kind in _DISPLAYS or expr.text.startswith("torch."):
-        return True
-    name = expr.items[0] if expr.kind == "subscript" else expr
-    return name.kind == "name" and name.text in held
+def _taking(calls: Iterable[Expr], held: Collection[str]) -> Iterator[str]:
+    """The last words of what is called with an argument of a kind that a cache key may miss; ``held`` are names of such."""
+    for call in calls:
+        for item in call.items[1:]:
+            kind = item.kind
+            name = item if kind == "name" else item.items[0] if kind == "subscript" else None
+            if name is not None:
+                missed = (name.kind == "name" and name.text in held) or item.text.startswith("torch.")
+            else:
+                missed = kind in _DISPLAYS
+            if missed:
+                yield call.callee.rpartition(".")[2]
+                break
 
 
 FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 8", index_file, FileIndex)
