@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import LEAVING, Condition, Statement
-from opschema_cli.source.text import Span, SpanSet
+from opschema_cli.source.text import NestedSpans, Span, SpanSet
 
 _ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
 _TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
@@ -128,15 +128,24 @@ def _indent(line: str) -> int:
 
 def _tried(body: Body, start: int) -> Iterator[list[str]]:
     """For each ``try`` whose body has a place, the texts of its ``except`` clauses."""
-    text = body.file.source.text
     for around in body.outward():
-        spans = around.scope.guarded
-        for index, span in enumerate(spans):
-            if span.start <= start < span.end and _TRY.search(text[max(0, span.start - _LOOK_BACK) : span.start]):
-                yield list(_clauses(text, spans[index:]))
+        spans, clauses = _tries(around)
+        yield from (clauses[span] for span in spans.around(start))
 
 
-def _clauses(text: str, spans: Sequence[Span]) -> Iterator[str]:
+@lru_cache(maxsize=256)
+def _tries(body: Body) -> tuple[NestedSpans, dict[Span, list[str]]]:
+    """What a body tries, with the texts of the ``except`` clauses."""
+    text, guarded = body.file.source.text, body.scope.guarded
+    found = {
+        span: list(_clauses(text, map(guarded.__getitem__, range(index, len(guarded)))))
+        for index, span in enumerate(guarded)
+        if _TRY.search(text[max(0, span.start - _LOOK_BACK) : span.start])
+    }
+    return NestedSpans(found), found
+
+
+def _clauses(text: str, spans: Iterable[Span]) -> Iterator[str]:
     for before, handler in pairwise(spans):
         clause = text[before.end : handler.start]
         if not _CATCHES.match(clause):

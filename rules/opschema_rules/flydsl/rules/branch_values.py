@@ -18,7 +18,7 @@ from opschema_rules.flydsl.device_values import DeviceValues, device_values
 from opschema_rules.flydsl.gpu_blocks import head, in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 
-_CHOICE = re.compile(r"\belse\b(?!\s*:)")
+_CHOICE = re.compile(r"else(?<!\welse)\b(?!\s*:)")
 """The `else` of an expression."""
 
 
