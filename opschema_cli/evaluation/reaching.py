@@ -38,7 +38,7 @@ def reaching(found: Iterable[Binding], guards_at: Callable[[int], set[Span]], at
 
 def guards(scope: Scope, at: int) -> Iterator[Span]:
     """The stretches around a place that may not run."""
-    return (span for span in scope.guarded if span.start <= at < span.end)
+    return scope.guarding.around(at)
 
 
 def loops(scope: Scope, at: int) -> Iterator[Span]:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from opschema_cli.source.text import Source, Span, holds_word, may_begin_statement
+from opschema_cli.source.text import NestedSpans, Source, Span, holds_word, may_begin_statement
 
 T = TypeVar("T")
 
@@ -361,6 +361,11 @@ class Scope(msgspec.Struct, array_like=True, dict=True):
     def uses(self) -> tuple[Use, ...]:
         """Every use of a name, in the order in which they are told."""
         return _USES.decode(self.packed_uses)
+
+    @cached_property
+    def guarding(self) -> NestedSpans:
+        """The spans of :attr:`guarded`, to find those around a place."""
+        return NestedSpans(self.guarded)
 
     @cached_property
     def conditional_expressions(self) -> tuple[Expr, ...]:

@@ -61,9 +61,8 @@ def may_ask(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> boo
 
 def is_guarded(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether what is written at a place of a body, and not in a function in it, runs only with some FlyDSLs."""
-    guarded = (span for span in body.scope.guarded if span.start <= at < span.end)
     return (
-        any(_guards(tree, body, span) for span in guarded)
+        any(_guards(tree, body, span) for span in body.scope.guarding.around(at))
         or any(may_ask(tree, body, test) for test in choices_around(body, at))
         or at >= _end_of_first_exit(tree, body)
     )

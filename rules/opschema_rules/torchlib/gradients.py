@@ -167,6 +167,6 @@ def saved(body: Body, context: str) -> Expr | None:
     ]
     if len(calls) != 1 or any(calls[0].keywords):
         return None
-    guarded = any(span.start <= calls[0].start < span.end for span in body.scope.guarded)
+    guarded = body.scope.guarding.innermost(calls[0].start) is not None
     looped = any(loop.body.start <= calls[0].start < loop.body.end for loop in body.scope.loops)
     return None if guarded or looped or calls[0] not in body.scope.calls else calls[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
@@ -250,12 +251,18 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
 # What is guarded
 
 
+@cached_on_argument
+def _said_or_set(file: PythonFile) -> frozenset[str]:
+    """The strings of a file that may be names, and the attributes that it assigns."""
+    scopes = list(file.body.walk())
+    assigned = (item.target.rpartition(".") for scope in scopes for item in scope.assigns)
+    strings = (text for scope in scopes for text in scope.strings)
+    return frozenset(strings).union(name for holder, _, name in assigned if holder)
+
+
 def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
     """Whether code asks first whether the name is there, sets it, or expects that it is not."""
-    scopes = list(body.file.body.walk())
-    if any(
-        word in scope.strings or any(item.target.endswith(f".{word}") for item in scope.assigns) for scope in scopes
-    ):
-        return True
     bodies = tree.bodies
+    if word in _said_or_set(body.file):
+        return True
     return is_guarded_around(tree, body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at)

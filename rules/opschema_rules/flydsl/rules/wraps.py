@@ -312,9 +312,7 @@ def _always_runs(tree: FlyTree, wrap: Wrap, call: Expr) -> bool:
     if call in wrap.marks:
         return True
     before = body.file.source.text[: call.start].rpartition("\n")[2]
-    return _STATEMENT.fullmatch(before) is not None and not any(
-        item.start <= call.start < item.end for item in body.scope.guarded
-    )
+    return _STATEMENT.fullmatch(before) is not None and body.scope.guarding.innermost(call.start) is None
 
 
 def _product(sizes: Sequence[int | None]) -> int:

@@ -268,7 +268,7 @@ def _beside(found: Diagnostic, other: Related) -> Diagnostic:
 
 
 def _may_not_run(made: Made) -> bool:
-    return any(start <= made.call.start < end for start, end in made.body.scope.guarded)
+    return made.body.scope.guarding.innermost(made.call.start) is not None
 
 
 def _misused(evaluator: Evaluator, body: Body) -> Iterator[Diagnostic]:
