@@ -11,17 +11,31 @@ import pytest
 
 from opschema_cli.lint.pack import Pack
 from opschema_cli.main import run
+from opschema_cli.migrate.options import missing
 from opschema_cli.testing import migrate_files
 from opschema_rules.aten.pack import PACK as ATEN
 from opschema_rules.flydsl.pack import PACK as FLYDSL
+from opschema_rules.magi.examples import example_files as magi_files
 from opschema_rules.magi.pack import PACK as MAGI
 from opschema_rules.pypto.pack import PACK as PYPTO
+from opschema_rules.tileops.examples import example_files as tileops_files
 from opschema_rules.tileops.pack import PACK as TILEOPS
 from tests.toypack import PACK as TOY
 
 PACKS = (TILEOPS, MAGI, ATEN, PYPTO, FLYDSL)
 NATIVE = "- func: relu(Tensor self) -> Tensor\n"
 BACKEND = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n- {}\n- {}\n"
+
+FLY_KERNEL = """\
+import flydsl.compiler as flyc
+import flydsl.expr as fx
+
+
+@flyc.kernel
+def scale(x: fx.Tensor):
+    pass
+"""
+MAGI_OP = '@magi_register_custom_op("kit::rotate", infer_output_meta_fn=["q"])\ndef rotate(q: Tensor) -> Tensor: ...\n'
 
 Opschema = Callable[..., tuple[int, str]]
 
@@ -45,6 +59,22 @@ def test_every_migration_says_why_it_finds_nothing(pack: Pack) -> None:
 )
 def test_what_it_looks_at_is_not_there_or_as_it_should_be(files: dict[str, str], reason: str) -> None:
     assert migrate_files(ATEN, "sort-lists", files).result.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("pack", "files"),
+    [
+        (FLYDSL, {"kernels.py": FLY_KERNEL}),
+        (ATEN, {"native_functions.yaml": NATIVE, "xla.yaml": BACKEND.format("abs", "relu")}),
+        (TILEOPS, tileops_files([])),
+        (MAGI, magi_files([("python", MAGI_OP)])),
+    ],
+    ids=lambda item: getattr(item, "name", ""),
+)
+def test_no_migration_denies_what_the_tree_has(pack: Pack, files: dict[str, str]) -> None:
+    for item in pack.all_migrations():
+        if item.scope is not None and not missing(item):
+            assert migrate_files(pack, item.name, files).result.reason != item.scope.absent, item.name
 
 
 def test_a_migration_that_found_something_has_no_reason() -> None:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from opschema_cli.migrate.migration import Scope
-from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.code import FlyFile
 
-TREE = Scope((FlyTree,), "no FlyDSL kernel in this tree")
+TREE = Scope((FlyFile,), "no FlyDSL code in this tree")
