@@ -89,6 +89,15 @@ def test_a_file_of_nearly_that_name_in_that_folder() -> None:
     assert fixed("SRC101", texts, unsafe=True) == ["test: tests/test_example.py"]
 
 
+def test_a_file_of_that_name_that_the_entry_names_already_is_another_one() -> None:
+    texts = {path: text for path, text in files("op: kit/ops/example.py").items() if path != "kit/kernels/example.py"}
+    (item,) = lint("SRC101", texts).diagnostics
+    assert (item.message, item.fix) == ("`source.kernel` names `kit/kernels/example.py`, which is not a file", None)
+    moved = texts | {"kit/kernels/new/example.py": "", "kit/ops/op.py": texts["kit/ops/example.py"]}
+    del moved["kit/ops/example.py"]
+    assert found(lint("SRC101", moved))[0][1].endswith("; `kit/kernels/new/example.py` has that name")
+
+
 def test_a_file_that_is_nowhere() -> None:
     (item,) = lint("SRC101", files("bench: benchmarks/gone.py")).diagnostics
     assert (item.message, item.fix, item.severity) == (

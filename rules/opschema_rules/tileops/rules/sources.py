@@ -26,7 +26,7 @@ def source_path(manifest: Manifest) -> Iterator[Diagnostic]:
 
     Readers, benchmarks and generators open these files. `op` and `kernel` may be relative to `src/`. If the op's class, or
     a kernel class that `kernel_map` names, is defined in exactly one other file, the fix writes that path; if there is only
-    a file with the same name, the fix is unsafe.
+    a file with the same name that the entry does not name yet, the fix is unsafe.
 
     The paths of an entry that is `spec-only` are placeholders until it is implemented. There a missing file is reported,
     as a warning, only if the op's class exists already or the file is found elsewhere.
@@ -69,10 +69,10 @@ def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[D
     by_class = next((file for name in _classes_of(entry, key) if (file := found.of_class(name))), None)
     # A file of that name that does not define the op's class is another file.
     by_name = key != "op" or not _is_class_name(entry)
-    target = by_class or (found.of_basename(path) if by_name else None)
+    target = by_class or (_not_named(entry, found.of_basename(path)) if by_name else None)
     if target is None and entry.status == "spec-only" and not isinstance(entry.op_class, ClassRef):
         return
-    target = target or (_close_by(entry.manifest, path) if by_name else None)
+    target = target or (_not_named(entry, _close_by(entry.manifest, path)) if by_name else None)
     text = f"`source.{key}` names `{path}`, which is not a file"
     fix = None
     if target is not None:
@@ -82,6 +82,12 @@ def _missing_file(entry: OpEntry, key: str, node: Node, path: str) -> Iterator[D
         if all(new != other for _, other in entry.source_paths(key)):
             fix = _new_path(entry, node, new, "" if by_class else SAME_NAME)
     yield Diagnostic(text, entry.at(node), (), fix, (entry.name,), severity=entry.severity)
+
+
+def _not_named(entry: OpEntry, target: str | None) -> str | None:
+    """A file that was found by its name, unless the entry already names it: the missing file is another one."""
+    named = (entry.manifest.locate(path) for key in SOURCE_PATH_KEYS for _, path in entry.source_paths(key))
+    return target if target is not None and target not in named else None
 
 
 def _close_by(manifest: Manifest, path: str) -> str | None:
