@@ -25,14 +25,16 @@ from opschema_cli.write import write_all
     metavar="KEY",
     help="Write the smallest backend of PyTorch instead, for example for PrivateUse1: its YAML, C++ and Python package.",
 )
-@click.option("--name", default="mydevice", show_default=True, help="With --backend: the name of the device.")
-def init(dry_run: bool, backend: str | None, name: str) -> int:
+@click.option("--name", help="With --backend: the name of the device [mydevice].")
+def init(dry_run: bool, backend: str | None, name: str | None) -> int:
     """Detect which packs apply, and write `[tool.opschema]` and the pre-commit hook unless they exist."""
+    if name is not None and backend is None:
+        raise click.UsageError("--name goes with --backend")
     if backend is not None:
         # Not at the top: few ask for it.
         from opschema_cli.commands.new_backend import write_backend
 
-        return write_backend(backend, name, dry_run=dry_run)
+        return write_backend(backend, name or "mydevice", dry_run=dry_run)
     with closing(open_workspace(Path.cwd(), no_plugins=True)) as session:
         packs = [pack.name for pack in session.registry_for(session.project()).packs]
         for pack in session.registry.packs:

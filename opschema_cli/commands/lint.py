@@ -82,13 +82,31 @@ def lint(**options: object) -> int:
     (`opschema plugins`).
     """
     chosen = LintOptions(**options)  # type: ignore[arg-type]
-    if chosen.no_baseline and (chosen.baseline is not None or chosen.write_baseline):
-        raise click.UsageError("--no-baseline goes with neither --baseline nor --write-baseline")
-    if chosen.as_implemented and chosen.write_baseline:
-        raise click.UsageError("--as-implemented does not go with --write-baseline")
-    if chosen.unsafe_fixes and not (chosen.fix or chosen.diff):
-        raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
+    _check_usage(chosen)
     return _lint(chosen)
+
+
+def _check_usage(options: LintOptions) -> None:
+    """Refuse options that contradict each other, or of which one would have no effect."""
+    if options.no_baseline and (options.baseline is not None or options.write_baseline):
+        raise click.UsageError("--no-baseline goes with neither --baseline nor --write-baseline")
+    if options.as_implemented and options.write_baseline:
+        raise click.UsageError("--as-implemented does not go with --write-baseline")
+    if options.unsafe_fixes and not (options.fix or options.diff):
+        raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
+    others = {
+        "--show-settings": options.show_settings,
+        "--write-baseline": options.write_baseline,
+        "--diff": options.diff,
+        "--statistics": options.statistics,
+    }
+    asked = [name for name, given in others.items() if given]
+    if len(asked) > 1:
+        raise click.UsageError(f"choose one of {' and '.join(asked)}")
+    if asked and options.output_format != "text":
+        raise click.UsageError(f"{asked[0]} has no --output-format {options.output_format}")
+    if options.write_baseline and (options.fix or options.output_file is not None):
+        raise click.UsageError("--write-baseline goes with neither --fix nor --output-file; --baseline names its file")
 
 
 def _lint(options: LintOptions) -> int:
@@ -122,7 +140,7 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
 
         write_text(
             render_settings(session, settings_of(session, session.registry, options), baseline_of(session, options)),
-            None,
+            options.output_file,
         )
         return EXIT_CLEAN
     inputs = inputs_of(session, options)
@@ -175,7 +193,7 @@ def _fix(
     for path in fixed.unsettled:
         click.echo(f"opschema: the fixes of {visible(path)} do not settle, or break it; it is left as it was", err=True)
     if options.diff:
-        print_fixes(before, fixed.texts, outcome.diagnostics)
+        print_fixes(before, fixed.texts, outcome.diagnostics, options.output_file)
     elif options.stdin_filename is not None:
         path = session.workspace.relative(options.stdin_filename)
         source = project.source(path)

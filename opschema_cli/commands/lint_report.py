@@ -6,6 +6,7 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import click
 from msgspec.structs import replace
@@ -23,11 +24,14 @@ from opschema_cli.reporters.phrases import fixable, unchecked
 from opschema_cli.session import Session
 
 
-def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagnostic]) -> None:
-    """Print the changes that fixes make, as a unified diff; without any, a line on the findings that are ``left``."""
+def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagnostic], target: Path | None) -> None:
+    """Print the changes that fixes make, or write them to a file, as a unified diff; without any, also a line on the findings that
+    are ``left``.
+    """
     if not texts:
         click.echo(f"opschema: {'; '.join(filter(None, ['nothing to fix', fixable(left)]))}", err=True)
-        return
+        if target is None:
+            return
     from opschema_cli.reporters.text import open_console
     from opschema_cli.reporters.unified import print_diff, unified_diff
 
@@ -35,10 +39,10 @@ def print_fixes(before: Project, texts: Mapping[str, str], left: Sequence[Diagno
     for path, text in sorted(texts.items()):
         source = before.source(path)
         lines += unified_diff(path, "" if source is None else source.text, text)
-    if sys.stdout.isatty():
+    if target is None and sys.stdout.isatty():
         print_diff(open_console(sys.stdout), lines)
     else:
-        write_text("".join(f"{line}\n" for line in lines), None)
+        write_text("".join(f"{line}\n" for line in lines), target)
 
 
 def make_report(

@@ -132,9 +132,14 @@ def _is_blind(work: Work, draft: Draft, results: Sequence[Result]) -> bool:
 def _check_usage(mode: str, options: MigrateOptions) -> None:
     if mode in ("diff", "apply", "check", "explain") and not options.names:
         raise click.UsageError(f"--{mode} needs the NAME of a migration; `opschema migrate` lists them")
-    if mode in ("list", "recover") and (options.names or options.only or options.skip or options.option):
+    of_one = bool(options.only or options.skip or options.option)
+    if mode == "list" and not options.list_only and of_one:
+        raise click.UsageError(
+            "--only, --skip and --option need the NAME of a migration; `opschema migrate` lists them"
+        )
+    if mode in ("list", "recover") and (options.names or of_one):
         raise click.UsageError(f"--{mode} takes neither a NAME nor options of one")
-    if mode == "explain" and (options.only or options.skip or options.option):
+    if mode == "explain" and of_one:
         raise click.UsageError("--explain takes no options of a migration")
     if options.output_format != "text" and mode in ("recover", "explain"):
         raise click.UsageError(f"--{mode} has no --output-format {options.output_format}")

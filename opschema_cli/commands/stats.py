@@ -18,7 +18,9 @@ from opschema_cli.errors import EXIT_CLEAN
 from opschema_cli.git_objects import history, is_shallow
 from opschema_cli.lint.runner import Job, run
 from opschema_cli.lint.settings import resolve_settings
+from opschema_cli.phrases import count
 from opschema_cli.project import Project
+from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.statistics import FORMATS, Revision, Row, Statistics, load_writer, rows_of
 from opschema_cli.root import check_output
 from opschema_cli.session import Session, path_filter
@@ -98,8 +100,9 @@ def _history(
         return []
     commits = history(session.root, options.history, options.since)
     if len(commits) < options.history:
+        since = f" since {visible(options.since)}" if options.since else ""
         hint = "; the clone is shallow" if is_shallow(session.root) else ""
-        click.echo(f"opschema: the history has {len(commits)} such commits{hint}", err=True)
+        click.echo(f"opschema: files here changed in only {count(len(commits), 'commit')}{since}{hint}", err=True)
     return [Revision(commit, time, keeps(_at(session, commit, quiet=quiet))) for commit, time in commits]
 
 

@@ -53,6 +53,13 @@ def test_1_on_findings(opschema: Opschema) -> None:
         (["lint", "--output-format", "yaml"], "'yaml' is not one of"),
         (["lint", "--jobs", "0"], "0 is not in the range"),
         (["lint", "--no-baseline", "--write-baseline"], "--no-baseline goes with neither"),
+        (["lint", "--write-baseline", "--fix"], "--write-baseline goes with neither --fix nor --output-file"),
+        (["lint", "--write-baseline", "-o", "x.json"], "--write-baseline goes with neither --fix nor --output-file"),
+        (["lint", "--write-baseline", "--diff"], "choose one of --write-baseline and --diff"),
+        (["lint", "--statistics", "--output-format", "json"], "--statistics has no --output-format json"),
+        (["lint", "--diff", "--output-format", "sarif"], "--diff has no --output-format sarif"),
+        (["lint", "--show-settings", "--output-format", "json"], "--show-settings has no --output-format json"),
+        (["init", "--name", "npu"], "--name goes with --backend"),
         (["lint", "--baseline", "none.json"], "none.json: no baseline; `opschema baseline` writes one"),
         (["lint", "--output-file", "no/such/folder.txt"], "no/such/folder.txt cannot be written"),
         (["lint", ".", ".."], "is outside the workspace"),
@@ -189,6 +196,15 @@ def test_quiet_says_nothing_when_there_is_nothing_to_say(opschema: Opschema, roo
     (root / "a.toy.yaml").unlink()
     assert opschema("lint", "--quiet") == Done(0, "", "")
     assert opschema("lint").out != ""
+
+
+def test_the_settings_and_the_diff_of_fixes_go_to_a_file(opschema: Opschema, root: Path) -> None:
+    for option, more in (("--show-settings", ()), ("--diff", ()), ("--diff", ("--select", "TOY103"))):
+        shown = opschema("lint", option, *more)
+        done = opschema("lint", option, *more, "-o", "report.txt")
+        assert (done.code, done.out, done.err) == (shown.code, "", shown.err)
+        assert (root / "report.txt").read_text() == shown.out
+        (root / "report.txt").unlink()
 
 
 def test_statistics_count_findings_and_time(opschema: Opschema) -> None:

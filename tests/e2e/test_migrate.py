@@ -374,7 +374,9 @@ def test_explain_prints_the_page_and_needs_no_option(opschema: Opschema, reposit
         (["lower-docs", "--only", "ad"], "--only ad: there is no such op, file or line here; did you mean `add`?"),
         (["lower-docs", "-o", "x=1"], "-o x: `lower-docs` has no such option"),
         (["rename-key"], "`rename-key` needs -o old=… -o new=…"),
-        (["-o", "x=1"], "takes neither a NAME nor options of one"),
+        (["-o", "x=1"], "--only, --skip and --option need the NAME of a migration; `opschema migrate` lists them"),
+        (["--only", "add"], "--only, --skip and --option need the NAME of a migration"),
+        (["--list", "--only", "add"], "--list takes neither a NAME nor options of one"),
         (["misbehave", "-o", "how=refuse"], "opschema: the toy refuses"),
     ],
 )

@@ -39,7 +39,7 @@ def repository(root: Path) -> Path:
 def test_the_history_of_findings(opschema: Opschema, repository: Path) -> None:
     (repository / "sub/b.toy.yaml").write_text("mul: {doc: NEW}\n")
     done = opschema("stats", "--history", "5", "--output-format", "json")
-    assert (done.code, done.err) == (0, "opschema: the history has 3 such commits\n")
+    assert (done.code, done.err) == (0, "opschema: files here changed in only 3 commits\n")
     data = json.loads(done.out)
     assert data["tree"]["rules"] == {"TOY102": 2, "TOY103": 1}
     assert [(item["date"], item["rules"]) for item in data["history"]] == [
