@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -45,6 +46,16 @@ def clipped(text: str, limit: int) -> str:
         return text
     tail = limit // 4
     return f"{text[: limit - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def unbroken(text: str) -> str:
+    """Source text on one line: without line breaks, and without the indentation that follows them."""
+    first, *others = re.split(r"[\r\n]+", text)
+    pieces = [first.rstrip()] if others else [text]
+    for line in filter(None, map(str.strip, others)):
+        joins = not pieces[-1] or pieces[-1][-1] in "([{" or line[0] in ")]}"
+        pieces += [line] if joins else [" ", line]
+    return "".join(pieces)
 
 
 def excerpt(text: str, limit: int) -> str:

@@ -39,6 +39,16 @@ def test_a_magi_op_is_found_as_well(opschema: Opschema, tmp_path: Path) -> None:
     assert opschema("show", "KIT::Rotate", cwd=folder).out.startswith("kit::rotate")
 
 
+def test_a_call_over_several_lines_is_shown_on_one(opschema: Opschema, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FIXTURES / "bindkit", tmp_path / "bindkit"))
+    call = "_C.norm_backward(\r\n        grad,  x,\r\n\r\n        rstd\r\n    )"
+    (folder / "use.py").write_bytes(
+        f"from bindkit import _C\r\n\r\n\r\ndef back(grad, x, rstd):\r\n    return {call}\r\n".encode()
+    )
+    shown = opschema("show", "norm_backward", cwd=folder).out.splitlines()
+    assert [line.partition("_C.")[2] for line in shown if "use.py:5 " in line] == ["norm_backward(grad,  x, rstd)"]
+
+
 def test_names_that_differ_in_case_alone_are_told_apart(opschema: Opschema, root: Path) -> None:
     (root / "a.toy.yaml").write_text("add: {doc: small}\nADD: {doc: large}\n")
     assert "large" in opschema("show", "ADD").out

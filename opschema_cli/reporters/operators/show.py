@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from opschema_cli.operators.comparison import Taken, argument_rows, declared_text
 from opschema_cli.operators.model import Argument, Operator
+from opschema_cli.phrases import unbroken
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.operators.parts import MOST_USES, Sources, parts_of, where
 from opschema_cli.source.text import Place
@@ -31,7 +32,8 @@ def part_lines(operator: Operator, sources: Sources) -> Iterator[tuple[str, str]
     places = [where(part.place, sources) if part.place is not None else "" for part in parts]
     width = max((len(place) for place in places if len(place) <= _WIDEST_PLACE), default=0)
     for part, place in zip(parts, places, strict=True):
-        yield part.label, f"{place:<{width}}  {part.text}".rstrip() if place and part.text else place or part.text
+        text = unbroken(part.text)
+        yield part.label, f"{place:<{width}}  {text}".rstrip() if place and text else place or text
 
 
 def cells(operator: Operator, sources: Sources) -> Iterator[tuple[str, str, str, str]]:
@@ -45,7 +47,12 @@ def cells(operator: Operator, sources: Sources) -> Iterator[tuple[str, str, str,
         name, note = row.name, declared.note if isinstance(declared, Argument) else ""
         for taken in row.taken[:MOST_USES] or (None,):
             line = _side(taken, spot) if taken is not None else ""
-            yield name, text, line, ", ".join(filter(None, (note, taken.note if taken is not None else "")))
+            yield (
+                name,
+                unbroken(text),
+                unbroken(line),
+                ", ".join(filter(None, (note, taken.note if taken is not None else ""))),
+            )
             name = text = note = ""
 
 
