@@ -59,10 +59,10 @@ class DiffConfig(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fie
 class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """The settings a workspace may make.
 
-    ``select`` and ``ignore`` take codes, code prefixes (``SIG``) and names; ``per_file_ignores`` maps globs to such lists;
+    ``select`` and ``ignore`` take codes, code prefixes (``SIG``) and names; ``per-file-ignores`` maps globs to such lists;
     ``severity`` maps a code or name to a level; ``exclude`` are gitignore patterns; ``plugins`` are Python files
     (relative to the root) with a ``PACK``; ``packs`` limits the packs; ``preview`` runs preview rules, too;
-    ``required_version`` are the versions of opschema that may lint here (``>=0.2,<0.4``); ``rules`` holds rule options,
+    ``required-version`` are the versions of opschema that may lint here (``>=0.2,<0.4``); ``rules`` holds rule options,
     ``verify`` those of ``opschema verify``, ``diff`` those of ``opschema diff``.
     """
 
@@ -185,6 +185,11 @@ def _parsed(path: Path, data: bytes) -> dict[str, Any]:
 def _convert(data: object, path: Path) -> Config:
     if not isinstance(data, dict):
         raise OpschemaError(f"{path}: `tool.opschema` must be a table")
+    if path.name == "opschema.toml" and isinstance(data.get("tool"), dict):
+        raise OpschemaError(
+            f"{path}: `[tool.opschema]` is for pyproject.toml; in opschema.toml write its keys at the top level, and a table "
+            "such as `[tool.opschema.rules]` as `[rules]`"
+        )
     options = {key: value for key, value in data.items() if isinstance(value, dict) and key not in KEYS}
     plain = {key: value for key, value in data.items() if key not in options}
     check_keys(plain, KEYS, f"{path}: ")

@@ -97,6 +97,10 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("[rules.known-dtyp]\nallowed = []", "rules: no rule is called `known-dtyp`; did you mean `known-dtype`?"),
         ("[rules.missing-doc]\nx = 1", "TOY101 has no options"),
         ("rules = 1", "`rules`: Expected `object`, got `int`"),
+        (
+            "[tool.opschema]\nselect = ['TOY']",
+            "opschema.toml: `[tool.opschema]` is for pyproject.toml; in opschema.toml write",
+        ),
         ("[toy]\nfale = 'x'", "tool.opschema.toy: unknown key `fale`; did you mean `fail`?"),
         ("toy = 1", "unknown key `toy`"),
         ("select = [", "Invalid value (at end of document)"),
