@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
+
+from opschema_cli.config import Config
 from opschema_cli.lint.docs import doc_files
 from opschema_cli.lint.lazy_pack import LazyPack, catalogue_text
 from opschema_cli.lint.registry import load_registry
@@ -41,6 +44,18 @@ def test_every_migration_has_a_current_page_and_no_page_is_stale() -> None:
     migrations = [item for pack in load_registry().packs for item in load_migrations(pack)]
     assert len(migrations) > 5
     assert written == migration_files(migrations), "run `make docs`"
+
+
+def test_the_page_of_the_configuration_has_every_key() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    sample = page.partition("```toml\n")[2].partition("```\n")[0]
+    fields = {field.encode_name for field in msgspec.structs.fields(Config)} - {"pack-options"}
+    for key in fields:
+        assert re.search(rf"^({key} = |\[tool\.opschema\.{key}[\].])", sample, re.MULTILINE), key
+    for pack in load_registry().all_packs:
+        table = sample.partition(f"[tool.opschema.{pack.name}]")[2].partition("\n[")[0]
+        for field in msgspec.structs.fields(pack.options):
+            assert re.search(rf"^{field.encode_name} = ", table, re.MULTILINE), f"{pack.name}: {field.encode_name}"
 
 
 def test_the_page_of_seeded_faults_is_current() -> None:

@@ -39,6 +39,11 @@ def test_a_magi_op_is_found_as_well(opschema: Opschema, tmp_path: Path) -> None:
     assert opschema("show", "KIT::Rotate", cwd=folder).out.startswith("kit::rotate")
 
 
+def test_the_sample_in_the_documentation_is_what_is_printed(opschema: Opschema) -> None:
+    page = (FIXTURES.parent / "docs/pytorch-schemas.md").read_text()
+    assert f"```\n{opschema('show', 'aten::add.Tensor', cwd=FIXTURES / 'atenkit').out}```\n" in page
+
+
 def test_a_call_over_several_lines_is_shown_on_one(opschema: Opschema, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(FIXTURES / "bindkit", tmp_path / "bindkit"))
     call = "_C.norm_backward(\r\n        grad,  x,\r\n\r\n        rstd\r\n    )"
