@@ -129,7 +129,7 @@ UNKNOWN = Rule(
     Severity.WARNING,
     """A suppression names no rule that opschema knows, or no rule at all.
 
-Write `# opschema: ignore[CODE] why`, with a code or a name that `opschema rules` lists.""",
+Write `# opschema: ignore[CODE] why`, in C++ `// opschema: ignore[CODE] why`, with a code or a name that `opschema rules` lists.""",
 )
 STALE = Rule(
     "SUP003",

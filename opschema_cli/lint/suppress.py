@@ -1,4 +1,4 @@
-"""Inline suppressions: ``# opschema: ignore[CODE] why`` and ``# opschema: ignore-file[CODE] why``.
+"""Inline suppressions: ``# opschema: ignore[CODE] why`` and ``# opschema: ignore-file[CODE] why``; in C++ after ``//``.
 
 On a line it covers what starts there; on its own line, the next line that is not a comment; on the line of an op's
 key, the entire entry, and what is found elsewhere of that op; ``ignore-file`` must stand before the first line that is
@@ -8,19 +8,16 @@ not a comment.
 from __future__ import annotations
 
 import bisect
-import io
-import re
 import sys
-import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import msgspec
 
-from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.builtin import UNKNOWN, UNUSED
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Place
+from opschema_cli.lint.directives import content_lines, directives, removal
 from opschema_cli.lint.loaded import Entry
 from opschema_cli.lint.registry import Registry
 from opschema_cli.source.text import Edit, Source, Span
@@ -28,14 +25,12 @@ from opschema_cli.source.yaml import Node
 
 MARK = "opschema:"
 WHOLE_FILE = Span(0, sys.maxsize)
-_DIRECTIVE = re.compile(r"#[ \t]*opschema:[ \t]*(ignore-file|ignore)\b[ \t]*(?:\[([^\]\r\n]*)\])?")
-_CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[^\S\r\n]*[^#\s]")
-_NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
 
 
 class Suppression(msgspec.Struct):
     """One directive: where it is written, the stretch of text it covers (None: it stands where it means nothing),
-    the span between its brackets, and the words and codes in there. ``op`` is the op whose entry it covers.
+    the span between its brackets, and the words and codes in there. ``op`` is the op whose entry it covers, ``comment`` the
+    comment that it is in, in C++.
     """
 
     path: str
@@ -45,6 +40,7 @@ class Suppression(msgspec.Struct):
     words: Sequence[str]
     codes: frozenset[str] = frozenset()
     op: str = ""
+    comment: Span | None = None
     used: set[str] = msgspec.field(default_factory=set)
 
 
@@ -124,51 +120,18 @@ def find_suppressions(
 def _parse(
     source: Source, registry: Registry, entries: Sequence[Entry], root_of: Callable[[str], Node | None]
 ) -> Iterator[Suppression]:
-    contents = [match.start() for match in _CONTENT.finditer(source.text)]
+    contents = content_lines(source)
     entries = sorted(entries, key=_key_start)
-    for match in _directives(source, root_of):
+    for found in directives(source, root_of):
         covers: Span | None = None
         op = ""
-        if match.group(1) == "ignore":
-            covers, op = _covered(source, match.start(), contents, entries)
-        elif not contents or match.start() < contents[0]:
+        if found.word == "ignore":
+            covers, op = _covered(source, found.span.start, contents, entries)
+        elif not contents or found.span.start < contents[0]:
             covers = WHOLE_FILE
-        words = [word.strip() for word in (match.group(2) or "").split(",") if word.strip()]
+        words = [word.strip() for word in found.text.split(",") if word.strip()]
         codes = frozenset(rule.code for word in words for rule in registry.find(word))
-        yield Suppression(source.path, Span(*match.span()), covers, Span(*match.span(2)), words, codes, op)
-
-
-def _directives(source: Source, root_of: Callable[[str], Node | None]) -> Iterator[re.Match[str]]:
-    """Candidates of directives: in a comment, at its beginning or after white space."""
-    python = is_python(source.path)
-    stretches = sorted(_python_comments(source) if python else _yaml_scalars(source.text, root_of(source.path)))
-    for match in _DIRECTIVE.finditer(source.text):
-        start = match.start()
-        before = bisect.bisect(stretches, (start, len(source.text))) - 1
-        inside = before >= 0 and start < stretches[before].end
-        first = start == 0 or (python and inside and start == stretches[before].start)
-        if inside == python and (first or source.text[start - 1].isspace()):
-            yield match
-
-
-def _python_comments(source: Source) -> Iterator[Span]:
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text, newline="").readline):
-            if token.type == tokenize.COMMENT:
-                start = source.line_span(token.start[0]).start + token.start[1]
-                yield Span(start, start + len(token.string))
-    except (tokenize.TokenError, SyntaxError, ValueError):
-        return
-
-
-def _yaml_scalars(text: str, node: Node | None) -> Iterator[Span]:
-    """Spans of a YAML file's scalars; the line that opens a block scalar may end in a comment."""
-    if node is None:
-        return
-    if node.kind == "scalar":
-        yield Span(text.find("\n", node.start) if node.style in ("|", ">") else node.start, node.end)
-    for item in node.items:
-        yield from _yaml_scalars(text, item)
+        yield Suppression(source.path, found.span, covers, found.inside, words, codes, op, found.comment)
 
 
 def _covered(source: Source, start: int, contents: Sequence[int], entries: Sequence[Entry]) -> tuple[Span, str]:
@@ -198,7 +161,8 @@ def suppression_findings(
     for item in suppressions:
         place = Place(item.path, item.span)
         if not item.words:
-            message = "this suppression names no rule; write `# opschema: ignore[CODE] why`"
+            mark = "#" if item.comment is None else "//"
+            message = f"this suppression names no rule; write `{mark} opschema: ignore[CODE] why`"
             yield Diagnostic(message, place, code=UNKNOWN.code)
         idle: list[str] = []
         for word in item.words:
@@ -216,25 +180,11 @@ def suppression_findings(
             yield Diagnostic(message, place, (), _removal(sources[item.path], item, idle), code=UNUSED.code)
 
 
-def _removal(source: Source, item: Suppression, idle: Sequence[str]) -> Fix:
+def _removal(source: Source, item: Suppression, idle: Sequence[str]) -> Fix | None:
     removed = set(idle)
     kept = [word for word in item.words if word not in removed]
     if kept:
         edit = Edit(item.inside, ", ".join(kept))
         return Fix(f"delete {', '.join(idle)} from the suppression", (FileEdit(item.path, edit),))
-    return Fix("delete the suppression", (FileEdit(item.path, Edit(_whole(source, item), "")),))
-
-
-def _whole(source: Source, item: Suppression) -> Span:
-    """The directive with its reason and the white space before it; its line, if nothing else is on it."""
-    start, end = source.line_span(source.position(item.span.start).line)
-    behind = item.span.start
-    while behind > start and source.text[behind - 1].isspace():
-        behind -= 1
-    other = _NEXT_COMMENT.search(source.text, item.span.end, end)
-    if other is not None:
-        return Span(item.span.start, other.end() - len("# "))
-    if behind > start:
-        return Span(behind, end)
-    following = source.text[end : end + 2]
-    return Span(start, end + (2 if following == "\r\n" else 1 if following else 0))
+    span = removal(source, item.span, item.comment)
+    return Fix("delete the suppression", (FileEdit(item.path, Edit(span, "")),)) if span is not None else None

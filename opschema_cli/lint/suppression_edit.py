@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from opschema_cli.file_kinds import is_python, is_yaml
+from opschema_cli.file_kinds import is_cpp
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.suppress import Suppression, find_suppressions
 from opschema_cli.source.text import Edit, Source, Span, apply_edits
@@ -44,12 +44,12 @@ def _candidates(source: Source, offset: int, code: str, known: list[Suppression]
         if start <= item.span.start < end and item.words:
             yield Edit(Span(item.inside.end, item.inside.end), f", {code}")
             return
-    mark = (
-        f"# opschema: ignore[{code}]"
-        if is_python(source.path) or is_yaml(source.path)
-        else f"// # opschema: ignore[{code}]"
-    )
-    yield Edit(Span(end, end), f"  {mark}")
-    line = source.text[start:end]
-    indent = line[: len(line) - len(line.lstrip())]
-    yield Edit(Span(start, start), f"{indent}{mark}{source.newline}")
+    if source.path.endswith(".json"):
+        return  # it has no comments
+    mark = f"{'//' if is_cpp(source.path) else '#'} opschema: ignore[{code}]"
+    line, before = source.text[start:end], source.text[max(0, start - 3) : start].removesuffix("\n").removesuffix("\r")
+    if not line.endswith("\\"):  # a comment ends what the next line continues
+        yield Edit(Span(end, end), f"  {mark}")
+    if not before.endswith("\\"):
+        indent = line[: len(line) - len(line.lstrip())]
+        yield Edit(Span(start, start), f"{indent}{mark}{source.newline}")
