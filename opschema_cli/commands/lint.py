@@ -12,7 +12,7 @@ import click
 
 from opschema_cli.commands.baseline import save_baseline
 from opschema_cli.commands.lint_options import LintOptions
-from opschema_cli.commands.lint_report import exit_code, make_report, print_fixes, print_report
+from opschema_cli.commands.lint_report import exit_code, make_report, print_fixes, print_report, report_unlisted
 from opschema_cli.commands.lint_run import baseline_of, inputs_of, job_of, run_lint, settings_of
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
@@ -145,6 +145,8 @@ def _lint_in(session: Session, options: LintOptions, started: float) -> int:
         return EXIT_CLEAN
     inputs = inputs_of(session, options)
     outcome, project = run_lint(session, inputs, options)
+    if outcome.nothing:
+        report_unlisted(session, options.paths)
     if options.write_baseline:
         return save_baseline(session, inputs.baseline_path, outcome, project)
     fixed = Fixed()

@@ -20,6 +20,7 @@ from opschema_cli.lint.limits import shown_findings
 from opschema_cli.lint.runner import Outcome
 from opschema_cli.project import Project
 from opschema_cli.reporters import DESCRIBING, Report, RuleInfo, Summary, load_writer
+from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import fixable, unchecked
 from opschema_cli.session import Session
 
@@ -104,6 +105,17 @@ def print_report(report: Report, outcome: Outcome, options: LintOptions) -> None
         write_text(load_writer(options.output_format)(report), options.output_file)
     elif not options.quiet or _says_something(report) or (outcome.nothing and options.fail_on_nothing):
         _print_text(report, outcome, options)
+
+
+def report_unlisted(session: Session, paths: Iterable[Path]) -> None:
+    """Name the given files and folders that exist and are not linted."""
+    workspace = session.workspace
+    for path in paths:
+        name = workspace.relative(path)
+        if name not in workspace.file_set and name not in workspace.folders and name not in workspace.overlay:
+            empty = "it is empty, " if path.is_dir() else ""
+            reason = f"{empty}git ignores it, or `exclude` of the configuration lists it"
+            click.echo(f"opschema: {visible(str(path))} is not linted: {reason}", err=True)
 
 
 def _says_something(report: Report) -> bool:

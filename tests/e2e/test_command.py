@@ -198,6 +198,21 @@ def test_quiet_says_nothing_when_there_is_nothing_to_say(opschema: Opschema, roo
     assert opschema("lint").out != ""
 
 
+def test_a_path_that_is_not_linted_is_named_with_the_reason(opschema: Opschema, root: Path) -> None:
+    (root / "build").mkdir()
+    (root / "build/a.toy.yaml").write_text("add: {doc: LOUD}\n")
+    (root / "notes.txt").write_text("")
+    config = root / "opschema.toml"
+    config.write_text(config.read_text() + 'exclude = ["build/"]\n')
+    for path, reason in (("build", "it is empty, git"), ("build/a.toy.yaml", "git")):
+        first = opschema("lint", path).err.splitlines()[0]
+        assert (
+            first == f"opschema: {path} is not linted: {reason} ignores it, or `exclude` of the configuration lists it"
+        )
+    assert opschema("lint", "notes.txt").err == "opschema: `opschema init` lists what it looks for\n"
+    assert opschema("lint", "sub", "build").err == ""
+
+
 def test_the_settings_and_the_diff_of_fixes_go_to_a_file(opschema: Opschema, root: Path) -> None:
     for option, more in (("--show-settings", ()), ("--diff", ()), ("--diff", ("--select", "TOY103"))):
         shown = opschema("lint", option, *more)
