@@ -26,6 +26,7 @@ from opschema_cli.session import Session
 
 @click.command(short_help="Accept today's findings, so that only new ones count.")
 @click.option(
+    "-o",
     "--output-file",
     type=click.Path(path_type=Path),
     help="Write the baseline to this file [the configured file, or .opschema-baseline.json].",

@@ -81,7 +81,10 @@ def _message(change: Change) -> str:
         else f"`{change.operator}`: {change.message}"
     )
     shown = [item for item in change.hits if item != "new-graphs" or "graphs" not in change.hits]
-    hits = joined([AUDIENCES[item] for item in shown])
+    names = [AUDIENCES[item] for item in shown]
+    # A comma sets the last one off where a name has an `and` of its own.
+    word = ", and" if len(names) > 1 and any(" and " in name for name in names) else "and"
+    hits = joined(names, word).replace(" , ", ", ")
     return f"{named} (affects {hits})" if hits else named
 
 

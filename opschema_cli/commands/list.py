@@ -24,7 +24,7 @@ from opschema_cli.session import path_filter
 @click.option("--pack", "packs", multiple=True, metavar="NAME", help="List only operators of this pack.")
 @click.option("--unresolved", is_flag=True, help="List only operators with unresolved parts, with the reasons.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output-file", type=click.Path(path_type=Path), help="Write the list to this file.")
+@click.option("-o", "--output-file", type=click.Path(path_type=Path), help="Write the list to this file.")
 @no_plugins_option
 def list(  # noqa: A001 - the name of the command
     paths: tuple[Path, ...],

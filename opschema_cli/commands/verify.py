@@ -130,7 +130,7 @@ _DEFAULTS = Limits()
     "--run-file", type=_PATH, metavar="FILE", help="Write the run to this file, for pytest, without running it."
 )
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output-file", type=_PATH, help="Write the report to this file.")
+@click.option("-o", "--output-file", type=_PATH, help="Write the report to this file.")
 @click.option("--junit", type=_PATH, metavar="FILE", help="Also write JUnit XML to this file.")
 @click.option("--report", type=_PATH, metavar="DIR", help="Also write a page with error histograms to this folder.")
 @click.option(

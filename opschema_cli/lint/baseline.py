@@ -72,9 +72,11 @@ def read_baseline(path: Path) -> BaselineFile:
     except FileNotFoundError:
         raise OpschemaError(f"{path}: no baseline; `opschema baseline` writes one") from None
     except (OSError, msgspec.DecodeError, RecursionError) as error:
-        raise OpschemaError(f"{path}: not a baseline: {error}") from None
+        raise OpschemaError(f"{path}: not a baseline: {error}; `opschema baseline` writes a new one") from None
     if found.version != 1:
-        raise OpschemaError(f"{path}: baseline version {found.version} is not known; write a new one")
+        raise OpschemaError(
+            f"{path}: baseline version {found.version} is not known; `opschema baseline` writes a new one"
+        )
     return found
 
 

@@ -150,6 +150,14 @@ def test_the_signature_of_a_kernel_in_cpp(root: Path, opschema: Here) -> None:
     assert "(affects backends and kernels)" in two
 
 
+def test_audiences_are_listed_so_that_each_can_be_told(root: Path, opschema: Here) -> None:
+    operator = '@torch.library.custom_op("kit::step", mutates_args=())\ndef step(x: torch.Tensor, n: {}) -> torch.Tensor: ...\n'
+    commit(root, {"kit/step.py": f"import torch\n\n{operator.format('float')}"})
+    commit(root, {"kit/step.py": f"import torch\n\n{operator.format('int')}"})
+    done = opschema("diff", "HEAD~1", "--output-format", "concise")
+    assert "(affects callers, backends and kernels, and saved graphs)" in done.out
+
+
 def test_accepted_changes_have_a_reason_and_an_end(root: Path, opschema: Here) -> None:
     commit(root, {"kit/ops.py": NEW})
     entry = '{operator = "%s", reason = "unused", expires = "%s"}'

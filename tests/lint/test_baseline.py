@@ -102,7 +102,7 @@ def test_a_stale_entry_is_found_at_its_line(held: Held, tmp_path: Path) -> None:
         (b'{"version": 1, "findings": [{"code": 3}]}', "not a baseline"),
         (b'{"version": 1, "findings": ' + b"[" * 100_000, "not a baseline"),
         (b'{"version": 1, "findings": [], "x": ' + b"[" * 100_000, "not a baseline"),
-        (b'{"version": 2, "findings": []}', "baseline version 2 is not known; write a new one"),
+        (b'{"version": 2, "findings": []}', "baseline version 2 is not known; `opschema baseline` writes a new one"),
     ],
 )
 def test_what_is_no_baseline_says_so(tmp_path: Path, content: bytes, message: str) -> None:
