@@ -39,7 +39,11 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
 
 
 @migration(
-    "add-num-records", find=find, scope=TREE, settled="no buffer descriptor needs a byte count", proof=proofs.NOTHING
+    "add-num-records",
+    find=find,
+    scope=TREE,
+    settled="no buffer descriptor is known to need a byte count",
+    proof=proofs.NOTHING,
 )
 def add_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
     """List the buffer descriptors that need a byte count, and propose one. Nothing is written.

@@ -48,7 +48,7 @@ def find(draft: Draft, options: NoMigrationOptions) -> Iterator[Site]:
     "drop-num-records",
     find=find,
     scope=TREE,
-    settled="no buffer descriptor has a byte count that the layout gives anyway",
+    settled="no buffer descriptor is known to have a byte count that the layout gives anyway",
     proof=proofs.BYTES,
 )
 def drop_num_records(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:

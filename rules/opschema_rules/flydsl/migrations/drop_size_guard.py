@@ -171,7 +171,7 @@ def _drop_local_imports(rewrite: Rewrite, function: str, question: cst.Attribute
     "drop-size-guard",
     find=find,
     scope=TREE,
-    settled="`make_buffer_tensor` takes constant layouts, and no test expects it to raise",
+    settled="no `make_buffer_tensor` of this tree is known to raise for constant layouts, and no test expects it to",
     proof=proofs.RESTORED,
 )
 def drop_size_guard(draft: Draft, sites: Sequence[Site], options: NoMigrationOptions) -> Iterator[Note]:
