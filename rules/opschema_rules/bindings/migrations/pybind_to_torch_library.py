@@ -69,7 +69,7 @@ def find(draft: Draft, options: ToTorchLibrary) -> Iterator[Site]:
     "pybind-to-torch-library",
     find=find,
     options=ToTorchLibrary,
-    scope=Scope((Binding,), "no function is bound with pybind11 in this tree"),
+    scope=Scope((Binding,), "no bound function was read in this tree"),
     settled="no bound function takes tensors",
     needs=(CPP,),
     proof=BUILT,
