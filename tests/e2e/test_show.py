@@ -39,6 +39,13 @@ def test_a_magi_op_is_found_as_well(opschema: Opschema, tmp_path: Path) -> None:
     assert opschema("show", "KIT::Rotate", cwd=folder).out.startswith("kit::rotate")
 
 
+def test_no_line_ends_in_spaces(opschema: Opschema) -> None:
+    for fixture, name in (("tilekit", "RMSNormFwdOp"), ("orchkit", "rescale"), ("flykit", "scale_kernel")):
+        lines = opschema("show", name, cwd=FIXTURES / fixture).out.splitlines()
+        assert len(lines) > 5
+        assert [line for line in lines if line != line.rstrip()] == []
+
+
 def test_the_sample_in_the_documentation_is_what_is_printed(opschema: Opschema) -> None:
     page = (FIXTURES.parent / "docs/pytorch-schemas.md").read_text()
     assert f"```\n{opschema('show', 'aten::add.Tensor', cwd=FIXTURES / 'atenkit').out}```\n" in page

@@ -108,5 +108,9 @@ def _table(rows: Sequence[tuple[str, str, str, str]], heading: str, console: Con
     for row in rows:
         odd = row[2].endswith(("absent", "unresolved")) or row[1] == "-" or bool(row[3])
         table.add_row(*(Text(visible(cell), style="yellow" if odd else "") for cell in row))
-    if rows:
+    with console.capture() as shown:
         console.print(table)
+    for line in shown.get().splitlines() if rows else ():
+        text = Text.from_ansi(line)
+        text.rstrip()  # a table fills its lines with spaces
+        console.print(text, soft_wrap=True)
