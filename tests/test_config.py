@@ -219,13 +219,14 @@ def test_a_plugin_runs_only_if_the_configuration_names_it(root: Path, lint: Lint
     code, _, errors = lint()
     assert (root / "ran").exists()
     assert code == EXIT_USAGE
-    assert "the plugin `plugin.py` cannot be loaded: AttributeError: " in errors
+    assert "the plugin `plugin.py` cannot be loaded: it has no `PACK`" in errors
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("PACK = 3\n", "the plugin `bad.py` cannot be loaded: its `PACK` is an int, not a `Pack`"),
+        ("PACKS = 3\n", "the plugin `bad.py` cannot be loaded: it has no `PACK`, the pack that opschema runs\n"),
         ("import nowhere_at_all\n", "ModuleNotFoundError"),
         ("1/0\n", "the plugin `bad.py` cannot be loaded: ZeroDivisionError: division by zero"),
         ("def (:\n", "SyntaxError"),
@@ -271,6 +272,13 @@ def test_a_code_that_two_packs_claim_is_named(root: Path, lint: Lint) -> None:
     assert code == EXIT_USAGE
     both = r"its rule TOY101 `missing-doc` \(line \d+ of again.py\) has the code of TOY101 `missing-doc` \(line \d+ of toypack.py\)"
     assert re.search(f"the pack `again`: {both} of the pack `toy`; choose another", errors)
+    # The rule of a plugin is the one to change, also if the other pack finds nothing here.
+    (root / "again.py").write_text(again.replace("TOY101", "REG201"))
+    (root / "opschema.toml").write_text('plugins = ["again.py"]\n')
+    code, _, errors = lint()
+    assert code == EXIT_USAGE
+    assert "the pack `again`: its rule REG201 `missing-doc` (line " in errors
+    assert errors.endswith(" of the pack `torchlib`; choose another\n")
 
 
 def test_packs_limits_the_packs(root: Path, lint: Lint) -> None:

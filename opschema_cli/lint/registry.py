@@ -118,7 +118,8 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         found = {item.code: item for item in BUILTIN_RULES}
         names = {item.name for item in BUILTIN_RULES}
         packs: list[AnyPack] = []
-        for pack in (*self.packs, *self.unused):
+        # Those of plugins last: they are the ones to change.
+        for pack in sorted((*self.packs, *self.unused), key=lambda pack: pack.name not in self.installed):
             for item in rules_of(pack):
                 if item.code in found or item.name in names:
                     shared = (
@@ -262,10 +263,14 @@ def _prefetch(pack: AnyPack, project: Project, options: object) -> None:
 
 def _plugin(plugin: Plugin) -> AnyPack:
     try:
-        pack = plugin.run().PACK
+        pack = getattr(plugin.run(), "PACK", None)
     except Exception as error:
         # Foreign code runs here, and may raise whatever it likes.
         raise OpschemaError(f"the plugin `{plugin.name}` cannot be loaded: {failure(error)}") from error
+    if pack is None:
+        raise OpschemaError(
+            f"the plugin `{plugin.name}` cannot be loaded: it has no `PACK`, the pack that opschema runs"
+        )
     if not isinstance(pack, Pack | LazyPack):
         raise OpschemaError(
             f"the plugin `{plugin.name}` cannot be loaded: its `PACK` is {described(pack)}, not a `Pack`"

@@ -7,7 +7,7 @@ from opschema_cli.phrases import some
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import details, headline, not_understood, unchecked
-from opschema_cli.reporters.places import locate
+from opschema_cli.reporters.places import where
 
 _OPS_SHOWN = 3
 
@@ -23,9 +23,9 @@ def write(report: Report) -> str:
 
 
 def _line(report: Report, diagnostic: Diagnostic) -> str:
-    place = locate(report, diagnostic.place)
+    place = where(report, diagnostic.place)
     ops = f" (ops: {some(diagnostic.ops, _OPS_SHOWN)})" if diagnostic.ops else ""
     return visible(
-        f"{diagnostic.place.path}:{place.line}:{place.column}: {diagnostic.severity.value} "
+        f"{place or 'opschema'}: {diagnostic.severity.value} "
         f"{diagnostic.code} [{diagnostic.name}] {diagnostic.message}{ops}"
     )

@@ -47,6 +47,8 @@ def _annotation(report: Report, diagnostic: Diagnostic, path: str) -> str:
         **({"endColumn": str(place.end_column)} if one_line else {}),
         "title": f"{diagnostic.code} {diagnostic.name}",
     }
+    if not diagnostic.place.path:
+        properties = {"title": properties["title"]}
     fields = ",".join(f"{key}={visible(text).translate(_IN_PROPERTY)}" for key, text in properties.items())
     message = "\n".join(visible(line) for line in _message(report, diagnostic))
     return f"::{_COMMANDS[diagnostic.severity]} {fields}::{message.translate(_IN_MESSAGE)}"

@@ -34,7 +34,7 @@ def write(report: Report) -> str:
                 "fingerprint": fingerprint,
                 "severity": _SEVERITIES[diagnostic.severity],
                 "location": {
-                    "path": shown(diagnostic.place.path),
+                    "path": shown(diagnostic.place.path or "."),
                     "positions": {
                         "begin": {"line": place.line, "column": place.column},
                         "end": {"line": place.end_line, "column": place.end_column},

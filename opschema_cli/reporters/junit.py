@@ -11,7 +11,7 @@ from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.reporters import Report
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.phrases import notice, unchecked
-from opschema_cli.reporters.places import locate
+from opschema_cli.reporters.places import locate, where
 
 
 def write(report: Report) -> str:
@@ -42,19 +42,12 @@ def write(report: Report) -> str:
 def _case(report: Report, diagnostic: Diagnostic) -> Element:
     place = locate(report, diagnostic.place)
     path, message = visible(diagnostic.place.path), visible(diagnostic.message)
-    where = f"{place.line}:{place.column}"
-    case = Element(
-        "testcase",
-        {
-            "classname": path,
-            "name": visible(f"{diagnostic.code} {diagnostic.name} {where}"),
-            "file": path,
-            "line": str(place.line),
-            "time": "0",
-        },
-    )
+    at = visible(where(report, diagnostic.place))
+    file = {"file": path, "line": str(place.line)} if path else {}
+    name = visible(f"{diagnostic.code} {diagnostic.name}") + at.removeprefix(path).replace(":", " ", 1)
+    case = Element("testcase", {"classname": path or "opschema", "name": name, **file, "time": "0"})
     failure = SubElement(case, "failure", {"type": diagnostic.severity.value, "message": message})
-    lines = [f"{path}:{where}: {message}"]
+    lines = [f"{at}: {message}" if at else message]
     for related in diagnostic.related:
         other = locate(report, related.place)
         lines.append(visible(f"{related.place.path}:{other.line}:{other.column}: {related.message}"))

@@ -25,8 +25,8 @@ def headline(report: Report) -> str:
     found = [count(number, noun) for number, noun in counts if number]
     if not found:
         return NOTHING if summary.nothing else _UNCHECKED if report.not_checked else "All clean"
-    files = len({diagnostic.place.path for diagnostic in report.diagnostics})
-    return f"Found {joined(found)} in {count(files, 'file')}"
+    files = len({diagnostic.place.path for diagnostic in report.diagnostics if diagnostic.place.path})
+    return f"Found {joined(found)} in {count(files, 'file')}" if files else f"Found {joined(found)}"
 
 
 def details(report: Report) -> str:

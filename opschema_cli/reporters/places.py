@@ -36,6 +36,12 @@ def locate(report: Report, place: Place) -> Region:
     return region(report.sources(place.path), place.span)
 
 
+def where(report: Report, place: Place) -> str:
+    """A place as ``path:line:column``; empty for a finding without a file."""
+    found = locate(report, place)
+    return f"{place.path}:{found.line}:{found.column}" if place.path else ""
+
+
 def fingerprints(report: Report) -> Iterator[str]:
     """One fingerprint for each diagnostic, in order: 32 hexadecimal digits, unique in the report.
 

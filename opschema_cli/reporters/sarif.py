@@ -114,7 +114,7 @@ def _result(report: Report, diagnostic: Diagnostic, index: int, fingerprint: str
         "ruleIndex": index,
         "level": _LEVELS[diagnostic.severity],
         "message": {"text": _literal(diagnostic.message)},
-        "locations": [{"physicalLocation": _physical(report, diagnostic.place)}],
+        "locations": [{"physicalLocation": _physical(report, diagnostic.place)}] if diagnostic.place.path else [],
         **({"relatedLocations": related} if related else {}),
         "partialFingerprints": {"opschemaFingerprint/v1": fingerprint},
         **({"fixes": fixes} if fixes else {}),

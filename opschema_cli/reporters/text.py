@@ -19,6 +19,7 @@ from opschema_cli.reporters.diff import Hunk, draw_hunk, hunks
 from opschema_cli.reporters.escape import visible
 from opschema_cli.reporters.frame import GUTTER, SEVERITIES, Frame, draw, frames
 from opschema_cli.reporters.phrases import details, headline, missed, not_understood
+from opschema_cli.reporters.places import where
 from opschema_cli.reporters.screen import Screen, cells, wrap
 
 if TYPE_CHECKING:
@@ -117,11 +118,11 @@ def _gutter(shown: Sequence[Frame], changes: Sequence[Hunk]) -> int:
 
 def _header(report: Report, diagnostic: Diagnostic, screen: Screen) -> str:
     """The place first, so that terminals make it a link; what was found beside it, or below if too wide."""
-    source = report.sources(diagnostic.place.path)
-    line, column = source.position(diagnostic.place.span.start) if source is not None else (1, 1)
-    place = visible(f"{diagnostic.place.path}:{line}:{column}", screen.encoding)
+    place = visible(where(report, diagnostic.place), screen.encoding)
     found = f"{diagnostic.severity.value} {diagnostic.code}"
     name = visible(f" {diagnostic.name}", screen.encoding)
+    if not place:
+        return f"{screen.paint(found, SEVERITIES[diagnostic.severity])}{name}\n"
     fits = cells(place) + len(found) + len(name) + 2 <= screen.width
     gap = "  " if fits else "\n  "
     return f"{screen.paint(place, _STRONG)}{gap}{screen.paint(found, SEVERITIES[diagnostic.severity])}{name}\n"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
 
+from opschema_cli.lint.crashes import NOWHERE
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.reporters import FORMATS, MACHINE_FORMATS, Report, load_writer
+from opschema_cli.reporters.text import write
 from opschema_cli.source.text import Span
 
 Make = Callable[..., Report]
@@ -197,6 +200,25 @@ def test_junit_is_xml_for_any_text(make_report: Make) -> None:
     assert failure is not None
     assert "\\x00\\x01" in failure.attrib["message"]
     assert "\U0001f600<&>\"']]>" in failure.attrib["message"]
+
+
+def test_a_finding_without_a_file_names_none(make_report: Make) -> None:
+    crash = Diagnostic("the pack `kit` failed", NOWHERE, code="OPS900", name="rule-crashed", severity=Severity.ERROR)
+    report = make_report(crash)
+    concise, github, gitlab, junit, sarif = (
+        load_writer(name)(report) for name in ("concise", "github", "gitlab", "junit", "sarif")
+    )
+    assert concise.splitlines()[0] == "opschema: error OPS900 [rule-crashed] the pack `kit` failed"
+    assert github == "::error title=OPS900 rule-crashed::the pack `kit` failed\n"
+    assert json.loads(gitlab)[0]["location"]["path"] == "."
+    case = ElementTree.fromstring(junit).find(".//testcase")
+    assert case is not None
+    assert case.attrib == {"classname": "opschema", "name": "OPS900 rule-crashed", "time": "0"}
+    assert case[0].text == "the pack `kit` failed"
+    assert json.loads(sarif)["runs"][0]["results"][0]["locations"] == []
+    stream = io.StringIO()
+    write(report, stream)
+    assert stream.getvalue().startswith("error OPS900 rule-crashed\n  the pack `kit` failed\n\nFound 1 error (")
 
 
 @pytest.mark.parametrize("name", MACHINE_FORMATS)

@@ -12,7 +12,7 @@ from opschema_cli.reporters.diff import Hunk, hunks
 from opschema_cli.reporters.frame import frames
 from opschema_cli.reporters.html.code import frame_table, hunk_table
 from opschema_cli.reporters.html.elements import link, marked_text, prose, text
-from opschema_cli.reporters.places import locate
+from opschema_cli.reporters.places import where
 
 _RELATED_SHOWN = 12
 _OPS_SHOWN = 50
@@ -21,12 +21,10 @@ _DIFF_LINES = 60
 
 def article(report: Report, diagnostic: Diagnostic, anchor: str) -> str:
     """One finding; ``anchor`` is its address in the page."""
-    place = locate(report, diagnostic.place)
-    where = f"{diagnostic.place.path}:{place.line}:{place.column}"
     parts = [
         f'<header><span class="severity {diagnostic.severity.value}">{diagnostic.severity.value}</span> ',
         f"{_rule(report, diagnostic)} ",
-        f'<a class="place" href="#{anchor}">{text(where)}</a></header>',
+        f'<a class="place" href="#{anchor}">{text(where(report, diagnostic.place) or "no file")}</a></header>',
         f"<h3>{prose(diagnostic.message)}</h3>",
         f'<div class="sides">{"".join(map(frame_table, frames(report, diagnostic, _RELATED_SHOWN)))}</div>',
         "".join(f'<p class="unseen">{prose(line)}</p>' for line in _without_frame(report, diagnostic)),
