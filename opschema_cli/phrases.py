@@ -50,8 +50,10 @@ def clipped(text: str, limit: int) -> str:
 
 def unbroken(text: str) -> str:
     """Source text on one line: without line breaks, and without the indentation that follows them."""
+    if "\n" not in text and "\r" not in text:
+        return text
     first, *others = re.split(r"[\r\n]+", text)
-    pieces = [first.rstrip()] if others else [text]
+    pieces = [first.rstrip()]
     for line in filter(None, map(str.strip, others)):
         joins = not pieces[-1] or pieces[-1][-1] in "([{" or line[0] in ")]}"
         pieces += [line] if joins else [" ", line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -59,6 +60,9 @@ def test_a_call_over_several_lines_is_shown_on_one(opschema: Opschema, tmp_path:
     )
     shown = opschema("show", "norm_backward", cwd=folder).out.splitlines()
     assert [line.partition("_C.")[2] for line in shown if "use.py:5 " in line] == ["norm_backward(grad,  x, rstd)"]
+    listed = json.loads(opschema("list", "--output-format", "json", cwd=folder).out)["operators"]
+    texts = [use["text"] for item in listed if item["name"].endswith("norm_backward") for use in item["uses"]]
+    assert "_C.norm_backward(grad,  x, rstd)" in texts
 
 
 def test_names_that_differ_in_case_alone_are_told_apart(opschema: Opschema, root: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from opschema_cli.operators.model import Operator
+from opschema_cli.phrases import unbroken
 from opschema_cli.reporters.operators.parts import Sources
 from opschema_cli.reporters.places import region
 from opschema_cli.source.text import Span
@@ -31,7 +32,9 @@ def _operator(operator: Operator, sources: Sources) -> Any:
 
 
 def _located(data: Any, sources: Sources) -> Any:
-    """The data with each place as an object."""
+    """The data with each place as an object, and each text on one line."""
+    if isinstance(data, str):
+        return unbroken(data)
     if isinstance(data, dict):
         return {
             key: _place(value, sources) if key in _PLACES and value is not None else _located(value, sources)
