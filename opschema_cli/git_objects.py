@@ -66,7 +66,8 @@ def merge_base(root: Path, main: str = "") -> tuple[str, str]:
     if not branch:
         hint = ", or fetch the main branch: this clone is shallow" if is_shallow(root) else ""
         raise OpschemaError(
-            f"no main branch is found in {root} ({', '.join(MAIN_BRANCHES)}); name a revision, as in `opschema diff HEAD~1`{hint}"
+            f"no main branch is found in {root} ({', '.join(MAIN_BRANCHES)}); name a revision, as in `opschema diff HEAD~1`, "
+            f"or set `main-branch` in `[tool.opschema.diff]`{hint}"
         )
     return common_commit(root, "HEAD", branch), branch
 
