@@ -65,7 +65,7 @@ def test_the_read_the_parameter_and_the_function_with_the_key_are_shown() -> Non
     assert linted.text(found.place) == "sizes"
     assert linted.position(found.place).line == HEAD.count("\n") + 4
     assert [(linted.text(item.place), item.message) for item in found.related] == [
-        ("sizes", "what is captured"),
+        ("sizes", "the captured value"),
         ("launch", "whose key does not see it"),
     ]
     assert found.ops == ("build.launch",)

@@ -199,7 +199,7 @@ def test_the_place_is_the_one_value_that_the_rule_reads_and_its_default_is_shown
     reason = "`weight.shape` is (8,), `flag` is True by default"
     assert found(linted) == [("[8]", f"the row breaks the shape rule `weight is None or not flag`: {reason}")]
     assert [(linted.text(side.place), side.message) for side in linted.diagnostics[0].related] == [
-        ('"weight is None or not flag"', "what every call satisfies"),
+        ('"weight is None or not flag"', "every call must satisfy this"),
         ("{type: bool, default: true}", "the default of `flag`"),
     ]
     assert linted.diagnostics[0].severity is Severity.ERROR

@@ -244,7 +244,7 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
     else:
         instead = f"import it from `{module}`" if module else INSTEAD.get(found.word, "")
     message = f"{lacks}: {instead}" if instead else lacks
-    related = (Related(found.place, "what it has"),) if found.place is not None else ()
+    related = (Related(found.place, "no such name is defined here"),) if found.place is not None else ()
     return Diagnostic(message, place, related, severity=Severity.ERROR if found.always else Severity.WARNING)
 
 

@@ -149,9 +149,9 @@ def _missed(item: StaleCapture) -> Diagnostic:
         f"builds that differ in it alone share one artifact on the disk; {instead}"
     )
     place = item.body.at(Span(item.use.start, item.use.end))
-    related = [Related(item.cell.binder.at(_bound(item.cell)), "what is captured")]
+    related = [Related(item.cell.binder.at(_bound(item.cell)), "the captured value")]
     if item.root != item.cell:
-        related.append(Related(item.root.binder.at(_bound(item.root)), "what it varies with"))
+        related.append(Related(item.root.binder.at(_bound(item.root)), "the value that it depends on"))
     related.append(Related(item.traced.place, "whose key does not see it"))
     return Diagnostic(message, place, tuple(related), ops=(title,))
 

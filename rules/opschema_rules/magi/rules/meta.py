@@ -329,4 +329,4 @@ def _returned(op: MagiOp) -> tuple[Related, ...]:
     function = op.body.function
     if function is None or function.returns is None:
         return registered(op)
-    return (Related(op.body.at(function.returns), "what it returns"),)
+    return (Related(op.body.at(function.returns), "its return type"),)

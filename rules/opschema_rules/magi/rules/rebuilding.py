@@ -263,7 +263,10 @@ def _sliced(op: MagiOp, branch: Branch, value: Written | None) -> Iterator[Diagn
         yield Diagnostic(
             f"`{made.name}` is passed for `{branch.name}`, and the body gets a `{branch.dataclass.name}` made from its fields",
             value.place,
-            (Related(branch.place, "its type"), Related(Place(made.file.path, made.cls.span), "what is lost")),
+            (
+                Related(branch.place, "its type"),
+                Related(Place(made.file.path, made.cls.span), "its own members are lost"),
+            ),
             ops=(op.title,),
         )
 

@@ -201,7 +201,7 @@ def kernel_unused(program: Program) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 f"no task submits {kernel.title}",
                 kernel.at(kernel.fields["func_id"][1]),
-                (Related(Place(part.source, entry.span), "what is submitted"),),
+                (Related(Place(part.source, entry.span), "the tasks that are submitted"),),
                 ops=(kernel.title,),
                 severity=Severity.INFO,
             )

@@ -162,7 +162,7 @@ def _too_few(program: Program, part: OrchestrationPart, scene: Scene) -> Iterato
         yield Diagnostic(
             f"`generate_args()` passes {count(passed, 'argument')}, and `expected_arg_count` is {expected}: the run fails",
             part.at(scene.call.items[0]),
-            (Related(at, "what is expected"),),
+            (Related(at, "the expected number"),),
         )
 
 

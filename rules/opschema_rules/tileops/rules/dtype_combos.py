@@ -301,7 +301,7 @@ def workload_dtype(entry: OpEntry) -> Iterator[Diagnostic]:
         return
     for item in row_dtypes(entry):
         if is_dtype(item.value) and canonical(item.value) not in allowed:
-            related = (entry.related(at, "what it can have"),) if at is not None else ()
+            related = (entry.related(at, "its possible dtypes"),) if at is not None else ()
             yield Diagnostic(f"the row runs `{item.value}`, but {reason}", entry.at(item), related, ops=(entry.name,))
 
 

@@ -129,7 +129,7 @@ def _origins(entry: OpEntry, breach: Breach) -> Iterator[Related]:
 def _of_row(entry: OpEntry, breach: Breach) -> Diagnostic:
     equation, bound = breach.equation, breach.bound
     message = f"the row breaks {stated(equation)}: {_readings(entry, breach)}"
-    related = (entry.related(equation.node, "what every call satisfies"), *_origins(entry, breach))
+    related = (entry.related(equation.node, "every call must satisfy this"), *_origins(entry, breach))
     return Diagnostic(message, _blamed(entry, bound, equation), related, ops=(entry.name,))
 
 
