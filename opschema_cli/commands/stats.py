@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from opschema_cli.cache import decoded
-from opschema_cli.commands.output import ProgressBar, report_broken, report_missing, write_text
+from opschema_cli.commands.output import WHAT_IS_FOUND, ProgressBar, report_broken, report_missing, write_text
 from opschema_cli.commands.plugins import no_plugins_option, open_workspace
 from opschema_cli.commands.revisions import asked_of, revision_key, revision_of
 from opschema_cli.errors import EXIT_CLEAN
@@ -124,9 +124,12 @@ def _count(session: Session, workspace: Workspace, label: str, *, quiet: bool, k
         project = Project(workspace, session.cache, lambda: session.parsers, progress, session.code_stamp)
         registry = session.registry_for(project, prefetch=True)
         job = Job(registry, resolve_settings(session.config, registry), stamp=session.code_stamp)
-        rows = rows_of(run(job, project).diagnostics, registry.owners)
+        outcome = run(job, project)
+        rows = rows_of(outcome.diagnostics, registry.owners)
     project.save_readings()
     if not key:
+        if outcome.nothing:
+            click.echo(f"opschema: nothing to lint in {session.root}; {WHAT_IS_FOUND}", err=True)
         report_broken(registry)
         report_missing(project)
     elif not project.missing and not registry.broken:

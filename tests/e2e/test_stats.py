@@ -59,3 +59,12 @@ def test_what_cannot_be_counted_is_refused(opschema: Opschema, root: Path) -> No
     assert "--since goes with --history N" in opschema("stats", "--since", "HEAD").err
     done = opschema("stats", "--history", "2")
     assert (done.code, done.err) == (2, f"opschema: {root} is in no git repository, so it has no history\n")
+
+
+def test_nothing_to_lint_is_told(opschema: Opschema, root: Path) -> None:
+    assert opschema("stats").err == ""
+    for path in (root / "a.toy.yaml", root / "sub/b.toy.yaml"):
+        path.unlink()
+    done = opschema("stats")
+    assert (done.code, done.out.splitlines()[0]) == (0, "0 findings: 0 errors, 0 warnings, 0 infos")
+    assert done.err == f"opschema: nothing to lint in {root}; `opschema init` lists what it looks for\n"
