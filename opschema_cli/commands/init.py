@@ -93,9 +93,14 @@ def _with_hook(text: str, newline: str, entry: str) -> str:
         root = compose(text).root
     except YamlSyntaxError as error:
         raise OpschemaError(f".pre-commit-config.yaml is not YAML: {error.reason}") from None
-    repos = root.get("repos") if root is not None else None
+    if root is None:
+        break_before = "" if text.endswith(newline) else newline
+        return text + break_before + f"repos:\n{entry}".replace("\n", newline)
+    repos = root.get("repos")
     if repos is None or not repos.is_sequence or repos.style != "block" or not repos.items:
-        raise OpschemaError(".pre-commit-config.yaml has no list of repos to add to; add this to it:\n" + entry)
+        raise OpschemaError(
+            ".pre-commit-config.yaml has no list of repos to add to; write this under its `repos`:\n" + entry
+        )
     line_start = text.rfind("\n", 0, repos.items[0].start) + 1
     indent = text[line_start : repos.items[0].start].partition("-")[0]
     hook = "".join(f"{indent}{line[2:]}{newline}" for line in entry.splitlines())

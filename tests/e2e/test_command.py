@@ -688,6 +688,26 @@ def test_help_names_every_command_and_option(opschema: Opschema) -> None:
     assert all(f" --{option} " in lint for option in options)
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_init_fills_a_pre_commit_configuration_that_holds_comments_alone(
+    opschema: Opschema, tilekit: Path, newline: str
+) -> None:
+    path = tilekit / ".pre-commit-config.yaml"
+    path.write_bytes(f"# Hooks{newline}#{newline}".encode())
+    assert opschema("init", cwd=tilekit).code == 0
+    text = path.read_bytes().decode()
+    assert text.startswith(f"# Hooks{newline}#{newline}repos:{newline}  - repo: local{newline}")
+    assert "\n" not in text.replace(newline, "")
+
+
+def test_init_says_where_the_hook_goes_that_it_cannot_write(opschema: Opschema, tilekit: Path) -> None:
+    path = tilekit / ".pre-commit-config.yaml"
+    path.write_text("repos: []\n")
+    done = opschema("init", cwd=tilekit)
+    assert (done.code, path.read_text()) == (2, "repos: []\n")
+    assert "has no list of repos to add to; write this under its `repos`:\n  - repo: local\n" in done.err
+
+
 def test_version(opschema: Opschema) -> None:
     assert re.fullmatch(r"opschema, version \d+\.\d+\.\d+\n", opschema("--version").out)
 
