@@ -58,6 +58,11 @@ def load(project: Project, options: BindingsOptions) -> Loaded:
     loaded.ops = len({item.qualified for item in bindings})
     loaded.partly = len({item.qualified for item in bindings if item.parameters is None})
     loaded.unresolved = [NotUnderstood(item.function_place, item.unresolved) for item in bindings if item.unresolved]
+    loaded.unresolved += [
+        NotUnderstood(module.place, f"nothing that `{module.shown}` binds could be followed")
+        for module in tree.modules
+        if not module.closed and not any(one.bindings or one.aliases or one.names for one in module.all())
+    ]
     loaded.late.append(lambda: [*lost_functions(project, bindings), *tree.inline.lost])
     loaded.late.append(lambda: [*tree.uses.calls, *tree.uses.missing])
     loaded.late.append(lambda: read_stubs(tree.extensions))

@@ -337,3 +337,20 @@ def test_an_extension_of_c_is_no_module_of_another_file(sources: str, expected: 
         "ref/ops.cpp": HEAD + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n',
     }
     assert lint_files(PACK, texts).codes() == expected
+
+
+@pytest.mark.parametrize(
+    ("block", "reasons"),
+    [
+        ("init(m);", ["nothing that `_C` binds could be followed"]),
+        ("Registrar all{m}; all.add();", ["nothing that `_C` binds could be followed"]),
+        ('m.def("f", &f);', []),
+        ('m.def("f", &f); init(m);', []),
+        ('py::class_<A>(m, "A"); init(m);', []),
+        ("", []),
+    ],
+)
+def test_a_module_that_is_not_followed_at_all_is_unresolved(block: str, reasons: list[str]) -> None:
+    cpp = f"{HEAD}void init(py::module_& m);\nPYBIND11_MODULE(_C, m) {{\n{block}\n}}\n"
+    linted = lint_files(PACK, {"setup.py": SETUP, "ops.cpp": cpp})
+    assert [item.reason for item in linted.outcome.unresolved] == reasons
