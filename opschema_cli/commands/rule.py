@@ -10,16 +10,21 @@ from opschema_cli.commands.output import report_broken, write_page
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.docs import rule_page
+from opschema_cli.reporters.escape import visible
 
 
 @click.command(short_help="Explain one rule.")
 @click.argument("selector")
 def rule(selector: str) -> int:
     """Print the page of a rule, by code or name: why it matters, what it finds, examples, its fix."""
-    registry = open_workspace(Path.cwd(), no_plugins=True, cache=False).registry
+    session = open_workspace(Path.cwd(), no_plugins=True, cache=False)
+    registry = session.registry
     report_broken(registry)
     found = registry.find(selector)
     if not found:
-        raise OpschemaError(f"no rule is called `{selector}`{registry.hint(selector)}")
+        # A plugin that does not run may well have it.
+        names = ", ".join(map(visible, session.config.plugins))
+        hint = f"; a rule of {names} is explained by its docstring there" if names else registry.hint(selector)
+        raise OpschemaError(f"no rule is called `{selector}`{hint}")
     write_page("\n".join(rule_page(item, registry.owners[item.code]) for item in found))
     return 0

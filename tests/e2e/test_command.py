@@ -708,6 +708,14 @@ def test_init_says_where_the_hook_goes_that_it_cannot_write(opschema: Opschema, 
     assert "has no list of repos to add to; write this under its `repos`:\n  - repo: local\n" in done.err
 
 
+def test_where_a_rule_of_a_plugin_is_explained(opschema: Opschema, root: Path) -> None:
+    done = opschema("rule", "TOY102")
+    assert done.code == 2
+    assert "no rule is called `TOY102`; a rule of toypack.py is explained by its docstring there\n" in done.err
+    (root / "opschema.toml").unlink()
+    assert "no rule is called `fake-signatur`; did you mean `fake-signature`?" in opschema("rule", "fake-signatur").err
+
+
 def test_version(opschema: Opschema) -> None:
     assert re.fullmatch(r"opschema, version \d+\.\d+\.\d+\n", opschema("--version").out)
 
