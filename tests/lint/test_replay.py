@@ -128,7 +128,14 @@ def test_what_a_run_depends_on_makes_a_new_one(
 
 @pytest.mark.parametrize(
     "options",
-    [("--select", "TOY101"), ("--ignore", "TOY101"), ("a.toy.yaml",), ("impl.py",), ("--statistics",), ("--no-cache",)],
+    [
+        ("--select", "TOY101"),
+        ("--ignore", "TOY101"),
+        ("a.toy.yaml",),
+        ("impl.py",),
+        ("--statistics", "--output-format", "text"),
+        ("--no-cache",),
+    ],
 )
 def test_other_options_make_a_new_one(lint: Lint, runs: Runs, options: tuple[str, ...]) -> None:
     lint()
