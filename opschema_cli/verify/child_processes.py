@@ -85,9 +85,9 @@ def computed(pid: int) -> float:
 def open_files() -> set[str]:
     """The paths of all files that processes of this user hold open."""
     found: set[str] = set()
-    for folder in Path("/proc").glob("[0-9]*/fd"):
+    for number in _numbers():
         with suppress(OSError):
-            for item in os.scandir(folder):
+            for item in os.scandir(f"/proc/{number}/fd"):
                 with suppress(OSError):
                     found.add(os.readlink(item.path))
     return found
@@ -95,9 +95,17 @@ def open_files() -> set[str]:
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
     """The processes of this machine with the fields of their ``stat`` behind the name."""
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
-            yield int(path.parent.name), path.read_text(errors="replace").rpartition(")")[2].split()
+    for number in _numbers():
+        if fields := _fields(number):
+            yield number, fields
+
+
+def _numbers() -> list[int]:
+    """The numbers of the processes of this machine; each may have ended by the time it is looked at."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
 
 
 def _sum(fields: list[str]) -> int:

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from opschema_cli.verify.child_processes import ChildProcesses, computed
+from opschema_cli.verify.child_processes import ChildProcesses, computed, open_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -49,3 +49,23 @@ def test_what_has_ended_counts() -> None:
 
 def test_a_process_that_is_not_there_has_none() -> None:
     assert computed(1 << 30) == 0
+
+
+def test_processes_that_end_while_they_are_counted() -> None:
+    """Each look at ``/proc`` may meet one that is gone by the time its file is opened."""
+    loop = "while :; do /bin/true & /bin/true & wait; done"
+    with subprocess.Popen(["sh", "-c", loop], start_new_session=True) as child:
+        try:
+            until = time.monotonic() + 0.5
+            while time.monotonic() < until:
+                computed(child.pid)
+                open_files()
+        finally:
+            os.killpg(child.pid, 9)
+
+
+def test_a_process_of_which_nothing_is_left_but_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [*os.listdir("/proc"), str(1 << 30)]
+    monkeypatch.setattr(os, "listdir", lambda folder: names)
+    assert computed(os.getpid()) >= 0
+    assert open_files()
