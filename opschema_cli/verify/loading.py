@@ -9,7 +9,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from opcode import opmap
 from pathlib import Path
+from types import TracebackType
 
 from opschema_cli.verify.model import Target
 
@@ -21,6 +23,9 @@ _kept_paths: set[tuple[str, ...]] = set()
 
 ITS_OWN = (RuntimeError, ValueError, TypeError, AssertionError)
 """Errors of an op that refuses the device or layout of tensors."""
+
+_TORCH_CHECKS = ("_check_with", "_check_tensor_all_with")
+"""Functions of torch in which ``torch._check`` and its kin raise."""
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
@@ -147,16 +152,22 @@ def raised_in(error: BaseException, root: str) -> str:
 
 
 def deliberate(error: BaseException, root: str) -> bool:
-    """Whether an exception is one that the tree means to raise: by a statement of its own, or in a registered operator, whose C++
-    code is not seen.
+    """Whether an exception is one that the tree means to raise: by a statement of its own, by ``torch._check`` and its kin, or in a
+    registered operator, whose C++ code is not seen.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
+    last = _innermost(error.__traceback__)
+    if last is None:
         return False
-    last, tree = frames[-1], os.path.realpath(root) + os.sep
-    if os.path.realpath(last.filename).startswith(tree):
-        return (last.line or "").startswith(("raise", "assert"))
-    return os.path.basename(last.filename) == "_ops.py"
+    code, tree = last.tb_frame.f_code, os.path.realpath(root) + os.sep
+    if os.path.realpath(code.co_filename).startswith(tree) or code.co_name in _TORCH_CHECKS:
+        return code.co_code[last.tb_lasti] == opmap["RAISE_VARARGS"]  # of `raise` and of `assert`
+    return os.path.basename(code.co_filename) == "_ops.py"
+
+
+def _innermost(found: TracebackType | None) -> TracebackType | None:
+    while found is not None and found.tb_next is not None:
+        found = found.tb_next
+    return found
 
 
 def passes(error: BaseException, root: str) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from runpy import run_path
+
 import pytest
+import torch
 
 from opschema_cli.verify.judge import Traits, judge
+from opschema_cli.verify.loading import deliberate
 from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran
 from opschema_cli.verify.refusals import wrong_calls
 
@@ -59,3 +64,44 @@ def test_a_call_is_made_wrong_in_one_respect_and_never_smaller() -> None:
     assert all(output.shape is None for wrong in wrong_calls(call).values() for output in wrong.outputs)
     assert wrong_calls(Call(inputs=())) == {}
     assert Cell(op="Op", row="r", dtype="float16", shape="wrong-rank", call=call).wrong
+
+
+REFUSALS = """
+import torch
+
+
+def refuse(x):
+    raise ValueError("no")
+
+
+class Refusal(Exception):
+    def __init__(self, size):
+        super().__init__(f"size {size[0]}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "meant"),
+    [
+        ("raise ValueError('no')", True),
+        ("if x.dim() != 2: raise ValueError('no')", True),
+        ("if x.dim() != 2: raise ValueError(\n    'no'\n)", True),
+        ("x.relu(); assert x.dim() == 2, 'two axes'", True),
+        ("refuse(x)", True),
+        ("torch._check(x.dim() == 2, lambda: 'two axes')", True),
+        ("torch._check_value(x.dim() == 2)", True),
+        ("if x.shape[4] != 2: raise ValueError('no')", False),
+        ("assert x.shape[4] == 2", False),
+        ("raise Refusal(())", False),
+        ("x.t()", False),
+        ("import json; json.loads('{')", False),
+    ],
+)
+def test_errors_that_the_tree_means_to_raise(tmp_path: Path, statement: str, meant: bool) -> None:
+    lines = "".join(f"    {line}\n" for line in statement.split("\n"))
+    path = tmp_path / "op.py"
+    path.write_text(f"{REFUSALS}\n\ndef op(x):\n{lines}")
+    names = run_path(str(path))
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        names["op"](torch.ones(2, 3, 4))
+    assert deliberate(raised.value, str(tmp_path)) is meant
