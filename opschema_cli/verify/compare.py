@@ -19,8 +19,13 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def bits(tensor: Tensor) -> Tensor:
     """The tensor's bits as integers of its size, sharing its memory."""
-    real = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+    real = parts(tensor)
     return real.view(_BITS[real.element_size()])
+
+
+def parts(tensor: Tensor) -> Tensor:
+    """The real and imaginary parts of complex numbers along a further axis; other tensors unchanged."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
@@ -34,8 +39,10 @@ def differing(one: Tensor, other: Tensor) -> tuple[int, tuple[int, ...]]:
     count, first = 0, -1
     for start, (a, b) in chunks(one, other):
         differ = bits(a) != bits(b)
-        if a.is_floating_point():
-            differ &= ~(is_nan(a) & is_nan(b))
+        if a.is_floating_point() or a.is_complex():
+            differ &= ~(is_nan(parts(a)) & is_nan(parts(b)))
+        if a.is_complex():
+            differ = differ.any(-1)
         found = int(differ.count_nonzero())
         if found and first < 0:
             first = start + int(differ.to(torch.uint8).argmax())
@@ -102,6 +109,9 @@ def against(
     """Compares an output with its reference: ``exact`` in float64, ``single`` the same in float32 (without it E is 0), ``short``
     in the dtype of a 16-bit output.
 
+    Complex numbers are compared part by part, those that are not finite only by being so: which part is infinite and which NaN is
+    a matter of the formula.
+
     Outputs that hold no floating numbers must equal the reference exactly, or be indices that point at equal values of ``sources``.
     """
     if actual.shape != exact.shape:
@@ -109,12 +119,22 @@ def against(
         return Comparison(
             Figures(side=side, output=output, beyond=1.0), (finding("shape", message, side=side, output=output),)
         )
+    if actual.is_complex():
+        actual, exact, single, short = (None if y is None else _finite_parts(y) for y in (actual, exact, single, short))
+        assert actual is not None
+        assert exact is not None
     if not actual.is_floating_point():
         return _exact(actual, exact, sources, side=side, output=output)
     alike = [other if other is not None and other.shape == exact.shape else None for other in (single, short)]
     return Measure(actual, exact.to(torch.float64), alike[0], tolerance, values, alike[1], marks).comparison(
         side, output
     )
+
+
+def _finite_parts(tensor: Tensor) -> Tensor:
+    """The parts of numbers that may be complex, both of them NaN where one is not finite."""
+    wide = tensor if tensor.is_complex() else tensor.to(torch.complex128)
+    return parts(wide.masked_fill(~wide.isfinite(), complex(math.nan, math.nan)))
 
 
 def _exact(actual: Tensor, exact: Tensor, sources: Sequence[Tensor], *, side: str, output: str) -> Comparison:

@@ -14,7 +14,7 @@ from opschema_cli.verify.marks import marks_of
 from opschema_cli.verify.measure import Comparison
 from opschema_cli.verify.model import FOUND_ROWS, Cell, Figures, Finding, Plan, Ran, Side, Weakness
 from opschema_cli.verify.results_file import INPUT, OWN
-from opschema_cli.verify.spread import HIGH, LOW, within
+from opschema_cli.verify.spread import HIGH, LOW, comparable_as, within
 from opschema_cli.verify.ties import only_ties
 from opschema_cli.verify.worth import weakness
 
@@ -82,7 +82,7 @@ class Evidence:
             right = self._one(side, name, tensor, findings, figures)
             for kind in (LOW, HIGH) if right else ():
                 if kind + name in tensors:
-                    self._one(side, name, tensors[kind + name].to(tensor.dtype), findings, [])
+                    self._one(side, name, comparable_as(tensors[kind + name], tensor), findings, [])
         if not findings and len(figures) < len(outputs):  # what it says is right, but it does not say all
             return None
         return Compared(tuple(findings), tuple(figures))

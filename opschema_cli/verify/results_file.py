@@ -74,7 +74,7 @@ def _tensor(value: object) -> Tensor:
         if value.is_meta or value.layout is not torch.strided:
             kind = "on no device" if value.is_meta else f"{value.layout}"
             raise RefusedError(f"the call returns a tensor that is {kind}, which cannot be compared")
-        return value
+        return value.resolve_conj().resolve_neg()  # of a lazy view, its memory does not hold the elements
     if isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     raise RefusedError(f"the call returns a {type(value).__name__}, which cannot be compared")

@@ -13,7 +13,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.compare import differing
+from opschema_cli.verify.compare import differing, parts
 from opschema_cli.verify.formats import Format
 from opschema_cli.verify.model import Finding
 
@@ -110,7 +110,14 @@ def _step(tensor: Tensor, magnitudes: Tensor) -> Tensor | float:
 
 
 def _comparable(tensor: Tensor) -> Tensor:
-    """A copy of a dtype that torch can take the smaller one of."""
+    """A copy of a dtype that torch can take the smaller one of; of complex numbers, their parts."""
     if tensor.dtype is torch.bool:
         return tensor.to(torch.uint8)
-    return tensor.to(torch.float32) if tensor.is_floating_point() and tensor.element_size() == 1 else tensor.clone()
+    if tensor.is_floating_point() and tensor.element_size() == 1:
+        return tensor.to(torch.float32)
+    return parts(tensor).clone()
+
+
+def comparable_as(extreme: Tensor, output: Tensor) -> Tensor:
+    """The smallest or largest results of an output in its own dtype."""
+    return torch.view_as_complex(extreme) if output.is_complex() else extreme.to(output.dtype)

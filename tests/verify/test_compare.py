@@ -12,11 +12,13 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor  # noqa: E402
 
+from opschema_cli.verify.checks import digest  # noqa: E402
 from opschema_cli.verify.compare import against, differences, differing  # noqa: E402
 from opschema_cli.verify.formats import Format  # noqa: E402
 from opschema_cli.verify.inputs import make_inputs  # noqa: E402
 from opschema_cli.verify.measure import Comparison  # noqa: E402
 from opschema_cli.verify.model import Call, Cell, Input, Tolerance, Values  # noqa: E402
+from opschema_cli.verify.results_file import named  # noqa: E402
 
 Function = Callable[[Tensor], Tensor]
 
@@ -436,3 +438,48 @@ def test_a_result_that_is_rounded_in_between_is_explained(steps: int, explained:
     )
     assert (says in found.message) is explained
     assert (f"`Tolerance(ulps={steps}, reason=...)`" in found.message) is explained
+
+
+# --- complex numbers
+
+
+def complexes(*values: complex, dtype: torch.dtype = torch.complex64) -> Tensor:
+    return torch.tensor(values, dtype=dtype)
+
+
+def test_both_parts_of_complex_numbers_are_measured() -> None:
+    exact = torch.polar(doubles(1, 2, 3), doubles(0.1, 1, 2))
+    right = exact.to(torch.complex64)
+    assert checks(compare(right, exact, right)) == []
+    assert checks(compare(right.real.sin() + 1j * right.imag, exact, right)) == ["tolerance"]
+    assert checks(compare(right.conj().resolve_conj(), exact, right)) == ["tolerance"]
+    assert checks(compare(right * 1.001, exact, right)) == ["tolerance"]
+    other = right.clone()
+    torch.view_as_real(other).view(torch.int32)[1, 1] += 1
+    assert differing(right, other) == (1, (1,))
+    assert checks(compare(other, exact, right)) == []
+
+
+def test_a_complex_number_is_finite_or_not() -> None:
+    """Which part of a product with an infinity is NaN depends on the formula."""
+    exact = complexes(complex(INF, NAN), complex(NAN, 0), 1j, dtype=torch.complex128)
+    assert checks(compare(complexes(complex(NAN, -INF), complex(0, NAN), 1j), exact)) == []
+    assert checks(compare(complexes(1, complex(0, NAN), 1j), exact)) == ["nan-mask"]
+    assert checks(compare(complexes(complex(NAN, -INF), complex(0, NAN), complex(0, INF)), exact)) == ["nan-mask"]
+    one, other = complexes(complex(NAN, 1)), complexes(complex(-NAN, 1))
+    assert differing(one, other) == (0, ())
+    assert differing(one, complexes(complex(NAN, 2))) == (1, (0,))
+
+
+def test_a_complex_output_may_have_a_real_reference() -> None:
+    assert checks(compare(complexes(1, 2), doubles(1, 2))) == []
+    assert checks(compare(complexes(1, 2 + 1j), doubles(1, 2))) == ["tolerance"]
+
+
+def test_lazy_views_are_what_they_stand_for() -> None:
+    z = torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.0]))
+    result = (z.conj(), z.conj().imag)
+    found = named(result, Call(inputs=()))
+    assert differing(found["output0"], z.conj_physical()) == (0, ())
+    assert differing(found["output1"], -z.imag) == (0, ())
+    assert digest(found["output0"]) == digest(z.conj_physical()) != digest(z)

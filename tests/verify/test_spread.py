@@ -12,7 +12,7 @@ from torch import Tensor  # noqa: E402
 
 from opschema_cli.verify.judge import Compared, Judgement, judge  # noqa: E402
 from opschema_cli.verify.model import Figures, Finding, Ran  # noqa: E402
-from opschema_cli.verify.spread import measure, within  # noqa: E402
+from opschema_cli.verify.spread import HIGH, LOW, comparable_as, measure, within  # noqa: E402
 
 X = torch.linspace(1.0, 2.0, 64)
 BITS = Finding(check="bits", side="after", about="y", message="1 of 64 elements differ")
@@ -88,3 +88,13 @@ def test_values_within_the_spread_are_not_wrong() -> None:
     both = {"before": Compared(figures=(Figures(side="before", output="y"),)), "after": off}
     assert verdict(ran(), ran(), "", both).verdict == "regression"
     assert verdict(ran(), ran(), "before differs from itself", both).verdict == "within-tolerance"
+
+
+def test_complex_results_have_bounds_in_each_part() -> None:
+    calls = iter([1 + 2j, 2 + 1j, 1 + 1j])
+    spread = measure(lambda: {"y": torch.tensor([next(calls)])}, 3)
+    found = spread.tensors()
+    low, high = (comparable_as(found[kind + "y"], torch.zeros(1, dtype=torch.complex64)) for kind in (LOW, HIGH))
+    assert (low.item(), high.item()) == (1 + 1j, 2 + 2j)
+    assert within(found, {"y": torch.tensor([1.5 + 1.5j])}, {"y"})
+    assert not within(found, {"y": torch.tensor([1.5 + 9j])}, {"y"})
