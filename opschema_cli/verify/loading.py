@@ -121,7 +121,8 @@ def imported_names(target: Target) -> list[str]:
 
 def described(error: BaseException, root: str) -> str:
     """An exception as a cell's detail: what it says, and the last place in the tree that it passed through."""
-    says = traceback.format_exception_only(error)[-1].strip() if not str(error) else f"{type(error).__name__}: {error}"
+    message = _message(error)
+    says = f"{type(error).__name__}: {message}" if message else traceback.format_exception_only(error)[-1].strip()
     tree = os.path.realpath(root) + os.sep
     places = [
         f"{os.path.realpath(frame.filename).removeprefix(tree)}:{frame.lineno} in {frame.name}"
@@ -131,6 +132,14 @@ def described(error: BaseException, root: str) -> str:
     return printable("\n".join([says[:4000], *places[-1:]]))
 
 
+def _message(error: BaseException) -> str:
+    """What an exception says; reading it may run code of the op library, which may fail."""
+    try:
+        return str(error)
+    except Exception as another:
+        return f"(its message cannot be read: {type(another).__name__})"
+
+
 def printable(text: str) -> str:
     """Text without lone surrogates, which nothing can write."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -138,7 +147,7 @@ def printable(text: str) -> str:
 
 def same_anywhere(error: BaseException, root: str) -> str:
     """An exception's type and what it says, the same in both trees: without the tree's place, and without addresses."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {_message(error)}"
     for place in (os.path.realpath(root), os.path.abspath(root)):
         text = text.replace(place, "")
     return printable(_ADDRESS.sub("0x", text)[:4000])
@@ -168,6 +177,13 @@ def _innermost(found: TracebackType | None) -> TracebackType | None:
     while found is not None and found.tb_next is not None:
         found = found.tb_next
     return found
+
+
+def place_in_harness(error: BaseException) -> str:
+    """The last place of the harness's own that an exception passed through."""
+    ours = str(Path(__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
 
 
 def passes(error: BaseException, root: str) -> bool:

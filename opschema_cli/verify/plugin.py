@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from opschema_cli.errors import OpschemaError
-from opschema_cli.verify.loading import HarnessError
+from opschema_cli.verify.loading import HarnessError, place_in_harness
 from opschema_cli.verify.model import Cell, CellResult, Plan
 from opschema_cli.verify.results import FAILED, finding_lines, result_from_json, to_json
 from opschema_cli.verify.run import SUFFIX, Run, read_run, unplanned
@@ -127,9 +127,13 @@ class CellItem(pytest.Item):
             pytest.skip(result.reason)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The failure to print; for an error that explains itself, its message."""
+        """The failure to print: the message of an error that explains itself; of others also the place in the harness, but not the
+        pages that pytest shows of a test.
+        """
         if isinstance(excinfo.value, HarnessError):
             return str(excinfo.value)
+        if isinstance(excinfo.value, Exception):
+            return f"the harness failed: {excinfo.exconly(tryshort=True)}\n{place_in_harness(excinfo.value)}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:

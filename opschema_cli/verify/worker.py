@@ -13,7 +13,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -32,6 +31,7 @@ from opschema_cli.verify.loading import (
     described,
     forget_start_folder,
     imported_names,
+    place_in_harness,
     printable,
     raised_in,
     same_anywhere,
@@ -201,7 +201,7 @@ def _run(side: Side, request: Run, load: Load) -> Done:
         if context_lost(request.device):
             return Done(ran=Ran(cell=cell, status="died", detail=f"{detail}\nthe CUDA context is lost"), last=True)
         if not side.blames_op(error):
-            return Done(ran=Ran(cell=cell, status="failed", detail=f"{detail}\n{_innermost(error)}"))
+            return Done(ran=Ran(cell=cell, status="failed", detail=f"{detail}\n{place_in_harness(error)}"))
         error_text, where = same_anywhere(error, load.target.root), raised_in(error, load.target.root)
         meant = deliberate(error, load.target.root)
         return Done(ran=Ran(cell=cell, status="raised", detail=detail, error=error_text, place=where, deliberate=meant))
@@ -209,13 +209,6 @@ def _run(side: Side, request: Run, load: Load) -> Done:
     if not lost:
         release_memory(request.device)
     return Done(ran=ran, last=lost)
-
-
-def _innermost(error: BaseException) -> str:
-    """The last place of the harness's own that an exception passed through."""
-    ours = str(Path(__file__).parent)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
 
 
 def _alarm(seconds: float) -> None:

@@ -75,9 +75,16 @@ class Worker:
         self._send(Run(cell=cell, device=device, folder=folder, seconds=seconds, repeats=repeats))
         reply = self._answer(time.monotonic(), seconds, computing)
         if isinstance(reply, Done):
-            return self._with_report(reply)
+            return self._with_report(reply) if reply.ran.cell == cell.id else self._answered_twice(cell)
         status, detail = self._obituary(stalled=reply is None, seconds=seconds, at="running the cell")
         return Done(ran=Ran(cell=cell.id, status=status, detail=detail), last=True)
+
+    def _answered_twice(self, cell: Cell) -> Done:
+        """The result of a cell if another one's is still answered: two processes do so, and either may have taken the request."""
+        _kill_group(self._process)
+        self._process.wait()
+        detail = "an earlier call has forked the process, and both of them went on"
+        return Done(ran=Ran(cell=cell.id, status="died", detail=detail), last=True)
 
     def new_seconds(self) -> dict[str, float]:
         """The seconds that starting took, reported once."""

@@ -17,6 +17,11 @@ os.write(1, b"raw bytes at import")
 COMPILED = []
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
+
+
 class Op:
     def forward(self, x, do=""):
         print("calling", do)
@@ -52,6 +57,12 @@ class Op:
             raise ValueError(os.environ["TRITON_CACHE_DIR"])
         if do == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        if do == "fork":  # and both processes go on
+            os.fork()
+        if do == "mute":
+            raise Mute
+        if do == "patch":
+            torch.save = None
         if do == "bytes":
             bytearray(48 << 30)
         if do == "memory":

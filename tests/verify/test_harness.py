@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from opschema_cli.verify.child_processes import computed
 from opschema_cli.verify.harness import Harness
 from opschema_cli.verify.loading import HarnessError
 from opschema_cli.verify.model import Plan, Target
+from opschema_cli.verify.plugin import CellItem
 from opschema_cli.verify.results import Header, Version
 from opschema_cli.verify.run import Run
 from opschema_cli.verify.workers import Workers
@@ -155,3 +157,16 @@ def test_no_reference_is_computed_where_no_side_returns_anything(
         harness.close()
     assert verdicts == ["not-checked", "not-checked", "unchanged", "unchanged"]
     assert [row for side, row in asked if side == "reference"] == ["first", "third", "fourth"]
+
+
+def test_an_unexpected_error_is_told_in_two_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ProcessLookupError(3, "No such process")
+
+    item = object.__new__(CellItem)
+    monkeypatch.setattr("opschema_cli.verify.child_processes._fields", fail)
+    with pytest.raises(ProcessLookupError) as raised:
+        computed(os.getpid())
+    said = item.repr_failure(raised)
+    assert said.startswith("the harness failed: ProcessLookupError: [Errno 3] No such process\nchild_processes.py:")
+    assert said.count("\n") == 1

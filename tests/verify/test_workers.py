@@ -357,3 +357,21 @@ def test_closing_frees_the_threads_that_wait(tmp_path: Path) -> None:
     thread.join(20)
     assert [ran.status for ran in found] == ["died"]
     assert not workers.folder.exists()
+
+
+def test_what_an_op_does_to_its_process_is_told_in_a_line(tmp_path: Path) -> None:
+    here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
+    with Workers(tmp_path / "scratch") as workers:
+        mute, patch = (workers.run("after", here, cell(do, do), "cpu", 60) for do in ("mute", "patch"))
+    assert (mute.status, mute.error) == ("raised", "Mute: (its message cannot be read: RuntimeError)")
+    assert patch.status == "ok"
+    assert Path(patch.file).exists()
+
+
+def test_a_call_that_returns_in_two_processes_is_no_result_of_another_cell(tmp_path: Path) -> None:
+    here = plan(write_library(tmp_path / "lib", tmp_path / "log"))
+    names = ["fork", "a", "b", "c", "d"]
+    with Workers(tmp_path / "scratch") as workers:
+        ran = [workers.run("after", here, cell(name, name), "cpu", 60) for name in names]
+    assert [item.cell for item in ran] == [cell(name).id for name in names]
+    assert {item.status for item in ran} == {"ok", "died"}  # the second process may be slower than a further cell
