@@ -365,7 +365,8 @@ def test_exceptions_are_caught_whole_only_where_foreign_code_runs() -> None:
             "opschema_cli/lint/collisions.py": 2,  # a pack that is asked for its rules, and imported to place one
             "opschema_cli/verify/prepare.py": 1,  # torch that is installed and cannot be imported
             "opschema_cli/verify/worker.py": 4,  # the op that is surveyed, imported and run, and the recipes
-            "opschema_cli/verify/runner.py": 1,  # an op that is asked for a gradient, in a worker
+            "opschema_cli/verify/own_gradients.py": 2,  # an op that is asked for a gradient, and its backward, in a worker
+            "opschema_cli/verify/loading.py": 1,  # an exception of an op that is asked for its message, in a worker
             "opschema_cli/verify/acceptance.py": 1,  # a fake kernel that a search calls, in a worker
             "opschema_cli/verify/compilation.py": 1,  # an operator that is compiled, in a worker
             "opschema_cli/verify/gradients.py": 2,  # an operator that is called in float64, and its formula, in a worker

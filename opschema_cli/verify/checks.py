@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
+from itertools import pairwise
 
 import msgspec
 import torch
@@ -149,6 +150,31 @@ def kept(
             message = f"`{name}` lies in the memory of what a later call returned: a tensor that the op keeps"
             found.append(Finding(check="kept-output", side=side, about=name, message=message))
     return found
+
+
+def shared_outputs(outputs: Mapping[str, Tensor], call: Call, side: str) -> list[Finding]:
+    """Outputs that lie in each other's memory, each in one piece: ``shared-outputs``."""
+    whole = [(name, y) for name, y in outputs.items() if name not in call.aliases and y.is_contiguous()]
+    return [
+        Finding(
+            check="shared-outputs",
+            side=side,
+            about=name,
+            message=f"`{name}` lies in the memory of the output `{other}`: who writes into one changes the other",
+        )
+        for (other, x), (name, y) in pairwise(sorted(whole, key=lambda item: item[1].data_ptr()))
+        if _overlap(x, y)
+    ]
+
+
+def inference_tensors(outputs: Mapping[str, Tensor], side: str) -> list[Finding]:
+    """Outputs of inference mode: ``inference-tensor``. Outside of it they can neither be changed nor saved for a gradient."""
+    message = "`{}` is an inference tensor: it cannot be changed or saved for a gradient outside of inference mode"
+    return [
+        Finding(check="inference-tensor", side=side, about=name, message=message.format(name))
+        for name, y in outputs.items()
+        if y.is_inference()
+    ]
 
 
 def metadata(outputs: Mapping[str, Tensor], call: Call, side: str) -> list[Finding]:

@@ -13,12 +13,13 @@ from opschema_cli.verify.judge import Compared
 from opschema_cli.verify.marks import marks_of
 from opschema_cli.verify.measure import Comparison
 from opschema_cli.verify.model import FOUND_ROWS, Cell, Figures, Finding, Plan, Ran, Side, Weakness
+from opschema_cli.verify.own_gradients import GRADIENT, gradient_differences
 from opschema_cli.verify.results_file import INPUT, OWN
 from opschema_cli.verify.spread import HIGH, LOW, comparable_as, within
 from opschema_cli.verify.ties import only_ties
 from opschema_cli.verify.worth import weakness
 
-_APART = (INPUT, LOW, HIGH)
+_APART = (INPUT, LOW, HIGH, GRADIENT)
 
 Tensors = Mapping[str, Tensor]
 
@@ -34,7 +35,8 @@ class Evidence:
         """After's outputs against before's, if both ran."""
         if not self._both():
             return ()
-        return differences(_outputs(self._tensors["before"]), _outputs(self._tensors["after"]))
+        before, after = self._tensors["before"], self._tensors["after"]
+        return (*differences(_outputs(before), _outputs(after)), *gradient_differences(before, after))
 
     def compared(self) -> dict[str, Compared]:
         """The sides that ran against the reference."""

@@ -241,7 +241,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: str = ""
 
 
-COMPARATIVE = frozenset({"denormals", "kept-output", "memory", "state", "zero-sign"})
+COMPARATIVE = frozenset(
+    {
+        "denormals",
+        "gradient-raises",
+        "inference-tensor",
+        "kept-output",
+        "memory",
+        "shared-outputs",
+        "state",
+        "zero-sign",
+    }
+)
 """Checks whose findings are no fault of a side by themselves: they count where after has them and before has not."""
 
 NOTED = frozenset({"compile-skipped", "gradient-skipped", "layout", "overflow"})

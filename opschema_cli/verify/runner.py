@@ -21,11 +21,13 @@ from opschema_cli.verify.checks import (
     changed,
     differs_at_first,
     digest,
+    inference_tensors,
     kept,
     metadata,
     poisoned,
     repeats,
     returned,
+    shared_outputs,
     shared_storage,
     snapshot,
 )
@@ -35,14 +37,15 @@ from opschema_cli.verify.inputs import dtype_of, place
 from opschema_cli.verify.large.running import LargeRun
 from opschema_cli.verify.loading import ITS_OWN, RefusedError, described, passes
 from opschema_cli.verify.memory import MEASURABLE, memory_kept
-from opschema_cli.verify.model import Cell, Finding, Ran, Returned
+from opschema_cli.verify.model import Cell, Finding, Ran
 from opschema_cli.verify.operator_checks import OperatorChecks
+from opschema_cli.verify.own_gradients import Recorded, recorded
 from opschema_cli.verify.params import listed, typed
 from opschema_cli.verify.protocol import Load, Run
 from opschema_cli.verify.recipes import Recipe, has
 from opschema_cli.verify.reference import drawn_inputs
 from opschema_cli.verify.refusals import WRONG_DEVICE
-from opschema_cli.verify.results_file import INPUT, attached, named, save, structure
+from opschema_cli.verify.results_file import INPUT, named, save, structure
 from opschema_cli.verify.sanitizers import SANITIZED
 from opschema_cli.verify.spread import Spread, measure
 from opschema_cli.verify.state import left_changed, state
@@ -182,6 +185,8 @@ class Runner:
             findings += [f for f in changed(tensors, earlier, cell.call, self._side) if f not in findings]
             findings += left.values()
             findings += shared_storage(outputs, tensors, cell.call, self._side)
+            findings += shared_outputs(outputs, cell.call, self._side)
+            findings += inference_tensors(outputs, self._side)
             findings += metadata(outputs, cell.call, self._side)
             reports = [returned(name, tensor) for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()]
             first = {name: tensor.clone() for name, tensor in {**outputs, **_mutated(cell, tensors)}.items()}
@@ -191,16 +196,20 @@ class Runner:
                 findings += self._history(cell, {report.name: report.digest for report in reports})
         with _timed(seconds, "call"):
             spread = self._spread(request, call, drawn, _SPREAD_CALLS).tensors() if varies and not overruns else {}
-        with _timed(seconds, "save"):
-            file = save({**first, **spread, **_indexed(outputs, drawn)}, request.folder, cell.id)
         with _timed(seconds, "check", without="call"):
             if not varies:
                 guarded = partial(banded_call, device, outputs_of, drawn)
                 varying = repeats(first, again, self._side, device)
                 at_first = not varying and not overruns
                 findings += differs_at_first(earliest, first, guarded, self._side) if at_first else varying
+            own = Recorded() if overruns else self._recorded(cell, device, call, drawn)
+            reports = own.added_to(reports)
+            findings += own.findings
+        with _timed(seconds, "save"):
+            gradients = {} if varies else own.gradients
+            file = save({**first, **spread, **gradients, **_indexed(outputs, drawn)}, request.folder, cell.id)
+        with _timed(seconds, "check", without="call"):
             if not overruns:
-                reports = self._with_grads(cell, device, call, drawn, reports)
                 findings += self._kept(cell, device, outputs_of, outputs, first)
                 findings += self._memory(cell, device, outputs_of, outputs, drawn)
                 names = self._operator_names(op)
@@ -302,29 +311,11 @@ class Runner:
         self._weighed = True
         return memory_kept(partial(call_on, device, function, drawn), min(sizes), self._side, device)
 
-    def _with_grads(
-        self, cell: Cell, device: str, call: Op, drawn: Mapping[str, Tensor], reports: list[Returned]
-    ) -> list[Returned]:
-        """The reports, with whether outputs require a gradient when the floating inputs do."""
+    def _recorded(self, cell: Cell, device: str, call: Op, drawn: Mapping[str, Tensor]) -> Recorded:
+        """What a call records for gradients, in one ordinary cell of each dtype."""
         if cell.shape != "row" or cell.again or cell.seed or (cell.values, cell.layout) != ("normal", "contiguous"):
-            return reports
-
-        def recording(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-            with torch.enable_grad():
-                for tensor in tensors.values():
-                    tensor.requires_grad_(tensor.is_floating_point())
-                return attached(call(tensors), cell.call)
-
-        try:
-            _, outputs = call_on(device, recording, drawn)
-        except Exception:  # many an op has no gradient, and says so as it likes
-            return reports
-        return [
-            msgspec.structs.replace(report, grad=outputs[report.name].requires_grad)
-            if report.name in outputs
-            else report
-            for report in reports
-        ]
+            return Recorded()
+        return recorded(device, call, drawn, cell.call, self._side, self.root)
 
     def _operator_names(self, op: Op) -> set[str]:
         """The operators that the declaration names, and those that the live op does."""

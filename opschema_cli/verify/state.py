@@ -1,15 +1,19 @@
-"""Changes that a call leaves in its process, beside its outputs: torch's defaults, modes and random generators."""
+"""Changes that a call leaves in its process, beside its outputs: defaults, modes, random generators, handlers of signals."""
 
 from __future__ import annotations
 
+import gc
 import os
 import random
+import signal
+import sys
 from collections.abc import Callable, Iterator
 
 import torch
 
 from opschema_cli.verify.precision import precisions
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DENORMAL = 1e-40
 """A denormal of float32; torch can set whether they are flushed, but not say it."""
 
@@ -20,18 +24,31 @@ _STATE: dict[str, Callable[[], object]] = {
     "inference mode": torch.is_inference_mode_enabled,
     "the number of threads": torch.get_num_threads,
     "whether algorithms are deterministic": torch.are_deterministic_algorithms_enabled,
+    "whether anomalies of gradients are looked for": torch.is_anomaly_enabled,
     "autocast": lambda: (torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")),
     "cudnn.benchmark": lambda: torch.backends.cudnn.benchmark,
     "torch's random numbers": lambda: torch.get_rng_state().tolist(),
     "Python's random numbers": random.getstate,
     "the current folder": os.getcwd,
+    "whether garbage is collected": gc.isenabled,
+    "what handles signals": lambda: [signal.getsignal(number) for number in _SIGNALS],
+    "whether oneDNN is used": lambda: getattr(torch.backends.mkldnn, "enabled", None),
     "whether denormals are flushed": lambda: not torch.full((), _DENORMAL).mul(1.0).item(),
 }
 
 
 def state() -> dict[str, object]:
     """The state of this process, by name."""
-    return {name: read() for name, read in _STATE.items()} | precisions() | _cuda_generators()
+    return {name: read() for name, read in _STATE.items()} | precisions() | _cuda_generators() | _numpy_generator()
+
+
+def _numpy_generator() -> dict[str, object]:
+    """The state of NumPy's global generator; nothing before the module is imported, which a call may be the first to do."""
+    module = sys.modules.get("numpy.random")
+    if not hasattr(module, "get_state"):
+        return {}
+    parts = (part.tolist() if hasattr(part, "tolist") else part for part in module.get_state())
+    return {"NumPy's random numbers": list(parts)}
 
 
 def _cuda_generators() -> dict[str, object]:
@@ -45,7 +62,7 @@ def _cuda_generators() -> dict[str, object]:
 def left_changed(before: dict[str, object], after: dict[str, object]) -> Iterator[tuple[str, str]]:
     """The differences between two states, each with its name."""
     for name, value in before.items():
-        if after[name] != value:
+        if after.get(name, value) != value:
             short = name.endswith("numbers")
             yield (
                 name,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -16,10 +19,12 @@ from opschema_cli.verify.binding import UnboundError
 from opschema_cli.verify.devices import out_of_memory
 from opschema_cli.verify.loading import RefusedError, described, import_op
 from opschema_cli.verify.model import Call, Cell, Finding, Input, Output, Ran, Target, Values
+from opschema_cli.verify.own_gradients import GRADIENT
 from opschema_cli.verify.protocol import Load, Loaded, Run
 from opschema_cli.verify.recipes import Recipe
 from opschema_cli.verify.refusals import wrong_calls
 from opschema_cli.verify.runner import Runner
+from opschema_cli.verify.state import left_changed, state
 from opschema_cli.verify.worker import _load, _run
 
 
@@ -97,7 +102,7 @@ def test_a_sound_op_has_no_findings(tmp_path: Path, values: Values) -> None:
     assert (ran.status, ran.findings) == ("ok", ())
     assert [(out.name, out.shape, out.dtype, out.strides) for out in ran.outputs] == [("y", (3, 4), "float16", (4, 1))]
     saved = torch.load(ran.file, weights_only=True)
-    assert saved.keys() == {"y"}
+    assert {name for name in saved if not name.startswith(GRADIENT)} == {"y"}
     assert saved["y"].dtype == torch.float16
 
 
@@ -281,6 +286,10 @@ def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
         (lambda: torch.set_flush_denormal(True), "whether denormals are flushed"),
         (lambda: torch.rand(3), "torch's random numbers"),
         (random.random, "Python's random numbers"),
+        (gc.disable, "whether garbage is collected"),
+        (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), "what handles signals"),
+        (lambda: torch.autograd.set_detect_anomaly(True), "whether anomalies of gradients are looked for"),
+        (lambda: setattr(torch.backends.mkldnn, "enabled", False), "whether oneDNN is used"),
     ],
 )
 def test_what_a_call_leaves_changed(tmp_path: Path, leave: Callable[[], object], about: str) -> None:
@@ -289,13 +298,53 @@ def test_what_a_call_leaves_changed(tmp_path: Path, leave: Callable[[], object],
         return x + 1
 
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
+    handler = signal.getsignal(signal.SIGINT)
     try:
         found = Bench(op, tmp_path).findings(make_cell())
     finally:
         torch.set_default_dtype(dtype)
         torch.set_num_threads(threads)
         torch.set_flush_denormal(False)
+        gc.enable()
+        signal.signal(signal.SIGINT, handler)
+        torch.autograd.set_detect_anomaly(False)
+        torch.backends.mkldnn.enabled = True
     assert found == [("state", about)]
+
+
+def test_numpy_draws_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy may be missing, and a call may be the first to import it."""
+    monkeypatch.delitem(sys.modules, "numpy.random", raising=False)
+    before = state()
+    drawn = [("MT19937", torch.arange(3), place) for place in (1, 1, 2)]
+    monkeypatch.setitem(sys.modules, "numpy.random", SimpleNamespace(get_state=lambda: drawn.pop(0)))
+    first, second, third = state(), state(), state()
+    assert list(left_changed(before, first)) == list(left_changed(first, second)) == []
+    assert list(left_changed(second, third)) == [("NumPy's random numbers", "the call draws NumPy's random numbers")]
+
+
+def test_outputs_of_inference_mode(tmp_path: Path) -> None:
+    def inferred(x: Tensor) -> Tensor:
+        with torch.inference_mode():
+            return x + 1
+
+    assert Bench(inferred, tmp_path).findings(make_cell()) == [("inference-tensor", "y")]
+
+
+@pytest.mark.parametrize(
+    ("op", "shares"),
+    [
+        (lambda x: (y := x + 1, y), True),
+        (lambda x: (y := torch.cat([x, x]), y[1:4]), True),
+        (lambda x: torch.cat([x, x]).chunk(2), False),
+        (lambda x: torch.stack([x, x], -1).unbind(-1), False),  # between each other's elements
+        (lambda x: (x + 1, x + 1), False),
+        (lambda x: (y := x[:0] + 1, y), False),
+    ],
+)
+def test_outputs_in_each_others_memory(tmp_path: Path, op: Callable[[Tensor], object], shares: bool) -> None:
+    found = Bench(op, tmp_path).findings(make_cell(outputs=("y", "z")))
+    assert {check for check, _ in found} - {"shape"} == ({"shared-outputs"} if shares else set())
 
 
 @pytest.mark.parametrize(

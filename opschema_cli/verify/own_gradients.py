@@ -1,0 +1,156 @@
+"""Gradients of an op with respect to its inputs, by the graph that a call records, and how those of two sides differ.
+
+An op that is a function of torch or an ``autograd.Function`` has gradients without saying so. They are no part of the
+declaration, so nothing says what they should be but the side before. A few elements may lie at a kink or a tie, where several
+derivatives are right: gradients differ only where many elements do, and by more than other roundings in between explain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+import torch
+from torch import Tensor
+
+from opschema_cli.verify.devices import call_on
+from opschema_cli.verify.loading import described, passes
+from opschema_cli.verify.model import Call, Finding, Returned
+from opschema_cli.verify.results_file import attached
+
+GRADIENT = "grad:"
+"""The beginning of the names of gradients in the file of a side."""
+
+_LAYOUTS = ("contiguous", "strided")
+_SCALE = "scale"
+_MOST_ELEMENTS = 1 << 20
+_OFF, _OFF_SHORT = 0.02, 0.15
+"""Differences, in parts of an element and of the root mean square, that are none: of 32 and more bits, of 16 and fewer."""
+_NOISE, _NOISE_SHORT = 1e-3, 0.1
+"""Gradients below so many parts of what the size of outputs and inputs suggests may be noise: what is left where all cancels."""
+_MANY = 0.1
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What a call recorded: by output whether it requires a gradient, gradients by name, and what is wrong with them."""
+
+    required: dict[str, bool] = {}
+    gradients: dict[str, Tensor] = {}
+    findings: tuple[Finding, ...] = ()
+
+    def added_to(self, reports: list[Returned]) -> list[Returned]:
+        """The reports of outputs, with whether they require a gradient."""
+        known = self.required
+        return [
+            msgspec.structs.replace(report, grad=known[report.name]) if report.name in known else report
+            for report in reports
+        ]
+
+
+def recorded(
+    device: str,
+    function: Callable[[dict[str, Tensor]], object],
+    drawn: Mapping[str, Tensor],
+    call: Call,
+    side: str,
+    root: str,
+) -> Recorded:
+    """Call an op with inputs that require gradients, and compute these; nothing of an op that refuses them."""
+
+    def recording(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        with torch.enable_grad():
+            for tensor in tensors.values():
+                tensor.requires_grad_(tensor.is_floating_point())
+            return attached(function(tensors), call)
+
+    try:
+        tensors, outputs = call_on(device, recording, drawn)
+    except Exception:  # many an op has no gradient, and says so as it likes
+        return Recorded()
+    required = {name: tensor.requires_grad for name, tensor in outputs.items()}
+    ends = [tensor for tensor in outputs.values() if tensor.requires_grad]
+    leaves = {name: tensor for name, tensor in tensors.items() if tensor.requires_grad}
+    if not ends or sum(tensor.numel() for tensor in (*ends, *leaves.values())) > _MOST_ELEMENTS:
+        return Recorded(required)
+    found = {f"{GRADIENT}{_SCALE}:{name}": _scale(leaf, ends) for name, leaf in leaves.items()}
+    for layout in _LAYOUTS:
+        cotangents = [_cotangent(end, layout) for end in ends]
+        try:
+            gradients = torch.autograd.grad(
+                ends, list(leaves.values()), cotangents, retain_graph=True, allow_unused=True
+            )
+        except Exception as error:
+            if not passes(error, root):  # torch's own, of an op that was not written for it
+                return Recorded(required, found)
+            message = f"with {layout} gradients of its outputs, the op's own backward raises {described(error, root)}"
+            return Recorded(required, found, (Finding(check="gradient-raises", side=side, message=message),))
+        found |= {
+            f"{GRADIENT}{layout}:{name}": _plain(gradient)
+            for name, gradient in zip(leaves, gradients, strict=True)
+            if gradient is not None
+        }
+    return Recorded(required, found)
+
+
+def _cotangent(output: Tensor, layout: str) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(output.shape, generator=generator, dtype=torch.float32).to(output.device, output.dtype)
+    if layout == "contiguous" or not output.dim():
+        return drawn
+    wider = drawn.new_full((*drawn.shape[:-1], 2 * drawn.shape[-1] + 1), torch.nan)
+    return wider[..., 1::2].copy_(drawn)
+
+
+def _scale(leaf: Tensor, ends: Sequence[Tensor]) -> Tensor:
+    """The magnitude of an element of the gradient, as the size of the input and of the outputs suggests it."""
+    norms = [end.detach().to(torch.float64).norm().cpu() * math.sqrt(end.numel()) for end in ends]
+    x = leaf.detach().to(torch.float64)
+    scale = torch.stack(norms).sum() / (x.norm().cpu() * math.sqrt(max(x.numel(), 1)))
+    return scale.nan_to_num(0.0, 0.0, 0.0)
+
+
+def _plain(gradient: Tensor) -> Tensor:
+    whole = gradient if gradient.layout is torch.strided else gradient.to_dense()
+    return whole.detach().cpu()
+
+
+def gradient_differences(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> Iterator[Finding]:
+    """Gradients that after lacks or computes otherwise than before: ``gradient``, once for each input."""
+    told: set[str] = set()
+    for key, old in before.items():
+        kind, _, rest = key.partition(":")
+        layout, _, name = rest.partition(":")
+        if f"{kind}:" != GRADIENT or layout == _SCALE or name in told:
+            continue
+        scale = float(before[f"{GRADIENT}{_SCALE}:{name}"])
+        alike = [other for other in after if other.startswith(f"{GRADIENT}{layout}:")]
+        message = _difference(old, after.get(key), scale) if alike else ""
+        if message:
+            told.add(name)
+            where = "" if layout == "contiguous" else ", if those of the outputs are strided,"
+            yield Finding(
+                check="gradient", side="after", about=name, message=f"the gradient of `{name}`{where} {message}"
+            )
+
+
+def _difference(old: Tensor, new: Tensor | None, scale: float) -> str:
+    if new is None:
+        return "is none, before it was one" if bool(old.any()) else ""
+    if old.shape != new.shape or not old.numel():
+        return ""
+    short = old.element_size() < 4
+    a, b = old.to(torch.float64), new.to(torch.float64)
+    held = a.isfinite()
+    lost = held & ~b.isfinite()
+    if old.dtype is not torch.float16 and int(lost.count_nonzero()):
+        return f"is not finite at {int(lost.count_nonzero())} of {old.numel()} elements, before it was"
+    held &= b.isfinite()
+    a, b = a[held], b[held]
+    if not a.numel():
+        return ""
+    typical = float(torch.maximum(a.abs(), b.abs()).square().mean().sqrt())
+    typical = max(typical, scale * (_NOISE_SHORT if short else _NOISE))
+    allowed = (_OFF_SHORT if short else _OFF) * (a.abs() + typical)
+    off = int(((a - b).abs() > allowed).count_nonzero())
+    return f"is another than before at {off} of {old.numel()} elements" if off > _MANY * old.numel() else ""
