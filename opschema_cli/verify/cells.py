@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from opschema_cli.verify.model import WRONG, Call, Cell, Layout, Limits, Values
+from opschema_cli.verify.model import WRONG, Call, Cell, Input, Layout, Limits, Values
 from opschema_cli.verify.refusals import WRONG_DEVICE, wrong_calls
 
 _SMALL = 1 << 20
@@ -31,7 +31,8 @@ class Kind(NamedTuple):
 
 class Case(msgspec.Struct, frozen=True, dict=True):
     """One row in one dtype: the call by the row itself, or by what stands for it, and what gives the calls in shapes
-    derived from it, which is asked only where there is room for their cells.
+    derived from it, which is asked only where there is room for their cells. A call that is ``found`` by search may take integers
+    for indices and not check them.
     """
 
     op: str
@@ -40,6 +41,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
     shape: str
     call: Call
     derived: Callable[[], dict[str, Call]]
+    found: bool = False
 
     @cached_property
     def calls(self) -> dict[str, Call]:
@@ -72,6 +74,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
             yield Kind(self.shape, layout="strided")
         if self._has_floats:
             yield Kind(self.shape, values="special")
+        if self._has_floats or (not self.found and alike_integers(self.call.inputs)):
             yield Kind(self._small, values="wide")
 
     def first_kinds(self) -> Iterator[Kind]:
@@ -122,6 +125,13 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """The row, or a shape derived from it where the row is large."""
         large = any(_count(item.shape) > _SMALL for item in self.call.inputs)
         return self._odd if large else self.shape
+
+
+def alike_integers(specs: Sequence[Input]) -> bool:
+    """Whether all inputs are integers of one dtype and shape without bounds: numbers, and not indices into each other."""
+    kinds = {(spec.dtype, spec.shape) for spec in specs}
+    free = all(spec.low is None and spec.high is None and not (spec.ascending or spec.index) for spec in specs)
+    return len(kinds) == 1 and free and specs[0].dtype.startswith(("int", "uint"))
 
 
 def choose(cases: Sequence[Case], limits: Limits) -> tuple[list[Cell], int]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 from torch import Tensor
 
+from opschema_cli.verify.cells import alike_integers
 from opschema_cli.verify.evidence import Evidence, load
 from opschema_cli.verify.judge import REFUSED_BY_BOTH, Judgement, Traits, judge
 from opschema_cli.verify.kernel_caches import CachesInUse, caches_of
@@ -89,7 +90,7 @@ class Harness:
             empty=_empty(cell),
             wrong=cell.wrong,
             found=found,
-            doubtful=found and any("int" in item.dtype for item in cell.call.inputs),
+            doubtful=_doubtful(cell, found),
             weak=EXPLANATIONS[weak] if weak else "",
             shows_nothing=weak in SHOWS_NOTHING,
             on_gpu=self._run.device != "cpu",
@@ -242,6 +243,12 @@ def _raise_failure(ran: Mapping[Side, Ran]) -> None:
     failed = next((item for item in ran.items() if item[1].status == "failed"), None)
     if failed is not None:
         raise HarnessError(f"the harness failed, on the side {failed[0]}: {failed[1].detail}")
+
+
+def _doubtful(cell: Cell, found: bool) -> bool:
+    """Whether integers of a call may be invalid indices: those that a search chose, and large ones."""
+    large = cell.values == "wide" and alike_integers(cell.call.inputs)
+    return large or (found and any("int" in item.dtype for item in cell.call.inputs))
 
 
 def _threads(run: Run) -> int:

@@ -13,6 +13,7 @@ import msgspec
 import torch
 from torch import Generator, Tensor
 
+from opschema_cli.verify.cells import alike_integers
 from opschema_cli.verify.model import Cell, Input, Layout, Values
 
 OFFSET = 3
@@ -23,6 +24,7 @@ _SMALL = 2.0**-10
 _DEFAULT_LOW, _DEFAULT_SPAN = -8, 16
 _WIDE = 5
 """Wide numbers are normal ones times 1, 2, ... 16."""
+_WIDE_INTEGER = 1 << 25
 _LEAST, _LARGEST, _ROW_STEP = 3, 17, 3
 """Large numbers are normal ones times 2**4 to 2**17, or to what float16 and smaller dtypes hold; 3 powers less in each row."""
 _E8M0_EXPONENTS = (-4, 5)
@@ -41,7 +43,11 @@ def make_inputs(cell: Cell) -> dict[str, Tensor]:
 
 
 def _values(spec: Input, specs: Sequence[Input], values: Values) -> Values:
-    """The values of an input. Only the largest floating input has large ones: products of two of them would all overflow."""
+    """The values of an input. Only the largest floating input has large ones: products of two of them would all overflow. Of
+    integers only the first input is wide: others may be shifts or exponents.
+    """
+    if values == "wide" and "float" not in spec.dtype:
+        return "wide" if spec is specs[0] and alike_integers(specs) else "normal"
     if values != "large":
         return values
     floats = [other for other in specs if "float" in other.dtype]
@@ -134,7 +140,7 @@ def _draw(spec: Input, dtype: torch.dtype, values: Values, generator: Generator)
     if dtype is torch.bool:
         return torch.empty(count, dtype=torch.uint8).random_(0, 2, generator=generator).to(torch.bool)
     if not dtype.is_floating_point:
-        return _integers(spec, dtype, count, generator)
+        return _integers(spec, dtype, count, values, generator)
     if values == "zeros":
         return torch.full((count,), _nearest_to_zero(spec)).to(dtype)
     drawn = _floats(spec, dtype, values, generator)
@@ -143,15 +149,21 @@ def _draw(spec: Input, dtype: torch.dtype, values: Values, generator: Generator)
     return drawn
 
 
-def _integers(spec: Input, dtype: torch.dtype, count: int, generator: Generator) -> Tensor:
+def _integers(spec: Input, dtype: torch.dtype, count: int, values: Values, generator: Generator) -> Tensor:
     info = torch.iinfo(dtype)
-    low, high = _integer_bounds(spec, info)
+    low, high = _wide_bounds(info) if values == "wide" else _integer_bounds(spec, info)
     drawn = torch.empty(count, dtype=torch.int64).random_(low, high, generator=generator)
     if spec.ascending and count:
         rows = drawn.view(-1, spec.shape[-1] if spec.shape else 1)
         rows[:, -1], rows[:, 0] = high - 1, low
         drawn = rows.sort(dim=-1).values.view(-1)
     return drawn.to(dtype)
+
+
+def _wide_bounds(info: torch.iinfo) -> tuple[int, int]:
+    """Beyond what float32 or half of the bits hold, and not so far that a sum of a few overflows."""
+    end = min(_WIDE_INTEGER, info.max * 3 // 4) + 1
+    return max(1 - end, info.min), end
 
 
 def _integer_bounds(spec: Input, info: torch.iinfo) -> tuple[int, int]:

@@ -71,8 +71,8 @@ _NO_REFERENCE = "not checked against a reference"
 class Traits(NamedTuple):
     """Properties of a call that matter to the verdict: whether its inputs lie in order, so that the strides of outputs count; which
     axis of an input has no elements, the ``first`` one or an ``inner`` one; whether the op should refuse it; whether a search found
-    it, and whether it is ``doubtful`` because random integers may be invalid indices. ``weak`` says why the results of a call
-    found by search test little; with ``shows_nothing`` no two kernels could differ in them. ``on_gpu`` says where it ran.
+    it, and whether it is ``doubtful`` because random or large integers may be invalid indices. ``weak`` says why the results of a
+    call found by search test little; with ``shows_nothing`` no two kernels could differ in them. ``on_gpu`` says where it ran.
     """
 
     dense: bool = True
@@ -179,10 +179,7 @@ class _Case:
         what = f"after {after.status}: {after.detail}"
         if self._before is None or self._before.status == "refused":
             if self._doubtful and after.status == "died":
-                return (
-                    "not-checked",
-                    f"a call found by search, perhaps with invalid indices, ended the process: {what}",
-                )
+                return "not-checked", f"{self._call}, perhaps with invalid indices, ended the process: {what}"
             return ("not-checked", f"it needs a GPU: {what}") if self._needs_gpu(after) else ("crashed", what)
         if self._before.status == "ok":
             if self._empty == "inner" and after.status == "raised" and _EMPTY.search(after.error):
@@ -193,12 +190,13 @@ class _Case:
             return "not-checked", f"it needs a GPU: {what}; before raised too"
         if _refused_alike(self._before, after) or (both and self._empty):
             return "not-checked", f"{REFUSED_BY_BOTH}: {after.detail}"
-        if self._found and {after.status, self._before.status} <= {"died", "stalled"}:
-            return (
-                "not-checked",
-                f"a call found by search, perhaps an invalid one, ended both processes: {what}",
-            )
+        if (self._found or self._doubtful) and {after.status, self._before.status} <= {"died", "stalled"}:
+            return "not-checked", f"{self._call}, perhaps an invalid one, ended both processes: {what}"
         return "crashed", f"{what}; before {self._before.status} too"
+
+    @property
+    def _call(self) -> str:
+        return "a call found by search" if self._found else "a call with large integers"
 
     def _needs_gpu(self, ran: Ran) -> bool:
         """Whether a side says that it runs on a GPU only; on purpose, or because PyTorch has none here."""

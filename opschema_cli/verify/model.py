@@ -11,7 +11,8 @@ import msgspec
 
 Values = Literal["normal", "special", "zeros", "wide", "large", "ties"]
 """Contents of floating inputs: normal numbers; NaN, infinities, denormals and zeros among them; zeros only; heavy tails, up to 55;
-rows of numbers from 8 to near overflow; multiples of one half, many of them equal, zeros of both signs among them.
+rows of numbers from 8 to near overflow; multiples of one half, many of them equal, zeros of both signs among them. Integers alone
+may be wide, too: up to 2**25.
 """
 
 Layout = Literal["contiguous", "strided", "sliced", "transposed", "expanded", "offset"]

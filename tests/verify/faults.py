@@ -114,6 +114,7 @@ $ opschema verify ReluFwdOp RMSNormFwdOp SoftmaxFwdOp --device cpu --cells 2
 - Other strides of an output where the inputs are not contiguous: they are only a note.
 - A gradient that is wrong at fewer than a tenth of its elements, or by less than 2 % (15 % in 16 bits), of an op that is no
   operator of torch.library.
+- Integers beyond 2^25 and sums of them that overflow.
 - What a call leaves changed in the environment, in filters of warnings or in loggers: imports do that, too.
 - Memory below half of the smallest tensor of a call, and what is kept for each new shape.
 """

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from torch import Tensor  # noqa: E402
 
+from opschema_cli.verify.cells import Case  # noqa: E402
 from opschema_cli.verify.checks import digest  # noqa: E402
 from opschema_cli.verify.inputs import OFFSET, make_inputs, place, storage_bytes  # noqa: E402
 from opschema_cli.verify.model import Call, Cell, Input, Layout, Values  # noqa: E402
@@ -285,3 +287,34 @@ def test_an_index_lies_within_the_others_whatever_their_dtype() -> None:
     index = Input(name="index", shape=(500,), dtype="int64", index=True)
     x = Input(name="x", shape=(5, 7), dtype="int64")
     assert set(make_inputs(cell(index, x))["index"].tolist()) == set(range(5))
+
+
+def test_integers_that_are_numbers_may_be_wide() -> None:
+    """Beyond what float32 and 16 bits hold; whatever may be an index, a shift or an exponent stays small."""
+    x, y = (Input(name=name, shape=(24, 64), dtype="int32") for name in "xy")
+    found = make_inputs(cell(x, y, values="wide"))
+    assert 2**24 < int(found["x"].max()) <= 2**25
+    assert -(2**25) <= int(found["x"].min()) < -(2**24)
+    assert int(found["y"].abs().max()) <= 8
+    small = one((24, 64), "int8", values="wide")
+    assert (int(small.min()), int(small.max())) == (-95, 95)
+    assert int(one((24, 64), "uint8", values="wide").max()) == 191
+    bounded = msgspec.structs.replace(x, low=0, high=5)
+    other = Input(name="z", shape=(64,), dtype="int32")
+    for specs in ((bounded,), (x, other), (x, msgspec.structs.replace(y, dtype="int64"))):
+        assert int(make_inputs(cell(*specs, values="wide"))["x"].abs().max()) <= 15
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "found", "wide"),
+    [
+        (("int32",), False, True),
+        (("int32",), True, False),
+        (("int32", "int64"), False, False),
+        (("bool",), False, False),
+    ],
+)
+def test_which_calls_have_wide_integers(dtypes: tuple[str, ...], found: bool, wide: bool) -> None:
+    inputs = tuple(Input(name=f"x{place}", shape=(24, 64), dtype=dtype) for place, dtype in enumerate(dtypes))
+    case = Case("Op", "r", "int32", "row", Call(inputs=inputs), dict, found=found)
+    assert any(kind.values == "wide" for kind in case.values()) is wide

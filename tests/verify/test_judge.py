@@ -350,6 +350,9 @@ def test_a_found_call_that_may_pass_wrong_indices_proves_no_crash() -> None:
         assert judge(before, DIED, traits=doubtful).verdict == "not-checked"
         assert judge(before, DIED, traits=Traits(found=True)).verdict == "crashed"
     assert judge(OK, DIED, traits=doubtful).verdict == "regression"
+    large = judge(DIED, DIED, traits=Traits(doubtful=True))
+    assert large.verdict == "not-checked"
+    assert large.reason.startswith("a call with large integers, perhaps an invalid one, ended both processes: ")
 
 
 def test_an_op_that_asks_for_a_gpu_is_not_checked_without_one() -> None:

@@ -133,7 +133,7 @@ def searched(plan: Plan, earlier: Plan | None, limits: Limits, device: str, work
     now, then = _Asker(plan, "search", device, workers).refusal, _asker_before(plan, earlier, device, workers)
     either = accepted_by_either(now, then)
     cases = [
-        Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, either, limits))
+        Case(plan.op, item.row, item.dtype, "row", item.call, partial(_derived, item.call, either, limits), found=True)
         for item in found.calls
     ]
     cells, left_out = choose(cases, limits)
