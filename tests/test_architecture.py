@@ -59,7 +59,7 @@ ROOMS = {
     "diff": {"file_kinds", "config", "operators", "schema", "source", "errors", "phrases", "suggestions"},
     "verify": {
         *("session", "lint", "operators", "project", "evaluation", "schema", "source", "workspace", "git", "cache"),
-        *("errors", "phrases", "suggestions"),
+        *("git_objects", "file_listing", "errors", "phrases", "suggestions"),
     },
     "testing": {"authoring", "lint", "migrate", "project", "workspace", "config", "source"},
     "proof": {"testing", "lint", "source"},

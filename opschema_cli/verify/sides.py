@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from opschema_cli.errors import OpschemaError
+from opschema_cli.file_listing import in_git
 from opschema_cli.git import archive, commit_held, is_repository, pinned_submodules
+from opschema_cli.git_objects import find_commit
 from opschema_cli.verify.results import Version
 from opschema_cli.verify.scratch import scratch_folder
 from opschema_cli.workspace import Workspace
@@ -38,7 +40,7 @@ def tree_of(root: Path, what: str) -> Iterator[tuple[Path, Version]]:
     with scratch_folder() as folder:
         packed = folder / "revision.tar"
         try:
-            commit = archive(root, what, packed)
+            commit = archive(root, find_commit(root, what) if in_git(root) else what, packed)
         except OpschemaError as error:
             raise OpschemaError(f"{what!r} is not a folder, and no revision that git can export: {error}") from None
         tree = folder / root.resolve().name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -75,7 +76,14 @@ def test_a_workspace_below_the_top_is_exported_alone(repository: Path) -> None:
 
 @pytest.mark.parametrize("what", ["nowhere", "--output=x", "HEAD:op.py", ""])
 def test_what_is_neither_is_refused(repository: Path, what: str) -> None:
-    with pytest.raises(OpschemaError, match="is not a folder, and no revision"), tree_of(repository, what):
+    said = f"is not a folder, and no revision that git can export: `{what}` is not a commit in "
+    with pytest.raises(OpschemaError, match=re.escape(said)), tree_of(repository, what):
+        pass
+
+
+def test_a_shallow_clone_lacks_revisions(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--depth", "1", repository.as_uri(), "shallow")
+    with pytest.raises(OpschemaError, match="this clone is shallow"), tree_of(tmp_path / "shallow", "HEAD~1"):
         pass
 
 
