@@ -21,7 +21,7 @@ from opschema_cli.verify.kernels import has_gradient
 
 _DIRECTIONS = 3
 _MOST_ELEMENTS = 1 << 16
-_NO_FORMULA = "no autograd formula was registered"
+NO_FORMULA = "no autograd formula was registered"
 
 Function = Callable[[Sequence[Tensor]], list[Tensor]]
 
@@ -147,9 +147,7 @@ def _refused(error: Exception) -> Exception:
     if out_of_memory(error):
         return error
     says = str(error).partition("\n")[0]
-    return _NotCheckedError(
-        "" if _NO_FORMULA in str(error) else f"it raises in float64: {type(error).__name__}: {says}"
-    )
+    return _NotCheckedError("" if NO_FORMULA in str(error) else f"it raises in float64: {type(error).__name__}: {says}")
 
 
 def _pair(

@@ -115,6 +115,8 @@ $ opschema verify ReluFwdOp RMSNormFwdOp SoftmaxFwdOp --device cpu --cells 2
 - A gradient that is wrong at fewer than a tenth of its elements, or by less than 2 % (15 % in 16 bits), of an op that is no
   operator of torch.library.
 - Integers beyond 2^25 and sums of them that overflow.
+- An infinity turned into NaN by a sum over rows: a column with an infinity has a NaN, too.
+- More than 2,051 columns, and rows beyond twice those of the workload: a grid that ends at 65,535 blocks.
 - What a call leaves changed in the environment, in filters of warnings or in loggers: imports do that, too.
 - Memory below half of the smallest tensor of a call, and what is kept for each new shape.
 """

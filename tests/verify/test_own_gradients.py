@@ -120,6 +120,16 @@ def test_a_backward_that_raises() -> None:
     assert record(in_place).findings == ()
 
 
+def test_an_operator_that_lost_its_formula() -> None:
+    """Its output still requires a gradient, and only asking for one raises."""
+    twice = torch.library.custom_op(
+        "own_gradients::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    found = record(lambda x, w: twice(x) + w)
+    assert [finding.check for finding in found.findings] == ["gradient-raises"]
+    assert "with contiguous gradients of its outputs, an operator raises" in found.findings[0].message
+
+
 def test_an_op_without_gradients() -> None:
     nothing = record(lambda x, w: torch.add(x, w, out=torch.empty(8, 16)))
     assert nothing == Recorded()
