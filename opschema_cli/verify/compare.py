@@ -120,9 +120,8 @@ def against(
             Figures(side=side, output=output, beyond=1.0), (finding("shape", message, side=side, output=output),)
         )
     if actual.is_complex():
-        actual, exact, single, short = (None if y is None else _finite_parts(y) for y in (actual, exact, single, short))
-        assert actual is not None
-        assert exact is not None
+        actual, exact = _finite_parts(actual), _finite_parts(exact)
+        single, short = (None if y is None else _finite_parts(y) for y in (single, short))
     if not actual.is_floating_point():
         return _exact(actual, exact, sources, side=side, output=output)
     alike = [other if other is not None and other.shape == exact.shape else None for other in (single, short)]

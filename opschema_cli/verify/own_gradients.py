@@ -107,10 +107,15 @@ def _cotangent(output: Tensor, layout: str) -> Tensor:
 
 def _scale(leaf: Tensor, ends: Sequence[Tensor]) -> Tensor:
     """The magnitude of an element of the gradient, as the size of the input and of the outputs suggests it."""
-    norms = [end.detach().to(torch.float64).norm().cpu() * math.sqrt(end.numel()) for end in ends]
-    x = leaf.detach().to(torch.float64)
-    scale = torch.stack(norms).sum() / (x.norm().cpu() * math.sqrt(max(x.numel(), 1)))
-    return scale.nan_to_num(0.0, 0.0, 0.0)
+    whole = sum(_norm(end) * math.sqrt(end.numel()) for end in ends)
+    below = _norm(leaf) * math.sqrt(leaf.numel())
+    return torch.tensor(whole / below if below else 0.0, dtype=torch.float64).nan_to_num(0.0, 0.0, 0.0)
+
+
+def _norm(tensor: Tensor) -> float:
+    return float(
+        torch.linalg.vector_norm(tensor.detach(), dtype=torch.complex128 if tensor.is_complex() else torch.float64)
+    )
 
 
 def _plain(gradient: Tensor) -> Tensor:

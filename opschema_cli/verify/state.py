@@ -44,10 +44,10 @@ def state() -> dict[str, object]:
 
 def _numpy_generator() -> dict[str, object]:
     """The state of NumPy's global generator; nothing before the module is imported, which a call may be the first to do."""
-    module = sys.modules.get("numpy.random")
-    if not hasattr(module, "get_state"):
+    read = getattr(sys.modules.get("numpy.random"), "get_state", None)
+    if read is None:
         return {}
-    parts = (part.tolist() if hasattr(part, "tolist") else part for part in module.get_state())
+    parts = (part.tolist() if hasattr(part, "tolist") else part for part in read())
     return {"NumPy's random numbers": list(parts)}
 
 

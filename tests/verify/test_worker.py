@@ -512,7 +512,8 @@ def operator_checks(name: str, tmp_path: Path, values: Values = "normal") -> set
         return y
 
     bench = Bench(forward, tmp_path, None, f"opschema_test_worker::{name}")
-    return {finding.check for finding in bench.run(make_cell(values=values)).findings if "-" in finding.check}
+    found = bench.run(make_cell(values=values)).findings
+    return {finding.check for finding in found if "-" in finding.check} - {"gradient-raises"}  # they have no formula
 
 
 def test_a_sound_operator(tmp_path: Path) -> None:
