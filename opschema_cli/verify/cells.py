@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli.verify.model import WRONG, Call, Cell, Input, Layout, Limits, Values
 from opschema_cli.verify.refusals import WRONG_DEVICE, wrong_calls
+from opschema_cli.verify.search.choices import is_index
 
 _SMALL = 1 << 20
 """The most elements of an input with which a row is run in further values and layouts, if there is a smaller shape."""
@@ -128,9 +129,14 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
 
 def alike_integers(specs: Sequence[Input]) -> bool:
-    """Whether all inputs are integers of one dtype and shape without bounds: numbers, and not indices into each other."""
+    """Whether all inputs are integers of one dtype and shape without bounds: numbers, and not indices into each other, nor, as
+    names such as ``topk_ids`` suggest, into what the op makes.
+    """
     kinds = {(spec.dtype, spec.shape) for spec in specs}
-    free = all(spec.low is None and spec.high is None and not (spec.ascending or spec.index) for spec in specs)
+    free = all(
+        spec.low is None and spec.high is None and not (spec.ascending or spec.index or is_index(spec.name))
+        for spec in specs
+    )
     return len(kinds) == 1 and free and specs[0].dtype.startswith(("int", "uint"))
 
 

@@ -301,6 +301,9 @@ def test_integers_that_are_numbers_may_be_wide() -> None:
     assert int(one((24, 64), "uint8", values="wide").max()) == 191
     bounded = msgspec.structs.replace(x, low=0, high=5)
     other = Input(name="z", shape=(64,), dtype="int32")
+    assert int(one((24, 64), "int32", values="wide").max()) > 2**24
+    ids = msgspec.structs.replace(x, name="topk_ids")
+    assert int(make_inputs(cell(ids, values="wide"))["topk_ids"].abs().max()) <= 8
     for specs in ((bounded,), (x, other), (x, msgspec.structs.replace(y, dtype="int64"))):
         assert int(make_inputs(cell(*specs, values="wide"))["x"].abs().max()) <= 15
 
