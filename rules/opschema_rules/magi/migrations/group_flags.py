@@ -18,6 +18,7 @@ from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.magi.given import Lambda
 from opschema_rules.magi.migrations.group_calls import GroupedCalls
 from opschema_rules.magi.migrations.group_functions import group_backward, group_meta, group_op, group_setup, known
+from opschema_rules.magi.migrations.group_strings import NamedInStrings
 from opschema_rules.magi.migrations.grouping import Grouping, is_name
 from opschema_rules.magi.migrations.scopes import OPS
 from opschema_rules.magi.migrations.trees import meaning, meant_ops, naming, tree_of
@@ -98,9 +99,11 @@ def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Ite
     - a field with a default would come before a lowered parameter without one (MAG312);
     - a parameter is a tensor, is assigned in the op, or has a default that a schema cannot hold;
     - a call unpacks `*` or `**`, or would evaluate its arguments in another order; the op is used other than by a call
-      (passed on, stored in a table), or calls itself;
+      (passed on, stored in a table), is looked up by a string (`getattr(torch.ops.ns, "op")`), or calls itself;
     - a meta, setup or backward function is used elsewhere too, is not known, or does not do with its parameters, its inputs and its
       gradients what can be followed: names as the op's, one unpacking or constant places, one tuple with `None` for each flag.
+
+    Notes list other mentions of the op's qualified name, and lookups by its name in something that is not known.
 
         opschema migrate group-flags -o op=kit::attention -o flags=causal,scale,window -o name=AttentionFlags -o parameter=flags
     """
@@ -115,6 +118,8 @@ def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Ite
                 workbench.check()
         except LeftAlone as found:
             yield from left(site, found)
+        else:
+            yield from NamedInStrings(workbench, site.subject).notes()
     workbench.commit()
 
 
@@ -135,6 +140,7 @@ def _group(workbench: Workbench, group: Grouping) -> None:
         group_setup(workbench, group, setup)
     if backward is not None:
         group_backward(workbench, group, backward)
+    NamedInStrings(workbench, group).refuse()
     GroupedCalls(workbench, group, functions).rewrite()
 
 

@@ -1,0 +1,174 @@
+"""What reaches an op whose parameters are grouped by its name in a string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+import msgspec
+
+from opschema_cli.migrate.codemods.scopes import dotted
+from opschema_cli.migrate.mentions import mentions
+from opschema_cli.migrate.migration import Note
+from opschema_cli.migrate.workbench import LeftAlone, Workbench
+from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python_tree import PythonTree
+from opschema_cli.source.resolution import External, FunctionRef, Resolution, Unresolved
+from opschema_cli.source.text import Place
+from opschema_rules.magi.migrations.grouping import Grouping
+from opschema_rules.magi.migrations.trees import is_inner, python_files
+
+_METHODS = ("__getattr__", "__getattribute__")
+_COMPUTED = r"\bgetattr\(\s*[^\s,'\"][^,]*,\s*(?!['\"])"
+_LITERAL = '"'
+
+
+class NamedInStrings(msgspec.Struct):
+    """The places where a string, or the attribute of something that a string names, may be one op."""
+
+    workbench: Workbench
+    group: Grouping
+
+    def refuse(self) -> None:
+        """Check that nothing looks the op up by a string.
+
+        Raises:
+            LeftAlone: it does.
+        """
+        for file, tree, node in self._lookups():
+            if self._is_op(self._meaning(file, tree, node)):
+                raise LeftAlone(Place(file.path, tree.span(node)), "the op is looked up by a string here")
+
+    def notes(self) -> Iterator[Note]:
+        """The places that may look the op up, and other mentions of its qualified name."""
+        title = self.group.op.title
+        lookups = [*self._lookups(), *self._computed()]
+        for file, tree, node in lookups:
+            found = self._meaning(file, tree, node)
+            if found is None or isinstance(found, Unresolved) or found == External(self._space):
+                yield Note(Place(file.path, tree.span(node)), f"this may be `{title}`, which takes other arguments now")
+        registration = self.group.op.registration
+        for mention in mentions(self.workbench.draft.project, [*self._qualified(), *self._paths()]):
+            at = mention.place
+            call = registration.call if at.path == registration.outer.file.path else None
+            code = at.path.endswith(".py") and mention.name.startswith("torch.ops.")
+            if not code and (call is None or not call.start <= at.span.start < call.end):
+                yield Note(at, f"`{title}`, which takes other arguments now, is named here")
+
+    @property
+    def _space(self) -> str:
+        return "torch.ops." + (self.group.op.name or "").partition("::")[0]
+
+    def _qualified(self) -> list[str]:
+        name = self.group.op.name or ""
+        return [name, f"torch.ops.{name.replace('::', '.')}"]
+
+    def _paths(self) -> list[str]:
+        """The op's dotted path, as a mock is given it."""
+        registration = self.group.op.registration
+        module = self.group.op.tree.bodies.program.module_name(registration.outer.file.path)
+        return [f"'{module}.{registration.handle}'", f'"{module}.{registration.handle}"']
+
+    def _lookups(self) -> Iterator[tuple[PythonFile, PythonTree, cst.CSTNode]]:
+        """Lookups in the files that hold the op's name, and where it comes from, as a part of their text."""
+        registration = self.group.op.registration
+        space, _, short = (self.group.op.name or "").partition("::")
+        words = {short, registration.handle}
+        module = self.group.op.tree.bodies.program.module_name(registration.outer.file.path)
+        origin = rf"\b(?:{space}|{module.rpartition('.')[2]})\b"
+        for file in python_files(
+            self.workbench.draft, words, r"getattr|__dict__|\bvars\b|import_module|\bmodules\b", origin
+        ):
+            tree = self.workbench.tree(file.path)
+            for word in sorted(words):
+                for node in [*self._by_strings(tree, word), *tree.attributes(word)]:
+                    if not dotted(node):
+                        yield file, tree, node
+
+    def _computed(self) -> Iterator[tuple[PythonFile, PythonTree, cst.CSTNode]]:
+        """Objects that something is looked up in by a computed name, where that may be the op's namespace."""
+        space = (self.group.op.name or "").partition("::")[0]
+        for file in python_files(self.workbench.draft, {"getattr"}, rf"\b{space}\b", r"\bops\b", _COMPUTED):
+            tree = self.workbench.tree(file.path)
+            for call in tree.calls("getattr"):
+                if len(call.args) > 1 and not _text(call.args[1].value):
+                    owner = call.args[0].value
+                    if self._meaning(file, tree, owner) == External(self._space):
+                        yield file, tree, owner
+
+    def _by_strings(self, tree: PythonTree, word: str) -> Iterator[cst.CSTNode]:
+        for string in tree.strings(word):
+            for above in tree.ancestors(string):
+                if isinstance(above, cst.Call | cst.Subscript):
+                    if _lookup(above)[1] == word:
+                        yield above
+                    break
+
+    def _meaning(self, file: PythonFile, tree: PythonTree, node: cst.CSTNode) -> Resolution | None:
+        """The meaning of a lookup; None where it is of something that has no name."""
+        bodies = self.group.op.tree.bodies
+        name = spelled(node)
+        if name.startswith(_LITERAL):
+            module, _, rest = name[1:].partition(_LITERAL)
+            path = bodies.program.module_path(module)
+            found = self.workbench.draft.project.python(path) if path is not None else None
+            return bodies.resolve(bodies.module(found), rest[1:]) if found is not None else External(module)
+        if not name or is_inner(tree, node, name.partition(".")[0]):
+            return None
+        return bodies.resolve(bodies.at(file, tree.span(node).start), name)
+
+    def _is_op(self, found: Resolution | None) -> bool:
+        if isinstance(found, FunctionRef):
+            return found.function is self.group.op.body.function
+        return found == External(self._qualified()[1])
+
+
+def spelled(node: cst.CSTNode | None) -> str:
+    """The dotted name that a lookup by strings means: ``a.b`` of ``getattr(a, "b")``, ``"m".b`` of ``import_module("m").b``."""
+    parts: list[str] = []
+    while True:
+        name = dotted(node)
+        if name or (isinstance(node, cst.Call | cst.Subscript) and (name := _imported(node))):
+            return ".".join([name, *reversed(parts)])
+        node, attribute = _lookup(node)
+        if not attribute:
+            return ""
+        parts.append(attribute)
+
+
+def _lookup(node: cst.CSTNode | None) -> tuple[cst.CSTNode | None, str]:
+    """The object and the attribute of a lookup."""
+    if isinstance(node, cst.Attribute):
+        return node.value, node.attr.value
+    if isinstance(node, cst.Call):
+        func, args = node.func, [arg.value for arg in node.args]
+        if dotted(func) in ("getattr", "builtins.getattr") and len(args) in (2, 3):
+            return args[0], _text(args[1])
+        if isinstance(func, cst.Attribute) and func.attr.value in _METHODS and len(args) == 1:
+            return func.value, _text(args[0])
+    if isinstance(node, cst.Subscript):
+        space, key = node.value, _key(node)
+        if isinstance(space, cst.Attribute) and space.attr.value == "__dict__":
+            return space.value, key
+        if isinstance(space, cst.Call) and dotted(space.func) == "vars" and len(space.args) == 1:
+            return space.args[0].value, key
+    return None, ""
+
+
+def _imported(node: cst.Call | cst.Subscript) -> str:
+    """The module that a string names: ``importlib.import_module("m")``, ``sys.modules["m"]``; quoted."""
+    if isinstance(node, cst.Call):
+        imports = dotted(node.func) in ("importlib.import_module", "import_module") and len(node.args) == 1
+        name = _text(node.args[0].value) if imports else ""
+    else:
+        name = _key(node) if dotted(node.value) == "sys.modules" else ""
+    return f"{_LITERAL}{name}{_LITERAL}" if name else ""
+
+
+def _key(node: cst.Subscript) -> str:
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    return _text(index.value) if isinstance(index, cst.Index) else ""
+
+
+def _text(node: cst.CSTNode) -> str:
+    return node.raw_value if isinstance(node, cst.SimpleString) else ""
