@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli.config import load_config
 from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.pack_calls import loaded_by
+from opschema_cli.lint.registry import Registry
+from opschema_cli.lint.settings import resolve_settings
 from opschema_cli.main import run
 from opschema_cli.migrate.options import missing
+from opschema_cli.project import Project
 from opschema_cli.testing import migrate_files
+from opschema_cli.workspace import Workspace
 from opschema_rules.aten.pack import PACK as ATEN
+from opschema_rules.bindings.pack import PACK as BINDINGS
 from opschema_rules.flydsl.pack import PACK as FLYDSL
 from opschema_rules.magi.examples import example_files as magi_files
 from opschema_rules.magi.pack import PACK as MAGI
@@ -23,6 +30,7 @@ from opschema_rules.tileops.pack import PACK as TILEOPS
 from tests.toypack import PACK as TOY
 
 PACKS = (TILEOPS, MAGI, ATEN, PYPTO, FLYDSL)
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 NATIVE = "- func: relu(Tensor self) -> Tensor\n"
 BACKEND = "backend: XLA\ncpp_namespace: torch_xla\nsupported:\n- {}\n- {}\n"
 
@@ -47,6 +55,26 @@ def test_every_migration_says_why_it_finds_nothing(pack: Pack) -> None:
         assert not item.settled.endswith("."), item.name
         assert item.scope is not None or item.anywhere, item.name
         assert item.scope is None or item.scope.absent.startswith("no "), item.name
+
+
+@pytest.mark.parametrize(
+    ("pack", "fixture"),
+    [
+        (TILEOPS, "tilekit"),
+        (MAGI, "magikit"),
+        (ATEN, "atenkit"),
+        (PYPTO, "orchkit"),
+        (FLYDSL, "flykit"),
+        (BINDINGS, "bindkit"),
+    ],
+    ids=lambda item: item if isinstance(item, str) else item.name,
+)
+def test_what_every_migration_works_on_is_in_a_tree_of_its_kind(pack: Pack, fixture: str) -> None:
+    config, _ = load_config(FIXTURES / fixture)
+    options = resolve_settings(config, Registry((pack,))).pack_options[pack.name]
+    loaded = loaded_by(pack, Project(Workspace(FIXTURES / fixture)), options)
+    for item in pack.all_migrations():
+        assert item.scope is None or any(isinstance(found, item.scope.types) for found in loaded.subjects), item.name
 
 
 @pytest.mark.parametrize(
@@ -87,7 +115,7 @@ def test_a_migration_that_found_something_has_no_reason() -> None:
 def opschema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Opschema:
     monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
     root = tmp_path / "root"
-    shutil.copytree(Path(__file__).parents[2] / "fixtures/orchkit", root)
+    shutil.copytree(FIXTURES / "orchkit", root)
     monkeypatch.chdir(root)
 
     def opschema(*args: str) -> tuple[int, str]:
