@@ -44,8 +44,8 @@ def _demanding(body: Body, condition: Condition) -> Iterator[Expr]:
 _REPORTS = re.compile(
     r"""
     ^:?\s*(?:raise|yield)\b
-    | \b\w*(?:err|fail|problem|issue|violat|finding|missing|invalid|bad|warn|report|diag)\w*(?:\.\w+)*\s*(?:\(|\+=)
-    | (?:\.(?:append|extend|add)\(|\breturn\b)\s*[\[(]?\s*[rf]{0,2}["'][^"'\n]*\s
+    | \b\w*(?:err|fail|problem|issue|violat|finding|missing|invalid|bad|warn|report|diag)\w*(?:\s*\.\s*\w+)*\s*(?:\(|\+=)
+    | (?:\.\s*(?:append|extend|add)\s*\(|\breturn\b)\s*[\[(]?\s*[rf]{0,2}["'][^"'\n]*\s
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -135,9 +136,12 @@ STRONG = WORDS - {"impl", "define"}
 """Names that mean nothing else, in any file."""
 
 
+_USES = re.compile(r"\btorch[\s\\]*\.[\s\\]*(?:_?library|_custom_op)|\bLibrary[\s\\]*\(")
+
+
 def mentions_library(text: str) -> bool:
     """Whether a text may use a ``Library``: what ``x.impl(...)`` means elsewhere is none of torch's."""
-    return "torch.library" in text or "Library(" in text or "torch._custom_op" in text or "torch._library" in text
+    return "Library(" in text or (("library" in text or "_custom_op" in text) and _USES.search(text) is not None)
 
 
 def api_of(name: str) -> Api | None:

@@ -21,15 +21,16 @@ from opschema_rules.torchlib.sightings import KERNELS, ROWS, SIGHTINGS
 
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py\Z|[^/]*_test\.py\Z|conftest\.py\Z)")
 
-_PARTS = (b"custom_op", b"triton_op", b"register_", b"impl_abstract", b"_library", b".library")
+_PARTS = (b"custom_op", b"triton_op", b"register_", b"impl_abstract", b"library")
+_DOT = rb"[\s\\]*\.[\s\\]*"
+"""A dot of Python, which white space may stand around."""
 _REGISTERS = re.compile(
     rb"\b(?:custom_op|triton_op|register_fake|impl_abstract|register_autograd|register_kernel|register_vmap|_scoped_library"
-    rb"|direct_register_custom_op|torch\.library|torch\._library|torch\._custom_op\w*)\b"
+    rb"|direct_register_custom_op|torch%s(?:_?library|_custom_op\w*))\b" % _DOT
 )
 
-_REACHING_PARTS = (b".library", b"._library", b"torch._custom_op", b"direct_register_custom_op")
-_REACHES = re.compile(rb"\._?library\b|\btorch\._custom_op|\bdirect_register_custom_op\b")
 _IMPORTED_PARTS = (b"library", b"_custom_op")
+_REACHES = re.compile(rb"\.[\s\\]*_?library\b|\btorch%s_custom_op|\bdirect_register_custom_op\b" % _DOT)
 _IMPORTED = re.compile(rb"from\s+torch\s+import\s*(?:\([^)]*|[^\n]*)\b(?:_?library|_custom_ops?)\b")
 """One of both is in every file that uses ``torch.library``, or vLLM's helper; the latter without a word's end before it, so that
 it is found many times as fast.
@@ -98,7 +99,7 @@ def _reaches(data: bytes) -> bool:
     if b"torch" not in data and b"direct_register_custom_op" not in data:
         return False
     imports = any(part in data for part in _IMPORTED_PARTS)
-    return is_found(_REACHES, data, _REACHING_PARTS, _REACH) or (imports and _IMPORTED.search(data) is not None)
+    return imports and (is_found(_REACHES, data, _IMPORTED_PARTS, _REACH) or _IMPORTED.search(data) is not None)
 
 
 _REACHES_TORCH = Reading("torchlib reaches torch", _reaches, bool)

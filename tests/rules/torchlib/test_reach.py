@@ -45,6 +45,27 @@ def read(root: Path, files: dict[str, str]) -> tuple[list[int], set[str]]:
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        OPS.replace("torch.library", "torch. library"),
+        OPS.replace("torch.library.", "torch . library . "),
+        OPS.replace("torch.library", "torch.\\\n    library"),
+        'import torch\nlib = torch. library.Library("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n',
+        'import torch\nlib = torch\\\n    .library . Library ("kit", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n',
+    ],
+)
+def test_white_space_in_a_dotted_name_hides_nothing(tmp_path: Path, code: str) -> None:
+    assert read(tmp_path, {"kit/ops.py": code}) == ([0], {"kit/ops.py"})
+
+
+@pytest.mark.parametrize(
+    "code", ["import torch\n# a library: custom_op\n", "from kit import library\nlibrary.define('f')\n"]
+)
+def test_a_word_alone_reaches_nothing(tmp_path: Path, code: str) -> None:
+    assert not detect(Project(write(tmp_path, {"kit/ops.py": code})), TorchlibOptions())
+
+
+@pytest.mark.parametrize(
     "fakes",
     [
         "from kit.ops import f\n" + FAKE.format("f"),
