@@ -32,14 +32,35 @@ def computed_meta(op: MagiOp) -> str | None:
     if value is None or not isinstance(meta, Meta) or meta.kind != "identity" or not is_judged(op):
         return None
     likes, params = likes_of(op, meta), [_param(op, item) for item in op.params]
-    text = op.body.file.text(value)
-    if None in params or not likes or "\n" in text or not any(difference(op, likes)):
+    text = _on_one_line(op.body.file.text(value))
+    if None in params or not likes or not text or not any(difference(op, likes)):
         return None
     items = value.items if value.kind == "tuple" else (value,)
     if not all(_is_fresh(op, item) and _is_plain(op, item) for item in items):
         return None
-    body = f"({text})" if value.kind == "tuple" and not text.startswith("(") else text
+    body = f"({text})" if value.kind == "tuple" and not _is_bracketed(text) else text
     return f"lambda {', '.join(item for item in params if item)}: {body}"
+
+
+def _is_bracketed(text: str) -> bool:
+    """Whether an expression surely is in brackets of its own."""
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if not depth or character in "\"'":
+            return bool(index) and index == len(text) - 1
+    return False
+
+
+def _on_one_line(text: str) -> str:
+    """An expression without the line breaks in its brackets; empty where a comment, a string or a backslash needs them."""
+    lines = [line.strip() for line in text.splitlines()]
+    if len(lines) > 1 and any(character in text for character in "#\\\"'"):
+        return ""
+    found = lines[0]
+    for line in lines[1:]:
+        found += line if found.endswith(("(", "[")) or line.startswith((")", "]")) else f" {line}"
+    return found
 
 
 def _returned(op: MagiOp) -> Expr | None:

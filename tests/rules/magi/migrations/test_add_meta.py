@@ -122,6 +122,37 @@ def test_what_is_reported_gets_a_function(body: str) -> None:
     assert lint_files([PACK], done.files).codes() == []
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("(a @ x, a.sum())", "(a @ x, a.sum())"),
+        ("a @ x, a.sum()", "(a @ x, a.sum())"),
+        ("(a @ x).clone(), a.sum()", "((a @ x).clone(), a.sum())"),
+        ("(a @ x), (a.sum())", "((a @ x), (a.sum()))"),
+    ],
+)
+def test_a_function_of_two_results(value: str, written: str) -> None:
+    text = op(f"return {value}").replace("-> Tensor", "-> tuple[Tensor, Tensor]")
+    assert f"infer_output_meta_fn=lambda a, x, s=1.0, n=1: {written})" in code(migrate(text))
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("torch.sum(\n        a, dim=0\n    )", "torch.sum(a, dim=0)"),
+        ("(\n        a\n        @ x\n    )", "a @ x"),
+        ("torch.cat(\n        [\n            a,\n            x\n        ]\n    ).clone()", "torch.cat([a, x]).clone()"),
+    ],
+)
+def test_a_function_of_several_lines(value: str, written: str) -> None:
+    assert f"infer_output_meta_fn=lambda a, x, s=1.0, n=1: {written})" in code(migrate(op(f"return {value}")))
+
+
+@pytest.mark.parametrize("value", ["torch.sum(\n        a,  # all\n        dim=0)", "a \\\n        @ x"])
+def test_lines_that_cannot_be_joined_stay(value: str) -> None:
+    assert code(migrate(op(f"return {value}"))) == op(f"return {value}")
+
+
 @pytest.mark.parametrize("body", PROVEN)
 def test_what_is_proven(body: str) -> None:
     done = migrate(op(body))
