@@ -12,7 +12,8 @@ from opschema_cli.source.yaml_edit import remove_key
 _SHOWN = 60
 """The number of characters of a comment that a note shows."""
 
-_APART = re.compile(r"[ \t]*(?:\r\n|\r|\n)(?=[ \t]*(?:\r\n|\r|\n)\s*#)")
+_BREAK = r"[ \t]*(?:\r\n|\r(?!\n)|\n)"
+_APART = re.compile(rf"{_BREAK}(?={_BREAK}\s*#)")
 
 
 def remove_field(file: YamlFile, entry: Node, name: str) -> list[Edit]:

@@ -70,6 +70,15 @@ def test_a_comment_that_stands_apart_stays() -> None:
     assert done.files[NATIVE] == text.replace("  autogen: a.out\n    # its own\n", "")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_comment_below_goes_whatever_ends_its_line(end: str) -> None:
+    text = "- func: a(Tensor x) -> Tensor\n  autogen: a.out\n    # its own\n\n- func: b(Tensor x) -> Tensor\n".replace(
+        "\n", end
+    )
+    done = dropped("field=autogen", text=text)
+    assert done.files[NATIVE] == text.replace(f"  autogen: a.out{end}    # its own{end}", "")
+
+
 def test_readers_are_noted_once_nobody_has_it() -> None:
     readers = {
         "gen.py": "x = e.pop('use_c10_dispatcher')\ny = e['use_c10_dispatcher']\nuse_c10_dispatcher = 1\n",
