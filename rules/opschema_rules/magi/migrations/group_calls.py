@@ -20,7 +20,6 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import External, FunctionRef, ModuleRef, Resolution, Unresolved
 from opschema_cli.source.text import Place, Span
 from opschema_rules.magi.calls import OpCall
-from opschema_rules.magi.migrations.group_functions import INDENT
 from opschema_rules.magi.migrations.grouping import Grouping
 from opschema_rules.magi.migrations.trees import meaning, naming, python_files
 
@@ -138,9 +137,9 @@ class GroupedCalls(msgspec.Struct):
         comments = [_comment(tree, node.args[index]) for index, _ in flags]
         if not any(comments):
             return f"{name}({', '.join(texts)})"
-        newline = tree.module.default_newline
+        newline, step = tree.module.default_newline, tree.module.default_indent
         indent = tree.indent(tree.span(node.args[flags[0][0]]).start)
-        lines = [f"{indent}{INDENT}{text},{comment}" for text, comment in zip(texts, comments, strict=True)]
+        lines = [f"{indent}{step}{text},{comment}" for text, comment in zip(texts, comments, strict=True)]
         return newline.join([f"{name}(", *lines, f"{indent})"])
 
     def _lowered(self, rewrite: Rewrite, node: cst.Call) -> None:

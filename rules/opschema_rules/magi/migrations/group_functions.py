@@ -24,8 +24,6 @@ from opschema_rules.magi.migrations.grouping import Grouping
 from opschema_rules.magi.migrations.spelling import of_dataclasses
 from opschema_rules.magi.migrations.trees import is_inner, meta_body
 
-INDENT = "    "
-
 
 def group_op(workbench: Workbench, group: Grouping) -> None:
     """Write the dataclass above the op, and its parameter into the op."""
@@ -63,11 +61,12 @@ def home_of(tree: PythonTree, group: Grouping) -> Body:
 def _dataclass(rewrite: Rewrite, function: cst.FunctionDef, group: Grouping, maker: str) -> str:
     tree = rewrite.tree
     newline, indent = tree.module.default_newline, tree.indent(tree.span(function).start)
-    lines = [f"@{maker}(frozen=True)", f"class {group.name}:", f'{INDENT}"""Flags of `{function.name.value}()`."""', ""]
+    step = tree.module.default_indent
+    lines = [f"@{maker}(frozen=True)", f"class {group.name}:", f'{step}"""Flags of `{function.name.value}()`."""', ""]
     for flag in group.fields:
         node = parameter(rewrite, function, flag.name)
         comment = _comment(tree, node)
-        lines.append(f"{INDENT}{_text(tree, node)}{f'  {comment}' if comment else ''}")
+        lines.append(f"{step}{_text(tree, node)}{f'  {comment}' if comment else ''}")
     blank = [""] if indent else ["", ""]
     return "".join(f"{indent}{line}{newline}" if line else newline for line in [*lines, *blank])
 

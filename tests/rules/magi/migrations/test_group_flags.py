@@ -440,3 +440,12 @@ def test_line_ends_stay() -> None:
     }
     done = migrate_files(PACK, "group-flags", files, ["op=f", "flags=n,scale", "name=Cfg"])
     assert done.files == {OPS_PATH: (HEAD + CFG + GROUPED).replace("\n", "\r\n")}
+
+
+def test_tabs_stay() -> None:
+    files = {OPS_PATH: (HEAD + OP).replace("    ", "\t")}
+    call = "\n\ny = f(\n\tx,\n\t1,  # once\n\t2.0,\n)\n"
+    files[OPS_PATH] += call
+    done = migrate_files(PACK, "group-flags", files, ["op=f", "flags=n,scale", "name=Cfg"])
+    after = "\n\ny = f(\n\tx,\n\tCfg(\n\t\tn=1,  # once\n\t\tscale=2.0,\n\t),\n)\n"
+    assert done.files == {OPS_PATH: (HEAD + CFG + GROUPED).replace("    ", "\t") + after}
