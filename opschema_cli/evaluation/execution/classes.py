@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.enums import member_named
 from opschema_cli.evaluation.execution.machine import FoundMember, Machine, cached_by_class
 from opschema_cli.evaluation.execution.names import decorated, lasting
@@ -189,16 +189,9 @@ def _assigned(machine: Machine, owner: ClassRef, found: ValueRef) -> object:
     return lasting(machine, value)
 
 
-_CHANGES = (
-    r"\.{}(?:\.(?:append|extend|insert|add|update|pop|popitem|remove|discard|clear|setdefault)\s*\("
-    r"|\[[^\[\]\n]*\]\s*[-+*/|]?=(?!=))"
-)
-"""Code that changes a container which is an attribute."""
-
-
 def is_changed(owner: ClassRef, name: str) -> bool:
     """Whether the file of a class changes a container that is an attribute of it."""
-    return re.search(_CHANGES.format(re.escape(name)), owner.file.source.text) is not None
+    return name in changes_in(owner.file).attributes
 
 
 def class_scope(machine: Machine, owner: ClassRef, found: ValueRef | None = None) -> Environment:

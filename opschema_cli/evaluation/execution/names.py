@@ -179,7 +179,8 @@ def _is_changed(machine: Machine, file: PythonFile, assign: Assign) -> bool:
     """Whether code changes the container that a name of a module holds."""
     changes = changes_in(file)
     several = len([item for item in file.assigns.get(assign.target, ()) if item.value is not None]) != 1
-    return several or assign.target in changes.by_methods or changes.by_items[assign.target] > 0
+    name = assign.target
+    return several or name in changes.by_methods or name in changes.inner or changes.by_items[name] > 0
 
 
 def module_scope(machine: Machine, file: PythonFile) -> Environment:
