@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -988,6 +989,42 @@ def test_a_demand_of_a_name_that_get_gave_accepts_a_param() -> None:
         ),
         ("at least one input", "at least one input or param"),
     )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        """\
+        assert (
+            inputs
+        )
+        if (
+            not entry[
+                "signature"
+            ].get(
+                "inputs"
+            )
+        ):
+""",
+        """\
+        assert (
+            name
+            and inputs
+        )
+        if (
+            not entry["signature"]
+            . get("inputs")
+        ):
+""",
+    ],
+)
+def test_a_demand_of_several_lines_accepts_a_param(written: str) -> None:
+    lines = GETTING.splitlines(keepends=True)
+    text = "".join([*lines[:8], written, lines[-1]])
+    done = migrated(CLASS + REGISTRATION, **{"tests/test_manifest.py": text}).files["tests/test_manifest.py"]
+    plain = ast.unparse(ast.parse(done))
+    assert "inputs or (entry['signature'] or {}).get('params')" in plain
+    assert "if not entry['signature'].get('inputs') and (not entry['signature'].get('params')):" in plain
 
 
 def test_what_is_demanded_of_outputs_needs_no_name_of_its_own() -> None:

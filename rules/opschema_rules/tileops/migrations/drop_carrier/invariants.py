@@ -49,6 +49,8 @@ def _relax_assertion(rewrite: Rewrite, statement: cst.Assert, test: cst.BaseExpr
     tree = rewrite.tree
     whole, part = tree.span(statement.test), tree.outer(test)
     condition = tree.text[whole.start : part.start] + relaxed + tree.text[part.end : whole.end]
+    if statement.test is not test and "\n" in condition:
+        condition = f"({condition})"
     message = _reworded(tree.code(statement.msg)) if statement.msg is not None else None
     indent = tree.indent(tree.span(statement).start)
     if message is not None and _is_too_long(tree, f"{indent}assert {condition}, {message}"):
@@ -65,6 +67,9 @@ def _newline(tree: PythonTree) -> str:
     return "\r\n" if "\r\n" in tree.text else "\n"
 
 
+_GET = re.compile(r"\s*\.\s*get\Z")
+
+
 def _holder(body: Body, expr: Expr) -> str:
     """The code of the signature whose inputs an expression is."""
     if expr.kind == "name":
@@ -74,16 +79,16 @@ def _holder(body: Body, expr: Expr) -> str:
     expr = filled(expr)
     if expr.kind == "subscript":
         return body.file.text(expr.items[0])
-    if expr.kind == "call" and body.file.text(expr.items[0]).endswith(".get"):
-        return body.file.text(expr.items[0]).removesuffix(".get")
-    return ""
+    asked = _GET.search(body.file.text(expr.items[0])) if expr.kind == "call" else None
+    return asked.string[: asked.start()] if asked is not None else ""
 
 
 def _relaxed(tree: PythonTree, test: cst.BaseExpression, operator: str, other: str, *, whole: bool) -> str:
     text = tree.code(test)
     if isinstance(test, cst.BooleanOperation | cst.IfExp | cst.Lambda):
         text = f"({text})"
-    return f"{text} {operator} {other}" if whole else f"({text} {operator} {other})"
+    bare = whole and "\n" not in f"{text}{other}"
+    return f"{text} {operator} {other}" if bare else f"({text} {operator} {other})"
 
 
 # Messages
