@@ -24,7 +24,7 @@ from opschema_rules.tileops.proofs import ROWS
 
 _LONGEST_ADDRESS = 500
 _ADDRESS = re.compile(r"""\w://[^\s()<>"'`]*\Z""")
-_OPERATOR = re.compile(r"(?:::|\btorch\.ops\.\w+\.)\Z")
+_OPERATOR = re.compile(r"(?:::|\btorch[\s\\]*\.[\s\\]*ops[\s\\]*\.[\s\\]*\w+[\s\\]*\.[\s\\]*)\Z")
 """What stands before the name of a registered operator."""
 
 

@@ -123,6 +123,15 @@ def test_an_address_and_the_names_of_operators_stay() -> None:
     ]
 
 
+def test_the_name_of_an_operator_stays_with_white_space_before_it() -> None:
+    texts = files()
+    texts[CODE] += (
+        "\n\ndef run(x):\n    return torch . ops.kit .\\\n        ExampleFwdOp(x), torch.ops. kit. ExampleFwdOp(x)\n"
+    )
+    done = migrate(texts, RENAME, **OLD_NEW)
+    assert done.text(CODE) == texts[CODE].replace("class ExampleFwdOp", "class SampleFwdOp")
+
+
 def test_stubs_follow_and_those_of_something_else_stay() -> None:
     texts = files()
     texts["kit/ops/example.pyi"] = "class ExampleFwdOp:\n    def forward(self, x: int) -> int: ...\n"
