@@ -72,6 +72,9 @@ def take_apart(file: YamlFile) -> Parts:
         raise Unfit(Place(file.path, Span(*marker.span())), "it has document markers")
     if owner is None or owner.style != "block" or not owner.items:
         raise Unfit(Place(file.path, Span(0, 0)), "it is not a block of entries")
+    last = _last(owner)
+    if last.style in ("|", ">") and not text.endswith(("\n", "\r")) and "-" not in text[last.start :].splitlines()[0]:
+        raise Unfit(Place(file.path, last.span), "it ends in a text whose last line has no end, and would get one")
     starts = _starts(file, owner)
     layout = Layout(_opening(file, owner, starts[0]), column(file, owner.items[0].start))
     first = starts[0] - len(layout.opening)
@@ -79,6 +82,12 @@ def take_apart(file: YamlFile) -> Parts:
     names = [key.value for key, _ in owner.pairs()]
     chunks = (Chunk(name, text[bounds[at] : bounds[at + 1]]) for at, name in enumerate(names))
     return Parts(text[:first], layout, tuple(chunks), file.source.newline)
+
+
+def _last(node: Node) -> Node:
+    while node.items and node.kind != "scalar":
+        node = node.items[-1]
+    return node
 
 
 def _starts(file: YamlFile, owner: Node) -> list[int]:

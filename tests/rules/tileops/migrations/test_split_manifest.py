@@ -52,6 +52,17 @@ def test_each_family_gets_a_file_with_its_text() -> None:
     }
 
 
+def test_a_file_without_a_last_line_end() -> None:
+    text = NORM + "\n" + REDUCE.replace("|\n      2\n", "|-\n      2")
+    done = migrate(one_file(text), SPLIT, into="family")
+    assert done.texts[FOLDER + "reduction.yaml"] == REDUCE.replace("|\n", "|-\n")
+    text = NORM + "\n" + REDUCE.removesuffix("\n")
+    done = migrate(one_file(text), SPLIT, into="family")
+    assert done.texts == {}
+    (note,) = done.notes
+    assert "it ends in a text whose last line has no end" in note.message
+
+
 def test_what_stays_is_not_touched() -> None:
     text = HEAD + NORM + "\n\n" + REDUCE + "\n" + LONG
     done = migrate(one_file(text, FOLDER + "norm.yaml"), SPLIT, into="family")
