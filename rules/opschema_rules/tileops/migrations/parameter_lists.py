@@ -54,7 +54,7 @@ def reorder(rewrite: Rewrite, function: cst.FunctionDef, order: Sequence[str]) -
         last = [function.params.star_kwarg] if function.params.star_kwarg is not None else []
         rewrite.drop([*nodes, *last], names.index(STAR))
     else:
-        _place(tree, rewrite, slots, plain, star=order.index(STAR))
+        _place(tree, rewrite, slots, plain, star=order.index(STAR) if STAR in order else -1)
 
 
 def _nodes(params: cst.Parameters) -> list[cst.Param | cst.ParamStar]:

@@ -100,6 +100,22 @@ def test_the_code_follows_in_defaults(param: str, before: str, after: str) -> No
     assert signature(done) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("self, b=1, a=2", "self, a=2, b=1"),
+        ("self, b, a, tune=False", "self, a, b, tune=False"),
+        ("self, b, a, *, tune=False", "self, a, b, *, tune=False"),
+        ("\n        self,\n        b,\n        a,\n    ", "\n        self,\n        a,\n        b,\n    "),
+        ("self, b, *, tune=False, a=1", "self, b, *, tune=False, a=1"),
+        ("self, a, b", "self, a, b"),
+    ],
+)
+def test_the_code_follows_in_the_order(before: str, after: str) -> None:
+    done = sync("yaml", "{a: {type: int}, b: {type: int}}", before, "order")
+    assert signature(done) == after
+
+
 def test_a_default_before_one_without_is_left_to_a_person() -> None:
     done = migrate(
         texts("{a: {type: int, default: 1}, b: {type: int}}", "self, a, b, *, tune=False"), SYNC, **{"from": "yaml"}
