@@ -255,7 +255,7 @@ def test_callers() -> None:
         both="from ext import f, g\n\nf(1)\n",
     )
     assert done.files["use.py"] == (
-        '"""Text."""\nfrom __future__ import annotations\n\nimport torch\nimport ext\n\n\n'
+        '"""Text."""\nfrom __future__ import annotations\n\nimport torch\nimport ext  # noqa: F401\n\n\n'
         "def g(x):\n    return map(torch.ops.ext.f, [torch.ops.ext.f(x)])\n"
     )
     assert done.files["late.py"].endswith("torch.ops.ext.f(1)\n")
@@ -438,15 +438,15 @@ def test_what_would_break() -> None:
         ),
         (
             "import ext\nif TYPE_CHECKING:\n    import torch\ndef h():\n    return ext.f\n",
-            "import torch\nimport ext\nif TYPE_CHECKING:\n    import torch\ndef h():\n    return torch.ops.ext.f\n",
+            "import torch\nimport ext  # noqa: F401\nif TYPE_CHECKING:\n    import torch\ndef h():\n    return torch.ops.ext.f\n",
         ),
         (
             "import ext\nimport torch.nn\ndef h():\n    return ext.f\n",
-            "import ext\nimport torch.nn\ndef h():\n    return torch.ops.ext.f\n",
+            "import ext  # noqa: F401\nimport torch.nn\ndef h():\n    return torch.ops.ext.f\n",
         ),
         (
             "import ext\ndef h():\n    import torch\n    return ext.f\n",
-            "import torch\nimport ext\ndef h():\n    import torch\n    return torch.ops.ext.f\n",
+            "import torch\nimport ext  # noqa: F401\ndef h():\n    import torch\n    return torch.ops.ext.f\n",
         ),
     ],
 )
@@ -505,3 +505,24 @@ def test_a_result_that_shares_memory_is_one_that_ends_in_a_view(result: str, sha
     for text in (cpp, held):
         done = migrated(text + 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n')
         assert schemas(done) == [schema]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import ext", "import ext  # noqa: F401"),
+        ("import ext as e", "import ext as e  # noqa: F401"),
+        ("if True:\n    import ext", "if True:\n    import ext  # noqa: F401"),
+        ("import ext  # loads", "import ext  # loads"),
+        ("import os, ext", "import os, ext"),
+        ("import ext; import os", "import ext; import os"),
+        ("import ext\nprint(ext)", "import ext\nprint(ext)"),
+        ("import ext\next.window(1)", "import ext\next.window(1)"),
+        ('import ext\n__all__ = ["ext"]', 'import ext\n__all__ = ["ext"]'),
+    ],
+)
+def test_an_import_that_only_loads_is_marked(before: str, after: str) -> None:
+    cpp = 'at::Tensor f(at::Tensor x) { return x + 1; }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }\n'
+    name = "e" if " as e" in before else "ext"
+    done = migrated(cpp, use=f"import torch\n{before}\n{name}.f(torch.ones(1))\n")
+    assert done.files["use.py"] == f"import torch\n{after}\ntorch.ops.ext.f(torch.ones(1))\n"

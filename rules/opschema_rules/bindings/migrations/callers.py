@@ -53,6 +53,7 @@ def rewrite_callers(
             _imports(extensions, body, bindings, namespace, found)
             found.refused |= _named_in_strings(extensions, body, bindings)
         if found.edits or found.refused or found.passed_on:
+            found.edits += _marked_imports(extensions, file, found.edits)
             _import_torch(file, found)
             yield file, found
 
@@ -170,6 +171,24 @@ def _loading(body: Body, module: str, at: int) -> list[str]:
         if (full == module and not item.attr) or (item.attr == own and full in (package, dots)):
             return []
     return [f"from {dots} import {own}  # noqa: F401" if dots else f"import {own}  # noqa: F401"]
+
+
+_ALONE = re.compile(r"[ \t]*(?:import|from)\b[^\n,;#(\\\r]*")
+
+
+def _marked_imports(extensions: Extensions, file: PythonFile, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Marks for linters on imports that nothing uses once some edits are made: they still load the operators."""
+    starts = {item.span.start for item in edits}
+    bodies, text = list(extensions.bodies.of(file)), file.source.text
+    uses = {(use.name.partition(".")[0], use.start) for body in bodies for use in body.scope.uses if "." in use.name}
+    moved = {name for name, start in uses if start in starts}
+    kept = {use.name.partition(".")[0] for body in bodies for use in body.scope.uses if use.start not in starts}
+    for item in (item for body in bodies for item in body.scope.imports):
+        line = _ALONE.match(text, text.rfind("\n", 0, item.start) + 1)
+        named = item.name in moved - kept and not re.search(rf"[\"']{re.escape(item.name)}[\"']", text)
+        if named and line is not None and text[line.end() : line.end() + 1] in ("", "\r", "\n"):
+            end = line.end() - len(line[0]) + len(line[0].rstrip())
+            yield Edit(Span(end, end), "  # noqa: F401")
 
 
 def _is_of_extension(extensions: Extensions, full: str) -> bool:

@@ -90,8 +90,9 @@ def pybind_to_torch_library(draft: Draft, sites: Sequence[Site], options: ToTorc
     ```
 
     The binding is removed, and Python calls `torch.ops.acme.scale`. The module itself stays, since importing it loads the
-    operators. The C++ functions stay unchanged. Operators have only the number types `int64_t` and `double`, so a function with
-    `int` or `float` is registered through a lambda that converts them.
+    operators: an import that is used for nothing else is marked with `# noqa: F401`. The C++ functions stay unchanged. Operators
+    have only the number types `int64_t` and `double`, so a function with `int` or `float` is registered through a lambda that
+    converts them.
 
     - **Mutation.** A tensor is declared as mutated if the code writes it in place (`x.mul_()`, `x[0] = ...`), if it is the first
       argument of a function whose name ends in `_`, or if it is named like an output. If the function accesses the memory of
