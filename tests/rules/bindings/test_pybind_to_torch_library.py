@@ -171,9 +171,6 @@ def test_overloads_aliases_conditions_and_submodules() -> None:
     assert (
         done.files["ext.cpp"].partition("PYBIND11_MODULE")[2]
         == """(TORCH_EXTENSION_NAME, m) {
-#if defined(E) && F > 1
-  // Kept.
-#endif
   auto sub = m.def_submodule("s");
 }
 
@@ -187,6 +184,7 @@ TORCH_LIBRARY(ext, m) {
   m.def("d(Tensor x, Tensor by) -> Tensor");
 #endif
 #if defined(E) && F > 1
+  // Kept.
   m.def("e(Tensor x) -> Tensor");
 #endif
   m.def("s_t(Tensor x) -> Tensor");
@@ -526,3 +524,23 @@ def test_an_import_that_only_loads_is_marked(before: str, after: str) -> None:
     name = "e" if " as e" in before else "ext"
     done = migrated(cpp, use=f"import torch\n{before}\n{name}.f(torch.ones(1))\n")
     assert done.files["use.py"] == f"import torch\n{after}\ntorch.ops.ext.f(torch.ones(1))\n"
+
+
+def test_a_comment_goes_along_unless_what_it_heads_stays() -> None:
+    block = """\
+  // Adds.
+  //  One.
+  m.def("f", &f);
+
+  // Both.
+  m.def("g", &f);
+  m.def("window", &window);
+  // Behind.
+"""
+    cpp = f"at::Tensor f(at::Tensor x) {{ return x + 1; }}\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{\n{block}}}\n"
+    done = migrated(cpp, use="import ext\next.f(1)\next.g(1)\n").files["ext.cpp"]
+    assert '(TORCH_EXTENSION_NAME, m) {\n\n  // Both.\n  m.def("window", &window);\n  // Behind.\n}\n' in done
+    assert (
+        'm) {\n  // Adds.\n  //  One.\n  m.def("f(Tensor x) -> Tensor");\n  m.def("g(Tensor x) -> Tensor");\n}\n'
+        in done
+    )

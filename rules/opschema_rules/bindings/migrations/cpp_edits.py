@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from opschema_cli.cpp_units import CppUnits
 from opschema_cli.file_kinds import is_cpp
@@ -36,21 +36,42 @@ def rewrite_cpp(draft: Draft, operators: Sequence[DerivedOperator], aliases: Ite
         if item.binding.block is not None:
             blocks.setdefault((item.binding.path, item.binding.block.end), []).append(item)
     texts = {path: draft.text(path) for path in gone}
+    comments = {path: _own_comments(texts[path], spans) for path, spans in gone.items()}
     for path, spans in gone.items():
-        draft.edit(path, _removals(texts[path], spans))
+        draft.edit(path, _removals(texts[path], spans, comments[path].values()))
     for (path, end), items in blocks.items():
         main = path == items[0].binding.module.root.path and not is_open
         macro = "TORCH_LIBRARY" if main else "TORCH_LIBRARY_FRAGMENT"
         is_open = is_open or main
-        draft.edit(path, [Edit(Span(end, end), _definitions(items, namespace, macro))])
+        above = {at: texts[path][span.start : span.end] for at, span in comments[path].items()}
+        draft.edit(path, [Edit(Span(end, end), _definitions(items, namespace, macro, above))])
         if not any(_INCLUDES.search(draft.project.workspace.peek(item)) for item in units.files(path)):
             first = re.search(r"(?m)^[ \t]*#[ \t]*include", texts[path])
             at = first.start() if first is not None else 0
             draft.edit(path, [Edit(Span(at, at), "#include <torch/library.h>\n")])
 
 
-def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
-    """Remove statements, with their lines if these become empty, and conditions that then enclose nothing."""
+_STAYS = re.compile(r"[ \t]*(?![ \t]|//|[}#\r\n]|\Z)")
+
+
+def _own_comments(text: str, calls: Sequence[Span]) -> dict[int, Span]:
+    """The lines of comments right above calls that are removed, by the start of these; but not if a statement below stays, which
+    they may be about as well.
+    """
+    starts = {text.rfind("\n", 0, call.start) + 1 for call in calls}
+    found: dict[int, Span] = {}
+    for call in calls:
+        line = top = text.rfind("\n", 0, call.start) + 1
+        while top and text[(above := text.rfind("\n", 0, top - 1) + 1) : top].lstrip().startswith("//"):
+            top = above
+        below = text.find("\n", text.find(";", call.end)) + 1
+        if top < line and not text[line : call.start].strip() and (below in starts or not _STAYS.match(text, below)):
+            found[call.start] = Span(top, line)
+    return found
+
+
+def _removals(text: str, calls: Sequence[Span], comments: Collection[Span]) -> Iterator[Edit]:
+    """Remove statements, with their lines if these become empty, their comments, and conditions that then enclose nothing."""
     spans: list[Span] = []
     for call in sorted(calls, key=lambda item: item.start):
         end = text.find(";", call.end) + 1
@@ -60,13 +81,14 @@ def _removals(text: str, calls: Sequence[Span]) -> Iterator[Edit]:
             spans.append(Span(call.start, end))
     empty = [
         Span(*item.span())
-        for item in _EMPTY.finditer(blanked(text, spans))
+        for item in _EMPTY.finditer(blanked(text, sorted([*spans, *comments])))
         if any(item.start() < at < item.end() for at, _ in spans)
     ]
     yield from (Edit(item, "") for item in empty)
     for start, end in spans:
         if not any(item.start <= start < item.end for item in empty):
             yield _removal(text, start, end)
+    yield from (Edit(span, "") for span in comments if not any(item.start <= span.start < item.end for item in empty))
 
 
 def _removal(text: str, start: int, end: int) -> Edit:
@@ -80,9 +102,10 @@ def _removal(text: str, start: int, end: int) -> Edit:
     return Edit(Span(start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))), "")
 
 
-def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str) -> str:
+def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str, comments: Mapping[int, str]) -> str:
+    """The blocks; ``comments`` are written above the definitions of the bindings that begin there."""
     lines = ["", "", f"{macro}({namespace}, m) {{"]
-    lines += _under_conditions((item, f'  m.def("{_escaped(item.schema)}");') for item in items)
+    lines += _under_conditions((item, _definition(item, comments)) for item in items)
     lines.append("}")
     for key in dict.fromkeys(item.key for item in items):
         lines += ["", f"TORCH_LIBRARY_IMPL({namespace}, {key}, m) {{"]
@@ -90,6 +113,11 @@ def _definitions(items: Sequence[DerivedOperator], namespace: str, macro: str) -
         lines += _under_conditions((item, f'  m.impl("{item.full}", {item.function});') for item in own)
         lines.append("}")
     return "\n".join(lines)
+
+
+def _definition(item: DerivedOperator, comments: Mapping[int, str]) -> str:
+    above = comments.get(item.binding.step.call.start, "").splitlines()
+    return "\n".join([*(f"  {line.strip()}" for line in above), f'  m.def("{_escaped(item.schema)}");'])
 
 
 def _under_conditions(lines: Iterable[tuple[DerivedOperator, str]]) -> Iterator[str]:
