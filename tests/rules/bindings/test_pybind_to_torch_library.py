@@ -544,3 +544,14 @@ def test_a_comment_goes_along_unless_what_it_heads_stays() -> None:
         'm) {\n  // Adds.\n  //  One.\n  m.def("f(Tensor x) -> Tensor");\n  m.def("g(Tensor x) -> Tensor");\n}\n'
         in done
     )
+
+
+def test_conditions_that_enclose_nothing_go_in_crlf_files() -> None:
+    unix = migrated(OTHERS, use="import ext\n\next.a(1)\n")
+    texts = {
+        "setup.py": FILES["setup.py"],
+        "ext.cpp": (HEAD + OTHERS).replace("\n", "\r\n"),
+        "use.py": "import ext\n\next.a(1)\n",
+    }
+    done = migrate_files(PACK, "pybind-to-torch-library", texts)
+    assert done.files["ext.cpp"] == unix.files["ext.cpp"].replace("\n", "\r\n")

@@ -15,7 +15,7 @@ from opschema_rules.bindings.model import Alias
 
 _INCLUDES = re.compile(rb"#\s*include\s*[<\"]torch/(?:extension|library|all|torch)\.h[>\"]")
 _EMPTY = re.compile(
-    r"(?m)^[ \t]*#[ \t]*if[^\n]*\n(?:[ \t]*\n|[ \t]*#[ \t]*el(?:se|if)[^\n]*\n)*[ \t]*#[ \t]*endif[^\n]*\n"
+    r"(?m)^[ \t]*#[ \t]*if[^\n]*\n(?:[ \t\r]*\n|[ \t]*#[ \t]*el(?:se|if)[^\n]*\n)*[ \t]*#[ \t]*endif[^\n]*\n"
 )
 
 
