@@ -144,7 +144,7 @@ def gradient_differences(before: Mapping[str, Tensor], after: Mapping[str, Tenso
 
 def _difference(old: Tensor, new: Tensor | None, scale: float) -> str:
     if new is None:
-        return "is none, before it was one" if bool(old.any()) else ""
+        return "is missing, and was computed before" if bool(old.any()) else ""
     if old.shape != new.shape or not old.numel():
         return ""
     short = old.element_size() < 4
@@ -152,7 +152,7 @@ def _difference(old: Tensor, new: Tensor | None, scale: float) -> str:
     held = a.isfinite()
     lost = held & ~b.isfinite()
     if old.dtype is not torch.float16 and int(lost.count_nonzero()):
-        return f"is not finite at {int(lost.count_nonzero())} of {old.numel()} elements, before it was"
+        return f"is not finite at {int(lost.count_nonzero())} of {old.numel()} elements, and was finite before"
     held &= b.isfinite()
     a, b = a[held], b[held]
     if not a.numel():
@@ -161,4 +161,4 @@ def _difference(old: Tensor, new: Tensor | None, scale: float) -> str:
     typical = max(typical, scale * (_NOISE_SHORT if short else _NOISE))
     allowed = (_OFF_SHORT if short else _OFF) * (a.abs() + typical)
     off = int(((a - b).abs() > allowed).count_nonzero())
-    return f"is another than before at {off} of {old.numel()} elements" if off > _MANY * old.numel() else ""
+    return f"differs from that of before at {off} of {old.numel()} elements" if off > _MANY * old.numel() else ""
