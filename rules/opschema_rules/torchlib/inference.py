@@ -178,10 +178,12 @@ def is_restated(function: Body) -> bool:
 
 @cached_on_argument
 def _restated(file: PythonFile) -> frozenset[str]:
-    return frozenset(_RESTATES.findall(file.source.text))
+    text = file.source.text
+    return frozenset(_RESTATES.findall(text) if any(name in text for name in _OF_SIGNATURES) else ())
 
 
-_RESTATES = re.compile(r"(?<![\w.])(\w+)\.__(?:signature|annotations)__")
+_OF_SIGNATURES = ("__signature__", "__annotations__")
+_RESTATES = re.compile(rf"(?<![\w.])(\w+)\.(?:{'|'.join(_OF_SIGNATURES)})")
 
 
 def _is_plain(function: Body, param: Param, problems: list[Problem]) -> bool:
