@@ -260,12 +260,14 @@ class _Case:
             return []
         known = {(finding.check, finding.about) for finding in self._seen["before"]}
         varying = {about for check, about in known if check == "repeat"}
+        had_gradients = any(output.grad for output in self._before.outputs)
         return [
             finding
             for finding in self._seen["after"]
             if (finding.check, finding.about) not in known and finding.check not in NOTED
             if not (finding.check in UNSTABLE and finding.about in varying)
             if not (finding.check in _VALUES and self._explanation)
+            if had_gradients or finding.check != "gradient-raises"
         ]
 
     def _noted(self) -> list[Finding]:

@@ -266,6 +266,17 @@ MOST_LOST = Compared(figures=(Figures(side="after", output="y", elements=6, unde
 LOST = "not checked against a reference: `y`: the reference decides nothing, for float32 is too far from float64"
 
 
+@pytest.mark.parametrize(("grad", "verdict"), [(None, "unchanged"), (True, "regression")])
+def test_a_backward_that_raises(grad: bool | None, verdict: str) -> None:
+    """An op that took no inputs with gradients before loses nothing."""
+    before, after = (
+        Ran(cell="c", status="ok", outputs=(Returned(name="y", shape=(), dtype="float16", grad=found),))
+        for found in (grad, True)
+    )
+    after = msgspec.structs.replace(after, findings=(finding("gradient-raises"),))
+    assert judge(before, after, compared={"before": RIGHT, "after": RIGHT}).verdict == verdict
+
+
 @pytest.mark.parametrize(("compared", "verdict"), [(ALL_LOST, "not-checked"), (MOST_LOST, "within-tolerance")])
 def test_a_comparison_that_decided_nothing_does_not_count_as_right(compared: Compared, verdict: str) -> None:
     judgement = judge(None, OK, OK, compared={"after": compared})
