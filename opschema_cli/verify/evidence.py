@@ -36,7 +36,13 @@ class Evidence:
         if not self._both():
             return ()
         before, after = self._tensors["before"], self._tensors["after"]
-        return (*differences(_outputs(before), _outputs(after)), *gradient_differences(before, after))
+        found = differences(_outputs(before), _outputs(after))
+        return (*found, *gradient_differences(before, after)) if self._same_ends() else tuple(found)
+
+    def _same_ends(self) -> bool:
+        """Whether the same outputs require a gradient on both sides: gradients are those of all of them."""
+        before, after = ({item.name for item in self._ran[side].outputs if item.grad} for side in ("before", "after"))
+        return before == after
 
     def compared(self) -> dict[str, Compared]:
         """The sides that ran against the reference."""

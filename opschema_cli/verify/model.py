@@ -286,7 +286,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tensors: outputs by name, and inputs that the call may change as ``input:NAME``; the reference's are ``ref64:NAME``,
     ``ref32:NAME`` and, where inputs have 16 bits, ``ref16:NAME``, and ``tolerance`` is the recipe's. ``structure`` is what holds
     the outputs. ``varies`` says that the recipe expects other bits from call to call; the file then has the smallest and largest
-    results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``. With
+    results too, as ``low:NAME`` and ``high:NAME``. Where an output holds integers, it has the inputs as ``in:NAME``. Gradients
+    of inputs are ``grad:contiguous:NAME`` and ``grad:strided:NAME``, by the layout of those of the outputs. With
     ``unimported`` the op is there and its import failed; with ``absent`` it is not there. Of a large tensor there is no file:
     ``blocks`` has a hash of each block of an output, and ``agrees`` says that the outputs were compared with calls on parts of the
     inputs; ``detail`` says how far, or why not. The ``weakness`` of its results is reported to the search only.

@@ -2,7 +2,8 @@
 
 An op that is a function of torch or an ``autograd.Function`` has gradients without saying so. They are no part of the
 declaration, so nothing says what they should be but the side before. A few elements may lie at a kink or a tie, where several
-derivatives are right: gradients differ only where many elements do, and by more than other roundings in between explain.
+derivatives are right: gradients differ only where many elements do, and by more than other roundings in between explain. Where many
+elements of an input are equal, one that sorts or selects them may give each the gradient of another.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ GRADIENT = "grad:"
 """The beginning of the names of gradients in the file of a side."""
 
 _LAYOUTS = ("contiguous", "strided")
-_SCALE = "scale"
+_SCALE, _TIED = "scale", "tied"
 _MOST_ELEMENTS = 1 << 20
 _OFF, _OFF_SHORT = 0.02, 0.15
 """Differences, in parts of an element and of the root mean square, that are none: of 32 and more bits, of 16 and fewer."""
@@ -75,8 +76,9 @@ def recorded(
     if not ends or sum(tensor.numel() for tensor in (*ends, *leaves.values())) > _MOST_ELEMENTS:
         return Recorded(required)
     found = {f"{GRADIENT}{_SCALE}:{name}": _scale(leaf, ends) for name, leaf in leaves.items()}
+    found |= {f"{GRADIENT}{_TIED}:{name}": _tied(leaf) for name, leaf in leaves.items()}
     for layout in _LAYOUTS:
-        cotangents = [_cotangent(end, layout) for end in ends]
+        cotangents = [_cotangent(end, layout, seed) for seed, end in enumerate(ends)]
         try:
             gradients = torch.autograd.grad(
                 ends, list(leaves.values()), cotangents, retain_graph=True, allow_unused=True
@@ -96,8 +98,9 @@ def recorded(
     return Recorded(required, found)
 
 
-def _cotangent(output: Tensor, layout: str) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
+def _cotangent(output: Tensor, layout: str, seed: int) -> Tensor:
+    """Random numbers, others for each output: what depends on their sum alone would get no gradient of a difference."""
+    generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(output.shape, generator=generator, dtype=torch.float32).to(output.device, output.dtype)
     if layout == "contiguous" or not output.dim():
         return drawn
@@ -110,6 +113,12 @@ def _scale(leaf: Tensor, ends: Sequence[Tensor]) -> Tensor:
     whole = sum(_norm(end) * math.sqrt(end.numel()) for end in ends)
     below = _norm(leaf) * math.sqrt(leaf.numel())
     return torch.tensor(whole / below if below else 0.0, dtype=torch.float64).nan_to_num(0.0, 0.0, 0.0)
+
+
+def _tied(leaf: Tensor) -> Tensor:
+    """Whether many elements of an input equal another one."""
+    ordered = leaf.detach().flatten().to(torch.float64).sort().values
+    return torch.tensor(int((ordered[1:] == ordered[:-1]).count_nonzero()) > _MANY * leaf.numel())
 
 
 def _norm(tensor: Tensor) -> float:
@@ -129,11 +138,11 @@ def gradient_differences(before: Mapping[str, Tensor], after: Mapping[str, Tenso
     for key, old in before.items():
         kind, _, rest = key.partition(":")
         layout, _, name = rest.partition(":")
-        if f"{kind}:" != GRADIENT or layout == _SCALE or name in told:
+        if f"{kind}:" != GRADIENT or layout not in _LAYOUTS or name in told:
             continue
-        scale = float(before[f"{GRADIENT}{_SCALE}:{name}"])
+        scale, tied = (before[f"{GRADIENT}{kind}:{name}"] for kind in (_SCALE, _TIED))
         alike = [other for other in after if other.startswith(f"{GRADIENT}{layout}:")]
-        message = _difference(old, after.get(key), scale) if alike else ""
+        message = _difference(old, after.get(key), float(scale), tied=bool(tied)) if alike else ""
         if message:
             told.add(name)
             where = "" if layout == "contiguous" else ", if those of the outputs are strided,"
@@ -142,13 +151,15 @@ def gradient_differences(before: Mapping[str, Tensor], after: Mapping[str, Tenso
             )
 
 
-def _difference(old: Tensor, new: Tensor | None, scale: float) -> str:
+def _difference(old: Tensor, new: Tensor | None, scale: float, *, tied: bool) -> str:
+    short = old.element_size() < 4
+    noise = scale * (_NOISE_SHORT if short else _NOISE)
+    a = old.to(torch.float64)
     if new is None:
-        return "is missing, and was computed before" if bool(old.any()) else ""
+        return "is missing, and was computed before" if bool((a.abs() > noise).any()) else ""
     if old.shape != new.shape or not old.numel():
         return ""
-    short = old.element_size() < 4
-    a, b = old.to(torch.float64), new.to(torch.float64)
+    b = new.to(torch.float64)
     held = a.isfinite()
     lost = held & ~b.isfinite()
     if old.dtype is not torch.float16 and int(lost.count_nonzero()):
@@ -158,7 +169,13 @@ def _difference(old: Tensor, new: Tensor | None, scale: float) -> str:
     if not a.numel():
         return ""
     typical = float(torch.maximum(a.abs(), b.abs()).square().mean().sqrt())
-    typical = max(typical, scale * (_NOISE_SHORT if short else _NOISE))
-    allowed = (_OFF_SHORT if short else _OFF) * (a.abs() + typical)
-    off = int(((a - b).abs() > allowed).count_nonzero())
-    return f"differs from that of before at {off} of {old.numel()} elements" if off > _MANY * old.numel() else ""
+    typical = max(typical, noise)
+    most, parts = int(_MANY * old.numel()), _OFF_SHORT if short else _OFF
+    off = _off(a, b, typical, parts)
+    if off > most and tied:
+        off = _off(a.sort().values, b.sort().values, typical, parts)
+    return f"differs from that of before at {off} of {old.numel()} elements" if off > most else ""
+
+
+def _off(a: Tensor, b: Tensor, typical: float, parts: float) -> int:
+    return int(((a - b).abs() > parts * (a.abs() + typical)).count_nonzero())

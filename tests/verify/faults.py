@@ -113,7 +113,7 @@ $ opschema verify ReluFwdOp RMSNormFwdOp SoftmaxFwdOp --device cpu --cells 2
 - A single zero of the wrong sign, and any in an op whose output is never negative or is computed from several elements.
 - Other strides of an output where the inputs are not contiguous: they are only a note.
 - A gradient that is wrong at fewer than a tenth of its elements, or by less than 2 % (15 % in 16 bits), of an op that is no
-  operator of torch.library.
+  operator of torch.library; one that has the right values at other elements, of an input with many equal elements.
 - Integers beyond 2^25 and sums of them that overflow.
 - An infinity turned into NaN by a sum over rows: a column with an infinity has a NaN, too.
 - More than 2,051 columns, and rows beyond twice those of the workload: a grid that ends at 65,535 blocks.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from opschema_cli.verify.model import Call, Output
+from opschema_cli.verify.evidence import Evidence
+from opschema_cli.verify.model import Call, Output, Ran, Returned, Side
 from opschema_cli.verify.own_gradients import Recorded, gradient_differences, recorded
+from opschema_cli.verify.results_file import save
+from tests.verify.oplib import cell, plan
 
 Op = Callable[[Tensor, Tensor], object]
 
@@ -64,6 +68,7 @@ RIGHT: list[tuple[Op, Op]] = [
     (lambda x, w: (x - w).square().mean(), lambda x, w: ((x - w) ** 2).sum() / x.numel()),
     (lambda x, w: x - x + w, lambda x, w: 0 * x + w),
     (lambda x, w: torch.log_softmax(x, -1).exp().sum() + w, lambda x, w: 1.0 + 0 * x.sum() + w),  # all cancels
+    (lambda x, w: torch.log_softmax(x, -1).exp().sum() + w, lambda x, w: 1.0 + w),
     (lambda x, w: x * 2 + w, custom(lambda g: g * 2)),
     (lambda x, w: x.sort(-1).values + w, lambda x, w: x.gather(-1, x.argsort(-1)) + w),
     (lambda x, w: x.detach() * w, lambda x, w: x * w),  # more than before
@@ -92,6 +97,54 @@ WRONG: list[tuple[Op, Op, str]] = [
 @pytest.mark.parametrize(("before", "after", "about"), WRONG)
 def test_other_gradients(before: Op, after: Op, about: str, dtype: torch.dtype) -> None:
     assert told(before, after, dtype) == about.split()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_elements_that_are_equal(dtype: torch.dtype) -> None:
+    """What sorts them may put each in the place of the other."""
+
+    def tied(op: Op) -> Recorded:
+        drawn = {"x": torch.arange(512).remainder(37).view(8, 64).to(dtype), "w": torch.ones(8, 64, dtype=dtype)}
+        return recorded("cpu", lambda tensors: op(**tensors), drawn, CALL, "after", "/")
+
+    stable = tied(lambda x, w: x.sort(dim=-1, stable=True).values * w).gradients
+    reverse = tied(lambda x, w: x.sort(dim=-1, stable=True, descending=True).values.flip(-1) * w).gradients
+    scaled = tied(lambda x, w: (x.sort(dim=-1).values * w).detach() + 3 * (x * w - (x * w).detach())).gradients
+    assert not torch.equal(stable["grad:contiguous:x"], reverse["grad:contiguous:x"])
+    assert not list(gradient_differences(stable, reverse))
+    assert "x" in [finding.about for finding in gradient_differences(stable, scaled)]
+
+
+def test_outputs_whose_gradients_cancel() -> None:
+    call = Call(inputs=(), outputs=(Output(name="a"), Output(name="b")))
+
+    def both(op: Op) -> Recorded:
+        return recorded(
+            "cpu", lambda tensors: op(**tensors), {"x": torch.ones(8), "w": torch.ones(8)}, call, "after", "/"
+        )
+
+    found = gradient_differences(
+        both(lambda x, w: (x + w, x - w)).gradients, both(lambda x, w: (x + w.detach(), x - w.detach())).gradients
+    )
+    assert [finding.about for finding in found] == ["w"]
+
+
+@pytest.mark.parametrize(("also", "about"), [(True, ["x"]), (False, [])])
+def test_other_outputs_that_require_a_gradient(tmp_path: Path, also: bool, about: list[str]) -> None:
+    """The gradients are those of all outputs together."""
+    ran: dict[Side, Ran] = {}
+    sides: tuple[tuple[Side, float, bool], ...] = (("before", 1.0, also), ("after", 2.0, True))
+    for side, factor, grad in sides:
+        found = {f"grad:{name}:x": torch.full((8,), factor) for name in ("contiguous", "strided")}
+        found |= {"grad:scale:x": torch.tensor(1.0), "grad:tied:x": torch.tensor(False)}
+        (tmp_path / side).mkdir()
+        outputs = tuple(
+            Returned(name=name, shape=(8,), dtype="float32", grad=needed)
+            for name, needed in (("y", True), ("lse", grad))
+        )
+        ran[side] = Ran(cell="c", status="ok", outputs=outputs, file=save(found, str(tmp_path / side), "c"))
+    evidence = Evidence(plan(tmp_path), cell("r"), ran)
+    assert [finding.about for finding in evidence.differences()] == about
 
 
 def test_a_gradient_that_is_no_longer_finite() -> None:
