@@ -26,6 +26,7 @@ QUICK = (
     "python: punycode",
     "torchlib: definitions",
     "flydsl: parameters of a kernel",
+    "flydsl: changed variables",
     "flydsl: calls that are tried",
     "pypto: kernels",
     "pypto: kernels with arg_index",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -18,6 +18,8 @@ from opschema_rules.flydsl.value_types import is_float, machine_type, written
 _GROWING = frozenset({"append", "extend", "insert"})
 _SHRINKING = frozenset({"pop", "remove", "clear"})
 _ARITHMETIC = frozenset({"+", "-", "*", "/"})
+_FEW = 8
+"""The number of names up to which a text is searched for each."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -110,15 +112,17 @@ class _Finder(msgspec.Struct, frozen=True):
                 yield from self._in_block(item, known)
             for block in item.blocks:
                 yield from self.of(block)
-            if any(self._holds(item, name) for name in known):
+            if self._may_bind(item, known):
                 for name in self._bound(item):
                     known.pop(name, None)
             if item.kind == "assign":
                 assigned = ((target, value) for target, value in _pairs(item) if is_variable(target))
                 known.update((target.text, value) for target, value in assigned if target.text in self.names)
 
-    def _holds(self, item: Statement, name: str) -> bool:
-        return self.body.file.source.text.find(name, item.start, item.end) >= 0
+    def _may_bind(self, item: Statement, known: Collection[str]) -> bool:
+        """Whether a statement may bind one of some names: its text holds one, or there are too many to look for each."""
+        text = self.body.file.source.text
+        return len(known) > _FEW or any(text.find(name, item.start, item.end) >= 0 for name in known)
 
     def _in_block(self, item: Statement, known: dict[str, Expr]) -> Iterator[Change]:
         """The changes of variables that a block of a statement assigns once, and no block inside it."""

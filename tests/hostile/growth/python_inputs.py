@@ -157,6 +157,7 @@ OTHERS: dict[str, Kind] = {
     "flydsl: branches": Kind(lambda n: flydsl("@flyc.kernel\ndef k(X: fx.Tensor, n: fx.Int32):\n    a = 1\n" + "    if n > 1:\n        a = a + n\n" * n + "    for i in range(a): pass\n"), 200),
     "flydsl: kernels in factories": Kind(lambda n: flydsl("def make(" + numbered(n, "c#, ") + "):\n    @flyc.kernel\n    def k(X: fx.Tensor):\n        a = " + " + ".join(f"c{i}" for i in range(n)) + "\n\n    return k\n"), 200),
     "flydsl: calls beside expected errors": Kind(lambda n: flydsl("@flyc.jit\ndef run(X: fx.Tensor, n: fx.Int32):\n    pass\n\n\ndef test(x):\n" + "    with pytest.raises(TypeError):\n        run(x)\n    run(x)\n" * n), 40),
+    "flydsl: changed variables": Kind(lambda n: flydsl("@flyc.kernel\ndef k(X: fx.Tensor):\n" + "".join(f"    v{i:05} = 1\n" for i in range(n)) + "    if fx.block_idx.x > 1:\n" + "".join(f"        v{i:05} = v{i:05} + fx.Float32(1)\n" for i in range(n)) + "    X[0] = 1\n" * n), 1500),
     "flydsl: calls that are tried": Kind(lambda n: flydsl("def wrap(x):\n" + "    try:\n        load()\n    except OSError:\n        pass\n    x = flyc.TensorAdaptor(x)\n" * n), 1000),
     "pypto: kernels": Kind(lambda n: kernels("".join(map(_kernel, range(n)))), 100),
     "pypto: kernels with arg_index": Kind(lambda n: {**kernels("".join(_kernel(i).replace("}", ', "arg_index": [0, 1]}') for i in range(n))), "opschema.toml": '[pypto]\nsignatures = "arg-index"\n'}, 100),
