@@ -20,6 +20,7 @@ _BODY = r"opschema:[ \t]*(ignore-file|ignore)\b[ \t]*(?:\[([^\]\r\n]*)\])?"
 _DIRECTIVE = re.compile(rf"#[ \t]*{_BODY}")
 _CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[^\S\r\n]*[^#\s]")
 _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
+_NEXT_IN_CPP = re.compile(r"[ \t]+(?://|#[ \t])")
 
 
 class Directive(NamedTuple):
@@ -71,6 +72,9 @@ def removal(source: Source, span: Span, comment: Span | None) -> Span | None:
         is_line = source.text.startswith("//", comment.start)
         if comment.end > end or not (is_line or comment.start == span.start):
             return None
+        other = _NEXT_IN_CPP.search(source.text, span.end, comment.end)
+        if other is not None:
+            return Span(span.start, other.end() - len("//")) if is_line and other[0].endswith("//") else None
         stop = comment.end
     else:
         other = _NEXT_COMMENT.search(source.text, span.end, end)
