@@ -16,7 +16,7 @@ _METHODS = re.compile(
 _ITEMS = re.compile(r"\](?=[\s\\]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=))")
 _DELETED = re.compile(r"\bdel\s+([A-Za-z_]\w*)[ \t]*\[")
 _SPACE = " \t\r\n\\"
-_LONGEST = 300
+_LONGEST = 1000
 """Characters that are looked back, at most."""
 
 

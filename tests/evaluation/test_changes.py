@@ -46,6 +46,7 @@ def test_methods(code: str) -> None:
         "S[I[0]] = 1",
         'S[f(x)["a"][J[0]]] = 1',
         'S[\n    "a"\n] = 1',
+        f'S["{"long " * 100}"] = 1',
     ],
 )
 def test_items(code: str) -> None:
