@@ -19,7 +19,7 @@ from opschema_rules.magi.migrations.grouping import Grouping
 from opschema_rules.magi.migrations.trees import is_inner, python_files
 
 _METHODS = ("__getattr__", "__getattribute__")
-_COMPUTED = r"\bgetattr\(\s*[^\s,'\"][^,]*,\s*(?!['\"])"
+_COMPUTED = r"\bgetattr\(\s*[^\s,'\"][^,]{0,500},\s*(?!['\"])"
 _LITERAL = '"'
 
 
