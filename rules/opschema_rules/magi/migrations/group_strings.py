@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -35,14 +36,15 @@ class NamedInStrings(msgspec.Struct):
         Raises:
             LeftAlone: it does.
         """
-        for file, tree, node in self._lookups():
+        quoted = rf"['\"](?:{'|'.join(self._words)})['\"]"
+        for file, tree, node in self._lookups(rf"{self._origin}|{quoted}"):
             if self._is_op(self._meaning(file, tree, node)):
                 raise LeftAlone(Place(file.path, tree.span(node)), "the op is looked up by a string here")
 
     def notes(self) -> Iterator[Note]:
         """The places that may look the op up, and other mentions of its qualified name."""
         title = self.group.op.title
-        lookups = [*self._lookups(), *self._computed()]
+        lookups = [*self._lookups(self._origin), *self._computed()]
         for file, tree, node in lookups:
             found = self._meaning(file, tree, node)
             if found is None or isinstance(found, Unresolved) or found == External(self._space):
@@ -69,15 +71,23 @@ class NamedInStrings(msgspec.Struct):
         module = self.group.op.tree.bodies.program.module_name(registration.outer.file.path)
         return [f"'{module}.{registration.handle}'", f'"{module}.{registration.handle}"']
 
-    def _lookups(self) -> Iterator[tuple[PythonFile, PythonTree, cst.CSTNode]]:
-        """Lookups in the files that hold the op's name, and where it comes from, as a part of their text."""
-        registration = self.group.op.registration
-        space, _, short = (self.group.op.name or "").partition("::")
-        words = {short, registration.handle}
+    @property
+    def _words(self) -> set[str]:
+        """The op's name, and that of its function."""
+        return {(self.group.op.name or "").rpartition("::")[2], self.group.op.registration.handle}
+
+    @property
+    def _origin(self) -> str:
+        """What matches the op's namespace, or the last name of its module."""
+        registration, space = self.group.op.registration, (self.group.op.name or "").partition("::")[0]
         module = self.group.op.tree.bodies.program.module_name(registration.outer.file.path)
-        origin = rf"\b(?:{space}|{module.rpartition('.')[2]})\b"
+        return rf"\b(?:{re.escape(space)}|{re.escape(module.rpartition('.')[2])})\b"
+
+    def _lookups(self, like: str) -> Iterator[tuple[PythonFile, PythonTree, cst.CSTNode]]:
+        """Lookups in the files that hold the op's name, and in whose text a pattern is found."""
+        words = self._words
         for file in python_files(
-            self.workbench.draft, words, r"getattr|__dict__|\bvars\b|import_module|\bmodules\b", origin
+            self.workbench.draft, words, r"getattr|__dict__|\bvars\b|import_module|\bmodules\b", like
         ):
             tree = self.workbench.tree(file.path)
             for word in sorted(words):

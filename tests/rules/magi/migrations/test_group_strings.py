@@ -34,6 +34,13 @@ def test_an_op_that_is_looked_up_by_a_string_is_left(lookup: str) -> None:
     refused(done, OP, "kit/caller.py:9: the op is looked up by a string here")
 
 
+@pytest.mark.parametrize("lookup", ["getattr(SPACE, 'f')", 'vars(SPACE)["f"]'])
+def test_its_namespace_may_have_another_name_in_another_file(lookup: str) -> None:
+    caller = f"from .spaces import SPACE\n\nrun = {lookup}\n"
+    done = migrate(OP, caller=caller, spaces="import torch\n\nSPACE = torch.ops.kit\n", __init__="")
+    refused(done, OP, "kit/caller.py:3: the op is looked up by a string here")
+
+
 @pytest.mark.parametrize(
     "other",
     [
