@@ -13,7 +13,7 @@ _CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[^\S\r\n]*\S")
 
 
 def cpp_directives(source: Source, body: str) -> Iterator[tuple[re.Match[str], Span]]:
-    """What matches a pattern at the beginning of a comment or after white space in it, each with the comment."""
+    """The matches of a pattern at the beginning of a comment or after white space in it, each with the comment."""
     pattern = re.compile(_START + body)
     for kind, start, end in parts_of_file(source.text):
         for match in pattern.finditer(source.text, start, end) if kind == "comment" else ():

@@ -135,7 +135,7 @@ def _tried(body: Body, start: int) -> Iterator[list[str]]:
 
 @lru_cache(maxsize=256)
 def _tries(body: Body) -> tuple[NestedSpans, dict[Span, list[str]]]:
-    """What a body tries, with the texts of the ``except`` clauses."""
+    """The bodies of the ``try`` statements of a body, each with the texts of its ``except`` clauses."""
     text, guarded = body.file.source.text, body.scope.guarded
     found = {
         span: list(_clauses(text, map(guarded.__getitem__, range(index, len(guarded)))))

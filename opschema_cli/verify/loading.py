@@ -133,7 +133,7 @@ def described(error: BaseException, root: str) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """What an exception says; reading it may run code of the op library, which may fail."""
+    """The message of an exception; reading it may run code of the op library, which may fail."""
     try:
         return str(error)
     except Exception as another:

@@ -35,7 +35,7 @@ _MANY = 0.1
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What a call recorded: by output whether it requires a gradient, gradients by name, and what is wrong with them."""
+    """Whether each output of a call requires a gradient, the gradients by name, and findings about them."""
 
     required: dict[str, bool] = {}
     gradients: dict[str, Tensor] = {}

@@ -312,7 +312,7 @@ class Runner:
         return memory_kept(partial(call_on, device, function, drawn), min(sizes), self._side, device)
 
     def _recorded(self, cell: Cell, device: str, call: Op, drawn: Mapping[str, Tensor]) -> Recorded:
-        """What a call records for gradients, in one ordinary cell of each dtype."""
+        """The gradients of a call, in one ordinary cell of each dtype."""
         if cell.shape != "row" or cell.again or cell.seed or (cell.values, cell.layout) != ("normal", "contiguous"):
             return Recorded()
         return recorded(device, call, drawn, cell.call, self._side, self.root)

@@ -287,8 +287,8 @@ def test_an_output_that_the_op_keeps(tmp_path: Path) -> None:
         (lambda: torch.rand(3), "torch's random numbers"),
         (random.random, "Python's random numbers"),
         (gc.disable, "whether garbage is collected"),
-        (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), "what handles signals"),
-        (lambda: torch.autograd.set_detect_anomaly(True), "whether anomalies of gradients are looked for"),
+        (lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), "the handlers of signals"),
+        (lambda: torch.autograd.set_detect_anomaly(True), "the detection of anomalies in gradients"),
         (lambda: setattr(torch.backends.mkldnn, "enabled", False), "whether oneDNN is used"),
     ],
 )

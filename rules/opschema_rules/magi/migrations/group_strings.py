@@ -1,4 +1,4 @@
-"""What reaches an op whose parameters are grouped by its name in a string."""
+"""Lookups and mentions by strings of an op whose parameters are grouped."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class NamedInStrings(msgspec.Struct):
 
     @property
     def _origin(self) -> str:
-        """What matches the op's namespace, or the last name of its module."""
+        """A pattern of the op's namespace and of the last name of its module."""
         registration, space = self.group.op.registration, (self.group.op.name or "").partition("::")[0]
         module = self.group.op.tree.bodies.program.module_name(registration.outer.file.path)
         return rf"\b(?:{re.escape(space)}|{re.escape(module.rpartition('.')[2])})\b"
