@@ -94,7 +94,7 @@ def _with_hook(text: str, newline: str, entry: str) -> str:
     except YamlSyntaxError as error:
         raise OpschemaError(f".pre-commit-config.yaml is not YAML: {error.reason}") from None
     if root is None:
-        break_before = "" if text.endswith(newline) else newline
+        break_before = newline if text and not text.endswith(newline) else ""
         return text + break_before + f"repos:\n{entry}".replace("\n", newline)
     repos = root.get("repos")
     if repos is None or not repos.is_sequence or repos.style != "block" or not repos.items:

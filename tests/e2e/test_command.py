@@ -700,6 +700,13 @@ def test_init_fills_a_pre_commit_configuration_that_holds_comments_alone(
     assert "\n" not in text.replace(newline, "")
 
 
+def test_init_fills_an_empty_pre_commit_configuration(opschema: Opschema, tilekit: Path) -> None:
+    path = tilekit / ".pre-commit-config.yaml"
+    path.write_text("")
+    assert opschema("init", cwd=tilekit).code == 0
+    assert path.read_text().startswith("repos:\n")
+
+
 def test_init_says_where_the_hook_goes_that_it_cannot_write(opschema: Opschema, tilekit: Path) -> None:
     path = tilekit / ".pre-commit-config.yaml"
     path.write_text("repos: []\n")
