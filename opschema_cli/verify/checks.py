@@ -160,7 +160,7 @@ def shared_outputs(outputs: Mapping[str, Tensor], call: Call, side: str) -> list
             check="shared-outputs",
             side=side,
             about=name,
-            message=f"`{name}` lies in the memory of the output `{other}`: who writes into one changes the other",
+            message=f"`{name}` lies in the memory of the output `{other}`: writing to one changes the other",
         )
         for (other, x), (name, y) in pairwise(sorted(whole, key=lambda item: item[1].data_ptr()))
         if _overlap(x, y)
