@@ -8,17 +8,21 @@ from opschema_cli.evaluation.changes import changes_in
 from opschema_cli.evaluation.conditions import doubts, runs
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.reaching import loops
-from opschema_cli.evaluation.values import BoundArgument, Frame, Items, Plain, Table, Value, Values
+from opschema_cli.evaluation.values import UNKNOWN, BoundArgument, Frame, Items, Plain, Table, Value, Values
 from opschema_cli.source.python import Assign
 from opschema_cli.source.text import Span
 
 
 def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: int | None) -> Value:
     """A container that is bound to a name as a use at ``at`` may see it; ``open`` after changes that are not followed."""
-    if not isinstance(value, Items | Table) or (isinstance(value, Items) and value.kind == "tuple"):
+    if not isinstance(value, Items | Table):
         return value
     changes = changes_in(frame.body.file)
+    if item.target in changes.inner:
+        value = _without_inner(value)
     if isinstance(value, Items):
+        if value.kind == "tuple":
+            return value
         doubtful = item.target in changes.by_methods or changes.by_items[item.target] > 0
         return Items(value.elements, value.kind, True) if doubtful else value
     entries = dict(value.entries)
@@ -26,6 +30,21 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
     written = sum(write.target == item.target for write in frame.body.scope.items)
     doubtful = item.target in changes.by_methods or changes.by_items[item.target] > written
     return Table(tuple(entries.items()), value.open or doubtful)
+
+
+def _without_inner(value: Items | Table) -> Items | Table:
+    """A container that holds others which are changed: these are not known."""
+
+    def kept(part: BoundArgument) -> BoundArgument:
+        known = part.expr is not None and part.expr.kind in _NO_CONTAINERS
+        return part if known else BoundArgument(part.frame, part.expr, UNKNOWN)
+
+    if isinstance(value, Items):
+        return Items(tuple(map(kept, value.elements)), value.kind, value.open)
+    return Table(tuple((key, kept(part)) for key, part in value.entries), value.open)
+
+
+_NO_CONTAINERS = ("const", "literal", "fstring", "lambda")
 
 
 def _written(

@@ -32,6 +32,8 @@ KNOWN = {
     "(1, 2) + (3,)": (1, 2, 3),
     "[0] * 3": [0, 0, 0],
     "SIZES[1]": 64,
+    'NESTED["d"]': 1,
+    'KEPT["a"]["b"]': 1,
     "SIZES[:-1]": (32, 64),
     "len(SIZES)": 3,
     'TABLE["b"]': 2,
@@ -71,6 +73,9 @@ UNKNOWN = (
     "len(GROWN)",
     "GROWN_BY_HELPER[0]",
     'OPEN["b"]',
+    'NESTED["a"]["b"]',
+    'NESTED["c"][0]',
+    "PAIRS[0][0]",
     "EITHER",
     "REBOUND",
     "Mode.ADD",
@@ -94,6 +99,12 @@ GROWN = []
 GROWN.append(1)
 GROWN_BY_HELPER = [1]
 OPEN = {"a": 1}
+NESTED = {"a": {"b": 1}, "c": [1], "d": 1}
+NESTED["a"]["b"] = 2
+NESTED["c"].append(2)
+PAIRS = ([1], 2)
+PAIRS[0][0] = 3
+KEPT = {"a": {"b": 1}}
 EITHER = 1
 if condition:
     EITHER = 2
