@@ -159,8 +159,11 @@ class _Matching:
         if not self.methods.complete:
             return
         most = 2 * len(without) > len(kernels)
+        known = {item.name for item in unclaimed}
         for asked in without:
-            near = _twin(asked, unclaimed) if most else _near(asked, unclaimed)
+            near = _twin(asked, unclaimed) if not known.isdisjoint(_twins(asked)) else None
+            if near is None and not most:
+                near = _near(asked, unclaimed)
             if near is not None:
                 unclaimed.remove(near)
             if most and near is None:
@@ -204,16 +207,18 @@ def _likeness(pair: tuple[Asked, Method]) -> float:
 
 
 def _near(asked: Asked, methods: Sequence[Method]) -> Method | None:
-    """A method that is meant to be an operator's kernel, by its name."""
-    twin = _twin(asked, methods)
-    if twin is not None:
-        return twin
+    """A method that is meant to be an operator's kernel, by a name that is close to it."""
     alike = [item for item in methods[:_MOST_NEAR] if fits(asked.signature, item.written)]
     close = near_names(asked.name, [item.name for item in alike], 1)
     return next((item for item in alike if item.name in close), None)
 
 
 def _twin(asked: Asked, methods: Iterable[Method]) -> Method | None:
-    """A method of the kernel's name but for `_symint`, which one of both has."""
-    names = {f"{asked.name}_symint", asked.name.removesuffix("_symint")}
+    """A method of one of the names that :func:`_twins` gives."""
+    names = _twins(asked)
     return next((method for method in methods if method.name in names), None)
+
+
+def _twins(asked: Asked) -> set[str]:
+    """The kernel's name with and without ``_symint``."""
+    return {f"{asked.name}_symint", asked.name.removesuffix("_symint")}

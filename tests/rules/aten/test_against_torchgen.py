@@ -38,7 +38,7 @@ from tests.rules.aten.plots import families, plot, with_backend
 
 pytestmark = pytest.mark.skipif(RELEASE != "2.13", reason="what is written down is of torch 2.13")
 
-COUNT = int(os.environ.get("OPSCHEMA_MUTANTS", "80"))
+COUNT = int(os.environ.get("OPSCHEMA_MUTANTS", "40"))
 SEED = int(os.environ.get("OPSCHEMA_SEED", "20261121"))
 
 #: Errors that torchgen does not see, by code and a pattern of the message: why they are errors all the same.
