@@ -161,7 +161,8 @@ class _Matching:
         most = 2 * len(without) > len(kernels)
         known = {item.name for item in unclaimed}
         for asked in without:
-            near = _twin(asked, unclaimed) if not known.isdisjoint(_twins(asked)) else None
+            twins = _twins(asked)
+            near = next((item for item in unclaimed if item.name in twins), None) if twins & known else None
             if near is None and not most:
                 near = _near(asked, unclaimed)
             if near is not None:
@@ -211,12 +212,6 @@ def _near(asked: Asked, methods: Sequence[Method]) -> Method | None:
     alike = [item for item in methods[:_MOST_NEAR] if fits(asked.signature, item.written)]
     close = near_names(asked.name, [item.name for item in alike], 1)
     return next((item for item in alike if item.name in close), None)
-
-
-def _twin(asked: Asked, methods: Iterable[Method]) -> Method | None:
-    """A method of one of the names that :func:`_twins` gives."""
-    names = _twins(asked)
-    return next((method for method in methods if method.name in names), None)
 
 
 def _twins(asked: Asked) -> set[str]:

@@ -111,10 +111,9 @@ def _calls(body: Body) -> dict[int, Expr]:
 
 @lru_cache(maxsize=64)
 def _is_patched(text: str, name: str) -> bool:
-    return any(word in text for word in _PATCHING) and re.search(_PATCHED.format(name), text) is not None
+    return re.search(_PATCHED.format(name), text) is not None
 
 
-_PATCHING = ("setattr(", "patch(", "object(", ".__init__", ".__new__")
 _PATCHED = r"(?:setattr|patch|object)\(\s*[\"']?(?:[\w.]*\.)?{0}\b|\b{0}\.__(?:init|new)__\s*="
 """Code that may give a class another constructor, or its name another class."""
 
