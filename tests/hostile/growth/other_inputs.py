@@ -70,7 +70,7 @@ CPP: dict[str, Kind] = {
     "text that is not C++": Kind(lambda n: cpp("@ $ ` " * n + "\n"), 2000),
     "kernels of a backend": Kind(lambda n: {**backend("supported:\n" + numbered(n, "- f#\n"), n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::f#(const at::Tensor& self) { return self; }\n") + "}\n"}, 200),
     "kernels of a backend, unlisted": Kind(lambda n: {**backend("supported:\n- f0\n", n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::f#(const at::Tensor& self) { return self; }\n") + "}\n"}, 200),
-    "kernels of a backend, misspelt": Kind(lambda n: {**backend("supported:\n" + numbered(n, "- f#\n"), n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::ff#(const at::Tensor& self) { return self; }\n") + "}\n"}, 150),
+    "kernels of a backend, misspelt": Kind(lambda n: {**backend("supported:\n" + numbered(n, "- f#\n"), n), "backend/k.cpp": "namespace kit {\n" + numbered(n, "at::Tensor XLANativeFunctions::ff#(const at::Tensor& self) { return self; }\n") + "}\n"}, 400),
     "overloads of a backend's kernel": Kind(lambda n: {**backend("supported:\n- f0\n", n), "backend/k.cpp": "namespace kit {\n" + "at::Tensor XLANativeFunctions::f0(const at::Tensor& self, int64_t a) { return self; }\n" * n + "}\n"}, 200),
     "tasks": Kind(lambda n: orchestrated(numbered(n, _TASK)), 50),
     "inputs of a task": Kind(lambda n: orchestrated("  CoreTaskArgs t;\n" + "  t.add_input(a.tensor(0).ref());\n" * n + "  rt_submit_aic_task(0, t);\n"), 200),
