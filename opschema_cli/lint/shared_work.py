@@ -23,6 +23,9 @@ from opschema_cli.lint.timing import Timing
 PATIENCE = 0.1
 """Seconds of processor time after which helpers pay for their start."""
 
+READ_EVERY = 0.002
+"""Seconds between two readings of the processor time, which takes longer than most runs."""
+
 GLANCE, LONG = 0.02, 1.0
 """The seconds after which it is guessed how many all runs will take, and from how many on helpers start at once."""
 
@@ -98,16 +101,21 @@ def divided(
     count: int, run: Run, helpers: Helpers | None, in_helper: Callable[[Ranges], Share]
 ) -> tuple[list[list[Diagnostic]], list[Share]]:
     """The findings of each of ``count`` runs, and what each helper did; ``in_helper`` is a helper's work."""
+    if helpers is None:
+        return [run(number) for number in range(count)], []
     found: dict[int, list[Diagnostic]] = {}
-    began = time.process_time()
+    began, due = time.process_time(), time.perf_counter()
     numbers = iter(range(count))
     for number in numbers:
         found[number] = run(number)
-        long = helpers is not None and _is_long(time.process_time() - began, number + 1, count)
-        if helpers is not None and long and count - number > 2 and helpers.count:
+        now = time.perf_counter()
+        if now < due:
+            continue
+        due = now + READ_EVERY
+        if _is_long(time.process_time() - began, number + 1, count) and count - number > 2 and helpers.count:
             break
     left = list(numbers)
-    shares = _shared(left, run, helpers, in_helper, found) if left and helpers is not None else []
+    shares = _shared(left, run, helpers, in_helper, found) if left else []
     for share in shares:
         found.update(share.found)
     return [found[number] for number in range(count)], shares

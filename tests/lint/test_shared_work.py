@@ -158,6 +158,7 @@ def test_a_flag_is_seen_by_processes_that_were_forked() -> None:
 
 def test_helpers_are_waited_for_until_there_is_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_work, "PATIENCE", -1.0)
+    monkeypatch.setattr(shared_work, "READ_EVERY", 0.0)
     made: list[int] = []
 
     class _Later(_Here):
@@ -329,6 +330,8 @@ class _Clock:
 
     def process_time(self) -> float:
         return self._now
+
+    perf_counter = process_time
 
     def run(self, number: int) -> list[Diagnostic]:
         self._now += self._seconds
