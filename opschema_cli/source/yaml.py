@@ -171,6 +171,9 @@ class Document(msgspec.Struct, array_like=True, gc=False):
     def data(self, node: Node | None = None) -> Data:
         """Plain data of ``node`` (default: the root), as PyYAML's ``safe_load`` gives it.
 
+        Where mappings that are merged share a key, the first of a list counts, and of several ``<<`` the last, as in PyYAML up to
+        6.0.3. In 6.0.4 that depends on whether the texts of the keys are one object of Python's.
+
         Raises:
             YamlSyntaxError: aliases nest too deeply, or lead into themselves.
         """
