@@ -37,11 +37,14 @@ class CallFinder:
         """Note the calls in one file, of whose outermost functions it is known, by identity, which words they use."""
         bodies, named = self.evaluator.bodies, _Named(known)
         likely = bodies.of(file, lambda function: named.occurs(used.get(id(function))))
-        renamed = _Named(known | {alias for body in likely for alias in _aliases(body.scope, self.words)})
-        for body in bodies.of(file, lambda function: renamed.occurs(used.get(id(function)))):
+        aliases = {alias for body in likely for alias in _aliases(body.scope, self.words)}
+        if not aliases <= known:
+            named = _Named(known | aliases)
+            likely = bodies.of(file, lambda function: named.occurs(used.get(id(function))))
+        for body in likely:
             for call in body.scope.calls:
                 for item in call.items:
-                    if item.kind in _NAMES and renamed[item.text]:
+                    if item.kind in _NAMES and named[item.text]:
                         self._found(body, call, item)
 
     def _found(self, body: Body, call: Expr, item: Expr) -> None:
