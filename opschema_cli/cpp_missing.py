@@ -1,6 +1,7 @@
 """C++ functions that code names but the tree does not declare, or declares and does not define, as far as its C++ shows that.
 
-A function that is mentioned in any other way than by declarations may come from a macro, and is left alone.
+A function that is mentioned in any other way than by declarations may come from a macro, and is left alone. So is one that is
+declared in a folder of headers of which the tree defines nothing: another library does that.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from posixpath import dirname
 
 import msgspec
 
 from opschema_cli.cpp_definitions import CppDefinitions
-from opschema_cli.cpp_units import CppUnits, Declared
+from opschema_cli.cpp_units import DECLARATIONS, CppUnits, Declared
+from opschema_cli.file_kinds import is_cpp_header
 from opschema_cli.project import Project
 from opschema_cli.schema.cpp_spelling import spelling
 from opschema_cli.source.cpp_functions import includes
@@ -83,7 +86,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
         defined = [item for item in there if item.function.defined]
         if not defined:
             made = name in self._mentioned or self._tree.may_be_made(name)
-            return MissingFunction(use, declared) if not made else None
+            return MissingFunction(use, declared) if not made and self._implements(declared.path) else None
         found = MissingFunction(use, declared, tuple(defined))
         return found if _is_defined_otherwise(declared, defined) and name not in self._mentioned else None
 
@@ -102,6 +105,28 @@ class FunctionSearch(msgspec.Struct, dict=True):
         source = self.project.source(path)
         quoted = includes(source.text, only_quoted=True) if source is not None else [""]
         return all(item.rpartition("/")[2] in names for item in quoted)
+
+    def _implements(self, path: str) -> bool:
+        """Whether the functions that a file declares are those of the tree: of several in it and the headers beside it, some are
+        defined.
+        """
+        folder = dirname(path)
+        if not is_cpp_header(path):
+            return True
+        if folder not in self._known:
+            headers = {item for item in self.project.workspace.files if dirname(item) == folder and is_cpp_header(item)}
+            read = self.project.cpp_readings(DECLARATIONS, sorted(headers)).values()
+            declared = {(one.owner, one.name) for item in read for one in item.functions if not one.defined}
+            named = CppDefinitions(self.project, frozenset(name for _, name in declared)).functions.values()
+            defined = (item for items in named for item in items if item.function.defined and item.path not in headers)
+            some = any((item.function.owner, item.function.name) in declared for item in defined)
+            self._known[folder] = some or len(declared) < 2
+        return self._known[folder]
+
+    @cached_property
+    def _known(self) -> dict[str, bool]:
+        """Folders of headers, and whether the tree defines what they declare."""
+        return {}
 
     @cached_property
     def _units(self) -> CppUnits:

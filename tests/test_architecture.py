@@ -106,7 +106,7 @@ ROOMS = {
     "cpp_definitions": {
         *("cpp_generators", "cpp_pasting", "cpp_units", "file_kinds", "project", "readings", "source", "word_search")
     },
-    "cpp_missing": {"cpp_definitions", "cpp_units", "project", "schema", "source", "suggestions"},
+    "cpp_missing": {"cpp_definitions", "cpp_units", "file_kinds", "project", "schema", "source", "suggestions"},
     "extension_modules": {"evaluation", "file_kinds", "importing_files", "project", "source"},
     "requirements": {"readings", "workspace"},
     "write": {"file_kinds", "regular_files", "transaction", "read_only", "workspace", "source", "errors", "interrupts"},

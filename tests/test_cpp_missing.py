@@ -15,6 +15,12 @@ FOUND = "int scale() { return 1; }\nint shift() { return 2; }\n"
 USES = "USE(scale);\nUSE(shift);\nUSE(kit::three);\n"
 
 
+def declared(path: str, text: str, name: str) -> Place | None:
+    """The place where a file declares a function that returns an integer."""
+    at = text.find(f"int {name}(") + len("int ")
+    return Place(path, Span(at, at + len(name))) if at >= len("int ") else None
+
+
 def missing(tmp_path: Path, files: dict[str, str], *, certain: bool = True) -> list[tuple[str, str, int, str | None]]:
     """The names of missing functions, of their declarations, the number of other definitions, and a similar name."""
     for name, text in files.items():
@@ -25,8 +31,7 @@ def missing(tmp_path: Path, files: dict[str, str], *, certain: bool = True) -> l
         if f"USE({name})" in text:
             at = text.index(f"USE({name})") + 4
             own = name.rpartition("::")[2]
-            declared = text.find(f"int {own}(") + 4
-            place = Place("uses.cpp", Span(declared, declared + len(own))) if declared >= 4 else None
+            place = next((item for item in (declared(path, text, own) for path, text in files.items()) if item), None)
             uses.append(FunctionUse(name, "uses.cpp", Span(at, at + len(name)), place, certain))
     search = FunctionSearch(Project(Workspace(tmp_path)), uses)
     return [
@@ -57,6 +62,10 @@ USE(shift);
 USE(kit::three);
 """
 """A function with a macro and no semicolon, which the syntax tree takes for a declaration."""
+
+THREE = "namespace kit { int three(int x); }\n"
+HEADER = "namespace kit { int three(int x); int four(); }\n"
+INCLUDED = '#include "kit.h"\n' + FOUND + USES
 
 DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
 
@@ -95,6 +104,13 @@ DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
         ),
         ({"uses.cpp": LOST_BODY}, []),
         ({"uses.cpp": DECLARED, "three.cpp.in": "int kit::three(int x) { return x; }\n"}, []),
+        ({"uses.cpp": INCLUDED, "kit.h": HEADER}, []),  # another library has both
+        ({"uses.cpp": INCLUDED, "kit.h": HEADER, "four.cpp": "namespace other { int four() { return 4; } }\n"}, []),
+        (
+            {"uses.cpp": INCLUDED, "kit.h": HEADER, "four.cpp": "int kit::four() { return 4; }\n"},
+            [("kit::three", "three", 0, None)],
+        ),
+        ({"uses.cpp": INCLUDED, "kit.h": THREE}, [("kit::three", "three", 0, None)]),
     ],
 )
 def test_missing_functions(
