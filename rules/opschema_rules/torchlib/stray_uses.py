@@ -5,6 +5,7 @@ tree, and those that others may define.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from opschema_cli.cached_on_argument import cached_on_argument
@@ -39,14 +40,30 @@ _NOT_OURS = frozenset(
 
 
 def may_be_of_others(stray: StrayRegistration) -> bool:
-    """Whether another package may define the operator that something is registered for: in one of some well-known namespaces, but
-    for slips in names of the tree, and for C++ beside definitions in that namespace.
+    """Whether another package may define the operator that something is registered for: in one of some well-known namespaces, or
+    where most are defined elsewhere; but for slips in names of the tree, and for C++ beside definitions in that namespace.
     """
     namespace, name = stray.name.partition("::")[0], stray.name.partition(".")[0]
-    if namespace not in _NOT_OURS or misspelt_names(stray.tree)[name.replace("::", ".")]:
+    others = namespace in _NOT_OURS or namespace in _defined_elsewhere(stray.tree)
+    if not others or misspelt_names(stray.tree)[name.replace("::", ".")]:
         return False
     registration = stray.registration
     return registration.language == "python" or (registration.place.path, namespace) not in _defining_files(stray.tree)
+
+
+_FEW = 2
+"""Names without a definition that are rather mistakes than operators of another package."""
+
+
+@cached_on_argument
+def _defined_elsewhere(tree: Tree) -> frozenset[str]:
+    """The namespaces in which more operators have registrations but no definition than the tree defines: in compiled code that it
+    does not hold, for one.
+    """
+    lost = Counter(name.partition("::")[0] for name in {item.name.partition(".")[0] for item in tree.strays})
+    own = {name.partition(".")[0] for operator in tree.operators for name in operator.names or ()}
+    defined = Counter(name.partition("::")[0] for name in own)
+    return frozenset(namespace for namespace, count in lost.items() if count > max(_FEW, defined[namespace]))
 
 
 @cached_on_argument

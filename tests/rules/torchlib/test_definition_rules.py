@@ -294,6 +294,24 @@ def test_kernels_in_namespaces_that_others_define_operators_in(cpp: str, count: 
     assert [item.severity.value for item in found] == ["warning"] * count
 
 
+@pytest.mark.parametrize(
+    ("registered", "found"),
+    [
+        ("gh", ["kit::g", "kit::h"]),
+        ("ghi", []),  # the others are in compiled code
+        ("ghij", []),
+    ],
+)
+def test_more_operators_than_the_tree_defines_are_defined_elsewhere(registered: str, found: list[str]) -> None:
+    linted = lint(DEFINE + "".join(map(FAKE.format, registered)), "REG117")
+    assert [op for item in linted.diagnostics for op in item.ops] == found
+
+
+def test_a_slip_in_a_name_is_told_where_others_are_defined_elsewhere() -> None:
+    text = DEFINE.replace("::f", "::rotate") + "".join(map(FAKE.format, ("g", "h", "i", "rotaet")))
+    assert [item.ops for item in lint(text, "REG117").diagnostics] == [("kit::rotaet",)]
+
+
 def test_the_like_name_is_shown() -> None:
     text = DEFINE.replace("::f", "::rotate") + FAKE.format("rotat")
     assert lint(text, "REG117").diagnostics[0].message.endswith("did you mean `kit::rotate`?")

@@ -260,8 +260,9 @@ def no_such_operator(stray: StrayRegistration) -> Iterator[Diagnostic]:
 
     A fake, an autograd or a vmap rule for a name that no operator has raises; a kernel for it is stored but never called,
     which is a warning. The rule checks namespaces in which the tree defines operators and every registration can be
-    followed; not those of torch and other well-known packages, unless the name is a slip in the name of an operator of the tree
-    or the C++ file defines others in that namespace, nor names that are defined conditionally.
+    followed; not those of torch and other well-known packages, nor those in which more than two operators, and more than the
+    tree defines, have registrations only. In both cases it reports slips in names of operators of the tree, and C++ beside
+    definitions in that namespace. Names that are defined conditionally are not reported.
 
     Bad:
 
