@@ -31,6 +31,8 @@ MAX_ACCEPTED = 9
 """Most inputs of one family that both sides take and that are compared."""
 MAX_STEPS = 5_000
 """Steps of work after which no further inputs of one fake and kernel are run."""
+_INTEGERS = {"float64": "int64", "float32": "int32", "float16": "int16", "bfloat16": "int16"}
+"""Integers of the same size."""
 MAX_UNKNOWN = 1
 """Runs without a known result after which nothing is expected of others, where none has had one."""
 
@@ -252,7 +254,7 @@ class Comparison:
         uses: tuple[set[str], set[str]] = (set(), set())
         for name, dtype in item.dtypes.items():
             for other in ("float64", "float16", "bfloat16"):
-                after = self._run(Input(item.shapes, {**item.dtypes, name: other}, item.values))
+                after = self._of_dtype(item, name, other)
                 if before is None or after is None or other == dtype:
                     continue
                 for used, old, new in zip(uses, before, after, strict=True):
@@ -297,14 +299,21 @@ class Comparison:
 
     def _persists_for_bytes(self, item: Input, difference: Difference) -> bool:
         """Whether the result stays different where one tensor has elements of one byte: a kernel may take it as packed bytes, and
-        view it as such.
+        view it as such. It does where it refuses these, but takes integers of as many bytes as the elements have.
         """
         self._renew()
         for name in item.shapes:
-            both = self._run(Input(item.shapes, {**item.dtypes, name: "uint8"}, item.values))
+            both = self._of_dtype(item, name, "uint8")
+            as_large = _INTEGERS.get(item.dtypes.get(name, ""), "")
+            if both is None and as_large and self._of_dtype(item, name, as_large) is not None:
+                return False
             if both is not None and all(one.part != difference.part for one in differences(*both)):
                 return False
         return not self._exhausted
+
+    def _of_dtype(self, item: Input, name: str, dtype: str) -> tuple[Results, Results] | None:
+        """The results of both sides where a tensor has a dtype."""
+        return self._run(Input(item.shapes, {**item.dtypes, name: dtype}, item.values))
 
     def _renew(self) -> None:
         """Allow as many further runs as at first, to confirm a difference."""

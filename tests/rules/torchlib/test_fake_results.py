@@ -98,6 +98,13 @@ def test_the_second_of_two_results() -> None:
             "bits = packed.view(torch.uint8); return torch.stack([bits & 15, bits >> 4], dim=-1).reshape(bits.shape[0], -1)",
             "return packed.new_empty(packed.shape[0], packed.shape[1] * 2, dtype=torch.uint8)",
         ),
+        (  # which fit the other tensors as bytes alone
+            "packed: Tensor, scale: Tensor, zero: Tensor, group_size: int",
+            "bits = packed.view(torch.uint8); rows = torch.stack([bits & 15, bits >> 4], dim=-1).reshape(bits.shape[0], -1); "
+            "wide = [item.t().float().repeat_interleave(group_size, dim=-1) for item in (scale, zero)]; "
+            "return (rows.float() - wide[1]) * wide[0]",
+            "return packed.new_empty(packed.shape[0], packed.shape[1] * 2, dtype=torch.float32)",
+        ),
         ("x: Tensor", "return x * 2", "return torch.empty_like(x)"),
         # rows of two tensors that may always be as many
         ("x: Tensor, y: Tensor", "return torch.empty(x.shape[0], 4)", "return torch.empty(y.shape[0], 4)"),
