@@ -65,7 +65,7 @@ x[3] ; x.permute(0, 1) ; y.expand(2, 2) ; x.squeeze(7) ; x.view(0, -1) ; x.shape
 x.ndim ; x.numel() ; len(x) ; x.dtype ; x.element_size() ; x.is_floating_point() ; i.dtype.itemsize
 x.dtype == torch.half ; isinstance(x, torch.Tensor) ; torch.is_tensor(x)
 torch.promote_types(torch.int8, torch.float16) ; x.nelement() ; torch.result_type(i, 1.5)
-torch.broadcast_shapes((2, 1), (3,)) ; torch.numel(x) ; [item.shape for item in x] ; torch.Size([1, 2])
+torch._check(x.dim() == 3) ; torch.broadcast_shapes((2, 1), (3,)) ; torch.numel(x) ; [item.shape for item in x] ; torch.Size([1, 2])
 torch.ops.aten.mul.Tensor(x, 2) ; torch.special.expit(x) ; x.bfloat16().sum(-1, dtype=torch.float32)
 x.view(torch.int8) ; x.view(dtype=torch.int32) ; x.view(torch.float32).view(torch.bfloat16) ; y.view(torch.float64)
 s.view(torch.int64) ; s.view(torch.int8) ; torch.finfo(torch.half).max ; torch.finfo().eps ; torch.iinfo(torch.uint8).min
@@ -168,6 +168,34 @@ def test_a_truth_beside_a_tensor_of_truths() -> None:
     )
     assert isinstance(found, Returned)
     assert [item.dtype for item in found.value] == ["int64", None, "int32"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("check", "exception", "message"),
+    [
+        ("torch._check(x.dim() == 2, lambda: f'{x.dim()} dimensions')", "RuntimeError", "1 dimensions"),
+        ("torch._check(False)", "RuntimeError", None),
+        ("torch._check(False, message)", "RuntimeError", None),
+        ("torch._check_value(x.shape == (4,), lambda: 'another shape')", "ValueError", "another shape"),
+        ("torch._check_type(x.is_floating_point())", "TypeError", None),
+        ("torch._check_index(message=lambda: 'beyond', cond=x.shape[0] > 3)", "IndexError", "beyond"),
+    ],
+)
+def test_a_check_that_fails_raises(check: str, exception: str, message: str | None) -> None:
+    text = f"import torch\nfrom elsewhere import message\n\ndef f(x):\n    {check}\n    return 1"
+    found = outcome_of(text, TensorValue((3,), "int32"), dialects=(TORCH,))
+    assert isinstance(found, Raised)
+    assert (found.exception, found.message) == (exception, message)
+
+
+@pytest.mark.parametrize(
+    "check", ["torch._check(x.dim() == 1)", "torch._check(known)", "torch._check(len(x) == known)"]
+)
+def test_a_check_that_may_hold_is_taken_to_hold(check: str) -> None:
+    text = f"import torch\nfrom elsewhere import known\n\ndef f(x):\n    {check}\n    return 1"
+    found = outcome_of(text, TensorValue((3,)), dialects=(TORCH,))
+    assert isinstance(found, Returned)
+    assert found.value == 1
 
 
 SAMPLE = frozenset({"sum", "cat", "view", "where", "linear", "topk", "expand", "conv2d"})

@@ -24,6 +24,7 @@ from opschema_cli.evaluation.tensors.attributes import (
     viewed_as,
 )
 from opschema_cli.evaluation.tensors.calls import call_operator
+from opschema_cli.evaluation.tensors.checks import CHECKS
 from opschema_cli.evaluation.tensors.limits import DtypeLimits, finfo, iinfo, limit
 from opschema_cli.evaluation.tensors.promotion import is_floating, number_dtype, promote, promoted
 from opschema_cli.evaluation.tensors.sizes import OpenSizeError, RefusedError
@@ -214,6 +215,7 @@ def _first(call: Call) -> object:
 
 
 _OWN: Mapping[str, ExternalFunction] = {
+    **CHECKS,
     "finfo": finfo,
     "iinfo": iinfo,
     "tensor": _tensor,

@@ -43,15 +43,18 @@ def strings_of(bodies: Iterable[Body], name: str) -> tuple[str, ...]:
 
 def dtypes_of(bodies: Iterable[Body], name: str) -> frozenset[str]:
     """The dtypes of a tensor that the code asserts; empty if it asserts none. A call with another one is refused."""
-    tests = (
-        test
-        for body in bodies
-        for item in body.statements
-        if item.kind == "assert"
-        for test in _conjuncts(item.exprs[0])
-    )
+    conditions = (expr for body in bodies for item in body.statements for expr in _required(item))
+    tests = (test for expr in conditions for test in _conjuncts(expr))
     asserted = [dtypes for dtypes in (_asserted(test, name) for test in tests) if dtypes]
     return frozenset.intersection(*asserted) if asserted else frozenset()
+
+
+def _required(item: Statement) -> Iterator[Expr]:
+    """The condition of ``assert``, or of ``torch._check``."""
+    if item.kind == "assert":
+        yield item.exprs[0]
+    elif item.kind == "expr" and item.exprs[0].callee == "torch._check":
+        yield from item.exprs[0].positional()[:1]
 
 
 def _conjuncts(test: Expr) -> Iterator[Expr]:

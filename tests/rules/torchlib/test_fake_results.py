@@ -105,6 +105,18 @@ def test_the_second_of_two_results() -> None:
             "return (rows.float() - wide[1]) * wide[0]",
             "return packed.new_empty(packed.shape[0], packed.shape[1] * 2, dtype=torch.float32)",
         ),
+        # a matrix with a factor for each row and column
+        (
+            "x: Tensor, rows: Tensor, columns: Tensor",
+            "return x.view(-1, x.shape[-1]) * (rows.reshape(-1).unsqueeze(-1) * columns.reshape(-1).unsqueeze(0))",
+            "return torch.empty_like(x)",
+        ),
+        # what is refused is not compared
+        (
+            "x: Tensor",
+            "torch._check(x.dtype == torch.int64, lambda: f'not {x.dtype}'); return x.view(torch.uint8)",
+            "return x.new_empty(x.shape[0], x.shape[1] * 8, dtype=torch.uint8)",
+        ),
         ("x: Tensor", "return x * 2", "return torch.empty_like(x)"),
         # rows of two tensors that may always be as many
         ("x: Tensor, y: Tensor", "return torch.empty(x.shape[0], 4)", "return torch.empty(y.shape[0], 4)"),

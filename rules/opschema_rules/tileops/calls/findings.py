@@ -20,7 +20,7 @@ SHOWN_ROWS = 3
 """Most rows that a finding about several of them points at."""
 
 
-_RAISING = ("raise", "assert")
+_RAISING = ("raise", "assert", "torch._check")
 
 
 class Difference(msgspec.Struct, frozen=True):
