@@ -8,6 +8,7 @@ from functools import singledispatch
 from opschema_cli.evaluation.enums import member_named
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.lookup import decorated
+from opschema_cli.evaluation.mutations import changed_attribute
 from opschema_cli.evaluation.reaching import bindings
 from opschema_cli.evaluation.values import (
     NO_CALL,
@@ -155,7 +156,8 @@ def _member(evaluator: Evaluator, value: ClassValue | Instance, name: str) -> Va
         body = evaluator.bodies.function(member)
         return _method(evaluator, value, body) if body is not None else UNKNOWN
     if isinstance(member, ValueRef) and member.assign.value is not None:
-        return evaluator.evaluate(_frame_of(evaluator, member), member.assign.value)
+        frame = _frame_of(evaluator, member)
+        return tuple(changed_attribute(frame, name, item) for item in evaluator.evaluate(frame, member.assign.value))
     return () if member is None and isinstance(value, Instance) else UNKNOWN
 
 
@@ -192,7 +194,7 @@ def _replacements(evaluator: Evaluator, frame: Frame, function: Function | None)
 
 def _set_by_init(evaluator: Evaluator, frame: Frame, name: str) -> Values:
     """The alternatives that a call of ``__init__`` gives the attribute; empty when there are none."""
-    return distinct(value for expr in _set_in(frame.body, name) for value in _valued(evaluator, frame, expr))
+    return distinct(value for expr in _set_in(frame.body, name) for value in _valued(evaluator, frame, name, expr))
 
 
 def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
@@ -202,7 +204,8 @@ def _set_by_methods(evaluator: Evaluator, ref: ClassRef, name: str) -> Values:
     inside = ((cls, body) for cls in classes for body in evaluator.bodies.inside(cls) if body.function is not None)
     found = ((body, expr) for cls, body in inside if body.owner == cls.owner for expr in _set_in(body, name))
     return (
-        distinct(v for body, expr in found for v in _valued(evaluator, evaluator.frames.assumed(body), expr)) or UNKNOWN
+        distinct(v for body, expr in found for v in _valued(evaluator, evaluator.frames.assumed(body), name, expr))
+        or UNKNOWN
     )
 
 
@@ -211,8 +214,9 @@ def _set_in(body: Body, name: str) -> list[Expr | None]:
     return [item.value for item in body.scope.assigns if body.this and item.target == f"{body.this}.{name}"]
 
 
-def _valued(evaluator: Evaluator, frame: Frame, expr: Expr | None) -> Values:
-    return evaluator.evaluate(frame, expr) if expr is not None else UNKNOWN
+def _valued(evaluator: Evaluator, frame: Frame, name: str, expr: Expr | None) -> Values:
+    found = evaluator.evaluate(frame, expr) if expr is not None else UNKNOWN
+    return tuple(changed_attribute(frame, name, value) for value in found)
 
 
 def _forwarded(evaluator: Evaluator, value: Instance, frame: Frame, name: str) -> Values:

@@ -27,9 +27,28 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
         return Items(value.elements, value.kind, True) if doubtful else value
     entries = dict(value.entries)
     entries.update(_written(evaluator, frame, item, value, at))
+    unknown = changes.overwritten.get(item.target, set()) | changes.removed.get(item.target, set())
+    entries.update((key, BoundArgument(frame, None, UNKNOWN)) for key in unknown.intersection(entries))
     written = sum(write.target == item.target for write in frame.body.scope.items)
     doubtful = item.target in changes.by_methods or changes.by_items[item.target] > written
     return Table(tuple(entries.items()), value.open or doubtful)
+
+
+def changed_attribute(frame: Frame, name: str, value: Value) -> Value:
+    """A container that code of a frame binds to an attribute; ``open`` if the file changes it, in whichever order."""
+    if not isinstance(value, Items | Table):
+        return value
+    changes, holder = changes_in(frame.body.file), f".{name}"
+    if name not in changes.attributes or (isinstance(value, Items) and value.kind == "tuple"):
+        return value
+    if holder in changes.inner:
+        value = _without_inner(value)
+    if holder not in changes.by_methods and not changes.by_items[holder]:
+        return value
+    if isinstance(value, Items):
+        return Items(value.elements, value.kind, True)
+    entries = tuple((key, BoundArgument(part.frame, part.expr, UNKNOWN)) for key, part in value.entries)
+    return Table(entries, True)
 
 
 def _without_inner(value: Items | Table) -> Items | Table:

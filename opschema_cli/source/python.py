@@ -19,7 +19,7 @@ from opschema_cli.source.text import NestedSpans, Source, Span, holds_word, may_
 
 T = TypeVar("T")
 
-FACTS_VERSION = 14
+FACTS_VERSION = 15
 """Part of every cache key; raise it when the facts or their collection change."""
 
 Constant: TypeAlias = "None | bool | int | float | str"
@@ -303,6 +303,21 @@ class Item(msgspec.Struct, array_like=True, gc=False):
     value: Expr
 
 
+class ContainerChange(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A change of a list, dictionary or set, or of a container that it holds.
+
+    ``holder`` is the name of the container, with a dot before that of an attribute of any object. ``depth`` counts the indexes
+    between the container and what changes: 0 for a method of its own. ``key`` is the constant string of the item that a
+    ``delete``, a ``removal`` (a method that takes items out) or a ``write`` changes; it is empty where it is not known, and for
+    a write that an :class:`Item` describes.
+    """
+
+    holder: str
+    depth: int
+    kind: Literal["method", "removal", "write", "delete"]
+    key: str = ""
+
+
 class Unpack(msgspec.Struct, array_like=True, gc=False):
     """An assignment to several targets at once that no display of as many values stands behind: ``a, b = value``.
 
@@ -530,6 +545,7 @@ class ModuleFacts(msgspec.Struct, array_like=True, gc=False):
     docstring: Span | None = None
     error: str = ""
     error_at: int = 0
+    changes: tuple[ContainerChange, ...] = ()
 
 
 _BODY = msgspec.msgpack.Decoder(Scope)

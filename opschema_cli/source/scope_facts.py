@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
+from opschema_cli.source.container_changes import ContainerChanges
 from opschema_cli.source.fact_parts import MAX_EXPR_DEPTH, MAX_STATEMENT_DEPTH, Definition, Parts, Syntax, is_word
 from opschema_cli.source.python import (
     Assign,
@@ -37,8 +38,9 @@ def facts_of(syntax: Syntax) -> ModuleFacts:
     Raises:
         RecursionError: it nests too deeply.
     """
-    doc = _docstring(syntax.body)
-    return ModuleFacts(_Scopes(syntax).scope(syntax.body), doc.span if doc is not None else None)
+    doc, scopes = _docstring(syntax.body), _Scopes(syntax)
+    body = scopes.scope(syntax.body)
+    return ModuleFacts(body, doc.span if doc is not None else None, changes=scopes.changes.finished())
 
 
 class _Scopes:
@@ -49,6 +51,7 @@ class _Scopes:
         self.guard = 0
         self.level = 0
         self.too_deep = False
+        self.changes = ContainerChanges(syntax.below)
 
     def scope(self, body: Sequence[Statement]) -> Scope:
         parts = Parts()
@@ -56,6 +59,7 @@ class _Scopes:
         self.guard = self.level = 0
         self.block(body, parts)
         self.guard, self.level = outer
+        self.changes.uses(use[0] for use in parts.uses)
         return parts.finished()
 
     def block(self, body: Iterable[Statement], parts: Parts) -> None:
@@ -140,10 +144,13 @@ class _Scopes:
         value = node.exprs[-1]
         self.visit(value, parts)
         for target in node.exprs[:-1]:
-            self.target(target, value, node.span, parts)
-            if target.kind == "subscript" and (key := _item_key(target)) is not None:
+            if (key := _item_key(target)) is not None:
+                self.visit(target, parts)
+                self.changes.stored(target, "write")
                 parts.items.append(Item(target.items[0].text, key, value))
-            elif target.kind in ("tuple", "list") and not _displayed(value):
+                continue
+            self.target(target, value, node.span, parts)
+            if target.kind in ("tuple", "list") and not _displayed(value):
                 starred = any(item.kind == "starred" for item in target.items)
                 targets = tuple([_dotted(_unstarred(item)) for item in target.items])
                 parts.unpacks.append(Unpack(targets, starred, value, target.start, target.end))
@@ -151,7 +158,10 @@ class _Scopes:
     def ann_assign(self, node: Statement, parts: Parts) -> None:
         target, annotation, *value = node.exprs
         self.visit_all((annotation, *value), parts)
-        self.target(target, value[0] if value else None, node.span, parts, annotation)
+        if value or target.kind == "name":
+            self.target(target, value[0] if value else None, node.span, parts, annotation)
+        else:
+            self.visit(target, parts)
 
     def aug_assign(self, node: Statement, parts: Parts) -> None:
         self.plain(node, parts)
@@ -173,6 +183,7 @@ class _Scopes:
                 parts.uses.append((holder, *head))
         else:
             self.visit(node, parts)
+            self.changes.stored(node, "write", _item_key(node) or "")
 
     def if_(self, node: Statement, parts: Parts) -> None:
         outer = self.guard, self.level
@@ -244,8 +255,12 @@ class _Scopes:
         self.plain(node, parts)
 
     def delete(self, node: Statement, parts: Parts) -> None:
-        names = [name for target in node.exprs for name in _target_names(target)]
-        parts.deleted += filter(None, map(_dotted, names))
+        for target in (name for item in node.exprs for name in _target_names(item)):
+            if target.kind == "name":
+                parts.deleted.append(target.text)
+            else:
+                self.visit(target, parts)
+                self.changes.stored(target, "delete", _item_key(target) or "")
 
     def global_(self, node: Statement, parts: Parts) -> None:
         parts.deleted += node.names
@@ -265,6 +280,7 @@ class _Scopes:
         while (kind := expr.kind) == "attribute" or kind == "other":  # a loop, since chains of calls may be long
             if kind == "attribute":
                 parts.uses.append((f"?.{expr.text}", expr.start, expr.end))
+                self.changes.attribute(expr)
                 expr = expr.items[0]
             elif id(expr) in self.syntax.below:
                 expr = self.syntax.below[id(expr)]
@@ -295,6 +311,7 @@ class _Scopes:
 
     def call(self, expr: Expr, parts: Parts) -> None:
         parts.calls.append(self.expanded(expr) if self.syntax.below else expr)
+        self.changes.call(expr)
         self.inner(expr.items, parts)
 
     def if_expression(self, expr: Expr, parts: Parts) -> None:
@@ -310,9 +327,15 @@ class _Scopes:
         first = len(parts.calls)
         self.inner(expr.items, parts)
         clauses = (item for item in expr.items if item.kind == "for")
-        _hide(parts.calls, first, {name.text for clause in clauses for name in _target_names(clause.items[0])})
+        targets = (name for clause in clauses for name in _target_names(clause.items[0]))
+        _hide(parts.calls, first, {target.text for target in targets if target.kind == "name"})
 
     def clause(self, expr: Expr, parts: Parts) -> None:
+        self.guard += 1
+        for target in _target_names(expr.items[0]):
+            if target.kind != "name" or "." in target.text:  # other names are those of the comprehension
+                self.target(target, None, target.span, parts)
+        self.guard -= 1
         self.visit_all(expr.items[1:], parts)
 
     def walrus(self, expr: Expr, parts: Parts) -> None:
@@ -455,6 +478,8 @@ def _target_names(expr: Expr) -> Iterator[Expr]:
 
 def _item_key(target: Expr) -> str | None:
     """The constant string of ``name["key"]``; None for anything else."""
+    if target.kind != "subscript":
+        return None
     holder, *index = target.items
     key = index[0].value if len(index) == 1 else None
     return key if holder.kind == "name" and isinstance(key, str) else None
