@@ -103,7 +103,8 @@ def group_flags(draft: Draft, sites: Sequence[Site], options: GroupFlags) -> Ite
     - a meta, setup or backward function is used elsewhere too, is not known, or does not do with its parameters, its inputs and its
       gradients what can be followed: names as the op's, one unpacking or constant places, one tuple with `None` for each flag.
 
-    Notes list other mentions of the op's qualified name, and lookups by its name in something that is not known.
+    Notes list other mentions of the op's qualified name, lookups by its name in something that is not known, and those through
+    `attrgetter`, `methodcaller`, `globals()`, `vars(ops).get(...)`, `setattr` and the like.
 
         opschema migrate group-flags -o op=kit::attention -o flags=causal,scale,window -o name=AttentionFlags -o parameter=flags
     """

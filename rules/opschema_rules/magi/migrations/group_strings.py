@@ -17,6 +17,7 @@ from opschema_cli.source.python_tree import PythonTree
 from opschema_cli.source.resolution import External, FunctionRef, Resolution, Unresolved
 from opschema_cli.source.text import Place
 from opschema_rules.magi.migrations.grouping import Grouping
+from opschema_rules.magi.migrations.indirect_lookups import INDIRECT, indirect_lookups
 from opschema_rules.magi.migrations.trees import is_inner, python_files
 
 _METHODS = ("__getattr__", "__getattribute__")
@@ -49,6 +50,8 @@ class NamedInStrings(msgspec.Struct):
             found = self._meaning(file, tree, node)
             if found is None or isinstance(found, Unresolved) or found == External(self._space):
                 yield Note(Place(file.path, tree.span(node)), f"this may be `{title}`, which takes other arguments now")
+        for place, sure in self._indirect():
+            yield Note(place, f"this {'is' if sure else 'may be'} `{title}`, which takes other arguments now")
         registration = self.group.op.registration
         for mention in mentions(self.workbench.draft.project, [*self._qualified(), *self._paths()]):
             at = mention.place
@@ -106,6 +109,19 @@ class NamedInStrings(msgspec.Struct):
                     if self._meaning(file, tree, owner) == External(self._space):
                         yield file, tree, owner
 
+    def _indirect(self) -> Iterator[tuple[Place, bool]]:
+        """The places that look the op up in several steps, with whether that is sure; others count if its origin is in the file."""
+        for file in python_files(self.workbench.draft, self._words, INDIRECT):
+            tree = self.workbench.tree(file.path)
+            near = re.search(self._origin, file.source.text) is not None
+            for found in (item for word in sorted(self._words) for item in indirect_lookups(tree, word)):
+                known = self._named(file, tree, found.node, found.path) if found.own else None
+                if found.owner is not None:
+                    known = self._meaning(file, tree, found.owner, f".{found.path}")
+                unclear = not found.own and (known is None or isinstance(known, Unresolved))
+                if self._is_op(known) or (near and unclear):
+                    yield Place(file.path, tree.span(found.node)), self._is_op(known)
+
     def _by_strings(self, tree: PythonTree, word: str) -> Iterator[cst.CSTNode]:
         for string in tree.strings(word):
             for above in tree.ancestors(string):
@@ -114,16 +130,22 @@ class NamedInStrings(msgspec.Struct):
                         yield above
                     break
 
-    def _meaning(self, file: PythonFile, tree: PythonTree, node: cst.CSTNode) -> Resolution | None:
-        """The meaning of a lookup; None where it is of something that has no name."""
+    def _meaning(self, file: PythonFile, tree: PythonTree, node: cst.CSTNode, behind: str = "") -> Resolution | None:
+        """The meaning of a lookup, or of ``behind`` in what it finds; None where it is of something that has no name."""
         bodies = self.group.op.tree.bodies
         name = spelled(node)
+        name += behind if name else ""
         if name.startswith(_LITERAL):
             module, _, rest = name[1:].partition(_LITERAL)
             path = bodies.program.module_path(module)
             found = self.workbench.draft.project.python(path) if path is not None else None
             return bodies.resolve(bodies.module(found), rest[1:]) if found is not None else External(module)
-        if not name or is_inner(tree, node, name.partition(".")[0]):
+        return self._named(file, tree, node, name) if name else None
+
+    def _named(self, file: PythonFile, tree: PythonTree, node: cst.CSTNode, name: str) -> Resolution | None:
+        """The meaning of a dotted name at a node; None where an expression around that binds it."""
+        bodies = self.group.op.tree.bodies
+        if is_inner(tree, node, name.partition(".")[0]):
             return None
         return bodies.resolve(bodies.at(file, tree.span(node).start), name)
 

@@ -71,6 +71,62 @@ def test_what_may_be_the_op_is_listed(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "run = attrgetter('f')(ops)",
+        "run = operator.attrgetter('g', 'kit.f.default')(torch.ops)",
+        "run = attrgetter('ops.kit.f')(torch)",
+        "run = methodcaller('f', 1)(torch.ops.kit)",
+        "run = globals()['f']",
+        "run = globals().get('f', None)",
+        "run = vars().get('f')",
+        "run = vars(ops).get('f')",
+        "run = ops.__dict__.pop('f')",
+        "run = vars(sys.modules['kit.ops']).get('f')",
+        "run = inspect.getattr_static(ops, 'f')",
+        "run = object.__getattribute__(ops, 'f')",
+        "monkeypatch.setattr(ops, 'f', None)",
+        "mock.patch.object(ops, 'f')",
+    ],
+)
+def test_lookups_in_several_steps_are_listed(line: str) -> None:
+    caller = f"import sys\n\nimport torch\n\nfrom kit import ops\nfrom kit.ops import f\n\n{line}\n"
+    done = migrate(OP, caller=caller, __init__="")
+    assert done.notes() == ["kit/caller.py:8: this is `kit::f`, which takes other arguments now"]
+    assert code(done) != OP
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["get = attrgetter('f')", "run = methodcaller('f', 1)(made())", "run = vars(made()).get('f')"],
+)
+def test_lookups_in_several_steps_in_something_unknown_are_listed(line: str) -> None:
+    done = migrate(OP, caller=f"from kit.made import made\n\n{line}\n")
+    assert done.notes() == ["kit/caller.py:3: this may be `kit::f`, which takes other arguments now"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run = attrgetter('f')(other)",
+        "run = attrgetter('other.f')(torch.ops)",
+        "run = attrgetter('g')(ops)",
+        "run = globals()['f']",
+        "run = globals()[('f')[0]]",
+        "run = globals().get(other, 'f')",
+        "run = vars(other).get('f')",
+        "run = table.get('f')",
+        "setattr(ops, other, 'f')",
+        "methodcaller('g', 'f', 'kit')(ops)  # and attrgetter",
+    ],
+)
+def test_lookups_in_several_steps_of_something_else_are_not(line: str) -> None:
+    caller = f"import torch\n\nfrom kit import ops, other\nfrom kit.other import f\n\n{line}\n"
+    done = migrate(OP, caller=caller, other="def f(x, n):\n    return x\n", __init__="")
+    assert done.notes() == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "torch.library.register_autocast('kit::f', 'cuda', torch.float16)",
         "mock.patch('kit.ops.f', None)",
         "# see kit::f",
