@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -94,8 +95,10 @@ def _with_hook(text: str, newline: str, entry: str) -> str:
     except YamlSyntaxError as error:
         raise OpschemaError(f".pre-commit-config.yaml is not YAML: {error.reason}") from None
     if root is None:
-        break_before = newline if text and not text.endswith(newline) else ""
-        return text + break_before + f"repos:\n{entry}".replace("\n", newline)
+        end = re.search(r"^\.\.\.", text, re.MULTILINE)
+        before, after = (text[: end.start()], text[end.start() :]) if end is not None else (text, "")
+        break_before = newline if before and not before.endswith(newline) else ""
+        return before + break_before + f"repos:\n{entry}".replace("\n", newline) + after
     repos = root.get("repos")
     if repos is None or not repos.is_sequence or repos.style != "block" or not repos.items:
         raise OpschemaError(

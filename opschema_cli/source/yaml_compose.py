@@ -24,7 +24,7 @@ _DIRECTIVE = re.compile(r"(?:\A|(?<=[\r\n]))%")
 
 
 def compose(text: str) -> Document:
-    """The tree of the first document in ``text``.
+    """The tree of the first document in ``text``; without a root if that is empty, with ``---`` before it or not.
 
     Raises:
         YamlSyntaxError: the text is not YAML, nests deeper than :data:`MAX_DEPTH`, holds more than one
@@ -140,7 +140,8 @@ class _Composer:
             handler = handlers.get(type(event))
             if handler is not None:
                 handler(event)
-        return Document(self.root, self.anchors)
+        root = self.root if self.root is not None and not _is_nothing(self.root) else None
+        return Document(root, self.anchors)
 
     def _scalar(self, event: Any) -> None:
         start, end, style = event.start_mark.index, event.end_mark.index, event.style or ""
@@ -211,6 +212,11 @@ class _Composer:
             return end - len(written) + len(re.sub(r"(?:\r\n|\r|\n)\Z", "", written))
         kept = "\r\n" if value.rstrip("\n").endswith((" ", "\t")) else " \t\r\n"
         return start + len(written.rstrip(kept))
+
+
+def _is_nothing(node: Node) -> bool:
+    """Whether no text is a node's: the document has only ``---``, directives and comments."""
+    return node.kind == "scalar" and not (node.value or node.style or node.tag or node.anchor)
 
 
 def parse(source: Source) -> YamlFile:

@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from opschema_cli.commands.pre_commit import explanation, hook_entry, installed_origins
 from opschema_cli.lint.builtin import YAML_SYNTAX
@@ -700,11 +701,20 @@ def test_init_fills_a_pre_commit_configuration_that_holds_comments_alone(
     assert "\n" not in text.replace(newline, "")
 
 
-def test_init_fills_an_empty_pre_commit_configuration(opschema: Opschema, tilekit: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", ""), ("---", ""), ("--- # hooks\n", ""), ("%YAML 1.1\n---\n# hooks\n", "...\n# no more\n")],
+)
+def test_init_fills_an_empty_pre_commit_configuration(
+    opschema: Opschema, tilekit: Path, before: str, after: str
+) -> None:
     path = tilekit / ".pre-commit-config.yaml"
-    path.write_text("")
+    path.write_text(before + after)
     assert opschema("init", cwd=tilekit).code == 0
-    assert path.read_text().startswith("repos:\n")
+    text = path.read_text()
+    assert text.startswith(before)
+    assert text.endswith(after)
+    assert yaml.safe_load(text)["repos"][0]["hooks"][0]["id"] == "opschema"
 
 
 def test_init_says_where_the_hook_goes_that_it_cannot_write(opschema: Opschema, tilekit: Path) -> None:

@@ -69,6 +69,8 @@ def is_plain(text: str) -> bool:
 DOCUMENTS = {
     "empty": "",
     "comments only": "# a\n\n# b\n",
+    "dashes only": "---",
+    "dashes, a directive and comments": "%YAML 1.1\n--- # a\n# b\n...\n# c\n",
     "a scalar": "--- x  # why\n...\n",
     "quotes": "'it''s': \"a\\n\\u2248\\\n  b\"\n",
     "a folded plain scalar": "a: x\n  y\n\n  z\n",
@@ -93,6 +95,16 @@ DOCUMENTS = {
 @pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_a_document_is_read_as_pyyaml_reads_it(text: str) -> None:
     assert repr(parse(Source("f.yaml", text)).data) == repr(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("text", ["", "---", "# a\n---\n# b\n", "%YAML 1.1\n---\n", "---\n...\n", "\ufeff--- # a\n"])
+def test_a_document_of_nothing_has_no_root(text: str) -> None:
+    assert compose(text).root is None
+
+
+@pytest.mark.parametrize("text", ["null", "--- ''", "--- !!null", "--- &a", "--- |\n", "- \n"])
+def test_what_is_written_is_a_root(text: str) -> None:
+    assert compose(text).root is not None
 
 
 def written(text: str) -> list[str]:

@@ -71,7 +71,7 @@ SET = {
     "in flow, brackets need quotes": ("{a: x}\n", ["a"], "f[0]", '{a: "f[0]"}\n'),
     "a plain scalar of two lines": ("a: x\n  y  # why\nb: 1\n", ["a"], "z", "a: z  # why\nb: 1\n"),
     "the root": ("--- 1  # why\n", [], 2, "--- 2  # why\n"),
-    "an empty root": ("---\n", [], 2, "---\n2"),
+    "a root of null": ("--- ~\n", [], 2, "--- 2\n"),
     "a literal stays one": ("a: |  # why\n    x\n    y\nb: 1\n", ["a"], "u\n\nv\n", "a: |  # why\n    u\n\n    v\nb: 1\n"),
     "a folded scalar of one line": ("a: >-\n  x\n  y\n", ["a"], "z", "a: >-\n  z\n"),
     "a literal cannot hold a leading blank": ("a: |\n  x\nb: 1\n", ["a"], " x", 'a: " x"\nb: 1\n'),
