@@ -82,9 +82,11 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("per-file-ignores = {'!' = ['TOY']}", "per-file-ignores: "),
         ("exclude = ['!']", "exclude: "),
         (
-            "packs = ['tay']",
-            "no pack is called `tay`; known packs: aten, bindings, executorch, flydsl, magi, paddle, pypto, tileops, torchlib, toy",
+            "packs = ['qq']",
+            "no pack is called `qq`; known packs: aten, bindings, executorch, flydsl, magi, paddle, pypto, tileops, torchlib, toy",
         ),
+        ("packs = ['torchlb']", "no pack is called `torchlb`; did you mean `torchlib`?"),
+        ("packs = ['Torchlib']", "no pack is called `Torchlib`; did you mean `torchlib`?"),
         ("baseline = '../theirs.json'", "../theirs.json leads out of the workspace"),
         (
             "[rules.known-dtype]\nallowd = []",

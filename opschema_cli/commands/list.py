@@ -13,10 +13,12 @@ from opschema_cli.commands.operators import Table, operator_table
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option
 from opschema_cli.errors import OpschemaError
+from opschema_cli.lint.registry import unknown_pack
 from opschema_cli.operators.model import Operator
 from opschema_cli.reporters.operators import json, listing
 from opschema_cli.reporters.text import open_screen
 from opschema_cli.session import path_filter
+from opschema_cli.suggestions import did_you_mean, nearest
 
 
 @click.command(short_help="List the operators: where each is declared and implemented.")
@@ -51,10 +53,16 @@ def list(  # noqa: A001 - the name of the command
 
 def _chosen(table: Table, paths: tuple[Path, ...], packs: tuple[str, ...], unresolved: bool) -> Sequence[Operator]:
     """The operators of the table that the options choose."""
+    used = [pack.name for pack in table.packs]
     for name in packs:
-        if name not in {pack.name for pack in table.packs}:
-            known = ", ".join(pack.name for pack in table.packs)
-            raise OpschemaError(f"the pack `{name}` finds nothing in {table.session.root}; these do: {known}")
+        if name not in used:
+            registry = table.session.registry
+            known = [pack.name for pack in registry.all_packs]
+            if name not in known and not registry.partial:
+                raise OpschemaError(unknown_pack(name, known))
+            near = did_you_mean(nearest(name, known)) if name not in known else ""
+            hint = near or f"; these do: {', '.join(used)}"
+            raise OpschemaError(f"the pack `{name}` finds nothing in {table.session.root}{hint}")
     found = [item for item in table.operators if not packs or item.pack in packs]
     chosen = path_filter(table.session, paths)
     return [item for item in _within(found, chosen) if not unresolved or any(item.gaps())]

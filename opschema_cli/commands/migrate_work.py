@@ -25,7 +25,7 @@ from opschema_cli.migrate.options import fill
 from opschema_cli.project import Project
 from opschema_cli.reporters.escape import visible
 from opschema_cli.session import Session
-from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_cli.suggestions import did_you_mean, nearest
 
 SHOWN_FILES = 5
 """Most files that a message names."""
@@ -144,10 +144,14 @@ class Work(msgspec.Struct, frozen=True):
         return [self._named(name, known)[1] for name in dict.fromkeys(self.options.names)]
 
     def _named(self, name: str, known: dict[str, tuple[Pack, Migration]]) -> tuple[Pack, Migration]:
-        if name not in known:
-            hint = did_you_mean(near_name(name, known)) or "; `opschema migrate` lists those that apply"
-            raise OpschemaError(f"no migration here is called `{name}`{hint}")
-        return known[name]
+        if name in known:
+            return known[name]
+        registry = msgspec.structs.replace(self.ground.registry, used=None)
+        owners = {item.name: pack.name for pack in registry.packs for item in load_migrations(pack)}
+        if name in owners:
+            raise OpschemaError(f"the migration `{name}` is one of the pack `{owners[name]}`, which finds nothing here")
+        hint = did_you_mean(nearest(name, known) or nearest(name, owners))
+        raise OpschemaError(f"no migration is called `{name}`{hint or '; `opschema migrate` lists those that apply'}")
 
     def draft(self) -> Draft:
         """A new draft; what loads its subjects comes with the first task."""

@@ -11,6 +11,7 @@ from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.docs import rule_page
 from opschema_cli.reporters.escape import visible
+from opschema_cli.suggestions import did_you_mean
 
 
 @click.command(short_help="Explain one rule.")
@@ -24,7 +25,8 @@ def rule(selector: str) -> int:
     if not found:
         # A plugin that does not run may well have it.
         names = ", ".join(map(visible, session.config.plugins))
-        hint = f"; a rule of {names} is explained by its docstring there" if names else registry.hint(selector)
-        raise OpschemaError(f"no rule is called `{selector}`{hint}")
+        hint = f"; a rule of {names} is explained by its docstring there" if names else ""
+        near = did_you_mean(registry.near(selector)) if names else registry.hint(selector)
+        raise OpschemaError(f"no rule is called `{selector}`{hint}{near}")
     write_page("\n".join(rule_page(item, registry.owners[item.code]) for item in found))
     return 0

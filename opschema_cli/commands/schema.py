@@ -14,7 +14,7 @@ from opschema_cli.lint.config_schema import config_schema
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import pack_options
 from opschema_cli.session import Session
-from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_cli.suggestions import did_you_mean, nearest
 
 CONFIG = "config"
 
@@ -44,7 +44,8 @@ def _text_of(session: Session, registry: Registry, name: str, names: list[str]) 
         return config_schema(registry)
     found = [item for item in names if name in (item, item.partition("/")[0])]
     if len(found) != 1:
-        known = f"; `{name}` has {', '.join(found)}" if found else did_you_mean(near_name(name, names))
+        owners = {item.partition("/")[0] for item in names}
+        known = f"; `{name}` has {', '.join(found)}" if found else did_you_mean(nearest(name, [*names, *owners]))
         raise OpschemaError(f"no schema is called `{name}`{known or '; there are ' + ', '.join(names)}")
     owner, _, kind = found[0].partition("/")
     pack = next(pack for pack in registry.packs if pack.name == owner)

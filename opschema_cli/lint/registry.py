@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -24,7 +25,9 @@ from opschema_cli.lint.pack_calls import finds
 from opschema_cli.lint.rule import Rule
 from opschema_cli.plugins import Plugin
 from opschema_cli.project import Project
-from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_cli.suggestions import did_you_mean, nearest
+
+_CODE = re.compile(r"[A-Za-z]{3}\d")
 
 PART = 40
 """Files that are given to the processes that parse while a pack looks for more."""
@@ -197,8 +200,14 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
+        return did_you_mean(self.near(selector)) or "; `opschema rules` lists them"
+
+    def near(self, selector: str) -> str | None:
+        """The code or name that is close to a wrong one; None if none is."""
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
-        return did_you_mean(near_name(selector, words, 0.5)) or "; `opschema rules` lists them"
+        if self.partial and _CODE.match(selector):  # that of a plugin has letters of its own
+            words = [word for word in words if word.startswith(selector[:3].upper())]
+        return nearest(selector, words, 0.5)
 
 
 def load_registry(
@@ -220,7 +229,7 @@ def load_registry(
     known = [*dict.fromkeys([*(point.name for point in points), *(pack.name for pack in added)])]
     for name in only:
         if name not in known and not partial:
-            raise OpschemaError(f"no pack is called `{name}`; known packs: {', '.join(known)}")
+            raise OpschemaError(unknown_pack(name, known))
     packs, broken = load_packs([point for point in points if not only or point.name in only], needed=bool(only))
     _check_names(packs, added)
     packs += [pack for pack in added if not only or pack.name in only]
@@ -230,6 +239,11 @@ def load_registry(
         unloaded=tuple(broken),
         installed={point.name: point for point in reversed(points)},
     )
+
+
+def unknown_pack(name: str, known: Collection[str]) -> str:
+    """The message about a pack that is none of the ``known`` ones, with a suggestion."""
+    return f"no pack is called `{name}`" + (did_you_mean(nearest(name, known)) or f"; known packs: {', '.join(known)}")
 
 
 def code_of_packs(cache: Cache | None = None) -> set[Path]:

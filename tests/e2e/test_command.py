@@ -729,6 +729,15 @@ def test_where_a_rule_of_a_plugin_is_explained(opschema: Opschema, root: Path) -
     done = opschema("rule", "TOY102")
     assert done.code == 2
     assert "no rule is called `TOY102`; a rule of toypack.py is explained by its docstring there\n" in done.err
+    (root / "opschema.toml").write_text('plugins = ["toypack.py"]\n')
+    assert opschema("rule", "TOY102").err.endswith("docstring there\n")
+    for wrong, meant in (
+        ("fake-signatur", "fake-signature"),
+        ("Fake-Signature", "fake-signature"),
+        ("reg20x", "REG2"),
+    ):
+        error = opschema("rule", wrong).err
+        assert f"`{wrong}`; a rule of toypack.py is explained by its docstring there; did you mean `{meant}" in error
     (root / "opschema.toml").unlink()
     assert "no rule is called `fake-signatur`; did you mean `fake-signature`?" in opschema("rule", "fake-signatur").err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,16 @@ def test_a_pack_that_finds_nothing_is_a_mistake(opschema: Opschema) -> None:
     done = opschema("list", "--pack", "magi", cwd=FIXTURES / "atenkit")
     assert done.code == 2
     assert "the pack `magi` finds nothing in" in done.err
+    assert "; these do: " in done.err
+
+
+def test_a_pack_that_does_not_exist_is_a_mistake(opschema: Opschema, tmp_path: Path) -> None:
+    done = opschema("list", "--pack", "atn", cwd=FIXTURES / "atenkit")
+    assert (done.code, "no pack is called `atn`; did you mean `aten`?" in done.err) == (2, True)
+    shutil.copytree(FIXTURES / "atenkit", tmp_path / "kit")
+    (tmp_path / "kit/opschema.toml").write_text('plugins = ["mine.py"]\n')
+    done = opschema("list", "--no-plugins", "--pack", "atn", cwd=tmp_path / "kit")
+    assert (done.code, done.err.endswith("; did you mean `aten`?\n")) == (2, True)
 
 
 def test_a_folder_without_operators_is_a_mistake(opschema: Opschema, tmp_path: Path) -> None:
@@ -114,3 +125,9 @@ def test_the_list_is_written_to_a_file(opschema: Opschema, tmp_path: Path) -> No
     done = opschema("list", "--output-format", "json", "--output-file", str(target), cwd=FIXTURES / "flykit")
     assert (done.code, done.out) == (0, "")
     assert json.loads(target.read_text())["operators"]
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("ateb", "aten"), ("Aten/Backend", "aten/backend"), ("confg", "config")])
+def test_a_schema_that_does_not_exist_is_a_mistake(opschema: Opschema, wrong: str, meant: str) -> None:
+    done = opschema("schema", wrong, cwd=FIXTURES / "atenkit")
+    assert (done.code, done.err) == (2, f"opschema: no schema is called `{wrong}`; did you mean `{meant}`?\n")

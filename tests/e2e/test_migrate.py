@@ -110,7 +110,19 @@ def test_a_migration_may_make_what_its_pack_looks_for(opschema: Opschema, root: 
     assert "+++ b/new.toy.yaml\n@@ -0,0 +1 @@\n+add: {doc: x}\n" in done.out
     done = opschema("migrate", "lower-docs")
     assert done.code == 2
-    assert "no migration here is called `lower-docs`" in done.err
+    assert "the migration `lower-docs` is one of the pack `toy`, which finds nothing here" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("drop-carier", "no migration is called `drop-carier`; did you mean `drop-carrier`?"),
+        ("drop-carrier", "the migration `drop-carrier` is one of the pack `tileops`, which finds nothing here"),
+    ],
+)
+def test_a_migration_of_another_pack_is_named(opschema: Opschema, name: str, message: str) -> None:
+    done = opschema("migrate", name, cwd=TOYPACK.parents[1] / "fixtures/orchkit")
+    assert (done.code, done.err) == (2, f"opschema: {message}\n")
 
 
 # Diff
@@ -361,7 +373,7 @@ def test_explain_prints_the_page_and_needs_no_option(opschema: Opschema, reposit
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["lower-doc"], "no migration here is called `lower-doc`; did you mean `lower-docs`?"),
+        (["lower-doc"], "no migration is called `lower-doc`; did you mean `lower-docs`?"),
         (["--apply"], "--apply needs the NAME of a migration"),
         (["--explain"], "--explain needs the NAME of a migration"),
         (["--check"], "--check needs the NAME of a migration"),
