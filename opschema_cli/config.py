@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -12,6 +12,7 @@ import msgspec
 
 from opschema_cli import __version__
 from opschema_cli.cache import Cache, decoded
+from opschema_cli.config_places import WordError, placed
 from opschema_cli.errors import OpschemaError
 from opschema_cli.regular_files import content_digest, read_regular
 from opschema_cli.root import leads_out
@@ -63,7 +64,8 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
     ``severity`` maps a code or name to a level; ``exclude`` are gitignore patterns; ``plugins`` are Python files
     (relative to the root) with a ``PACK``; ``packs`` limits the packs; ``preview`` runs preview rules, too;
     ``required-version`` are the versions of opschema that may lint here (``>=0.2,<0.4``); ``rules`` holds rule options,
-    ``verify`` those of ``opschema verify``, ``diff`` those of ``opschema diff``.
+    ``verify`` those of ``opschema verify``, ``diff`` those of ``opschema diff``. ``file`` is the path of the file that makes
+    them, empty without one.
     """
 
     select: list[str] = []
@@ -81,9 +83,22 @@ class Config(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=
     verify: VerifyConfig = VerifyConfig()
     diff: DiffConfig = DiffConfig()
     pack_options: dict[str, dict[str, Any]] = {}
+    file: str = ""
+
+    def placed(self, word: str | None = None) -> AbstractContextManager[None]:
+        """Begin the messages of errors with the place of a word in the file: see :func:`~opschema_cli.config_places.placed`."""
+        return placed(self.file, word)
+
+    @property
+    def unplaced(self) -> Config:
+        """The same settings, wherever they are written."""
+        return msgspec.structs.replace(self, file="")
 
 
-KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(Config)) - {"pack-options"}
+NO_KEYS = ("pack-options", "file")
+"""The fields of :class:`Config` that no file may set."""
+
+KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(Config)).difference(NO_KEYS)
 """The keys that are not a pack's."""
 
 
@@ -163,7 +178,8 @@ def _said(path: Path, table: str | None, cache: Cache, texts: Mapping[Path, str]
             stored = msgspec.msgpack.encode(known)
             if repr(decoded(stored, _Known)) == repr(known):  # a date becomes a text, a time that of another zone
                 cache.put(_KIND, {key: stored})
-    return _convert(known.table, path) if known.table is not None else None
+    with placed(str(path), "", text=data.decode(errors="replace")):
+        return _convert(known.table, path) if known.table is not None else None
 
 
 def _parsed(path: Path, data: bytes) -> dict[str, Any]:
@@ -184,40 +200,38 @@ def _parsed(path: Path, data: bytes) -> dict[str, Any]:
 
 def _convert(data: object, path: Path) -> Config:
     if not isinstance(data, dict):
-        raise OpschemaError(f"{path}: `tool.opschema` must be a table")
+        raise OpschemaError("`tool.opschema` must be a table")
     if path.name == "opschema.toml" and isinstance(data.get("tool"), dict):
         raise OpschemaError(
-            f"{path}: `[tool.opschema]` is for pyproject.toml; in opschema.toml write its keys at the top level, and a table "
+            "`[tool.opschema]` is for pyproject.toml; in opschema.toml write its keys at the top level, and a table "
             "such as `[tool.opschema.rules]` as `[rules]`"
         )
     options = {key: value for key, value in data.items() if isinstance(value, dict) and key not in KEYS}
     plain = {key: value for key, value in data.items() if key not in options}
-    check_keys(plain, KEYS, f"{path}: ")
-    return convert({**plain, "pack-options": options}, Config, f"{path}: ")
+    check_keys(plain, KEYS)
+    return convert({**plain, "pack-options": options, "file": str(path)}, Config)
 
 
-def check_keys(data: Mapping[str, object], known: Iterable[str], where: str) -> None:
+def check_keys(data: Mapping[str, object], known: Iterable[str], where: str = "") -> None:
     """Refuse unknown keys, with a suggestion.
 
     Raises:
-        OpschemaError: naming the first unknown key.
+        WordError: naming the first unknown key.
     """
     known = sorted(known)
     for key in data:
         if key not in known:
             hint = did_you_mean(near_name(key, known)) or f"; known keys: {', '.join(known) or 'none'}"
-            raise OpschemaError(f"{where}unknown key `{key}`{hint}")
+            raise WordError(f"{where}unknown key `{key}`{hint}", key)
 
 
-def convert(data: object, kind: type[T], where: str, *, strict: bool = True) -> T:
+def convert(data: object, kind: type[T], where: str = "", *, strict: bool = True) -> T:
     """``data`` as a typed struct; unless ``strict``, numbers and truth values may be written as strings.
 
     Raises:
-        OpschemaError: naming the key that is wrong.
+        WordError: naming the key that is wrong.
     """
-    if isinstance(data, dict):
-        fields = msgspec.structs.fields(kind)
-        check_keys(data, [field.encode_name for field in fields], where)
+    _check_table(data, kind, where)
     try:
         return msgspec.convert(data, kind, strict=strict)
     except msgspec.ValidationError as error:
@@ -225,7 +239,19 @@ def convert(data: object, kind: type[T], where: str, *, strict: bool = True) -> 
         key = place.rstrip("`")
         choices = ", ".join(f"`{choice}`" for choice in _choices(kind, key.partition("[")[0]))
         hint = f"; choose {choices}" if choices else ""
-        raise OpschemaError(f"{where}{f'`{key}`: ' if key else ''}{reason}{hint}") from None
+        message = f"{where}{f'`{key}`: ' if key else ''}{reason}{hint}"
+        raise WordError(message, key.partition("[")[0].rpartition(".")[2]) from None
+
+
+def _check_table(data: object, kind: type[msgspec.Struct], where: str) -> None:
+    """Check the keys of a table, and of the tables in it that have known keys."""
+    if not isinstance(data, dict):
+        return
+    fields = msgspec.structs.fields(kind)
+    check_keys(data, [field.encode_name for field in fields], where)
+    for field in fields:
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            _check_table(data.get(field.encode_name), field.type, f"{where}{field.encode_name}: ")
 
 
 def _choices(kind: type, key: str) -> Sequence[object]:

@@ -62,8 +62,20 @@ class Session(msgspec.Struct, dict=True):
         Raises:
             OpschemaError: one cannot be read, or the user has not allowed it.
         """
-        found = read_plugins(self.workspace, self.config.plugins) if self.run_plugins else []
+        found = self.read_plugins() if self.run_plugins else []
         check_allowed(found, self.root)
+        return found
+
+    def read_plugins(self) -> list[Plugin]:
+        """The plugins that config names, whether they may run or not.
+
+        Raises:
+            OpschemaError: one cannot be read.
+        """
+        found: list[Plugin] = []
+        for name in self.config.plugins:
+            with self.config.placed(name):
+                found += read_plugins(self.workspace, [name])
         return found
 
     @property
@@ -78,7 +90,9 @@ class Session(msgspec.Struct, dict=True):
         Raises:
             OpschemaError: a pack cannot be loaded.
         """
-        return load_registry(self.plugins, self.config.packs, partial=self.partial, cache=self.cache)
+        plugins = self.plugins
+        with self.config.placed():
+            return load_registry(plugins, self.config.packs, partial=self.partial, cache=self.cache)
 
     def registry_for(self, project: Project, *, prefetch: bool = False, but: Registry | None = None) -> Registry:
         """The packs with those alone in use that find something in a project, ``but`` those that another has in use; see
@@ -157,7 +171,8 @@ class Session(msgspec.Struct, dict=True):
         """
         usual = self.root / DEFAULT_NAME
         if self.config.baseline or self.workspace.is_file(DEFAULT_NAME) or usual.is_symlink():
-            return self.workspace.locate(self.config.baseline or DEFAULT_NAME)
+            with self.config.placed(self.config.baseline or None):
+                return self.workspace.locate(self.config.baseline or DEFAULT_NAME)
         return None
 
 
@@ -184,7 +199,8 @@ def open_session(
         _see_to_journal(root, writes=writes)
     store = Cache.for_workspace(root) if cache else Cache(None)
     config, config_path = load_config(root, store, overlay)
-    workspace = Workspace(root, exclude=config.exclude)
+    with config.placed("exclude"):
+        workspace = Workspace(root, exclude=config.exclude)
     texts = {workspace.relative(path): text for path, text in (overlay or {}).items()}
     if texts:
         workspace = workspace.with_overlay(texts)

@@ -154,7 +154,7 @@ def _empty_folder() -> Path:
 def _config(text: str) -> Config:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "opschema.toml").write_text(text, encoding="utf-8")
-        return load_config(Path(folder))[0]
+        return load_config(Path(folder))[0].unplaced
 
 
 def check_pack(pack: Pack) -> None:

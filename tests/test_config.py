@@ -52,9 +52,11 @@ def test_without_a_file_everything_has_its_default(root: Path) -> None:
 
 def test_opschema_toml_goes_before_pyproject(root: Path) -> None:
     (root / "pyproject.toml").write_text("[tool.opschema]\nfail-on = 'info'\n")
-    assert load_config(root) == (Config(fail_on="info"), root / "pyproject.toml")
+    path = root / "pyproject.toml"
+    assert load_config(root) == (Config(fail_on="info", file=str(path)), path)
     (root / "opschema.toml").write_text("fail-on = 'warning'\n")
-    assert load_config(root) == (Config(fail_on="warning"), root / "opschema.toml")
+    path = root / "opschema.toml"
+    assert load_config(root) == (Config(fail_on="warning", file=str(path)), path)
 
 
 def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> None:
@@ -71,6 +73,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("[tou]\nfail = 'x'", "unknown key `tou`; did you mean `toy`?"),
         ("[pack-options.toy]", "unknown key `pack-options`"),
         ("zzz = 1", "unknown key `zzz`; known keys: baseline, diff, exclude, fail-on"),
+        ("[diff]\nlevl = 'callers'", "diff: unknown key `levl`; did you mean `level`?"),
         ("select = 'TOY'", "`select`: Expected `array`, got `str`"),
         ("select = [1]", "`select[0]`: Expected `str`, got `int`"),
         ("fail-on = 'eror'", "`fail-on`: Invalid enum value 'eror'; choose `error`, `info`, `warning`"),
@@ -116,8 +119,53 @@ def test_every_mistake_is_named_and_ends_with_code_2(root: Path, lint: Lint, tex
     code, report, errors = lint()
     assert (code, report) == (EXIT_USAGE, "")
     assert message in errors
+    assert errors.startswith(f"opschema: {root / 'opschema.toml'}:")
     assert "Traceback" not in errors
     assert "\x1b" not in errors
+
+
+_PLACES = {
+    "select = [\n    'TOY101',\n    'mising-doc',\n]": 4,
+    "ignore = ['TOY']\nselect = ['TOY', 'mising-doc']": 3,
+    "# mising-doc\nignore = ['mising-doc']": 3,
+    "severity = {TOY101 = 'info', TOY999 = 'info'}": 2,
+    "[severity]\nTOY999 = 'info'": 3,
+    "[per-file-ignores]\n'*.yaml' = ['TOY1O1']": 3,
+    "[per-file-ignores]\n'!' = ['TOY']": 3,
+    "fail-on = 'eror'": 2,
+    "\nfail_on = 'error'": 3,
+    "packs = ['toy', 'tay']": 2,
+    "[toy]\nfale = 'x'": 3,
+    "[tou]\nfail = 'x'": 2,
+    "[rules.known-dtyp]\nallowed = []": 2,
+    "[rules.known-dtype]\nallowd = []": 3,
+    "[rules.known-dtype]\nallowed = 'f8'": 3,
+    "[rules.missing-doc]\nx = 1": 2,
+    "[diff]\nlevl = 'callers'": 3,
+    "exclude = ['!']": 2,
+    "ignore = ['mising-doc']\nselect = ['mising-doc']": None,  # it may be either
+}
+
+
+@pytest.mark.parametrize(("text", "line"), _PLACES.items())
+def test_a_mistake_has_its_place(root: Path, lint: Lint, text: str, line: int | None) -> None:
+    configure(root, text)
+    at = f":{line}: " if line is not None else ": "
+    assert re.match(re.escape(f"opschema: {root / 'opschema.toml'}{at}") + "[a-z`]", lint()[2])
+
+
+def test_a_mistake_in_another_table_of_pyproject_has_no_place(root: Path, lint: Lint) -> None:
+    path = root / "pyproject.toml"
+    path.write_text(
+        "[tool.other]\nselect = 'mising-doc'\n[tool.opschema]\nselect = ['mising-doc']\n[x]\ny = 'mising-doc'\n"
+    )
+    assert lint()[2].startswith(f"opschema: {path}:4: select: no rule is called")
+
+
+@pytest.mark.parametrize("names", ["'gone.py'", "'toypack.py', 'gone.py'", "'toypack'", "'../up.py'"])
+def test_a_plugin_that_cannot_be_read_has_its_place(root: Path, lint: Lint, names: str) -> None:
+    configure(root, f"\nplugins = [{names}]", plugin=False)
+    assert lint()[2].startswith(f"opschema: {root / 'opschema.toml'}:2: ")
 
 
 @pytest.mark.parametrize("word", ["select", "ignore"])
@@ -125,7 +173,7 @@ def test_the_command_line_is_checked_like_the_file(root: Path, lint: Lint, word:
     configure(root, "")
     code, _, errors = lint(f"--{word}", "TOY101,mising-doc")
     assert code == EXIT_USAGE
-    assert f"{word}: no rule is called `mising-doc`; did you mean `missing-doc`?" in errors
+    assert f"opschema: {word}: no rule is called `mising-doc`; did you mean `missing-doc`?" in errors
 
 
 def test_a_file_that_is_not_utf8_is_named(root: Path, lint: Lint) -> None:
@@ -382,7 +430,7 @@ def test_what_a_file_said_is_remembered(tmp_path: Path, root: Path, monkeypatch:
         with pytest.raises(AssertionError, match="parsed again"):
             load_config(root)
     configure(root, 'fail-on = "warning"\n', plugin=False)
-    assert load_config(root, cache)[0] == Config(fail_on="warning")
+    assert load_config(root, cache)[0].unplaced == Config(fail_on="warning")
     (root / "opschema.toml").unlink()
     for _ in range(2):
         assert load_config(root, cache) == (Config(), None)

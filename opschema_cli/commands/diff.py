@@ -136,7 +136,9 @@ def _sides(session: Session, options: DiffOptions) -> tuple[TableSide, TableSide
 def _old_revision(session: Session, revision: str, noun: str) -> tuple[str, str]:
     """A commit and its label; by default the merge base with the main branch."""
     if not revision:
-        commit, branch = merge_base(session.root, session.config.diff.main_branch)
+        main = session.config.diff.main_branch
+        with session.config.placed(main or None):
+            commit, branch = merge_base(session.root, main)
         return commit, f"{branch} {commit[:10]}"
     commit = find_commit(session.root, revision, noun)
     return commit, revision if commit.startswith(revision) else f"{revision} {commit[:10]}"
@@ -166,7 +168,8 @@ def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOpt
     level = _level(session, options)
     breaks = [item.breaks(level) for item in changed]
     allowed = session.config.diff.allow
-    judged = without_allowed(changed, allowed, breaks, datetime.datetime.now(datetime.timezone.utc).date())
+    with session.config.placed():
+        judged = without_allowed(changed, allowed, breaks, datetime.datetime.now(datetime.timezone.utc).date())
     changes = [item for item in judged.changes if item.hits or options.shows_all]
     path, text = _configuration(session)
     notes = allowance_findings(judged.unused, judged.expired, path, text)
@@ -177,7 +180,8 @@ def _compared(session: Session, old: TableSide, new: TableSide, options: DiffOpt
 
 def _public(session: Session, side: TableSide) -> list[Entry]:
     """The operators of a side that are promised to others."""
-    private = glob_spec(session.config.diff.private, "diff.private")
+    with session.config.placed("private"):
+        private = glob_spec(session.config.diff.private, "diff.private")
     return [item for item in side.entries if not _is_private(item, private)]
 
 

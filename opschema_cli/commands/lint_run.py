@@ -291,4 +291,6 @@ def _fingerprint(session: Session, inputs: Inputs, options: LintOptions) -> byte
         sorted(inputs.paths) if inputs.paths is not None else None,
         sorted(options.as_implemented),
     )
-    return msgspec.json.encode((session.config, session.partial, chosen, inputs.baseline_text, inputs.baseline_name))
+    return msgspec.json.encode(
+        (session.config.unplaced, session.partial, chosen, inputs.baseline_text, inputs.baseline_name)
+    )

@@ -9,7 +9,6 @@ import click
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.permissions import Permission, allow, as_digest, is_allowed, permissions, plugin_digest, revoke
-from opschema_cli.plugins import read_plugins
 from opschema_cli.regular_files import read_regular
 from opschema_cli.reporters.escape import visible
 from opschema_cli.root import find_root
@@ -103,7 +102,7 @@ def list_plugins() -> int:
 def _configured() -> Iterator[tuple[str, str]]:
     """The digests and paths of the plugins that the configuration of the current folder names."""
     session = open_session(Path.cwd(), cache=False, run_plugins=False)
-    for plugin in read_plugins(session.workspace, session.config.plugins):
+    for plugin in session.read_plugins():
         yield plugin.digest, str(plugin.path)
 
 

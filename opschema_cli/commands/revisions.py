@@ -28,7 +28,7 @@ def revision_key(session: Session, commit: str) -> str:
 
 def settings_key(session: Session) -> bytes:
     """The settings that decide what is read."""
-    return msgspec.json.encode((msgspec.structs.replace(session.config, diff=DiffConfig()), session.partial))
+    return msgspec.json.encode((msgspec.structs.replace(session.config.unplaced, diff=DiffConfig()), session.partial))
 
 
 def asked_of(workspace: Workspace) -> Asked:

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from opschema_cli.config import Allowance
+from opschema_cli.config_places import WordError
 from opschema_cli.diff.model import KINDS, Change
-from opschema_cli.errors import OpschemaError
 from opschema_cli.suggestions import did_you_mean, near_name
 
 
@@ -29,7 +29,7 @@ def without_allowed(
     """Take the accepted changes out; only those that are breaking need an entry.
 
     Raises:
-        OpschemaError: an entry names no kind of change, or no date.
+        WordError: an entry names no kind of change, or no date.
     """
     expired = [item for item in allowed if _day(item) <= today]
     current = [item for item in allowed if item not in expired]
@@ -53,8 +53,8 @@ def _day(item: Allowance) -> datetime.date:
     codes = {kind.code for kind in KINDS.values()}
     if item.kind and item.kind not in KINDS and item.kind not in codes:
         hint = did_you_mean(near_name(item.kind, KINDS)) or "; docs/diff.md lists them"
-        raise OpschemaError(f"{where}: no kind of change is called `{item.kind}`{hint}")
+        raise WordError(f"{where}: no kind of change is called `{item.kind}`{hint}", item.kind)
     try:
         return datetime.date.fromisoformat(item.expires)
     except ValueError:
-        raise OpschemaError(f"{where}: `{item.expires}` is not a date; write it as 2027-01-31") from None
+        raise WordError(f"{where}: `{item.expires}` is not a date; write it as 2027-01-31", item.expires) from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from opschema_cli.config import Config
+from opschema_cli.config import NO_KEYS, Config
 from opschema_cli.lint.registry import Registry
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,7 +21,8 @@ def config_schema(registry: Registry) -> bytes:
     schemas = dict(zip(kinds, found, strict=True))
     config = definitions["Config"]
     properties: dict[str, Any] = config["properties"]
-    del properties["pack-options"]
+    for name in NO_KEYS:
+        del properties[name]
     properties.update((name, schemas[options]) for name, options in packs.items())
     properties["rules"] = {
         "type": "object",

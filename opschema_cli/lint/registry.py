@@ -14,6 +14,7 @@ import msgspec
 
 from opschema_cli.authoring import described, failure
 from opschema_cli.cache import Cache
+from opschema_cli.config_places import WordError
 from opschema_cli.errors import OpschemaError
 from opschema_cli.lint.builtin import BUILTIN_RULES, PAGES
 from opschema_cli.lint.collisions import collision, rules_of
@@ -180,13 +181,14 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """The codes that ``selectors`` stand for; ``where`` names the option that has them, for messages.
 
         Raises:
-            OpschemaError: one of them names no rule; with a suggestion.
+            WordError: one of them names no rule; with a suggestion.
         """
         codes: set[str] = set()
         for selector in selectors:
             found = self.find(selector)
             if not found:
-                raise OpschemaError(f"{where}{': ' * bool(where)}no rule is called `{selector}`{self.hint(selector)}")
+                message = f"{where}{': ' * bool(where)}no rule is called `{selector}`{self.hint(selector)}"
+                raise WordError(message, selector)
             codes.update(item.code for item in found)
         return frozenset(codes)
 
@@ -194,7 +196,7 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         """The codes that ``selectors`` of the configuration stand for; one that names no rule may be that of a plugin.
 
         Raises:
-            OpschemaError: one of them names no rule, and no plugin was left out; with a suggestion.
+            WordError: one of them names no rule, and no plugin was left out; with a suggestion.
         """
         return self.expand((item for item in selectors if not self.partial or self.find(item)), where)
 
@@ -229,7 +231,7 @@ def load_registry(
     known = [*dict.fromkeys([*(point.name for point in points), *(pack.name for pack in added)])]
     for name in only:
         if name not in known and not partial:
-            raise OpschemaError(unknown_pack(name, known))
+            raise WordError(unknown_pack(name, known), name)
     packs, broken = load_packs([point for point in points if not only or point.name in only], needed=bool(only))
     _check_names(packs, added)
     packs += [pack for pack in added if not only or pack.name in only]
@@ -280,14 +282,14 @@ def _plugin(plugin: Plugin) -> AnyPack:
         pack = getattr(plugin.run(), "PACK", None)
     except Exception as error:
         # Foreign code runs here, and may raise whatever it likes.
-        raise OpschemaError(f"the plugin `{plugin.name}` cannot be loaded: {failure(error)}") from error
+        raise WordError(f"the plugin `{plugin.name}` cannot be loaded: {failure(error)}", plugin.name) from error
     if pack is None:
-        raise OpschemaError(
-            f"the plugin `{plugin.name}` cannot be loaded: it has no `PACK`, the pack that opschema runs"
+        raise WordError(
+            f"the plugin `{plugin.name}` cannot be loaded: it has no `PACK`, the pack that opschema runs", plugin.name
         )
     if not isinstance(pack, Pack | LazyPack):
-        raise OpschemaError(
-            f"the plugin `{plugin.name}` cannot be loaded: its `PACK` is {described(pack)}, not a `Pack`"
+        raise WordError(
+            f"the plugin `{plugin.name}` cannot be loaded: its `PACK` is {described(pack)}, not a `Pack`", plugin.name
         )
     return pack
 

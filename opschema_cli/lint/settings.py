@@ -59,16 +59,18 @@ def resolve_settings(
         OpschemaError: a code, name, level or option is not known; the message says where.
     """
     asked = list(select)
-    configured = registry.configured(config.select or ["ALL"], "select")
+    configured = _configured(config, registry, config.select or ["ALL"], "select")
     selected = registry.expand(asked, "select") if asked else configured
     named = {rule.code for rule in registry.exact(asked)}
     if not (preview or config.preview):
         chosen = named if asked else {rule.code for rule in registry.exact(config.select)}
         selected -= {code for code, rule in registry.rules.items() if rule.stage == "preview"} - chosen
-    ignored = (registry.configured(config.ignore, "ignore") - named) | registry.expand(ignore, "ignore")
+    ignored = (_configured(config, registry, config.ignore, "ignore") - named) | registry.expand(ignore, "ignore")
     # A suppression may name a plugin's rule, which nothing knows while the plugin does not run.
     unknown = {UNKNOWN.code} if registry.partial else set()
-    levels = [(registry.configured([selector], "severity"), level) for selector, level in config.severity.items()]
+    levels = [
+        (_configured(config, registry, [selector], "severity"), level) for selector, level in config.severity.items()
+    ]
     # The widest first, so that a single code wins over its prefix.
     levels.sort(key=lambda pair: -len(pair[0]))
     overrides = {code: Severity(level) for codes, level in levels for code in codes}
@@ -76,7 +78,7 @@ def resolve_settings(
         enabled=(selected | {rule.code for rule in UNCHECKED}) - ignored - unknown,
         severity={code: overrides.get(code, rule.severity) for code, rule in registry.rules.items()},
         per_file=[
-            (glob_spec([glob], "per-file-ignores"), registry.configured(codes, f"per-file-ignores {glob!r}"))
+            (_glob(config, glob), _configured(config, registry, codes, f"per-file-ignores {glob!r}"))
             for glob, codes in config.per_file_ignores.items()
         ],
         fail_on=Severity(fail_on or config.fail_on),
@@ -87,30 +89,45 @@ def resolve_settings(
     )
 
 
+def _configured(config: Config, registry: Registry, selectors: Iterable[str], where: str) -> frozenset[str]:
+    with config.placed():
+        return registry.configured(selectors, where)
+
+
+def _glob(config: Config, glob: str) -> IgnoreSpec:
+    with config.placed(glob):
+        return glob_spec([glob], "per-file-ignores")
+
+
 def pack_options(config: Config, registry: Registry) -> dict[str, object]:
     """The options of every pack, by name.
 
     Raises:
         OpschemaError: an option, or a pack, is not known; the message says where.
     """
-    if not registry.partial:
-        check_keys(config.pack_options, [*(pack.name for pack in registry.all_packs), *KEYS], "tool.opschema: ")
-    return {
-        pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
-        for pack in registry.all_packs
-    }
+    with config.placed():
+        if not registry.partial:
+            check_keys(config.pack_options, [*(pack.name for pack in registry.all_packs), *KEYS], "tool.opschema: ")
+        return {
+            pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
+            for pack in registry.all_packs
+        }
 
 
 def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
     found: dict[str, object] = {}
     given: dict[str, dict[str, Any]] = {}
+    written: dict[str, str] = {}
     for selector, options in config.rules.items():
-        for code in registry.configured([selector], "rules"):
+        for code in _configured(config, registry, [selector], "rules"):
             given[code] = options
+            written[code] = selector
     for code, rule in registry.rules.items():
         if rule.options is not None:
-            found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
+            with config.placed():
+                found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
     unknown = {rule.code for pack in registry.unused for rule in rules_of(pack)}
     for code in given.keys() - unknown:
-        raise OpschemaError(f"tool.opschema.rules: {code} has no options")
+        with config.placed(written[code]):
+            raise OpschemaError(f"tool.opschema.rules: {code} has no options")
     return found

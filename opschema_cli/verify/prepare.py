@@ -201,7 +201,8 @@ def _with_samples(session: Session, names: OpNames, plans: list[Plan]) -> list[P
 
 def _recipe(session: Session) -> str:
     recipe = session.config.verify.recipe
-    return str(session.workspace.locate(recipe)) if recipe else ""
+    with session.config.placed(recipe):
+        return str(session.workspace.locate(recipe)) if recipe else ""
 
 
 def earlier_plans(plans: Sequence[Plan], before: Session, asked: Asked, every: Collection[str] | None) -> list[Plan]:
