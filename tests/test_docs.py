@@ -9,8 +9,9 @@ import msgspec
 
 from opschema_cli.config import NO_KEYS, Config
 from opschema_cli.lint.docs import doc_files
-from opschema_cli.lint.lazy_pack import LazyPack, catalogue_text
+from opschema_cli.lint.lazy_pack import MIGRATIONS, LazyPack, catalogue_text
 from opschema_cli.lint.registry import load_registry
+from opschema_cli.migrate.docs import catalogue_text as migration_catalogue
 from opschema_cli.migrate.docs import doc_files as migration_files
 from opschema_cli.migrate.engine import load_migrations
 from tests.verify import faults
@@ -37,6 +38,8 @@ def test_every_pack_has_a_current_catalogue() -> None:
     assert len(packs) > 2
     for pack in packs:
         assert pack.catalogue.read_text(encoding="utf-8") == catalogue_text(pack.pack.rules), "run `make docs`"
+        listed = pack.catalogue.with_name(MIGRATIONS).read_text(encoding="utf-8")
+        assert listed == migration_catalogue(load_migrations(pack.pack)), "run `make docs`"
 
 
 def test_every_migration_has_a_current_page_and_no_page_is_stale() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from opschema_cli.commands.baseline import save_baseline
+from opschema_cli.commands.completion import complete_rules
 from opschema_cli.commands.lint_options import LintOptions
 from opschema_cli.commands.lint_report import exit_code, make_report, print_fixes, print_report, report_unlisted
 from opschema_cli.commands.lint_run import baseline_of, inputs_of, job_of, run_lint, settings_of
@@ -37,9 +38,10 @@ _PATH = click.Path(path_type=Path)
     "--select",
     default="",
     metavar="RULES",
+    shell_complete=complete_rules,
     help="Run only these codes, prefixes or names (comma-separated), even if the configuration ignores that code or name.",
 )
-@click.option("--ignore", default="", metavar="RULES", help="Skip these rules too.")
+@click.option("--ignore", default="", metavar="RULES", shell_complete=complete_rules, help="Skip these rules too.")
 @click.option(
     "--fail-on",
     type=click.Choice(["info", "warning", "error"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from opschema_cli.commands.completion import complete_packs
 from opschema_cli.commands.operators import Table, operator_table
 from opschema_cli.commands.output import write_text
 from opschema_cli.commands.plugins import no_plugins_option
@@ -23,7 +24,14 @@ from opschema_cli.suggestions import did_you_mean, nearest
 
 @click.command(short_help="List the operators: where each is declared and implemented.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--pack", "packs", multiple=True, metavar="NAME", help="List only operators of this pack.")
+@click.option(
+    "--pack",
+    "packs",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_packs,
+    help="List only operators of this pack.",
+)
 @click.option("--unresolved", is_flag=True, help="List only operators with unresolved parts, with the reasons.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-o", "--output-file", type=click.Path(path_type=Path), help="Write the list to this file.")

@@ -12,6 +12,7 @@ from typing import Literal
 import click
 import msgspec
 
+from opschema_cli.commands.completion import complete_migrations
 from opschema_cli.commands.migrate_report import print_report, report_of
 from opschema_cli.commands.migrate_work import SHOWN_FILES, MigrateOptions, Work, print_problems, problems_of
 from opschema_cli.commands.output import ProgressBar, write_page, write_text
@@ -36,7 +37,7 @@ from opschema_cli.write import write_all
 
 
 @click.command(short_help="Rewrite the entire workspace: list, show, apply or check migrations.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_migrations)
 @click.option(
     "--list", "list_only", is_flag=True, help="List the migrations that apply here; the default without NAME."
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from opschema_cli.commands.completion import complete_rules
 from opschema_cli.commands.output import report_broken, write_page
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.errors import OpschemaError
@@ -15,7 +16,7 @@ from opschema_cli.suggestions import did_you_mean
 
 
 @click.command(short_help="Explain one rule.")
-@click.argument("selector")
+@click.argument("selector", shell_complete=complete_rules)
 def rule(selector: str) -> int:
     """Print the page of a rule, by code or name: why it matters, what it finds, examples, its fix."""
     session = open_workspace(Path.cwd(), no_plugins=True, cache=False)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
+from opschema_cli.commands.completion import complete_rules
 from opschema_cli.commands.output import report_broken, write_text
 from opschema_cli.commands.plugins import open_workspace
 from opschema_cli.lint.rule import Rule
 
 
 @click.command(short_help="List all rules.")
-@click.argument("selector", default="ALL")
+@click.argument("selector", default="ALL", shell_complete=complete_rules)
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 def rules(selector: str, output_format: str) -> int:
     """List all rules, or those of a code, prefix or name (SELECTOR)."""

@@ -20,6 +20,9 @@ from opschema_cli.project import Project
 CATALOGUE = "rules.json"
 """The file beside a pack's module that lists its rules, so that they are known without importing them."""
 
+MIGRATIONS = "migrations.json"
+"""The file beside it that lists the pack's migrations, for the completion of their names in a shell."""
+
 
 class _Listed(msgspec.Struct, array_like=True):
     code: str

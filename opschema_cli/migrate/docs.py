@@ -44,13 +44,23 @@ def doc_files(migrations: Iterable[Migration]) -> dict[str, str]:
     return {"README.md": index, **{f"{item.name}.md": migration_page(item) for item in found}}
 
 
+def catalogue_text(migrations: Iterable[Migration]) -> str:
+    """Text of the catalogue of a pack with these migrations: their names and summaries."""
+    rows = [msgspec.json.encode((item.name, item.summary)).decode() for item in migrations]
+    return "[\n" + ",\n".join(rows) + "\n]\n"
+
+
 def main() -> None:
-    """Write ``docs/migrations`` of the project in the current folder."""
+    """Write ``docs/migrations`` of the project in the current folder, and the catalogues of its packs."""
+    from opschema_cli.lint.lazy_pack import MIGRATIONS, LazyPack
     from opschema_cli.lint.registry import load_registry
 
-    packs = load_registry().packs
-    migrations = [item for pack in packs for item in load_migrations(pack)]
-    write_pages(Path("docs/migrations"), doc_files(migrations))
+    registry = load_registry()
+    write_pages(Path("docs/migrations"), doc_files(item for pack in registry.packs for item in load_migrations(pack)))
+    for pack in registry.all_packs:
+        if isinstance(pack, LazyPack):
+            path = pack.catalogue.with_name(MIGRATIONS)
+            path.write_text(catalogue_text(load_migrations(pack.pack)), encoding="utf-8")
 
 
 if __name__ == "__main__":
