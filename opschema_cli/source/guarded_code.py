@@ -16,6 +16,7 @@ _TRY = re.compile(r"\btry\s*:\s*(?:#[^\n]*\s*)*\Z")
 _CATCHES = re.compile(r"\s*(?:#[^\n]*\s*)*except\b(?:(?!:\s*$).)*:\s*\Z", re.DOTALL)
 _ANY_ERROR = re.compile(r"\bexcept\s*:|\b(?:TypeError|RuntimeError|Exception|BaseException)\b")
 _LOOK_BACK = 400
+_LINES_BACK = 300
 _LEAVES = re.compile(r"\b(?:return|raise|continue|break|skip|(?:sys\.|os\.)?_?exit)\b")
 _CHOICE = re.compile(r"\b(?:and|or|if)\b")
 _EXPECTS_ERROR = re.compile(r"\s*(?:async\s+)?with\b.*\b(?:suppress|raises|assertRaises\w*)\b")
@@ -93,7 +94,7 @@ def may_be_skipped(body: Body, start: int) -> bool:
             if call.start < start and call.items[0].member == "importorskip" and "minversion" in call.keywords:
                 return True
     line = text[text.rfind("\n", 0, start) + 1 : text.find("\n", start) % (len(text) + 1)]
-    return (_CHOICE.search(line) is not None and asks_what_exists(line)) or _expects_error(text, start)
+    return (_CHOICE.search(line) is not None and asks_what_exists(line)) or expects_error(text, start)
 
 
 def _leaves_before(body: Body, item: Condition, start: int) -> bool:
@@ -103,22 +104,24 @@ def _leaves_before(body: Body, item: Condition, start: int) -> bool:
     return any(_LEAVES.search(body.file.source.text, span.start, span.end) for span in spans)
 
 
-def _expects_error(text: str, start: int) -> bool:
+def expects_error(text: str, start: int) -> bool:
     """Whether a ``with`` around a place expects or ignores errors."""
-    return is_below(text, start, _EXPECTS_ERROR)
+    return _is_below(text, start, _EXPECTS_ERROR)
 
 
-def is_below(text: str, start: int, pattern: re.Pattern[str]) -> bool:
+def _is_below(text: str, start: int, pattern: re.Pattern[str]) -> bool:
     """Whether one of the lines under which a place is indented matches a pattern."""
-    lines = text[: text.find("\n", start) % (len(text) + 1)].split("\n")
-    indent = _indent(lines[-1])
-    for line in reversed(lines):
+    begin, end = text.rfind("\n", 0, start) + 1, text.find("\n", start) % (len(text) + 1)
+    indent = _indent(text[begin:end])
+    for _ in range(_LINES_BACK):
+        if not indent or not begin:
+            return False
+        begin, end = text.rfind("\n", 0, begin - 1) + 1, begin - 1
+        line = text[begin:end]
         if line.strip() and _indent(line) < indent:
             indent = _indent(line)
             if pattern.match(line):
                 return True
-        if not indent:
-            return False
     return False
 
 

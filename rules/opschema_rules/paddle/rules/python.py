@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opschema_cli.evaluation.expected_errors import allows_any_error
 from opschema_cli.lint.diagnostic import Diagnostic, Place
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_cli.readings import Reading
+from opschema_cli.source.bodies import Bodies
 from opschema_cli.source.call_text import CallText, counted_calls
-from opschema_cli.source.guarded_code import is_below
+from opschema_cli.source.guarded_code import expects_error
+from opschema_cli.source.program import Program
 from opschema_rules.paddle.model import OpEntry, Tree
 
 _CALL = re.compile(r"(?<![\w.])(?:paddle\s*\.\s*)?_C_ops\s*\.\s*(\w+)\s*\(")
@@ -25,8 +28,8 @@ def python_argument_count(tree: Tree) -> Iterator[Diagnostic]:
 
     The generated functions take all inputs and attributes by position and do not check how many are passed. Extra arguments are
     ignored. If arguments are missing, the function reads past the end of the argument list: the defaults in the YAML apply only to
-    C++. If several entries define the operator, the number of any of them is accepted. Calls whose errors are caught, or that a
-    test expects to fail, are not reported.
+    C++. If several entries define the operator, the number of any of them is accepted. Calls whose errors are caught, that a test
+    expects to fail, or that depend on the release are not reported.
 
     Bad:
 
@@ -67,10 +70,10 @@ def python_argument_count(tree: Tree) -> Iterator[Diagnostic]:
         return _C_ops.half_(x, max(axis, 0)) if not rest else _C_ops.half(*rest)
     ```
     """
+    bodies = Bodies(Program(tree.project.workspace.files, tree.project.python, ()), ())
     for path, call, entries in _calls(tree):
         numbers = {len(entry.signature.args) for entry in entries}
-        source = tree.project.source(path) if call.count not in numbers else None
-        if source is not None and not _may_fail(source.text, call.span.start):
+        if call.count not in numbers and not _may_fail(bodies, path, call.span.start):
             takes = " or ".join(map(str, sorted(numbers)))
             surplus = call.count > max(numbers)
             effect = "the extra ones are ignored" if surplus else "arguments with defaults must be passed, too"
@@ -79,14 +82,13 @@ def python_argument_count(tree: Tree) -> Iterator[Diagnostic]:
             yield Diagnostic(message, Place(path, call.span), (entries[0].declared(),), ops=(name,))
 
 
-_ALLOWS_ERROR = re.compile(r"\s*(?:try\s*:|(?:async\s+)?with\b.*\b(?:raises|assertRaises\w*|suppress)\b)")
-_ASSERTS_ERROR = re.compile(r"\b(?:assertRaises\w*|raises)\s*\(")
-
-
-def _may_fail(text: str, start: int) -> bool:
-    """Whether a call is tried, or a test expects it to fail."""
-    line = text.rfind("\n", 0, start) + 1
-    return _ASSERTS_ERROR.search(text, line, start) is not None or is_below(text, start, _ALLOWS_ERROR)
+def _may_fail(bodies: Bodies, path: str, start: int) -> bool:
+    """Whether a call is tried, a test expects it to fail, or other releases leave it out; true if the file does not parse."""
+    file = bodies.program.load(path)
+    if file is None or file.facts.error:
+        return True
+    body = bodies.at(file, start)
+    return allows_any_error(bodies, body, start) or expects_error(file.source.text, start)
 
 
 def _calls(tree: Tree) -> Iterator[tuple[str, CallText, list[OpEntry]]]:
