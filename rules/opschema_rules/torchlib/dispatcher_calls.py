@@ -18,6 +18,7 @@ from opschema_rules.torchlib.cpp_signature import CppSignature
 from opschema_rules.torchlib.model import DispatcherCall, Tree
 
 _LOOKUP = re.compile(r'\bfindSchemaOrThrow\(\s*"([\w:]+)"\s*,\s*"(\w*)"\s*\)')
+_DIRECTIVE = re.compile(r"^[ \t]*#", re.MULTILINE)
 _TYPED = re.compile(r"\s*\.\s*typed\s*<")
 _MAY_BE_SEVERAL = re.compile(r"^[A-Z][A-Z0-9_]+\b|\.\.\.")
 """Macros and packs that may be several parameters."""
@@ -39,7 +40,8 @@ _ALLOWS_ERRORS = re.compile(r"\btry\s*\{|\bcatch\s*\(|\w*_(?:ANY_)?THROW\w*\s*\(
 
 
 def _looked_up(text: str) -> list[LookedUp]:
-    hidden = SpanSet(Span(start, end) for kind, start, end in parts(text) if kind == "comment")
+    # What comments, strings and bodies of macros hold is compiled nowhere, or elsewhere.
+    hidden = SpanSet(Span(start, end) for _, start, end in parts(text))
     directives = read_directives(text)
     found = (
         item
@@ -59,14 +61,15 @@ def _allows_errors(text: str, at: int) -> bool:
 
 
 def _type_behind(text: str, at: int) -> str:
-    """The argument of ``typed<...>`` at a place."""
+    """The argument of ``typed<...>`` at a place; empty if it has directives, which may leave parts of it out."""
     opened = _TYPED.match(text, at)
     start = opened.end() if opened is not None else len(text)
     depth = 1
     for place in range(start, min(len(text), start + _LONGEST)):
         depth += {"<": 1, ">": -1}.get(text[place], 0)
         if depth == 0:
-            return without_comments(text[start:place])
+            written = without_comments(text[start:place])
+            return written if _DIRECTIVE.search(written) is None else ""
     return ""
 
 

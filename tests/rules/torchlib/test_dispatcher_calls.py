@@ -49,6 +49,8 @@ def test_types_that_are_not_the_operators(name: str, written: str, words: str) -
     [
         ("kit::scale", "at::Tensor(const at::Tensor&, double, std::optional<int64_t>)"),
         ("kit::scale", "at::Tensor(const at::Tensor& x,\n double factor, // of it\n std::optional<int64_t>)"),
+        ("kit::scale", "at::Tensor(const at::Tensor&, double\n#ifdef NEW\n, std::optional<int64_t>\n#endif\n)"),
+        ("kit::scale", "\n#ifdef OLD\nvoid(bool)\n#else\nSignature\n#endif\n"),
         ("kit::scale", "decltype(scale)"),
         ("kit::scale", "Signature"),
         ("kit::scale", "at::Tensor(PARAMETERS)"),
@@ -102,6 +104,13 @@ def test_comments_are_not_read() -> None:
 @pytest.mark.parametrize(
     ("before", "behind"),
     [
+        ("#define FIND ", "\n"),
+        ("#define FIND \\\n  ", "\n"),
+        ('#define FIND f("a", ", b"), ', "\n"),
+        ("#define FIND do { \\\n  ", " } while (0)\n"),
+        ('const char* text = R"code(\n', ')code";\n'),
+        ("#ifndef OLD\nvoid a();\n#else\n", "#endif\n"),
+        ("#ifdef NEW\nvoid a();\n#elif defined(OLD)\n", "#endif\n"),
         ("#if 0\n", "#endif\n"),
         ("#ifdef OLD\n", "#endif\n"),
         ("bool has() {\n  try {\n", "  } catch (const c10::Error&) { return false; }\n}\n"),

@@ -18,10 +18,9 @@ def dispatcher_call(call: DispatcherCall) -> Iterator[Diagnostic]:
     """An operator that C++ looks up by a wrong name, or calls with another signature than its schema.
 
     `findSchemaOrThrow` raises if there is no such operator or overload, and `typed<...>()` if its type is not that of the
-    operator's kernels. Both happen when the code runs. A type in `decltype` is not compared, and neither code under `#if` nor in
-    functions that catch or expect errors is checked. Since other packages may define
-    operators in the namespaces of the tree, names are reported if they are a slip in the name of an operator of the tree, or
-    another overload of one.
+    operator's kernels. Both happen when the code runs. A type in `decltype` is not compared. Code under `#if`, in bodies of macros,
+    or in functions that catch or expect errors is not checked. Since other packages may define operators in the namespaces of the
+    tree, names are reported if they are a slip in the name of an operator of the tree, or another overload of one.
 
     Bad:
 
