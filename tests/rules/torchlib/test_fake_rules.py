@@ -160,6 +160,10 @@ PAIR = (
         ("Tuple[Tensor, Tensor]", "return x.sum(0)", "x.sum(0)"),
         ("List[Tensor]", "return torch.empty_like(x)", "torch.empty_like(x)"),
         ("None", "return torch.empty_like(x)", "torch.empty_like(x)"),
+        ("None", "return x", "x"),
+        ("None", "y = x\n    return y", "y"),
+        ("Tuple[Tensor, Tensor]", "return x", "x"),
+        ("List[Tensor]", "return x", "x"),
         ("Tuple[Tensor]", "return torch.empty_like(x)", "torch.empty_like(x)"),
     ],
 )
@@ -182,6 +186,11 @@ def test_fakes_that_return_something_else(returns: str, body: str, place: str) -
         ("Tuple[Tensor, Tensor]", "y = torch.empty_like(x)\n    if given:\n        y = (x, x)\n    return y"),
         ("Tuple[Tensor, Tensor]", "x = given(x)\n    return x * 2"),
         ("Tuple[Tensor, Tensor]", "for x in given:\n        return x * 2"),
+        ("Tuple[Tensor, Tensor]", "x = given(x)\n    return x"),
+        ("Tuple[Tensor, Tensor]", "with given as x:\n        return x"),
+        ("Tuple[Tensor, Tensor]", "return given(x := (x, x)) and x"),
+        ("None", "def inner():\n        return x\n    inner()"),
+        ("None", "return given"),
         ("Tuple[Tensor, Tensor]", "return (x, x) * 1"),
         ("Tuple[Tensor, Tensor]", "return torch.max(x, 0)"),
         ("Tuple[Tensor, Tensor]", "return x.split(2)"),
@@ -228,6 +237,8 @@ def test_kernels_and_the_function_itself() -> None:
     assert [place for _, place in found(text, "REG210")] == ["x.clone(), x.clone()", "[x]"]
     assert found(op(returns="Tuple[()]", body="return ()"), "REG210") == []
     assert len(found(op(returns="Tuple[()]", body="return ()") + fake("return ()"), "REG210")) == 1
+    assert found(op(returns="None", body="return x"), "REG210") == []
+    assert len(found(op(returns="None", body="return x"), "REG402")) == 1
     assert found(op(body="raise NotImplementedError"), "REG210") == found(op(body="..."), "REG210") == []
 
 

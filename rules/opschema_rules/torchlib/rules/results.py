@@ -29,8 +29,8 @@ _NOTHING = ("None", "NoneType")
 def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     """A fake or a kernel that returns something other than the schema says.
 
-    Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from a function of torch, or from
-    arithmetic or a method of an argument that is a tensor. One value for several raises, and so does a tuple for one value; more
+    Only values whose type is evident are checked: a literal tuple or list, `None`, a tensor from a function of torch, an argument
+    that is a tensor, and arithmetic or a method of one. One value for several raises, and so does a tuple for one value; more
     values than the schema returns crash the process, from a fake or a function of `custom_op`. Two values for three are handed
     on, and so is any number from a kernel of `Library.impl`: this raises where a caller takes as many as the schema returns,
     and is a warning if no such caller is known. A list instead of a tuple is fine, and so is `None` among several values.
@@ -110,6 +110,8 @@ def returned_count(operator: Operator) -> Iterator[Diagnostic]:
     for called, function in python_functions(operator):
         for value in _certain_returns(schema, function):
             made = followed(function, value)
+            if called == "the function" and made.kind == "name":
+                continue  # an argument itself, which REG402 reports
             said = _misfit(operator, schema, function, made)
             if said and not (_is_empty(value) and not schema.returns and called != "the fake"):
                 found = _returned(operator, schema, function, f"{called} of `{operator.title}` returns {said}", value)
@@ -211,7 +213,9 @@ def _several(value: Expr) -> str:
 
 
 def _is_tensor(operator: Operator, function: Body, value: Expr) -> bool:
-    """Whether a value surely is one tensor: by a function of torch, or by arithmetic or a method of a parameter that is one."""
+    """Whether a value surely is one tensor: a parameter that is one, arithmetic or a method of one, or by a function of torch."""
+    if _is_tensor_parameter(operator, function, value):
+        return True
     if value.kind == "binary":
         return any(
             _is_tensor_parameter(operator, function, item)
