@@ -163,7 +163,7 @@ def _list(work: Work) -> int:
     if work.options.output_format == "json":
         write_text(json.write_list(found, elsewhere), None)
     else:
-        text.write_list(found, elsewhere, open_console(sys.stdout))
+        text.write_list(found, [pack.name for pack in work.packs], elsewhere, open_console(sys.stdout))
     return EXIT_CLEAN
 
 

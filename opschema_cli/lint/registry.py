@@ -202,14 +202,17 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
-        return did_you_mean(self.near(selector)) or "; `opschema rules` lists them"
+        letters = f" {selector[:3].upper()}" if _CODE.match(selector) and self.find(selector[:3].upper()) else ""
+        return did_you_mean(self.near(selector)) or f"; `opschema rules{letters}` lists them"
 
     def near(self, selector: str) -> str | None:
-        """The code or name that is close to a wrong one; None if none is."""
+        """The code or name that is close to a wrong one; None if none is. Of a code at most one character may differ."""
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
-        if self.partial and _CODE.match(selector):  # that of a plugin has letters of its own
+        if not _CODE.match(selector):
+            return nearest(selector, words, 0.5)
+        if self.partial:  # that of a plugin has letters of its own
             words = [word for word in words if word.startswith(selector[:3].upper())]
-        return nearest(selector, words, 0.5)
+        return nearest(selector, words, 0.8)
 
 
 def load_registry(

@@ -125,6 +125,17 @@ def test_a_migration_of_another_pack_is_named(opschema: Opschema, name: str, mes
     assert (done.code, done.err) == (2, f"opschema: {message}\n")
 
 
+def test_that_there_are_no_migrations_is_told(opschema: Opschema, tmp_path: Path) -> None:
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit/opschema.toml").write_text("")
+    (tmp_path / "kit/ops.py").write_text('import torch\n\ntorch.library.define("kit::f", "(Tensor x) -> Tensor")\n')
+    done = opschema("migrate", cwd=tmp_path / "kit")
+    assert done.code == 0
+    assert done.out.startswith(
+        "There are no migrations for what is found here, which torchlib checks.\nNot applicable: "
+    )
+
+
 # Diff
 
 

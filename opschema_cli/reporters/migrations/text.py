@@ -59,9 +59,9 @@ def write(report: RunReport, console: Console) -> None:
     console.print(Segments(segments), end="", soft_wrap=True)
 
 
-def write_list(found: Sequence[Listed], elsewhere: Sequence[str], console: Console) -> None:
+def write_list(found: Sequence[Listed], packs: Sequence[str], elsewhere: Sequence[str], console: Console) -> None:
     """Print the migrations that have something to do here or need options, and a line for each of the others: why not.
-    ``elsewhere`` are the packs that find nothing of their kind.
+    ``packs`` are the packs that find something of their kind, ``elsewhere`` the others.
     """
     screen = Screen(console.width, console.encoding)
     segments: list[Segment] = []
@@ -75,7 +75,11 @@ def write_list(found: Sequence[Listed], elsewhere: Sequence[str], console: Conso
         segments += _prose("", "Nothing to do here:", screen)
     for item in idle:
         segments += _prose("  ", f"{item.name}: {item.reason}", screen)
-    if found and elsewhere:
+    if packs and not found:
+        segments += _prose(
+            "", f"There are no migrations for what is found here, which {', '.join(packs)} checks.", screen
+        )
+    if packs and elsewhere:
         segments += _prose(
             "", f"Not applicable: the migrations of {', '.join(elsewhere)}, which find nothing here.", screen
         )
