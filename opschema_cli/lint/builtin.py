@@ -127,7 +127,7 @@ UNKNOWN = Rule(
     "SUP002",
     "unknown-suppression",
     Severity.WARNING,
-    """A suppression names no rule that opschema knows, or no rule at all.
+    """A suppression names no rule that opschema knows, or no rule at all, or begins with another word than `ignore`.
 
 Write `# opschema: ignore[CODE] why`, in C++ `// opschema: ignore[CODE] why`, with a code or a name that `opschema rules` lists.""",
 )

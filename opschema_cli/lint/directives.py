@@ -16,7 +16,11 @@ from opschema_cli.file_kinds import is_cpp, is_python
 from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node
 
-_BODY = r"opschema:[ \t]*(ignore-file|ignore)\b[ \t]*(?:\[([^\]\r\n]*)\])?"
+_RULES = r"[ \t]*[A-Za-z]{3}\d{1,3}[ \t]*(?:,[ \t\w,-]*)?"
+_OTHER = rf"[A-Za-z][\w-]*(?=[ \t]*[\[:=(]{_RULES}[\]\r\n])|(?:noqa|disable|suppress)(?=[ \t]*(?:[\[\r\n]|\Z))"
+"""Words of other tools, or misspelt ones, before codes of rules or alone."""
+
+_BODY = rf"opschema:[ \t]*(?:(ignore-file|ignore)(?![\w-])[ \t]*(?:\[([^\]\r\n]*)\])?|({_OTHER}))"
 _DIRECTIVE = re.compile(rf"#[ \t]*{_BODY}")
 _CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[^\S\r\n]*[^#\s]")
 _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")
@@ -24,7 +28,9 @@ _NEXT_IN_CPP = re.compile(r"[ \t]+(?://|#[ \t])")
 
 
 class Directive(NamedTuple):
-    """One directive: its span, the word before its brackets and the text inside of them, and in C++ its comment."""
+    """One directive: its span, the word before its brackets and the text inside of them, and in C++ its comment. A word other than
+    ``ignore`` and ``ignore-file`` means nothing.
+    """
 
     span: Span
     word: str
@@ -92,7 +98,7 @@ def removal(source: Source, span: Span, comment: Span | None) -> Span | None:
 
 
 def _directive(match: re.Match[str], comment: Span | None = None) -> Directive:
-    return Directive(Span(*match.span()), match[1], Span(*match.span(2)), match[2] or "", comment)
+    return Directive(Span(*match.span()), match[1] or match[3], Span(*match.span(2)), match[2] or "", comment)
 
 
 def _python_comments(source: Source) -> Iterator[Span]:

@@ -30,7 +30,7 @@ WHOLE_FILE = Span(0, sys.maxsize)
 class Suppression(msgspec.Struct):
     """One directive: where it is written, the stretch of text it covers (None: it stands where it means nothing),
     the span between its brackets, and the words and codes in there. ``op`` is the op whose entry it covers, ``comment`` the
-    comment that it is in, in C++.
+    comment that it is in, in C++. ``wrong`` is the word that should be ``ignore``.
     """
 
     path: str
@@ -41,6 +41,7 @@ class Suppression(msgspec.Struct):
     codes: frozenset[str] = frozenset()
     op: str = ""
     comment: Span | None = None
+    wrong: str = ""
     used: set[str] = msgspec.field(default_factory=set)
 
 
@@ -127,11 +128,12 @@ def _parse(
         op = ""
         if found.word == "ignore":
             covers, op = _covered(source, found.span.start, contents, entries)
-        elif not contents or found.span.start < contents[0]:
+        elif found.word == "ignore-file" and (not contents or found.span.start < contents[0]):
             covers = WHOLE_FILE
         words = [word.strip() for word in found.text.split(",") if word.strip()]
         codes = frozenset(rule.code for word in words for rule in registry.find(word))
-        yield Suppression(source.path, found.span, covers, found.inside, words, codes, op, found.comment)
+        wrong = found.word if found.word not in ("ignore", "ignore-file") else ""
+        yield Suppression(source.path, found.span, covers, found.inside, words, codes, op, found.comment, wrong)
 
 
 def _covered(source: Source, start: int, contents: Sequence[int], entries: Sequence[Entry]) -> tuple[Span, str]:
@@ -162,7 +164,8 @@ def suppression_findings(
         place = Place(item.path, item.span)
         if not item.words:
             mark = "#" if item.comment is None else "//"
-            message = f"this suppression names no rule; write `{mark} opschema: ignore[CODE] why`"
+            problem = f"`{item.wrong}` suppresses nothing" if item.wrong else "this suppression names no rule"
+            message = f"{problem}; write `{mark} opschema: ignore[CODE] why`"
             yield Diagnostic(message, place, code=UNKNOWN.code)
         idle: list[str] = []
         for word in item.words:

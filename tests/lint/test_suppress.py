@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 import pytest
@@ -197,6 +198,46 @@ def test_an_unknown_rule_is_told_with_a_suggestion() -> None:
 def test_a_directive_without_a_rule_is_told(directive: str) -> None:
     linted = lint(f"# opschema: {directive}\nadd: {{doc: x}}\n")
     assert linted.codes() == ["SUP002"]
+
+
+@pytest.mark.parametrize(
+    "directive",
+    [
+        "disable[TOY101]",
+        "disable[TOY]",
+        "disable=TOY101",
+        "noqa",
+        "noqa: TOY101",
+        "ignored[TOY101, TOY102,mising-doc]",
+        "ignore_file[TOY101]",
+        "ignore-next-line [TOY101]",
+        "suppress[TOY101] why",
+    ],
+)
+def test_a_directive_with_another_word_is_told(directive: str) -> None:
+    linted = lint(f"# opschema: {directive}\nadd: {{doc: x}}\n")
+    word = re.match(r"[\w-]+", directive)
+    assert word is not None
+    message = f"`{word[0]}` suppresses nothing; write `# opschema: ignore[CODE] why`"
+    assert [(item.code, item.message) for item in linted.diagnostics] == [("SUP002", message)]
+    assert linted.text(linted.diagnostics[0].place) == f"# opschema: {word[0]}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see [docs]",
+        "see [the]",
+        "disable it later",
+        "the rules",
+        "note: TOY101 is odd",
+        "why (TOY101)",
+        "schema v2",
+        "x = [1]",
+    ],
+)
+def test_a_sentence_is_no_directive(text: str) -> None:
+    assert lint(f"# opschema: {text}\nadd: {{doc: x}}\n").codes() == []
 
 
 def fixed(text: str, *select: str) -> str:
