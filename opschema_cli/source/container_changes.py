@@ -8,15 +8,28 @@ from typing import Literal
 from opschema_cli.source.python import ContainerChange, Expr
 
 _REMOVING = ("pop", "popitem", "clear")
-_CHANGING = (
-    *("append", "extend", "insert", "add", "update", "remove", "discard", "setdefault", "sort", "reverse", *_REMOVING),
-    *("appendleft", "extendleft", "popleft", "rotate", "move_to_end", "subtract"),
-    *("intersection_update", "difference_update", "symmetric_difference_update"),
-    *("__setitem__", "__delitem__", "__iadd__", "__ior__", "__iand__", "__isub__", "__ixor__", "__imul__"),
+_CHANGING = frozenset(
+    {
+        *(
+            "append",
+            "extend",
+            "insert",
+            "add",
+            "update",
+            "remove",
+            "discard",
+            "setdefault",
+            "sort",
+            "reverse",
+            *_REMOVING,
+        ),
+        *("appendleft", "extendleft", "popleft", "rotate", "move_to_end", "subtract"),
+        *("intersection_update", "difference_update", "symmetric_difference_update"),
+        *("__setitem__", "__delitem__", "__iadd__", "__ior__", "__iand__", "__isub__", "__ixor__", "__imul__"),
+    }
 )
 """Methods that change a list, dictionary, set, or a container of `collections`."""
 
-_SUFFIXES = tuple(f".{name}" for name in _CHANGING)
 _MOST_STEPS = 100
 """Expressions that are looked at to find the containers of one change, at most: chains of calls may be long."""
 
@@ -46,8 +59,9 @@ class ContainerChanges:
     def uses(self, names: Iterable[str]) -> None:
         """Record those of the dotted names that end in a method that changes a container."""
         for name in names:
-            if name.endswith(_SUFFIXES) and not name.startswith("?"):
-                self._count(_last(name.rpartition(".")[0]), 0, "method")
+            holder, dot, method = name.rpartition(".")
+            if dot and method in _CHANGING and not holder.startswith("?"):
+                self._count(_last(holder), 0, "method")
 
     def call(self, call: Expr) -> None:
         """Record the key that a call takes out of a container that has a name."""

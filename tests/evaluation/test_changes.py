@@ -163,6 +163,6 @@ def test_keys_that_are_taken_out() -> None:
     "line", ["S[0] = 1\n", "x, S[0][1] = y\n", f"S{'.add(1)' * 10}\n", "S[0][1].append(\n1)\n", "x = [\nS\n]\n"]
 )
 def test_long_files_take_linear_time(line: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     changes("S = 1\n" + line * 10_000)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
