@@ -107,7 +107,7 @@ class _Reader(msgspec.Struct, frozen=True):
     ) -> Program:
         base = body.file.path.rpartition("/")[0]
         program = Program(self.project, body.file, form, name, expr.span, base, self.contract)
-        program.runtime = _runtime_of(body)
+        program.runtime, program.owner = _runtime_of(body), body.cls
         program.scene = read_scene(body.file, body.cls) if body.cls is not None else None
         records, is_complete = records_of(self.evaluator, body, fields[keys[1]][1])
         known = [item for item in records if "func_id" in item.fields]

@@ -15,7 +15,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
-from opschema_cli.source.python import Expr, Param, PythonFile
+from opschema_cli.source.python import Class, Expr, Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry
 from opschema_rules.pypto.scenes import Scene
@@ -133,8 +133,9 @@ class Program:
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
     not told. ``unnumbered`` are kernels without a ``func_id``. ``whole`` says that every kernel of it is known, so that an id
-    that is not here is nowhere; ``listed`` that it is one of several callables, of which a case may run none. ``scene`` are the
-    arguments that a test passes to it, where they are known. ``joined`` holds its tasks, once a rule has asked for them.
+    that is not here is nowhere; ``listed`` that it is one of several callables, of which a case may run none. ``owner`` is the
+    class that describes it, ``scene`` the arguments that a test passes to it, where they are known. ``joined`` holds its tasks,
+    once a rule has asked for them.
     """
 
     project: Project = field(repr=False)
@@ -150,6 +151,7 @@ class Program:
     orchestration: OrchestrationPart | None = None
     whole: bool = True
     listed: bool = False
+    owner: Class | None = None
     scene: Scene | None = None
     joined: dict[str, tuple[object, ...]] = field(default_factory=dict, repr=False)
 

@@ -11,8 +11,10 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, listed
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.pypto.cpp_plain import plain
+from opschema_rules.pypto.harness import harness_of
 from opschema_rules.pypto.model import OrchestrationPart, Program
 from opschema_rules.pypto.rules.limits import expected_at
+from opschema_rules.pypto.scene_classes import BuiltArgument, built_arguments
 from opschema_rules.pypto.scenes import Scene
 
 
@@ -23,13 +25,14 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
     The orchestration gets the tensors and scalars of `TaskArgsBuilder(...)` in their order. A tensor without an entry in the
     orchestration's `signature` is rejected. `orch_args.tensor(i)` and `orch_args.scalar(i)` beyond the last argument are
     arbitrary memory, and a run with fewer arguments than `expected_arg_count` fails, where the tree's runtime checks it. The
-    golden function finds the arguments by their names.
+    golden function finds the arguments by their names. `TaskArgsBuilder` itself refuses a tensor behind a scalar and, in newer
+    harnesses, a name that another argument or one of its own members has; this is checked in all tests that do not expect errors.
 
-    Only plain tests on one chip (`level=2`) are checked: the class has nothing but its `CALLABLE`, its `CASES`, constants, the two
-    functions and `compare_outputs()`, `generate_args()` returns a list of `TensorArg` and `Scalar`, and both functions are
-    straight lines of code. The golden function may do nothing with its arguments but read them and set their items. What the
-    orchestration takes counts in a declaration such as `int n = orch_args.scalar(0);` outside of branches, loops and macros, and
-    only if it never asks for the number of its arguments.
+    Otherwise only plain tests on one chip (`level=2`) are checked: the class has nothing but its `CALLABLE`, its `CASES`,
+    constants, the two functions and `compare_outputs()`, `generate_args()` returns a list of `TensorArg` and `Scalar`, and both
+    functions are straight lines of code. The golden function may do nothing with its arguments but read them and set their items.
+    What the orchestration takes counts in a declaration such as `int n = orch_args.scalar(0);` outside of branches, loops and
+    macros, and only if it never asks for the number of its arguments.
 
     Bad:
 
@@ -102,6 +105,7 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
             )
     ```
     """
+    yield from _refused(program)
     scene, part = program.scene, program.orchestration
     if scene is None or program.listed:
         return
@@ -114,6 +118,36 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
         yield from _without_entry(part, scene)
         yield from _not_passed(program, part, scene)
         yield from _too_few(program, part, scene)
+
+
+def _refused(program: Program) -> Iterator[Diagnostic]:
+    """The arguments that `TaskArgsBuilder` refuses, as it raises an error when they are added."""
+    members = harness_of(program.project).members
+    for arguments in built_arguments(program.file, program.owner) if program.owner is not None else ():
+        seen: dict[str, BuiltArgument] = {}
+        scalar: BuiltArgument | None = None
+        for item in arguments:
+            first = seen.setdefault(item.name, item)
+            if scalar is not None and not item.is_scalar:
+                message = "a tensor stands behind a scalar, and `TaskArgsBuilder` refuses it: put all tensors first"
+                yield _of_argument(program, item, message, scalar, "the scalar")
+                break
+            if members and item.name and first is not item:
+                message = f"two arguments have the name `{item.name}`, and `TaskArgsBuilder` refuses the second"
+                yield _of_argument(program, item, message, first, "the first one")
+            elif item.name in members:
+                yield _of_argument(
+                    program, item, f"`TaskArgsBuilder` has a member `{item.name}`, and refuses the argument"
+                )
+            scalar = item if item.is_scalar and scalar is None else scalar
+
+
+def _of_argument(
+    program: Program, item: BuiltArgument, message: str, other: BuiltArgument | None = None, what: str = ""
+) -> Diagnostic:
+    path = program.file.path
+    related = (Related(Place(path, other.expr.span), what),) if other is not None else ()
+    return Diagnostic(message, Place(path, item.expr.span), related)
 
 
 def _without_entry(part: OrchestrationPart, scene: Scene) -> Iterator[Diagnostic]:

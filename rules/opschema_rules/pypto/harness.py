@@ -1,0 +1,80 @@
+"""The names that simpler's test harness (``simpler_setup``) takes: platforms, runtimes, settings of a case, read in the tree."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.project import Project
+
+_TESTS, _PLATFORMS = "simpler_setup/scene_test.py", "simpler_setup/platform_info.py"
+_RUNTIME = re.compile(r"(?:^|/)src/\w+/runtime/(\w+)/build_config\.py\Z")
+_PLATFORM_MAP = re.compile(r"(?m)^PLATFORM_MAP\b[^=\n]*= \{\n((?:    \"\w+\": .*\n)+)\}$")
+_LEVELS = re.compile(r"(?m)^class SceneTestLevel\(IntEnum\):\n((?:    \w+ = \d+\n)+)")
+_KEYS = r"(?m)^{} = frozenset\(\{{([^{{}}]*)\}}\)$"
+_OF_CASE = re.compile(r"\bcase(?:\[|\.get\()\"(\w+)\"")
+_REQUIRED = re.compile(r"\bcase\[\"(\w+)\"\]")
+_BUILDER = re.compile(r"(?ms)^class TaskArgsBuilder\b.*?(?=^\S)")
+_MEMBER = re.compile(r"(?m)^    def ([a-z]\w*)\(")
+_WORD = re.compile(r"\"(\w+)\"")
+
+
+class Harness(msgspec.Struct, frozen=True):
+    """The names that a harness takes, each set empty where the tree does not show them.
+
+    ``config`` and ``ring`` are the settings of a case's ``config`` and of ``runtime_env`` in it, ``fields`` those of a case, and
+    ``required`` those that it cannot do without. ``members`` are the names that no argument of a test may have, empty where
+    arguments may have any name.
+    """
+
+    platforms: frozenset[str] = frozenset()
+    runtimes: frozenset[str] = frozenset()
+    levels: frozenset[int] = frozenset()
+    config: frozenset[str] = frozenset()
+    ring: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+
+
+@cached_on_argument
+def harness_of(project: Project) -> Harness:
+    """The harness that is part of the tree."""
+    workspace = project.workspace
+    tests, platforms = (
+        workspace.peek(path).decode("utf-8", "replace") if path in workspace.file_set else ""
+        for path in (_TESTS, _PLATFORMS)
+    )
+    levels, mapped = _LEVELS.search(tests), _PLATFORM_MAP.search(platforms)
+    return Harness(
+        platforms=_words(mapped[1].replace("(", "#")) if mapped is not None else frozenset(),
+        runtimes=frozenset(match[1] for path in workspace.files if (match := _RUNTIME.search(path)) is not None),
+        levels=frozenset(int(number) for number in re.findall(r"= (\d+)", levels[1]))
+        if levels is not None
+        else frozenset(),
+        config=_keys("_CASE_CONFIG_KEYS", tests),
+        ring=_keys("_RUNTIME_ENV_KEYS", tests),
+        fields=frozenset(_OF_CASE.findall(tests)),
+        required=frozenset(_REQUIRED.findall(tests)),
+        members=_members(tests),
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    """The first string of each line."""
+    return frozenset(match[1] for line in text.splitlines() if (match := _WORD.search(line)) is not None)
+
+
+def _keys(name: str, text: str) -> frozenset[str]:
+    """The strings of a set that the harness compares the keys of a mapping with."""
+    found = re.search(_KEYS.format(name), text)
+    return frozenset(_WORD.findall(found[1])) if found is not None and text.count(name) > 1 else frozenset()
+
+
+def _members(text: str) -> frozenset[str]:
+    """The methods and properties of the builder of arguments, where it refuses arguments of these names and repeated ones."""
+    found = _BUILDER.search(text)
+    refuses = found is not None and "duplicate argument name" in found[0] and "conflicts with" in found[0]
+    return frozenset(_MEMBER.findall(found[0])) if found is not None and refuses else frozenset()

@@ -1,0 +1,257 @@
+"""The decorator and the cases of a scene test, against what simpler's test harness takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import listed
+from opschema_cli.source.python import Class, Expr, Function, PythonFile
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.pypto.harness import Harness, harness_of
+from opschema_rules.pypto.model import Program
+from opschema_rules.pypto.scene_classes import Case, cases_of, decorator_of, is_plain, sure_reads, written_fields
+
+
+@rule("PTO129", "scene-case")
+def scene_case(program: Program) -> Iterator[Diagnostic]:
+    """A scene test with a setting that the test harness does not take, or without something that it needs.
+
+    A misspelled platform is noticed by nobody: no run selects the case. An unknown `runtime` or `level` is refused when the test is
+    run, an unknown key of `config` or `runtime_env` when its file is imported, and a case without `name` or `platforms`, or
+    without a parameter that `generate_args()` reads, ends in a `KeyError`. `generate_args()` and `compute_golden()` are called
+    with the parameters of the case as last argument; a test without one of them fails.
+
+    What the harness takes is read from `simpler_setup` and `src/*/runtime` of the tree; nothing is reported where these are not
+    part of it. Nothing is reported either in a file whose tests expect errors, for values that are not written in the class,
+    for parameters that are read in a branch, or of a class that is built on another test.
+
+    Bad:
+
+    ```python program/test_add.py
+    from simpler.task_interface import ArgDirection as D
+    from simpler_setup import SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
+
+
+    @scene_test(level=2, runtime="tensormap_and_ringbuffer")
+    class TestAdd(SceneTestCase):
+        CALLABLE = {"orchestration": {"source": "main.cpp", "function_name": "entry"}, "incores": [{"func_id": 0}]}
+        CASES = [{"name": "small", "platforms": ["a2a3"], "params": {"size": 16}}]
+
+        def generate_args(self, params):
+            return TaskArgsBuilder(TensorArg("a", make(params["length"])))
+    ```
+
+    ```python simpler_setup/scene_test.py
+    def selected(case, platform):
+        return platform in case["platforms"] and case["name"]
+    ```
+
+    Bad:
+
+    ```python program/test_add.py
+    from simpler.task_interface import ArgDirection as D
+    from simpler_setup import SceneTestCase, scene_test
+
+
+    @scene_test(level=2, runtime="tensormap_and_ringbuffer")
+    class TestAdd(SceneTestCase):
+        CALLABLE = {"orchestration": {"source": "main.cpp", "function_name": "entry"}, "incores": [{"func_id": 0}]}
+        CASES = [{"name": "small", "platforms": ["a2a3", "a2a3_sim"]}]
+    ```
+
+    ```python simpler_setup/platform_info.py
+    PLATFORM_MAP: dict[str, tuple[str, str]] = {
+        "a2a3": ("a2a3", "onboard"),
+        "a2a3sim": ("a2a3", "sim"),
+    }
+    ```
+
+    Good, the parameter has a default:
+
+    ```python program/test_add.py
+    from simpler.task_interface import ArgDirection as D
+    from simpler_setup import SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
+
+
+    @scene_test(level=2, runtime="tensormap_and_ringbuffer")
+    class TestAdd(SceneTestCase):
+        CALLABLE = {"orchestration": {"source": "main.cpp", "function_name": "entry"}, "incores": [{"func_id": 0}]}
+        CASES = [{"name": "small", "platforms": ["a2a3"], "params": {"size": 16}}]
+
+        def generate_args(self, params):
+            return TaskArgsBuilder(TensorArg("a", make(params["size"], params.get("length", 8))))
+
+        def compute_golden(self, args, params):
+            args.a[:] = 1
+    ```
+
+    ```python simpler_setup/scene_test.py
+    def selected(case, platform):
+        return platform in case["platforms"] and case["name"]
+    ```
+    """
+    cls = program.owner
+    decorator = decorator_of(program.file, cls) if cls is not None else None
+    if cls is None or decorator is None:
+        return
+    harness, cases = harness_of(program.project), cases_of(cls)
+    yield from _decorator(program.file, harness, decorator)
+    for case in cases or ():
+        yield from _settings(program.file, harness, case)
+        yield from _platforms(program.file, harness, case)
+        yield from _fields(program.file, harness, case)
+    if cases and harness.fields and is_plain(program.file, cls):
+        yield from _methods(program.file, cls)
+        yield from _parameters(program.file, cls, cases)
+
+
+def _decorator(file: PythonFile, harness: Harness, decorator: Expr) -> Iterator[Diagnostic]:
+    named = {keyword: value for keyword, value in decorator.args if keyword}
+    named |= dict(zip(("level", "runtime"), decorator.positional(), strict=False))
+    runtime, level = named.get("runtime"), named.get("level")
+    if runtime is not None and isinstance(runtime.value, str):
+        yield from _unknown(file, runtime, harness.runtimes, "runtime")
+    if level is not None and isinstance(level.value, int) and harness.levels and level.value not in harness.levels:
+        levels = listed([str(item) for item in sorted(harness.levels)], "or")
+        yield Diagnostic(f"there is no level {level.value}; use {levels}", Place(file.path, level.span))
+
+
+def _unknown(file: PythonFile, expr: Expr, known: Iterable[str], what: str, note: str = "") -> Iterator[Diagnostic]:
+    """A string that names nothing."""
+    names = sorted(known)
+    if names and isinstance(expr.value, str) and expr.value not in names:
+        hint = did_you_mean(near_name(expr.value, names, 0.6)) or f"; there are {listed(names)}"
+        yield Diagnostic(f"there is no {what} `{expr.value}`{note}{hint}", Place(file.path, expr.span))
+
+
+def _platforms(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagnostic]:
+    for name, note in (("platforms", ", so that no run selects it"), ("manual", "")):
+        value = case.fields[name][1] if name in case.fields else None
+        for item in value.items if value is not None and value.kind in ("list", "tuple", "set") else ():
+            if item.kind == "const":
+                yield from _unknown(file, item, harness.platforms, "platform", note)
+
+
+def _settings(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagnostic]:
+    """The keys of ``config`` and of ``runtime_env`` in it that the harness refuses."""
+    config = case.fields.get("config")
+    inner = _keys(config[1]).get("runtime_env") if config is not None else None
+    for mapping, known, title in ((config, harness.config, "config"), (inner, harness.ring, "runtime_env")):
+        for name, (key, _) in (_keys(mapping[1]) if mapping is not None and known else {}).items():
+            if name not in known:
+                hint = did_you_mean(near_name(name, known, 0.6)) or f"; it takes {listed(sorted(known))}"
+                message = f"`{title}` of {case.title} takes no `{name}`, and the file cannot be imported{hint}"
+                yield Diagnostic(message, Place(file.path, key.span))
+
+
+def _keys(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
+    """The constant keys of a dict with their values."""
+    if expr.kind != "dict":
+        return {}
+    pairs = zip(expr.items[::2], expr.items[1::2], strict=True)
+    return {key.value: (key, value) for key, value in pairs if key.kind == "const" and isinstance(key.value, str)}
+
+
+def _fields(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagnostic]:
+    """Fields that a case needs and does not have, and those whose names are misspelled."""
+    text = file.source.text
+    others = [name for name in case.fields if name not in harness.fields]
+    for name in sorted(harness.required - case.fields.keys()):
+        if _may_get(text, name):
+            continue
+        near = near_name(name, others, 0.75)
+        place = case.fields[near][0] if near is not None else case.expr
+        hint = f": is `{near}` a misspelling of it?" if near is not None else ""
+        others = [item for item in others if item != near]
+        yield Diagnostic(f"{case.title} has no `{name}`, and cannot be selected{hint}", Place(file.path, place.span))
+    for name in others:
+        meant = near_name(name, harness.fields - harness.required - case.fields.keys(), 0.8)
+        if meant is not None and len(re.findall(rf"\b{name}\b", text)) == 1:
+            message = f"`{name}` of {case.title} is not read; did you mean `{meant}`?"
+            yield Diagnostic(message, Place(file.path, case.fields[name][0].span))
+
+
+def _may_get(text: str, name: str) -> bool:
+    """Whether code of a file may give a case a field."""
+    return (
+        re.search(rf"""["']{name}["']\s*(?:\]\s*=(?!=)|,)|\.\s*update\(|\bCASES\b(?!\s*(?::[^=\n]*)?= )""", text)
+        is not None
+    )
+
+
+_CALLED = {"generate_args": ("params",), "compute_golden": ("args", "params")}
+_OWN_WAY = re.compile(r"\b_?run_and_validate|\brun_class_cases\b|\bdef (?:test_|_run)\w*\(\s*self")
+"""Code of tests that are not, or not only, run by the harness."""
+
+
+def _methods(file: PythonFile, cls: Class) -> Iterator[Diagnostic]:
+    """The two functions that the harness calls."""
+    text = file.source.text
+    functions = {item.name: item for item in cls.body.functions}
+    if (_OWN_WAY.search(text) and "super().test_run(" not in text) or len(functions) != len(cls.body.functions):
+        return
+    others = [name for name in functions if name not in _CALLED]
+    for name, arguments in _CALLED.items():
+        function, may_lack = functions.get(name), name == "compute_golden" and "skip_golden" in text.lower()
+        if function is not None:
+            if not function.decorators and not _takes(function, len(arguments) + 1):
+                message = f"`{name}()` is called with {listed(arguments)}, and does not take {'them' if arguments[1:] else 'it'}"
+                yield Diagnostic(message, Place(file.path, function.span))
+        elif not may_lack and not any(item.target == name for item in cls.body.assigns):
+            near = near_name(name, others, 0.75)
+            place = functions[near].span if near is not None else cls.span
+            hint = f": is `{near}` a misspelling of it?" if near is not None else ""
+            yield Diagnostic(f"`{cls.name}` has no `{name}()`, and fails without it{hint}", Place(file.path, place))
+
+
+def _takes(function: Function, number: int) -> bool:
+    """Whether a function can be called with so many arguments by position."""
+    by_place = [item for item in function.params if item.kind in ("posonly", "normal")]
+    variadic = any(item.kind == "vararg" for item in function.params)
+    needed = sum(item.default is None for item in by_place)
+    asks = any(item.kind == "kwonly" and item.default is None for item in function.params)
+    return needed <= number and (variadic or len(by_place) >= number) and not asks
+
+
+def _parameters(file: PythonFile, cls: Class, cases: list[Case]) -> Iterator[Diagnostic]:
+    """The parameters that the test surely reads and that a case does not have."""
+    known = [(case, _parameters_of(case)) for case in cases]
+    seen: set[str] = set()
+    for function in cls.body.functions:
+        own = _CALLED.get(function.name)
+        if own is None or len(function.params) != len(own) + 1 or function.decorators:
+            continue
+        name = function.params[-1].name
+        if (own[1:] and "skip_golden" in file.source.text.lower()) or not _only_reads(file, function, name):
+            continue
+        for key, expr in sure_reads(function, name):
+            lacking = [case for case, names in known if names is not None and key not in names]
+            if lacking and key not in seen:
+                seen.add(key)
+                yield _lacks(file, function, key, expr, lacking[0], {n for _, names in known for n in names or ()})
+
+
+def _lacks(file: PythonFile, function: Function, key: str, expr: Expr, case: Case, names: set[str]) -> Diagnostic:
+    hint = did_you_mean(near_name(key, names - {key}, 0.7)) if key not in names else ""
+    params = case.fields.get("params")
+    related = Related(Place(file.path, (params[1] if params is not None else case.expr).span), "its parameters")
+    message = f"`{function.name}()` reads the parameter `{key}`, which {case.title} does not have{hint}"
+    return Diagnostic(message, Place(file.path, expr.span), (related,))
+
+
+def _parameters_of(case: Case) -> frozenset[str] | None:
+    """The names of a case's parameters; None where they are not written in it."""
+    if "params" not in case.fields:
+        return frozenset()
+    fields = written_fields(case.fields["params"][1])
+    return frozenset(fields) if fields is not None else None
+
+
+def _only_reads(file: PythonFile, function: Function, name: str) -> bool:
+    """Whether a function does nothing with its parameters but reading them."""
+    code = file.source.text[function.end : function.outer.end].partition("):\n")[2]
+    reads = re.findall(rf"""\b{name}(?:\[["']\w+["']\](?!\s*(?:=(?!=)|[-+*/|&]=))|\.get\()""", code)
+    return len(reads) == len(re.findall(rf"\b{name}\b", code))
