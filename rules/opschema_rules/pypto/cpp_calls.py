@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from opschema_cli.source.cpp import CppNode
+from opschema_rules.pypto.cpp_checks import COMMON
 from opschema_rules.pypto.cpp_declarations import kernel_of
 from opschema_rules.pypto.cpp_numbers import item_of
 from opschema_rules.pypto.cpp_state import EMPTY, LOST, Scope, State
@@ -92,6 +93,7 @@ class Calls:
             self.walk.unsure += 1
         submit = _SUBMIT.match(name)
         if submit is not None:
+            self.walk.checks.submit(name, arguments, scope)
             return self._submit(node, submit["core"], submit["what"], arguments, values, state)
         if scope.find(name) is not None:
             return self._foreign("", node, arguments, values, scope, state)
@@ -111,12 +113,14 @@ class Calls:
         state: State,
     ) -> Value:
         """A call of what is not in the file."""
+        self.walk.checks.called(name, node, arguments, values, scope)
         if name in _SAME and len(values) == 1:
             return values[0]
         if name in ("get_tensor_data", "set_tensor_data", "memset", "std::memset"):
             self._touch(name, values, node, state)
             return UNKNOWN
         if name.startswith("alloc_tensors"):
+            self._submitted(values)
             made = name == "alloc_tensors" and all(isinstance(value, Created) for value in values)
             return Outputs(OTHER.arguments, len(values)) if made and values else OTHER
         if _MAKES_TENSOR.match(name):
@@ -169,6 +173,8 @@ class Calls:
         values = [self.expressions.value(item, scope, state) for item in arguments]
         field = function.field("field")
         name = _plain(field.text) if field is not None else ""
+        if name not in COMMON:
+            self.walk.checks.method(name, function, scope)
         if name == "get_ref":
             self._output(owner, values, function, node)
         if isinstance(owner, Outside):
@@ -254,6 +260,12 @@ class Calls:
     ) -> Value:
         """A method that fills or empties a payload."""
         self.walk.spend(1 + sum(len(payload.slots) for payload in state.payloads(owner.number)) // 16)
+        if name == "reset":
+            self.walk.checks.go_on([owner.number])
+            self.walk.submitted_once.discard(owner.number)
+        else:
+            late = owner.number in self.walk.submitted_once and not self.walk.loops
+            self.walk.checks.fill(owner.number, node, late=late)
         if name in ADDS:
             slots = [self._slot(ADDS[name], item, value, state) for item, value in zip(arguments, values, strict=True)]
             state.add(owner.number, slots)
@@ -286,9 +298,10 @@ class Calls:
         self.walk.reached.add(node.span.start)
         at = next((index for index, item in enumerate(values) if isinstance(item, Object)), None)
         if what == "dummy_task":
+            self._submitted(values)
             return OTHER
         held = values[at] if at is not None else None
-        self.walk.submitted.update(number for value in values for number in objects_of(value))
+        self._submitted(values)
         payloads = state.payloads(held.number) if isinstance(held, Object) else LOST
         payloads = frozenset(_located(payload, node) for payload in payloads)
         self.walk.spend(sum(8 + len(payload.slots) for payload in payloads))
@@ -305,6 +318,13 @@ class Calls:
         self.walk.submit(submit, state, turned=turned)
         return self._outputs(payloads, arguments[-1]) if arguments and not turned else OTHER
 
+    def _submitted(self, values: Sequence[Value]) -> None:
+        """Note that payloads are submitted."""
+        numbers = [number for value in values for number in objects_of(value)]
+        self.walk.submitted.update(numbers)
+        self.walk.submitted_once.update(numbers)
+        self.walk.checks.go_on(numbers)
+
     def _outputs(self, payloads: Collection[Payload], argument: CppNode) -> Value:
         """The tensors that the runtime makes for a task; any tensor where an output may be one of these or not."""
         outputs = [[slot for slot in payload.slots if slot.kind == "out"] for payload in payloads]
@@ -313,7 +333,8 @@ class Calls:
             return OTHER
         names = tuple(sorted({argument.tree.text[slot.span.start : slot.span.end] for slot in own}))
         count = max(sum(slot.created for slot in slots) for slots in outputs)
-        return Outputs(OTHER.arguments, count, argument.text, names)
+        only = all(slot.kind in ("in", "scalar") or slot.created for payload in payloads for slot in payload.slots)
+        return Outputs(OTHER.arguments, count, argument.text, names, only)
 
 
 def _may_submit(name: str, number: int, state: State) -> bool:

@@ -34,6 +34,7 @@ _MIXED = re.compile(r"\bMixedKernels\b")
 _PLAIN = re.compile(
     r"\b(?:u?int\w*|size_t|bool|float|double|char|long|short|unsigned|DataType|PTO2TaskId|TaskId|\w*Config)\b"
 )
+_NUMBERS = re.compile(r"(?:std::)?u?int\d*(?:_t)?|unsigned|size_t")
 _ARRAY = re.compile(r"\barray<\s*([\w:]+)\s*,\s*(\w+)\s*>")
 _COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
 _HOLDS = re.compile(r"\b(?:vector|array|span|initializer_list|reference_wrapper|optional|unique_ptr|shared_ptr)\s*\Z")
@@ -60,10 +61,13 @@ class Declarations:
             if not self._is_reference(name, declarator, given, scope, state):
                 number = self.walk.declare(scope, name)
                 self.walk.limit(number, of)
+                self.walk.checks.declare(number, of, node)
+                self._measure(number, declarator, given, of, scope, state)
                 if "static" in told and not fixed:
                     self.walk.hide(number)
                 table = self._table(declarator, given, of, scope, state) if fixed else None
                 value = table or self._initial(number, declarator, given, of, scope, state)
+                self.walk.checks.made(name, of, value, node)
                 state.values[number] = self.walk.fitting(number, value)
                 if "static" in told and number in state.held:
                     state.lose(number, "it is static", node.span)
@@ -83,6 +87,19 @@ class Declarations:
         known = bool(parts) and all(isinstance(item, Number | Unknown) for item in parts)
         plain = _PLAIN.search(match[1] if match is not None else of)
         return table_of(parts, size.value if isinstance(size, Number) else 0) if known and plain else None
+
+    def _measure(
+        self, number: int, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State
+    ) -> None:
+        """Remember the size of an array of numbers, where it is known."""
+        array = declarator.field("declarator") if declarator.kind == "init_declarator" else declarator
+        if array is None or array.kind != "array_declarator" or not _NUMBERS.fullmatch(of):
+            return
+        size = self.walk.expressions.value(array.field("size"), scope, state)
+        if array.field("size") is None and given is not None and given.kind == "initializer_list":
+            size = Number(len(given.children))
+        if isinstance(size, Number):
+            self.walk.checks.lengths[number] = size.value
 
     def _unnamed(self, declarator: CppNode, scope: Scope, state: State) -> None:
         """``auto [a, b] = ...``."""
@@ -112,6 +129,7 @@ class Declarations:
         nodes = [item.field("type") or item if item.kind == "parameter_declaration" else item for item in nodes]
         parts = [self.walk.expressions.value(item, scope, state) for item in nodes]
         if _CREATED.search(of):
+            self.walk.checks.shaped(of, nodes, parts, scope)
             return Created()
         kinds = {item.kind for item in declarator.walk(lambda item: "declarator" not in item.kind)}
         if "array_declarator" in kinds:

@@ -118,6 +118,10 @@ class Expressions:
             return Number(constant)
         if name in self.walk.parts.macros:
             self.expand(name, node, scope, state)
+        elif node.kind == "identifier":
+            self.walk.checks.name("", node)
+        elif name.startswith("DataType::"):
+            self.walk.checks.name("DataType", node, name.removeprefix("DataType::"))
         return UNKNOWN
 
     def expand(self, name: str, node: CppNode, scope: Scope, state: State) -> None:
@@ -148,6 +152,7 @@ class Expressions:
     def give(self, values: Iterable[Value], reason: str, node: CppNode, state: State) -> None:
         """Values are used where they are not followed."""
         for value in values:
+            self.walk.checks.go_on(objects_of(value))
             for number in objects_of(value):
                 state.lose(number, reason, node.span)
             if isinstance(value, Outside):

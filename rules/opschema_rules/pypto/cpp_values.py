@@ -23,12 +23,13 @@ class Tensors(msgspec.Struct, frozen=True):
 
 class Outputs(Tensors, frozen=True):
     """The tensors that the runtime made for a task or for ``alloc_tensors()``: no more than ``count``, if the task's ``payload``
-    holds what it seems to, and ``tensors`` are the orchestration's own.
+    holds what it seems to, and ``tensors`` are the orchestration's own. ``only`` says that these are all that the task writes.
     """
 
     count: int
     payload: str = ""
     tensors: tuple[str, ...] = ()
+    only: bool = False
 
 
 class Pointer(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ import msgspec
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
+from opschema_rules.pypto.cpp_checks import Checks
 from opschema_rules.pypto.cpp_notes import Notes
 from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
 from opschema_rules.pypto.cpp_state import Scope, State, joined
@@ -121,6 +122,7 @@ class Walk(ABC):
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.notes = Notes()
+        self.checks = Checks()
         self.taken: dict[int, Span] = {}
         self.beyond: dict[Span, Beyond | None] = {}
         self.needed: dict[Span, Needed] = {}
@@ -128,6 +130,7 @@ class Walk(ABC):
         self.passed_on: dict[int, str] = {}
         self.graphs: dict[int, str] = {}
         self.submitted: set[int] = set()
+        self.submitted_once: set[int] = set()
         self.ranges: dict[int, range] = {}
         self._skipped: set[int] = set()
         self.jumps = False
@@ -188,6 +191,7 @@ class Walk(ABC):
 
     def close(self) -> None:
         """Say what was passed on, filled but not submitted in the file: who gets it may submit it."""
+        self.checks.unsubmitted(self.submitted)
         names = [name for number, name in self.passed_on.items() if number not in self.submitted]
         if names:
             self.lose(f"`{names[0]}()` is not in this file, and may submit what it gets")

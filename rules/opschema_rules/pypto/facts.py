@@ -112,13 +112,40 @@ class Needed(msgspec.Struct, frozen=True, array_like=True):
     span: Span
 
 
+class Name(msgspec.Struct, frozen=True, array_like=True):
+    """A name of the runtime that an orchestration uses: the ``member`` of a class or enumeration, or a function or variable if
+    ``owner`` is empty; and where it is used first.
+    """
+
+    owner: str
+    member: str
+    span: Span
+
+
+class Misfit(msgspec.Struct, frozen=True, array_like=True):
+    """A call that cannot be right, by its kind.
+
+    ``short``: an array of ``have`` numbers is passed for ``want`` dimensions. ``swapped``: a task is submitted with its payload in
+    front of the kernel. ``unsubmitted``: a payload that is declared at ``have`` and filled, and that no followed code submits.
+    ``late``: something is added to a payload whose task is submitted already. ``untaken``: a variable, declared at ``have``, with
+    the outputs of a task that has no others.
+    """
+
+    kind: Literal["short", "swapped", "unsubmitted", "late", "untaken"]
+    name: str
+    span: Span
+    have: int = 0
+    want: int = 0
+
+
 class Entry(msgspec.Struct, frozen=True, array_like=True):
     """An orchestration function, with what the functions that it calls submit.
 
     ``arguments`` are the indexes of its own tensors that it takes (``orch_args.tensor(i)``) with where each is taken first,
     ``needed`` the arguments that it takes whenever it runs, ``beyond`` the outputs that it takes of tasks that have fewer
     (:mod:`opschema_rules.pypto.cpp_plain` says which of both are sure); ``expected`` is ``expected_arg_count`` of the
-    configuration beside it, -1 without. ``unresolved`` says why it may submit more than is known; empty when it does not.
+    configuration beside it, -1 without. ``unresolved`` says why it may submit more than is known; empty when it does not. ``names``
+    are those that the runtime's headers or the file have to declare, ``misfits`` calls that cannot be right.
     """
 
     name: str
@@ -130,6 +157,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     unresolved: str = ""
     beyond: tuple[Beyond, ...] = ()
     needed: tuple[Needed, ...] = ()
+    names: tuple[Name, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
 
 
 class Orchestration(msgspec.Struct, frozen=True, array_like=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -10,12 +11,13 @@ from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.project import Project
 
 _TESTS, _PLATFORMS = "simpler_setup/scene_test.py", "simpler_setup/platform_info.py"
+_BUILDS = "/build_config.py"
 _RUNTIME = re.compile(r"(?:^|/)src/\w+/runtime/(\w+)/build_config\.py\Z")
 _PLATFORM_MAP = re.compile(r"(?m)^PLATFORM_MAP\b[^=\n]*= \{\n((?:    \"\w+\": .*\n)+)\}$")
 _LEVELS = re.compile(r"(?m)^class SceneTestLevel\(IntEnum\):\n((?:    \w+ = \d+\n)+)")
 _KEYS = r"(?m)^{} = frozenset\(\{{([^{{}}]*)\}}\)$"
-_OF_CASE = re.compile(r"\bcase(?:\[|\.get\()\"(\w+)\"")
-_REQUIRED = re.compile(r"\bcase\[\"(\w+)\"\]")
+_OF_CASE = re.compile(r"case(?:\[|\.get\()\"(\w+)\"")
+_REQUIRED = re.compile(r"case\[\"(\w+)\"\]")
 _BUILDER = re.compile(r"(?ms)^class TaskArgsBuilder\b.*?(?=^\S)")
 _MEMBER = re.compile(r"(?m)^    def ([a-z]\w*)\(")
 _WORD = re.compile(r"\"(\w+)\"")
@@ -50,7 +52,7 @@ def harness_of(project: Project) -> Harness:
     levels, mapped = _LEVELS.search(tests), _PLATFORM_MAP.search(platforms)
     return Harness(
         platforms=_words(mapped[1].replace("(", "#")) if mapped is not None else frozenset(),
-        runtimes=frozenset(match[1] for path in workspace.files if (match := _RUNTIME.search(path)) is not None),
+        runtimes=_runtimes(path for path in workspace.files if path.endswith(_BUILDS)),
         levels=frozenset(int(number) for number in re.findall(r"= (\d+)", levels[1]))
         if levels is not None
         else frozenset(),
@@ -60,6 +62,10 @@ def harness_of(project: Project) -> Harness:
         required=frozenset(_REQUIRED.findall(tests)),
         members=_members(tests),
     )
+
+
+def _runtimes(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(match[1] for path in paths if (match := _RUNTIME.search(path)) is not None)
 
 
 def _words(text: str) -> frozenset[str]:

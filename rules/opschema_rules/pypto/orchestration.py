@@ -52,7 +52,8 @@ def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str)
     beyond = tuple(item for item in found if not conditions(item.span.start))
     needed = tuple(item for item in walk.needed.values() if not conditions(item.span.start))
     reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
-    return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed)
+    names, misfits = tuple(walk.checks.names.values()), tuple(walk.checks.misfits.values())
+    return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed, names, misfits)
 
 
 def _functions(tree: CppTree) -> dict[str, CppNode | None]:

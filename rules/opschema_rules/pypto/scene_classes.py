@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
@@ -13,7 +13,10 @@ from opschema_cli.source.python import LEAVING, Class, Expr, Function, PythonFil
 BASE, DECORATOR, BUILDER = "SceneTestCase", "scene_test", "TaskArgsBuilder"
 ARGUMENTS = frozenset({"TensorArg", "Scalar"})
 
-_EXPECTS_ERROR = re.compile(r"\b(?:raises|assertRaises\w*|xfail|monkeypatch)\b")
+_EXPECTS_ERROR = ("raises", "assertRaises", "xfail", "monkeypatch")
+"""Words in files whose tests may be wrong on purpose."""
+
+_ADDED = re.compile(r"""\b(TensorArg|Scalar)\(\s*["'](\w+)["']""")
 _STOPS = ("try", "match", "for", "while", "with", "def", "class", "global", "nonlocal", "import", "other")
 _LATER = frozenset({"lambda", "listcomp", "setcomp", "dictcomp", "generator", "other"})
 """Kinds of expressions whose parts are not surely evaluated."""
@@ -37,7 +40,7 @@ def harness_names(file: PythonFile) -> frozenset[str]:
     """The names that a file imports from simpler's test harness, and that stand for nothing else; none where code of the file
     expects errors.
     """
-    if _EXPECTS_ERROR.search(file.source.text):
+    if any(word in file.source.text for word in _EXPECTS_ERROR):
         return frozenset()
     body = file.body
     bound = [item.name for item in body.imports] + [item.target for item in body.assigns]
@@ -99,15 +102,26 @@ class BuiltArgument(msgspec.Struct, frozen=True):
     expr: Expr
 
 
-def built_arguments(file: PythonFile, cls: Class) -> Iterator[list[BuiltArgument]]:
-    """The arguments of each builder that the functions of a class make, up to the first one that is not known."""
+def built_arguments(file: PythonFile, cls: Class, members: Collection[str]) -> Iterator[list[BuiltArgument]]:
+    """The arguments of each builder that ``generate_args()`` of a class makes, up to the first one that is not known; none where
+    the names of all are different and not among ``members``, and each scalar stands behind all tensors.
+    """
     names = harness_names(file)
-    for scope in cls.body.walk() if BUILDER in names else ():
-        for call in scope.calls:
+    for function in cls.body.functions if BUILDER in names else ():
+        if function.name != "generate_args" or _are_plain(file.source.text, function, members):
+            continue
+        for call in function.body.calls:
             if call.callee == BUILDER:
                 found = [_built(names, item) for item in call.positional()]
                 known = found.index(None) if None in found else len(found)
                 yield [item for item in found[:known] if item is not None]
+
+
+def _are_plain(text: str, function: Function, members: Collection[str]) -> bool:
+    """Whether the arguments in the text of a function are surely right, whichever of them go to one builder."""
+    found = _ADDED.findall(text, function.start, function.outer.end)
+    kinds, names = [kind for kind, _ in found], {name for _, name in found}
+    return kinds == sorted(kinds, reverse=True) and len(names) == len(found) and names.isdisjoint(members)
 
 
 def _built(names: frozenset[str], expr: Expr) -> BuiltArgument | None:

@@ -297,6 +297,11 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         },
         "language/scale.py:32:12: language-call",
     ),
+    "an array that is too short": (
+        ATTENTION_CPP,
+        {"row_info(row_shape, 1": "row_info(row_shape, 2"},
+        "attention/orchestration/attention.cpp:38:31: orchestration-call",
+    ),
     "a value of another name": (
         SCALE,
         {'tensors["out"][:]': 'tensors["y"][:]'},
@@ -304,6 +309,9 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
     ),
 }
 """What is planted: in which file, what it replaces, and what is found."""
+
+OF_THE_RUNTIME = {"orchestration-name", "scene-case"}
+"""Rules that compare a program with the sources of its runtime and its harness, which the fixture does not have."""
 
 
 def with_fault(path: str, edits: Mapping[str, str]) -> dict[str, str]:
@@ -328,4 +336,4 @@ def test_lint_misses_the_list_that_an_older_runtime_asks_for() -> None:
 
 def test_each_rule_finds_a_fault() -> None:
     seen = {expected.rpartition(" ")[2] for *_, expected in FAULTS.values()}
-    assert seen | {"arg-index-list"} == {rule.name for rule in PACK.rules}
+    assert seen | {"arg-index-list"} | OF_THE_RUNTIME == {rule.name for rule in PACK.rules}

@@ -123,7 +123,7 @@ def scene_arguments(program: Program) -> Iterator[Diagnostic]:
 def _refused(program: Program) -> Iterator[Diagnostic]:
     """The arguments that `TaskArgsBuilder` refuses, as it raises an error when they are added."""
     members = harness_of(program.project).members
-    for arguments in built_arguments(program.file, program.owner) if program.owner is not None else ():
+    for arguments in built_arguments(program.file, program.owner, members) if program.owner is not None else ():
         seen: dict[str, BuiltArgument] = {}
         scalar: BuiltArgument | None = None
         for item in arguments:

@@ -183,28 +183,44 @@ def _may_get(text: str, name: str) -> bool:
 
 
 _CALLED = {"generate_args": ("params",), "compute_golden": ("args", "params")}
-_OWN_WAY = re.compile(r"\b_?run_and_validate|\brun_class_cases\b|\bdef (?:test_|_run)\w*\(\s*self")
+_OWN_WAY = ("run_and_validate", "run_class_cases", "def test_", "def _run")
 """Code of tests that are not, or not only, run by the harness."""
 
 
 def _methods(file: PythonFile, cls: Class) -> Iterator[Diagnostic]:
     """The two functions that the harness calls."""
-    text = file.source.text
     functions = {item.name: item for item in cls.body.functions}
-    if (_OWN_WAY.search(text) and "super().test_run(" not in text) or len(functions) != len(cls.body.functions):
+    wrong = [name for name, arguments in _CALLED.items() if not _is_callable(functions.get(name), len(arguments) + 1)]
+    if not wrong or not _is_run(file.source.text) or len(functions) != len(cls.body.functions):
         return
     others = [name for name in functions if name not in _CALLED]
-    for name, arguments in _CALLED.items():
-        function, may_lack = functions.get(name), name == "compute_golden" and "skip_golden" in text.lower()
+    for name in wrong:
+        function, arguments = functions.get(name), _CALLED[name]
         if function is not None:
-            if not function.decorators and not _takes(function, len(arguments) + 1):
-                message = f"`{name}()` is called with {listed(arguments)}, and does not take {'them' if arguments[1:] else 'it'}"
-                yield Diagnostic(message, Place(file.path, function.span))
-        elif not may_lack and not any(item.target == name for item in cls.body.assigns):
+            message = (
+                f"`{name}()` is called with {listed(arguments)}, and does not take {'them' if arguments[1:] else 'it'}"
+            )
+            yield Diagnostic(message, Place(file.path, function.span))
+        elif not (name == "compute_golden" and _may_skip(file)) and not any(a.target == name for a in cls.body.assigns):
             near = near_name(name, others, 0.75)
             place = functions[near].span if near is not None else cls.span
             hint = f": is `{near}` a misspelling of it?" if near is not None else ""
             yield Diagnostic(f"`{cls.name}` has no `{name}()`, and fails without it{hint}", Place(file.path, place))
+
+
+def _is_run(text: str) -> bool:
+    """Whether the harness runs the tests of a file."""
+    return not any(word in text for word in _OWN_WAY) or "super().test_run(" in text
+
+
+def _may_skip(file: PythonFile) -> bool:
+    """Whether golden functions of a file may not be called."""
+    return "skip_golden" in file.source.text or "SKIP_GOLDEN" in file.source.text
+
+
+def _is_callable(function: Function | None, number: int) -> bool:
+    """Whether there is a function that can be called with so many arguments, as far as that is known."""
+    return function is not None and (bool(function.decorators) or _takes(function, number))
 
 
 def _takes(function: Function, number: int) -> bool:
@@ -218,20 +234,22 @@ def _takes(function: Function, number: int) -> bool:
 
 def _parameters(file: PythonFile, cls: Class, cases: list[Case]) -> Iterator[Diagnostic]:
     """The parameters that the test surely reads and that a case does not have."""
-    known = [(case, _parameters_of(case)) for case in cases]
+    known = [(case, names) for case in cases if (names := _parameters_of(case)) is not None]
+    everywhere = frozenset.intersection(*(names for _, names in known)) if known else frozenset[str]()
     seen: set[str] = set()
-    for function in cls.body.functions:
+    for function in cls.body.functions if known else ():
         own = _CALLED.get(function.name)
-        if own is None or len(function.params) != len(own) + 1 or function.decorators:
+        if own is None or len(function.params) != len(own) + 1 or function.decorators or (own[1:] and _may_skip(file)):
             continue
         name = function.params[-1].name
-        if (own[1:] and "skip_golden" in file.source.text.lower()) or not _only_reads(file, function, name):
+        read = re.compile(rf"""\b{name}\[["'](\w+)["']\]""").findall(file.source.text, function.end, function.outer.end)
+        if everywhere.issuperset(read) or not _only_reads(file, function, name):
             continue
         for key, expr in sure_reads(function, name):
-            lacking = [case for case, names in known if names is not None and key not in names]
+            lacking = [case for case, names in known if key not in names]
             if lacking and key not in seen:
                 seen.add(key)
-                yield _lacks(file, function, key, expr, lacking[0], {n for _, names in known for n in names or ()})
+                yield _lacks(file, function, key, expr, lacking[0], {item for _, names in known for item in names})
 
 
 def _lacks(file: PythonFile, function: Function, key: str, expr: Expr, case: Case, names: set[str]) -> Diagnostic:

@@ -1,0 +1,141 @@
+"""Names and calls of an orchestration that are noted while it is followed, to be compared with the runtime's headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from opschema_cli.source.cpp import CppNode
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.cpp_state import Scope
+from opschema_rules.pypto.cpp_values import Number, Outputs, Value
+from opschema_rules.pypto.facts import Misfit, Name
+
+CLASSES = frozenset(
+    [
+        "CoreTaskArgs",
+        "TaskOutputTensors",
+        "ChipTensor",
+        "TensorCreateInfo",
+        "ChipTaskArgs",
+        "GraphTaskArgs",
+        "MixedKernels",
+    ]
+)
+"""The classes of the runtime's interface whose members are noted."""
+
+PAYLOAD = "CoreTaskArgs"
+
+COMMON = frozenset(
+    ["add_input", "add_output", "add_inout", "add_scalar", "tensor", "scalar", "get_ref", "view", "task_id"]
+)
+"""Methods that are not noted, since nearly every orchestration uses them."""
+
+_USUAL = frozenset({"set_dependencies", "set_allow_early_resolve", "set_predicate", "reset", "reshape", "dump"}) | {
+    *(
+        "FLOAT32",
+        "FLOAT16",
+        "BFLOAT16",
+        "INT32",
+        "INT64",
+        "INT8",
+        "UINT8",
+        "static_cast",
+        "reinterpret_cast",
+        "from_u64",
+    ),
+    *("rt_report_fatal", "rt_scope_begin", "rt_scope_end", "rt_available_cluster_count", "rt_available_aiv_count"),
+    *("tensor_count", "scalar_count", "rt_submit_graph", "to_u64"),
+}
+"""Other names that are not noted."""
+
+_SHAPED = {"TensorCreateInfo": 0, "make_tensor_external": 1, "get_tensor_data": 2, "set_tensor_data": 2}
+"""Functions that get an array of numbers and how many there are, with the place of the array; the last two get the number first."""
+
+
+class Checks:
+    """The notes of one entry. ``types`` are the declared classes of variables, ``lengths`` the sizes of arrays of numbers."""
+
+    def __init__(self) -> None:
+        self.types: dict[int, str] = {}
+        self.lengths: dict[int, int] = {}
+        self.names: dict[tuple[str, str], Name] = {}
+        self.misfits: dict[Span, Misfit] = {}
+        self.filled: dict[int, tuple[str, Span]] = {}
+        self.late: dict[int, tuple[str, Span]] = {}
+        self.sites: dict[int, int] = {}
+
+    def declare(self, number: int, of: str, node: CppNode | None = None) -> None:
+        """Remember the class of a variable, and where it is declared."""
+        if of in CLASSES:
+            self.types[number] = of
+            if node is not None:
+                self.sites[number] = node.span.start
+
+    def name(self, owner: str, node: CppNode, text: str = "") -> None:
+        """Note the use of a name."""
+        member = text or node.text
+        if member not in _USUAL and (owner or not member.isupper()):
+            self.names.setdefault((owner, member), Name(owner, member, node.span))
+
+    def shaped(self, name: str, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope) -> None:
+        """Compare the length of an array that a function gets with the number of dimensions that it gets beside it."""
+        at = _SHAPED.get(name, len(values))
+        beside = at - 1 if at == 2 else at + 1
+        count = values[beside] if max(at, beside) < len(values) else None
+        number = scope.find(arguments[at].text) if isinstance(count, Number) else None
+        have = self.lengths.get(number, 0) if number is not None else 0
+        if isinstance(count, Number) and 0 < have < count.value:
+            place = arguments[at].span
+            self.misfits[place] = Misfit("short", arguments[at].text, place, have, count.value)
+
+    def called(
+        self, name: str, node: CppNode, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope
+    ) -> None:
+        """Note a function that is not in the file, and an array that it gets."""
+        function = node.field("function")
+        if name in _SHAPED:
+            self.shaped(name, arguments, values, scope)
+        elif name and function is not None and function.kind != "qualified_identifier":
+            self.name("", function, name)
+
+    def method(self, name: str, function: CppNode, scope: Scope) -> None:
+        """Note a method of a variable whose class is declared in so many words."""
+        argument, field = function.field("argument"), function.field("field")
+        number = scope.find(argument.text) if argument is not None and argument.kind == "identifier" else None
+        of = self.types.get(number) if number is not None else None
+        if of is not None and field is not None and "->" not in function.text:
+            self.name(of, field, name)
+
+    def fill(self, number: int, node: CppNode, *, late: bool) -> None:
+        """Note that a call adds something to a payload; ``late`` says that its task is submitted already."""
+        if (number not in self.filled or late) and self.types.get(number) == PAYLOAD:
+            found = (node.text.partition(".")[0], node.span)
+            self.filled.setdefault(number, found)
+            if late:
+                self.late.setdefault(number, found)
+
+    def go_on(self, numbers: Iterable[int]) -> None:
+        """Forget what was added late to payloads that are submitted again, emptied, or passed to other code."""
+        for number in numbers if self.late else ():
+            self.late.pop(number, None)
+
+    def submit(self, name: str, arguments: Sequence[CppNode], scope: Scope) -> None:
+        """Note a payload that is passed for the kernel of a task."""
+        if len(arguments) == 2 and arguments[0].kind == "identifier":
+            number = scope.find(arguments[0].text)
+            if number is not None and self.types.get(number) == PAYLOAD:
+                self.misfits[arguments[0].span] = Misfit("swapped", name, arguments[0].span)
+
+    def made(self, name: str, of: str, value: Value, node: CppNode) -> None:
+        """Note a variable with outputs that the runtime has made, of a task that has none but these."""
+        if isinstance(value, Outputs) and value.count and value.only and of == "TaskOutputTensors":
+            self.misfits.setdefault(node.span, Misfit("untaken", name, node.span, node.span.start))
+
+    def unsubmitted(self, submitted: set[int]) -> None:
+        """Note the local payloads that are filled and not submitted, in whatever turn of a loop."""
+        self.misfits.update((span, Misfit("late", name, span)) for name, span in self.late.values())
+        done = {self.sites.get(number) for number in submitted}
+        for number, (name, span) in self.filled.items():
+            at = self.sites.get(number, -1)
+            if at >= 0 and at not in done:
+                self.misfits.setdefault(span, Misfit("unsubmitted", name, span, at))

@@ -1,0 +1,163 @@
+"""Names that an orchestration uses and the runtime does not have, and calls that cannot be right."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.pypto.examples import SOURCE
+from opschema_rules.pypto.pack import PACK
+
+RUNTIME = "src/a5/runtime/tensormap_and_ringbuffer/"
+HEADERS = {
+    f"{RUNTIME}runtime/pto_types.h": """\
+class TaskOutputTensors { const ChipTensor &get_ref(uint32_t index) const; PTO2TaskId task_id() const; };
+template <size_t T>
+struct Arg : TaskArgsTpl<TensorRef, uint64_t, T> { void add_input(const ChipTensor &t); void add_output(); void reset(); };
+using CoreTaskArgs = Arg<32>;
+enum class DataType : uint8_t { FLOAT32, BFLOAT16 };
+""",
+    f"{RUNTIME}runtime/task_args.h": "template <typename T>\nstruct TaskArgsTpl { void add_scalar(T t); void add_inout(T t); };\n",
+    f"{RUNTIME}orchestration/pto_orchestration_api.h": """\
+TaskOutputTensors rt_submit_aiv_task(int32_t kernel, const CoreTaskArgs &args);
+void get_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t indices[]);
+""",
+}
+P = "CoreTaskArgs p;\np.add_input(orch_args.tensor(0).ref());\n"
+RUN = "rt_submit_aiv_task(0, p);\n"
+MADE = "TensorCreateInfo made(shapes, 1, DataType::FLOAT32);\n"
+
+
+def found(
+    body: str, before: str = "", headers: dict[str, str] = HEADERS, codes: tuple[str, ...] = ("PTO130", "PTO131")
+) -> list[tuple[str, str]]:
+    files = PACK.example([("cpp", body)])
+    files[SOURCE] = files[SOURCE].replace('extern "C" {', f'{before}extern "C" {{')
+    linted = lint_files([PACK], {**files, **headers}, list(codes))
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "message"),
+    [
+        (f"{P}p.add_inputs(x);\n{RUN}", "add_inputs", "`CoreTaskArgs` has no `add_inputs`; did you mean `add_input`?"),
+        (f"{P}p.add_sclar(1);\n{RUN}", "add_sclar", "`CoreTaskArgs` has no `add_sclar`; did you mean `add_scalar`?"),
+        (f"{P}TaskOutputTensors o = {RUN}use(o.get(0));", "get", "`TaskOutputTensors` has no `get`"),
+        (
+            f"{P}TensorCreateInfo made(shapes, 1, DataType::BFLOAT);\n{RUN}",
+            "DataType::BFLOAT",
+            "`DataType` has no `BFLOAT`; did you mean `BFLOAT16`?",
+        ),
+        (f"{P}rt_submit_vector(0, p);", "rt_submit_vector", "the runtime has no function `rt_submit_vector()`"),
+        (
+            f"const ChipTensor &ext_a = orch_args.tensor(0).ref();\n{P}p.add_input(ext_aa);\n{RUN}use(ext_a);",
+            "ext_aa",
+            "nothing declares `ext_aa`; did you mean `ext_a`?",
+        ),
+    ],
+)
+def test_a_name_that_nothing_declares(body: str, place: str, message: str) -> None:
+    assert found(body, codes=("PTO130",)) == [(place, message)]
+    assert found(body, codes=("PTO130",), headers={}) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("", f"{P}p.add_scalar(1);\np.add_inout(x);\n{RUN}"),
+        ("struct Payload : CoreTaskArgs { void add_inputs(); };\n", f"Payload p;\np.add_inputs();\n{RUN}"),
+        ("struct CoreTaskArgs { void add_inputs(); };\n", f"{P}p.add_inputs();\n{RUN}"),
+        ("static void rt_submit_both(const CoreTaskArgs &p);\n", f"{P}rt_submit_both(p);"),
+        ("#define rt_submit_both(p) rt_submit_aiv_task(0, p)\n", f"{P}rt_submit_both(p);"),
+        ('#include "both.h"\n', f"{P}rt_submit_both(p);"),
+        (
+            "static ChipTensor ext_aa;\n",
+            f"const ChipTensor &ext_a = orch_args.tensor(0).ref();\n{P}p.add_input(ext_aa);\n{RUN}",
+        ),
+        (
+            '#include "more.h"\n',
+            f"const ChipTensor &ext_a = orch_args.tensor(0).ref();\n{P}p.add_input(ext_aa);\n{RUN}",
+        ),
+        ("", f"auto p = make();\np.add_inputs(x);\n{RUN}"),
+        ("", f"{P}std::vector<int> sizes;\nsizes.push_back(1);\nsnprintf(text, 4, fmt);\n{RUN}"),
+        ("", f"std::array<ChipTensor, 2> items;\n{P}for (auto item : items) {{ p.add_input(item); }}\n{RUN}"),
+    ],
+)
+def test_a_name_that_may_be_declared(before: str, body: str) -> None:
+    assert found(body, before, codes=("PTO130",)) == []
+
+
+def test_members_of_a_class_whose_base_is_not_in_the_tree() -> None:
+    headers = {path: text for path, text in HEADERS.items() if not path.endswith("task_args.h")}
+    assert found(f"{P}p.add_inputs(x);\n{RUN}", headers=headers) == []
+
+
+def test_a_member_that_one_of_several_runtimes_has() -> None:
+    other = "src/a2a3/runtime/host_build_graph/runtime/pto_types.h"
+    assert found(f"{P}p.add_inputs(x);\n{RUN}", headers={**HEADERS, other: "struct Arg { void add_inputs(); };"}) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "message"),
+    [
+        (
+            f"uint32_t shapes[1] = {{16}};\nTensorCreateInfo made(shapes, 2, DataType::FLOAT32);\n{P}{RUN}",
+            "shapes",
+            "`shapes` has 1, and 2 dimensions are read of it",
+        ),
+        (
+            f"constexpr uint32_t at[] = {{0, 1}};\n{P}{RUN}get_tensor_data<int32_t>(x, 3, at);",
+            "at",
+            "`at` has 2, and 3 dimensions are read of it",
+        ),
+        (f"{P}rt_submit_aiv_task(p, 0);", "p", "`rt_submit_aiv_task()` gets the kernel first, and then the payload"),
+        (
+            f"{P}{RUN}p.add_scalar(1);",
+            "p.add_scalar(1)",
+            "the task of `p` is submitted already, and nothing submits it again",
+        ),
+        (
+            f"{P}{RUN}CoreTaskArgs q;\nq.add_input(x);\n{RUN}",
+            "q.add_input(x)",
+            "`q` is filled and never submitted, so that this task does not run",
+        ),
+        (
+            f"{P}{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}",
+            f"TaskOutputTensors o = {RUN}".strip(),
+            "nothing uses `o`, and the task writes nothing else: its results are lost",
+        ),
+    ],
+)
+def test_a_call_that_cannot_be_right(body: str, place: str, message: str) -> None:
+    assert found(body) == [(place, message)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"uint32_t shapes[2] = {{16, 1}};\n{MADE}{P}{RUN}",
+        f"uint32_t shapes[1] = {{16}};\n{{ uint32_t shapes[2]; TensorCreateInfo made(shapes, 2, kind); }}\n{P}{RUN}",
+        f"TensorCreateInfo made(shape.data(), 2, kind);\n{P}{RUN}",
+        f"uint32_t shapes[N] = {{16}};\nTensorCreateInfo made(shapes, 2, kind);\n{P}{RUN}",
+        f"CoreTaskArgs q;\n{P}{RUN}",
+        f"CoreTaskArgs q;\nq.add_input(x);\nsubmit_all(q);\n{P}{RUN}",
+        f"CoreTaskArgs q;\nq.add_input(x);\nauto run = [&] {{ rt_submit_aiv_task(0, q); }};\nrun();\n{P}{RUN}",
+        f"CoreTaskArgs q;\nq.add_input(x);\nCoreTaskArgs *next = &q;\nrt_submit_aiv_task(0, *next);\n{P}{RUN}",
+        f"CoreTaskArgs q;\nq.add_input(x);\nif (on) {{ rt_submit_aiv_task(0, q); }}\n{P}{RUN}",
+        f"constexpr bool on = false;\nCoreTaskArgs q;\nq.add_input(x);\nif (on) {{ rt_submit_aiv_task(0, q); }}\n{P}{RUN}",
+        "for (int i = 0; i < 2; i++) { CoreTaskArgs q; q.add_input(x); if (i == 0) { continue; } rt_submit_aiv_task(0, q); }",
+        f"CoreTaskArgs q;\nq.add_input(x);\nalloc_tensors(q);\n{P}{RUN}",
+        f"CoreTaskArgs q;\nq.add_input(x);\nrt_submit_dummy_task(q);\n{P}{RUN}",
+        f"{P}{RUN}p.reset();\np.add_input(x);\n{RUN}",
+        f"{P}{RUN}p.add_scalar(1);\n{RUN}",
+        f"{P}while (more()) {{ {RUN} p.reset(); p.add_scalar(1); }}",
+        f"{P}while (more()) {{ {RUN} p.add_scalar(1); }}",
+        f"{P}p.add_inout(x);\n{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}",
+        f"{P}TaskOutputTensors o = {RUN}",
+        f"{P}{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}use(o);",
+        f"{P}{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}auto then = [&o] {{}};",
+        f"{P}{MADE}p.add_output(made);\n{RUN}",
+    ],
+)
+def test_a_call_that_may_be_right(body: str) -> None:
+    assert found(body, codes=("PTO131",)) == []
