@@ -45,11 +45,22 @@ class Effect(msgspec.Struct, frozen=True, array_like=True):
     first: bool = False
 
 
+class EventFault(msgspec.Struct, frozen=True, array_like=True):
+    """A call of ``wait_flag()`` (``waits``) or ``set_flag()`` with two pipes and an event that has no counterpart; ``have`` are the
+    calls of the other function with them.
+    """
+
+    key: str
+    waits: bool
+    have: int
+    span: Span
+
+
 class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     """The arguments that a kernel uses and what it does to their memory. ``open`` says why it may use more; empty when it
     does not. ``absent`` says that it shows nothing: it has no entry and includes no code that may have one, or
     uses no argument at all; ``brief`` that memory was
-    not followed.
+    not followed. ``events`` are calls on any core that have no counterpart.
     """
 
     uses: tuple[ArgumentUse, ...] = ()
@@ -57,6 +68,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     open: str = ""
     absent: bool = False
     brief: bool = False
+    events: tuple[EventFault, ...] = ()
 
     def of_core(self, core: str) -> KernelCode:
         """The code that is compiled for one core; all of it where the core is not known."""
@@ -64,7 +76,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
             return self
         uses = tuple(item for item in self.uses if item.core in ("", core))
         effects = tuple(item for item in self.effects if item.core in ("", core))
-        return KernelCode(uses, effects, self.open, self.absent, self.brief)
+        return KernelCode(uses, effects, self.open, self.absent, self.brief, self.events)
 
     def effect(self, index: int, kind: EffectKind) -> Effect | None:
         """The first place that has this effect on an argument's memory."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from opschema_cli.readings import Reading
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.includes import includes_others
+from opschema_rules.pypto.kernel_events import event_faults
 from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode, UseKind
 from opschema_rules.pypto.kernel_statements import apply_statement
 from opschema_rules.pypto.kernel_text import KernelText
@@ -34,9 +37,11 @@ def read_kernel(text: str) -> KernelCode:
 
 
 def read_arguments(text: str) -> KernelCode:
-    """The same, without the memory of a kernel that was generated."""
+    """The same, without the memory of a kernel that was generated, and with its events."""
     brief = _GENERATED.search(text, 0, _HEAD) is not None
-    return (_plain(text) if brief else None) or _read(text, brief=brief)
+    found = (_plain(text) if brief else None) or _read(text, brief=brief)
+    events = event_faults(text) if len(text) <= MAX_TEXT else ()
+    return replace(found, events=events) if events else found
 
 
 def _plain(text: str) -> KernelCode | None:

@@ -1,0 +1,68 @@
+"""Events of a kernel that are set and waited for by different calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
+from opschema_rules.pypto.kernel_code import arguments_of
+from opschema_rules.pypto.model import Program
+
+
+@rule("PTO132", "kernel-event")
+def kernel_event(program: Program) -> Iterator[Diagnostic]:
+    """A `wait_flag()` for an event that nothing sets, or a `set_flag()` that nothing waits for.
+
+    The pipes of a core run in parallel. `set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)` sets an event when the first pipe has come so far,
+    and `wait_flag()` with the same arguments lets the second pipe wait for it and clears it. A wait without a set never ends, so
+    that the core hangs. A set without a wait is a warning: the second pipe does not wait, and the event is still set for the next
+    wait. A simulator notices neither.
+
+    Reported are two pipes and an event that a file only sets or only waits for, and those whose calls all stand in one block and
+    are not as many. Nothing is reported in a file with an event that is computed or that a macro names, or that includes other
+    code of the program.
+
+    Bad:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        TLOAD(tile, from);
+        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID1);
+        TADD(tile, tile, tile);
+    }
+    ```
+
+    Good, an event is set before the loop and once in each turn:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+        for (int i = 0; i < 4; i++) {
+            wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+            TLOAD(tile, from);
+            set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+            wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+            TADD(tile, tile, tile);
+            set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+        }
+        wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
+    }
+    ```
+    """
+    seen: set[str] = set()
+    for kernel in program.kernels:
+        code = arguments_of(kernel) if kernel.source not in seen else None
+        seen.add(kernel.source or "")
+        for item in code.events if code is not None else ():
+            one, other = ("waits for", "set") if item.waits else ("sets", "wait")
+            times = f"only {count(item.have, f'`{other}_flag()`')}" if item.have else f"no `{other}_flag()`"
+            effect = "so that the core hangs" if item.waits else "so that the event stays set"
+            yield Diagnostic(
+                f"{kernel.title} {one} `{item.key}` here, and has {times} for it, {effect}",
+                Place(kernel.source or "", item.span),
+                ops=(kernel.title,),
+                severity=Severity.ERROR if item.waits else Severity.WARNING,
+            )
