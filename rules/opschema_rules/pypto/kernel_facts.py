@@ -56,11 +56,22 @@ class EventFault(msgspec.Struct, frozen=True, array_like=True):
     span: Span
 
 
+class OperandFault(msgspec.Struct, frozen=True, array_like=True):
+    """An operand that is wrong, by its kind. ``exchanged``: a load from a tile or a store to one, ``name`` is the right call.
+    ``overwritten``: the second of two loads into one tile. ``unused``: a tensor of the global memory that nothing uses.
+    """
+
+    kind: Literal["exchanged", "overwritten", "unused"]
+    name: str
+    span: Span
+
+
 class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     """The arguments that a kernel uses and what it does to their memory. ``open`` says why it may use more; empty when it
     does not. ``absent`` says that it shows nothing: it has no entry and includes no code that may have one, or
     uses no argument at all; ``brief`` that memory was
-    not followed. ``events`` are calls on any core that have no counterpart.
+    not followed. ``events`` are calls on any core that have no counterpart, ``operands`` those
+    of a kernel that is written by hand.
     """
 
     uses: tuple[ArgumentUse, ...] = ()
@@ -69,6 +80,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     absent: bool = False
     brief: bool = False
     events: tuple[EventFault, ...] = ()
+    operands: tuple[OperandFault, ...] = ()
 
     def of_core(self, core: str) -> KernelCode:
         """The code that is compiled for one core; all of it where the core is not known."""
@@ -76,7 +88,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
             return self
         uses = tuple(item for item in self.uses if item.core in ("", core))
         effects = tuple(item for item in self.effects if item.core in ("", core))
-        return KernelCode(uses, effects, self.open, self.absent, self.brief, self.events)
+        return KernelCode(uses, effects, self.open, self.absent, self.brief, self.events, self.operands)
 
     def effect(self, index: int, kind: EffectKind) -> Effect | None:
         """The first place that has this effect on an argument's memory."""

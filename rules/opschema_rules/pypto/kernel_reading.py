@@ -15,6 +15,7 @@ from opschema_cli.source.text import Span
 from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_events import event_faults
 from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode, UseKind
+from opschema_rules.pypto.kernel_operands import operand_faults
 from opschema_rules.pypto.kernel_statements import apply_statement
 from opschema_rules.pypto.kernel_text import KernelText
 from opschema_rules.pypto.kernel_walk import ENTRY, KernelWalk
@@ -37,11 +38,12 @@ def read_kernel(text: str) -> KernelCode:
 
 
 def read_arguments(text: str) -> KernelCode:
-    """The same, without the memory of a kernel that was generated, and with its events."""
+    """The same, without the memory of a kernel that was generated, and with its events and operands."""
     brief = _GENERATED.search(text, 0, _HEAD) is not None
     found = (_plain(text) if brief else None) or _read(text, brief=brief)
     events = event_faults(text) if len(text) <= MAX_TEXT else ()
-    return replace(found, events=events) if events else found
+    operands = operand_faults(text) if len(text) <= MAX_TEXT and not brief else ()
+    return replace(found, events=events, operands=operands) if events or operands else found
 
 
 def _plain(text: str) -> KernelCode | None:

@@ -1,4 +1,4 @@
-"""Events of a kernel that are set and waited for by different calls."""
+"""Instructions of a kernel without a counterpart or with the wrong operands."""
 
 from __future__ import annotations
 
@@ -66,3 +66,70 @@ def kernel_event(program: Program) -> Iterator[Diagnostic]:
                 ops=(kernel.title,),
                 severity=Severity.ERROR if item.waits else Severity.WARNING,
             )
+
+
+@rule("PTO133", "kernel-operand")
+def kernel_operand(program: Program) -> Iterator[Diagnostic]:
+    """A load or store of a kernel whose operands cannot be right.
+
+    * `TLOAD()` gets a tile and then a tensor of the global memory, `TSTORE()` the tensor and then the tile. The kernel does not
+      compile with these in another order, which is noticed where the tool chain is.
+    * Of two loads into one tile, with nothing between them, the first is lost: often the second should be into another tile. That is
+      a warning.
+    * A `GlobalTensor` that nothing loads or stores is often one whose load takes another tensor. That is a warning.
+
+    Variables count that are declared with a type alias (`using Global = GlobalTensor<...>`) of the file, and whose name stands for
+    nothing else in it. Kernels that pypto's compiler wrote are not checked.
+
+    Bad:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        using Global = GlobalTensor<float, Shape, Stride>;
+        using Local = Tile<TileType::Vec, float, 16, 16>;
+        Global from(source(args[0]));
+        Local tile(16, 16);
+        TLOAD(from, tile);
+    }
+    ```
+
+    Bad:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        using Global = GlobalTensor<float, Shape, Stride>;
+        Global one(source(args[0]));
+        Global other(source(args[1]));
+        TLOAD(left, one);
+        TLOAD(right, one);
+    }
+    ```
+
+    Good, a tile may be loaded again once it was used:
+
+    ```cpp program/kernels/aiv/add.cpp
+    extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {
+        using Global = GlobalTensor<float, Shape, Stride>;
+        using Local = Tile<TileType::Vec, float, 16, 16>;
+        Global one(source(args[0]));
+        Global other(source(args[1]));
+        Local tile(16, 16);
+        TLOAD(tile, one);
+        TADD(sum, sum, tile);
+        TLOAD(tile, other);
+        TADD(sum, sum, tile);
+    }
+    ```
+    """
+    seen: set[str] = set()
+    for kernel in program.kernels:
+        code = arguments_of(kernel) if kernel.source not in seen else None
+        seen.add(kernel.source or "")
+        for item in code.operands if code is not None else ():
+            message = {
+                "exchanged": f"the operands of {kernel.title} are exchanged: write `{item.name}`",
+                "overwritten": f"{kernel.title} loads into `{item.name}` twice, so that the first load is lost",
+                "unused": f"{kernel.title} does not use `{item.name}`: is another tensor taken in its place?",
+            }[item.kind]
+            severity = Severity.ERROR if item.kind == "exchanged" else Severity.WARNING
+            yield Diagnostic(message, Place(kernel.source or "", item.span), ops=(kernel.title,), severity=severity)

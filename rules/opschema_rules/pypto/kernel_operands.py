@@ -1,0 +1,67 @@
+"""Operands of a kernel's loads and stores that cannot be right, in kernels that are written by hand."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.kernel_facts import OperandFault
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ALIAS = re.compile(r"\busing\s+(\w+)\s*=\s*(?:pto::)?(GlobalTensor|Tile|TileLeft|TileRight|TileAcc)\s*<")
+_VARIABLE = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*(?:\([^;{}]*\)|\{[^;{}]*\})?\s*;")
+_MOVES = re.compile(r"\bT(LOAD|STORE)\s*\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
+_TWICE = re.compile(r"\bTLOAD\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*;\s*(TLOAD\s*\(\s*\1\s*,\s*(?!\2\b)(\w+)\s*\))")
+_DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*[,)=\[])")
+"""A name that is declared in another way: as a parameter, or with a value."""
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_UNCLEAR = re.compile(r"##|#\s*define\s+T(?:LOAD|STORE)\b")
+
+
+def operand_faults(text: str) -> tuple[OperandFault, ...]:
+    """The loads and stores of a file whose operands are exchanged, loads that the next one overwrites, and tensors of the global
+    memory (``GlobalTensor``) that nothing uses. Names that stand for several things are left out.
+    """
+    if "GlobalTensor" not in text or _UNCLEAR.search(text):
+        return ()
+    plain = _COMMENT.sub("", text)
+    if next(_faults(plain, plain), None) is None:
+        return ()
+    return tuple(_faults(only_code(text, directives=False), only_code(text)))
+
+
+def _faults(code: str, whole: str) -> Iterator[OperandFault]:
+    tensors, tiles = _names(code)
+    uses = Counter(_WORD.findall(whole))
+    for name, span in tensors.items():
+        if uses[name] == 1:
+            yield OperandFault("unused", name, span)
+    for match in _MOVES.finditer(code):
+        moves, first, second = match.groups()
+        wrong = (tensors, tiles) if moves == "LOAD" else (tiles, tensors)
+        if first in wrong[0] and second in wrong[1]:
+            yield OperandFault("exchanged", f"T{moves}({second}, {first})", Span(match.start(), match.end(3) + 1))
+    for match in _TWICE.finditer(code):
+        if match[1] in tiles:
+            yield OperandFault("overwritten", match[1], Span(*match.span(3)))
+
+
+def _names(code: str) -> tuple[dict[str, Span], dict[str, Span]]:
+    """The variables that are tensors of the global memory, and those that are tiles, each declared as that alone."""
+    kinds: dict[str, set[bool]] = {}
+    for match in _ALIAS.finditer(code):
+        kinds.setdefault(match[1], set()).add(match[2] == "GlobalTensor")
+    found: dict[str, dict[bool, Span]] = {}
+    for match in _VARIABLE.finditer(code):
+        for kind in kinds.get(match[1], ()):
+            found.setdefault(match[2], {})[kind] = Span(*match.span(2))
+    others = set(_DECLARED.findall(code))
+    known = {name: spans for name, spans in found.items() if len(spans) == 1 and name not in others}
+    return (
+        {name: spans[True] for name, spans in known.items() if True in spans},
+        {name: spans[False] for name, spans in known.items() if False in spans},
+    )
