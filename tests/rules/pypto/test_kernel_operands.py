@@ -36,7 +36,7 @@ def test_a_tile_that_is_loaded_twice() -> None:
 
 
 def test_a_tensor_that_nothing_uses() -> None:
-    message = "it does not use `to`: is another tensor taken in its place?"
+    message = "it does not use `to`; is another tensor taken for it?"
     assert found(NAMES + RIGHT.replace("TSTORE(to", "TSTORE(from") + "// to\n") == [("to", message)]
 
 

@@ -27,7 +27,7 @@ ORCHKIT = TILEKIT.with_name("orchkit")
 ATTENTION, ATTENTION_CPP = "attention/kernel_config.py", "attention/orchestration/attention.cpp"
 MLP, MLP_CPP = "mlp/test_mlp.py", "mlp/kernels/orchestration/mlp_orch.cpp"
 POOL, POOL_CPP = "pool/test_pool.py", "pool/kernels/orchestration/pool_orch.cpp"
-SCALE = "language/scale.py"
+SCALE, RESCALE = "language/scale.py", "attention/kernels/aiv/rescale.cpp"
 
 
 @cache
@@ -301,6 +301,21 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         ATTENTION_CPP,
         {"row_info(row_shape, 1": "row_info(row_shape, 2"},
         "attention/orchestration/attention.cpp:38:31: orchestration-call",
+    ),
+    "an event that nothing waits for": (
+        RESCALE,
+        {"    TLOAD(sumsTile, sums);": "    TLOAD(sumsTile, sums);\n    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID3);"},
+        "attention/kernels/aiv/rescale.cpp:31:5: kernel-event",
+    ),
+    "a tensor that nothing loads": (
+        RESCALE,
+        {"    View out(": "    View spare(memory_of(args, 5));\n    View out("},
+        "attention/kernels/aiv/rescale.cpp:31:10: kernel-operand",
+    ),
+    "a spec of another type": (
+        SCALE,
+        {'"out", [rows, width], torch.float32': '"out", [rows, width], torch.float16'},
+        "language/scale.py:37:42: spec-type",
     ),
     "a value of another name": (
         SCALE,

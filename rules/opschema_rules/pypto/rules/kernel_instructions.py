@@ -74,8 +74,8 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
 
     * `TLOAD()` gets a tile and then a tensor of the global memory, `TSTORE()` the tensor and then the tile. The kernel does not
       compile with these in another order, which is noticed where the tool chain is.
-    * Of two loads into one tile, with nothing between them, the first is lost: often the second should be into another tile. That is
-      a warning.
+    * Of two loads into one tile, with nothing between them, the first is lost: often the second should be into another tile. That
+      is a warning.
     * A `GlobalTensor` that nothing loads or stores is often one whose load takes another tensor. That is a warning.
 
     Variables count that are declared with a type alias (`using Global = GlobalTensor<...>`) of the file, and whose name stands for
@@ -129,7 +129,7 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
             message = {
                 "exchanged": f"the operands of {kernel.title} are exchanged: write `{item.name}`",
                 "overwritten": f"{kernel.title} loads into `{item.name}` twice, so that the first load is lost",
-                "unused": f"{kernel.title} does not use `{item.name}`: is another tensor taken in its place?",
+                "unused": f"{kernel.title} does not use `{item.name}`; is another tensor taken for it?",
             }[item.kind]
             severity = Severity.ERROR if item.kind == "exchanged" else Severity.WARNING
             yield Diagnostic(message, Place(kernel.source or "", item.span), ops=(kernel.title,), severity=severity)

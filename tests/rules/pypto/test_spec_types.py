@@ -1,0 +1,85 @@
+"""Types and ranks of specs against the annotations of the parameters that they are passed for."""
+
+from __future__ import annotations
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.pypto.pack import PACK
+
+TEXT = """\
+import pypto.language as pl
+import torch
+from golden import ScalarSpec, TensorSpec, run_jit
+{before}
+
+@pl.jit
+def scale(x: {x}, n: pl.Scalar[pl.FP32], y: pl.Out[pl.Tensor[[8, 4], pl.FP32]]): ...
+
+
+run_jit(
+    fn=scale,
+    specs=[
+        {spec},
+        ScalarSpec("n", torch.float32, 2.0),
+        TensorSpec("y", [8, 4], torch.float32, is_output=True),
+    ],
+)
+"""
+X, SPEC = "pl.Tensor[[8, 4], pl.FP32]", 'TensorSpec("x", [8, 4], torch.float32, init_value=torch.randn)'
+
+
+def found(x: str = X, spec: str = SPEC, before: str = "") -> list[tuple[str, str]]:
+    linted = lint_files([PACK], {"examples/scale.py": TEXT.format(x=x, spec=spec, before=before)}, ["PTO134"])
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+def test_types() -> None:
+    message = "the spec `x` has the type `float16`, and `scale` declares `pl.FP32`"
+    assert found(spec=SPEC.replace("float32", "float16")) == [("torch.float16", message)]
+
+
+def test_ranks() -> None:
+    message = "the spec `x` has 1 dimension, and `scale` declares 2 dimensions"
+    assert found(spec=SPEC.replace("[8, 4]", "[32]")) == [("[32]", message)]
+
+
+@pytest.mark.parametrize(
+    ("x", "spec"),
+    [
+        (X, SPEC),
+        (X, 'TensorSpec(name="x", shape=[8, 4], dtype=torch.float32)'),
+        (X, 'TensorSpec("x", [8, 4], KIND)'),
+        (X, 'TensorSpec("x", [*rows, 4, 2], torch.float32)'),
+        (X, 'TensorSpec("x", shape, torch.float32)'),
+        (X, 'TensorSpec("x", [4] + [8, 2], torch.float32)'),
+        (X, 'TensorSpec("x", [8, 4], torch.float8_e4m3fn)'),
+        ("pl.Tensor[[8, 4], KIND]", SPEC.replace("float32", "float16")),
+        ("pl.Tensor[[8, 4], KIND or pl.FP32]", SPEC.replace("float32", "float16")),
+        ("pl.Tensor[SHAPE, pl.FP32]", SPEC.replace("[8, 4]", "[32]")),
+        ("pl.Tensor", SPEC.replace("[8, 4]", "[32]")),
+    ],
+)
+def test_what_may_be_equal(x: str, spec: str) -> None:
+    assert found(x, spec) == []
+
+
+def test_the_rank_of_a_tensor_that_an_entry_takes_apart() -> None:
+    before = f"""
+
+@pl.jit
+def inner(x: {X}, y: pl.Out[{X}]): ...
+
+
+@pl.jit.host
+def outer(x: pl.Tensor[[2, 8, 4], pl.FP32], y: pl.Out[pl.Tensor[[2, 8, 4], pl.FP32]]):
+    for i in range(2):
+        inner(x[i], y[i], device=i)
+
+
+run_jit(
+    fn=outer,
+    specs=[TensorSpec("x", [2, 8, 4], torch.float32), TensorSpec("y", [2, 8, 4], torch.float32, is_output=True)],
+)
+"""
+    assert found(before=before) == []
