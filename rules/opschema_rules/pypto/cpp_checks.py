@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from opschema_cli.source.cpp import CppNode
@@ -26,28 +27,35 @@ CLASSES = frozenset(
 PAYLOAD = "CoreTaskArgs"
 
 COMMON = frozenset(
-    ["add_input", "add_output", "add_inout", "add_scalar", "tensor", "scalar", "get_ref", "view", "task_id"]
-)
+    {"add_input", "add_output", "add_inout", "add_scalar", "tensor", "scalar", "get_ref", "view", "ref"}
+) | {
+    *(
+        "task_id",
+        "reshape",
+        "set_block_num",
+        "set_core_num",
+        "set_dependencies",
+        "set_allow_early_resolve",
+        "set_predicate",
+    ),
+}
 """Methods that are not noted, since nearly every orchestration uses them."""
 
-_USUAL = frozenset({"set_dependencies", "set_allow_early_resolve", "set_predicate", "reset", "reshape", "dump"}) | {
+_USUAL = frozenset({"FLOAT32", "FLOAT16", "BFLOAT16", "INT32", "INT64", "INT8", "UINT8", "reset", "dump", "to_u64"}) | {
     *(
-        "FLOAT32",
-        "FLOAT16",
-        "BFLOAT16",
-        "INT32",
-        "INT64",
-        "INT8",
-        "UINT8",
         "static_cast",
         "reinterpret_cast",
+        "rt_report_fatal",
+        "rt_scope_begin",
+        "rt_scope_end",
+        "rt_submit_graph",
         "from_u64",
     ),
-    *("rt_report_fatal", "rt_scope_begin", "rt_scope_end", "rt_available_cluster_count", "rt_available_aiv_count"),
-    *("tensor_count", "scalar_count", "rt_submit_graph", "to_u64"),
+    *("tensor_count", "scalar_count", "rt_available_cluster_count", "rt_available_aiv_count"),
 }
 """Other names that are not noted."""
 
+_SUBMITS = re.compile(r"rt_submit_(?:aic_|aiv_|dummy_)?task")
 _SHAPED = {"TensorCreateInfo": 0, "make_tensor_external": 1, "get_tensor_data": 2, "set_tensor_data": 2}
 """Functions that get an array of numbers and how many there are, with the place of the array; the last two get the number first."""
 
@@ -99,11 +107,13 @@ class Checks:
             self.name("", function, name)
 
     def method(self, name: str, function: CppNode, scope: Scope) -> None:
-        """Note a method of a variable whose class is declared in so many words."""
+        """Note a method of a variable whose class is declared in so many words, or of the outputs of a task."""
         argument, field = function.field("argument"), function.field("field")
-        number = scope.find(argument.text) if argument is not None and argument.kind == "identifier" else None
-        of = self.types.get(number) if number is not None else None
-        if of is not None and field is not None and "->" not in function.text:
+        if argument is None or field is None or argument.kind not in ("identifier", "call_expression"):
+            return
+        number = scope.find(argument.text) if argument.kind == "identifier" else None
+        of = self.types.get(number, "") if number is not None else _made_by(argument)
+        if of and "->" not in function.text:
             self.name(of, field, name)
 
     def fill(self, number: int, node: CppNode, *, late: bool) -> None:
@@ -139,3 +149,9 @@ class Checks:
             at = self.sites.get(number, -1)
             if at >= 0 and at not in done:
                 self.misfits.setdefault(span, Misfit("unsubmitted", name, span, at))
+
+
+def _made_by(call: CppNode) -> str:
+    """The class of what a call of the runtime returns; empty for any other expression."""
+    function = call.field("function") if call.kind == "call_expression" else None
+    return "TaskOutputTensors" if function is not None and _SUBMITS.fullmatch(function.text) else ""

@@ -34,7 +34,7 @@ _MIXED = re.compile(r"\bMixedKernels\b")
 _PLAIN = re.compile(
     r"\b(?:u?int\w*|size_t|bool|float|double|char|long|short|unsigned|DataType|PTO2TaskId|TaskId|\w*Config)\b"
 )
-_NUMBERS = re.compile(r"(?:std::)?u?int\d*(?:_t)?|unsigned|size_t")
+_NUMBERS = frozenset({"uint32_t", "int32_t", "uint64_t", "int64_t", "int", "unsigned", "size_t"})
 _ARRAY = re.compile(r"\barray<\s*([\w:]+)\s*,\s*(\w+)\s*>")
 _COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
 _HOLDS = re.compile(r"\b(?:vector|array|span|initializer_list|reference_wrapper|optional|unique_ptr|shared_ptr)\s*\Z")
@@ -92,8 +92,10 @@ class Declarations:
         self, number: int, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State
     ) -> None:
         """Remember the size of an array of numbers, where it is known."""
+        if of not in _NUMBERS:
+            return
         array = declarator.field("declarator") if declarator.kind == "init_declarator" else declarator
-        if array is None or array.kind != "array_declarator" or not _NUMBERS.fullmatch(of):
+        if array is None or array.kind != "array_declarator":
             return
         size = self.walk.expressions.value(array.field("size"), scope, state)
         if array.field("size") is None and given is not None and given.kind == "initializer_list":

@@ -12,6 +12,9 @@ from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_facts import EventFault
 
 _CALL = re.compile(r"(?:set|wait)_flag\(([^()]*)\)")
+_QUICK = re.compile(r"_flag\(([^()]*)\)")
+"""The same without the name, which is much faster to find."""
+
 _WORD = re.compile(r"\b(?:set|wait)_flag\b")
 _PLAIN = re.compile(r"\s*(PIPE_\w+)\s*,\s*(PIPE_\w+)\s*,\s*(EVENT_ID\d+)\s*")
 _MARK = re.compile(r"[{}]|\b(?:set|wait)_flag\(|^[ \t]*#[ \t]*(?:if|endif)", re.MULTILINE)
@@ -38,8 +41,12 @@ def event_faults(text: str) -> tuple[EventFault, ...]:
     That is known of a triple of two pipes and an event that only one of both names, and of one whose calls all stand in one block
     and are not as many. Nothing is known where an event is computed, a macro names it, or other code of the tree is included.
     """
-    counts = Counter((match[0][0], match[1].replace(" ", "")) for match in _CALL.finditer(text))
-    if all(counts["w" if kind == "s" else "s", key] == count for (kind, key), count in counts.items()):
+    calls_of = {name: Counter[str]() for name in ("set", "ait")}
+    for match in _QUICK.finditer(text):
+        counter = calls_of.get(text[match.start() - 3 : match.start()])
+        if counter is not None:
+            counter[match[1].replace(" ", "")] += 1
+    if calls_of["set"] == calls_of["ait"]:
         return ()
     code = only_code(text, directives=False)
     calls = list(_calls(code))

@@ -70,8 +70,8 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     """The arguments that a kernel uses and what it does to their memory. ``open`` says why it may use more; empty when it
     does not. ``absent`` says that it shows nothing: it has no entry and includes no code that may have one, or
     uses no argument at all; ``brief`` that memory was
-    not followed. ``events`` are calls on any core that have no counterpart, ``operands`` those
-    of a kernel that is written by hand.
+    not followed. ``events`` are calls on any core that have no counterpart, ``operands`` those that are wrong; both only of kernels
+    that are written by hand.
     """
 
     uses: tuple[ArgumentUse, ...] = ()

@@ -10,11 +10,17 @@ from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import OperandFault
 
+_FEW = 8
+"""Most places of a name, in other names too, that are looked at one by one."""
+
+_MANY = 64
+"""Most tensors of a kernel whose places are searched one by one."""
+
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_ALIAS = re.compile(r"\busing\s+(\w+)\s*=\s*(?:pto::)?(GlobalTensor|Tile|TileLeft|TileRight|TileAcc)\s*<")
+_ALIAS = re.compile(r"using\s+(\w+)\s*=\s*(?:pto::)?(GlobalTensor|Tile|TileLeft|TileRight|TileAcc)\s*<")
 _VARIABLE = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*(?:\([^;{}]*\)|\{[^;{}]*\})?\s*;")
-_MOVES = re.compile(r"\bT(LOAD|STORE)\s*\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
-_TWICE = re.compile(r"\bTLOAD\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*;\s*(TLOAD\s*\(\s*\1\s*,\s*(?!\2\b)(\w+)\s*\))")
+_MOVES = re.compile(r"T(?<!\wT)(LOAD|STORE)\s*\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
+_TWICE = re.compile(r"TLOAD(?<!\wTLOAD)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*;\s*(TLOAD\s*\(\s*\1\s*,\s*(?!\2\b)(\w+)\s*\))")
 _DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*[,)=\[])")
 """A name that is declared in another way: as a parameter, or with a value."""
 
@@ -28,10 +34,21 @@ def operand_faults(text: str) -> tuple[OperandFault, ...]:
     """
     if "GlobalTensor" not in text or _UNCLEAR.search(text):
         return ()
-    plain = _COMMENT.sub("", text)
-    if next(_faults(plain, plain), None) is None:
+    if not _is_suspect(_COMMENT.sub("", text)):
         return ()
     return tuple(_faults(only_code(text, directives=False), only_code(text)))
+
+
+def _is_suspect(code: str) -> bool:
+    """Whether there may be any of these: a few quick searches, as nearly all kernels are right."""
+    aliases = [match[1] for match in _ALIAS.finditer(code) if match[2] == "GlobalTensor"]
+    tensors = {name for alias in set(aliases[:_MANY]) for name in re.findall(rf"{alias}\s+(\w+)", code)}
+    moves = _MOVES.findall(code)
+    exchanged = any((first if kind == "LOAD" else second) in tensors for kind, first, second in moves)
+    if exchanged or len(tensors) > _MANY or len(aliases) > _MANY:
+        return True
+    unused = any(code.count(name) <= _FEW and len(re.findall(rf"{name}(?<!\w{name})\b", code)) == 1 for name in tensors)
+    return unused or _TWICE.search(code) is not None
 
 
 def _faults(code: str, whole: str) -> Iterator[OperandFault]:

@@ -38,11 +38,12 @@ def read_kernel(text: str) -> KernelCode:
 
 
 def read_arguments(text: str) -> KernelCode:
-    """The same, without the memory of a kernel that was generated, and with its events and operands."""
+    """The same, without the memory of a kernel that was generated, and with the events and operands of others."""
     brief = _GENERATED.search(text, 0, _HEAD) is not None
     found = (_plain(text) if brief else None) or _read(text, brief=brief)
-    events = event_faults(text) if len(text) <= MAX_TEXT else ()
-    operands = operand_faults(text) if len(text) <= MAX_TEXT and not brief else ()
+    if brief or len(text) > MAX_TEXT:
+        return found
+    events, operands = event_faults(text), operand_faults(text)
     return replace(found, events=events, operands=operands) if events or operands else found
 
 

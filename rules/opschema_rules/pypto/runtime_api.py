@@ -20,14 +20,15 @@ _BODY = re.compile(r"\s*(?:final\s*)?(?::(?!:)([^{};()]*))?\{")
 _KIND = re.compile(r"\b(enum\s+)?(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?\Z")
 _ALIAS, _ALIASED = re.compile(r"\busing\s+\Z"), re.compile(r"\s*=\s*(\w+)\b")
 _BASE = re.compile(r"(?:^|,)\s*(?:(?:public|private|protected|virtual)\s+)*([\w:]+)")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r"[{}]")
 _HEAD = 80
 """Most characters in front of a name that tell how it is declared."""
 
 
 class Interface:
-    """The runtime's interface. Each class has all words of all its definitions, those of its comments too: a name that is not among
-    these is surely none of its members.
+    """The runtime's interface. Each class has all words of all its definitions: a name that is not among these is surely none of
+    its members.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -87,7 +88,7 @@ def _definitions(name: str, text: str) -> Iterator[tuple[set[str], list[str]]]:
         kind, body = _KIND.search(head), _BODY.match(text, end)
         if kind is not None and body is not None:
             bases = _BASE.findall(_without_arguments(body[1])) if body[1] and not kind[1] else []
-            yield words_in(text[body.end() : _end(text, body.end())]), bases
+            yield words_in(_COMMENT.sub("", text[body.end() : _end(text, body.end())])), bases
         elif _ALIAS.search(head) and (alias := _ALIASED.match(text, end)) is not None:
             yield set(), [alias[1]]
 

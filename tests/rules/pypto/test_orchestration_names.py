@@ -44,6 +44,11 @@ def found(
         (f"{P}p.add_sclar(1);\n{RUN}", "add_sclar", "`CoreTaskArgs` has no `add_sclar`; did you mean `add_scalar`?"),
         (f"{P}TaskOutputTensors o = {RUN}use(o.get(0));", "get", "`TaskOutputTensors` has no `get`"),
         (
+            f"{P}use(rt_submit_aiv_task(0, p).taskid());",
+            "taskid",
+            "`TaskOutputTensors` has no `taskid`; did you mean `task_id`?",
+        ),
+        (
             f"{P}TensorCreateInfo made(shapes, 1, DataType::BFLOAT);\n{RUN}",
             "DataType::BFLOAT",
             "`DataType` has no `BFLOAT`; did you mean `BFLOAT16`?",

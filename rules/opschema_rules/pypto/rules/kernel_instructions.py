@@ -22,7 +22,7 @@ def kernel_event(program: Program) -> Iterator[Diagnostic]:
 
     Reported are two pipes and an event that a file only sets or only waits for, and those whose calls all stand in one block and
     are not as many. Nothing is reported in a file with an event that is computed or that a macro names, or that includes other
-    code of the program.
+    code of the program. Kernels that pypto's compiler wrote are not checked.
 
     Bad:
 
