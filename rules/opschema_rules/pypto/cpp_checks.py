@@ -100,10 +100,12 @@ class Checks:
         self, name: str, node: CppNode, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope
     ) -> None:
         """Note a function that is not in the file, and an array that it gets."""
-        function = node.field("function")
         if name in _SHAPED:
             self.shaped(name, arguments, values, scope)
-        elif name and function is not None and function.kind != "qualified_identifier":
+        if not name or name in _SHAPED or name in _USUAL or ("", name) in self.names:
+            return
+        function = node.field("function")
+        if function is not None and function.kind != "qualified_identifier":
             self.name("", function, name)
 
     def method(self, name: str, function: CppNode, scope: Scope) -> None:

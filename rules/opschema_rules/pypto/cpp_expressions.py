@@ -119,7 +119,7 @@ class Expressions:
         if name in self.walk.parts.macros:
             self.expand(name, node, scope, state)
         elif node.kind == "identifier":
-            self.walk.checks.name("", node)
+            self.walk.checks.name("", node, name)
         elif name.startswith("DataType::"):
             self.walk.checks.name("DataType", node, name.removeprefix("DataType::"))
         return UNKNOWN
