@@ -354,3 +354,9 @@ def test_a_module_that_is_not_followed_at_all_is_unresolved(block: str, reasons:
     cpp = f"{HEAD}void init(py::module_& m);\nPYBIND11_MODULE(_C, m) {{\n{block}\n}}\n"
     linted = lint_files(PACK, {"setup.py": SETUP, "ops.cpp": cpp})
     assert [item.reason for item in linted.outcome.unresolved] == reasons
+
+
+def test_a_binding_of_a_helper_that_is_called_twice_is_not_compared_with_itself() -> None:
+    helper = 'void more(py::module_& m) {{ m.def("f", &f); {} }}\n'
+    assert codes("more(m); more(m);", head=HEAD + helper.format("")) == []
+    assert codes("more(m); more(m);", head=HEAD + helper.format('m.def("f", &f);')) == ["BND201"]
