@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.aten.entry_findings import entry, fixed, lines
+from opschema_cli.testing import lint_files
+from opschema_rules.aten.pack import PACK
+from tests.rules.aten.entry_findings import NATIVE, entry, fixed, lines
+from tests.rules.aten.test_vocabulary import MODEL
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,17 @@ def test_faults(fields: str, schema: str, expected: list[str]) -> None:
 )
 def test_sound_entries(fields: str, schema: str) -> None:
     assert lines(entry(fields, schema)) == []
+
+
+def test_an_operator_without_results_under_a_generator_that_does_not_list_void() -> None:
+    generator = "SKIP_PYTHON_BINDINGS = [\n    'alias',\n]\nSUPPORTED_RETURN_TYPES = {\n    'at::Tensor',\n}\n"
+    files = {
+        NATIVE: entry("", "f(Tensor(a!) x) -> ()") + entry("", "g(Tensor x) -> int"),
+        "torchgen/model.py": MODEL,
+        "tools/autograd/gen_python_functions.py": generator,
+    }
+    linted = lint_files([PACK], files, ["ATN214"])
+    assert [item.message for item in linted.diagnostics] == ["a Python binding cannot return `int`"]
 
 
 @pytest.mark.parametrize(

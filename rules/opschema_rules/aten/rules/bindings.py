@@ -169,7 +169,7 @@ def _unbound(entry: NativeEntry, schema: OperatorSchema, text: SchemaText, sound
     if returned not in sound:
         if _cpp(schema) in entry.owner.torchgen.bindings.returned:
             sound.add(returned)
-        elif all(returns_cpp(item.type) for item in schema.returns):  # else ATN209 tells
+        elif schema.returns and all(returns_cpp(item.type) for item in schema.returns):  # else ATN209 tells
             span = Span(schema.returns[0].span.start, schema.returns[-1].span.end)
             yield found(entry, text.span(span), f"a Python binding cannot return `{returned}`")
     names = [item.name for item in schema.returns]
