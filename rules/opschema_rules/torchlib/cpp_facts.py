@@ -28,7 +28,8 @@ class CppArgument(msgspec.Struct, frozen=True, array_like=True):
 class CppCall(msgspec.Struct, frozen=True, array_like=True):
     """A call in a library's block, of its ``method`` or of a function or macro that is named. ``text`` is set where it is raw.
 
-    ``branch`` is true under an ``if`` or in a loop, so that it may not take place, or several times.
+    ``branch`` is true under an ``if`` or in a loop, so that it may not take place, or several times; and for a
+    ``torch::RegisterOperators`` in a function, whose operators end with it.
     """
 
     method: str

@@ -30,7 +30,7 @@ from opschema_rules.torchlib.cpp_problems import (
 )
 from opschema_rules.torchlib.cpp_reader import read_facts
 from opschema_rules.torchlib.cpp_schema_text import NOT_TEXT, OPERATOR, schema_text
-from opschema_rules.torchlib.dispatch_keys import DISPATCH_KEYS
+from opschema_rules.torchlib.dispatch_keys import DISPATCH_KEYS, keys_of_tree
 from opschema_rules.torchlib.gap import Gap
 from opschema_rules.torchlib.model import CppProblem, CppRegistration, Definition, Registration
 
@@ -170,7 +170,7 @@ class Join:
         namespace = self._namespace(path, macro, arguments[0], written=macro == library.macro)
         key = self._key(path, arguments[1]) if impl else ""
         keys = key_named(key) if impl else frozenset[str]()
-        if impl and key not in self.macros.defined:
+        if impl and key not in self.macros.defined and key not in keys_of_tree(self.build.project):
             self._problem(Place(path, fixed or library.span), key_problem(key))
         stable = macro.startswith("STABLE_")
         kind = "IMPL" if impl else "FRAGMENT" if "FRAGMENT" in macro else "DEF"

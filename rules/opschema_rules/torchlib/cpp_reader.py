@@ -88,19 +88,24 @@ class _Reader:
                 self._add(item.name, "", arguments, item.name.span, calls, broken)
 
     def _registrar(self, name: CppNode) -> None:
-        """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``."""
+        """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``.
+
+        In a function it lasts until that returns, if it is called at all.
+        """
         calls: list[CppCall] = []
+        is_local = any(item.kind == "compound_statement" for item in name.ancestors)
         node = name
         while node.parent is not None and node.parent.kind in ("call_expression", "field_expression"):
             above = node.parent
             if above.kind == "call_expression" and above.field("function") == node:
                 method = node.field("field") if node.kind == "field_expression" else None
                 if (method is None and node == name) or (method is not None and method.text == "op"):
-                    calls.append(self._call("op", above, branch=False))
+                    calls.append(self._call("op", above, branch=is_local))
             node = above
         declared = _initial(name)
         if declared is not None:
-            calls.append(CppCall("op", declared.span, tuple(map(self._argument, declared.children))))
+            arguments = tuple(map(self._argument, declared.children))
+            calls.append(CppCall("op", declared.span, arguments, branch=is_local))
         calls = [call for call in calls if call.arguments]
         if calls:
             self._add(name, "torch::RegisterOperators", (), name.span, calls, False)

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
+from opschema_cli.project import Project
+from opschema_cli.readings import Reading
+
+HEADER = "c10/core/DispatchKey.h"
+_ENUMERATOR = re.compile(rb"(?m)^[ \t]*(\w+)[ \t]*(?:=[^,\n]*)?(?:,|$|//)")
+
 BACKENDS = (
     *("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA"),
     *("PrivateUse1", "PrivateUse2", "PrivateUse3", "Meta"),
@@ -24,3 +33,17 @@ DISPATCH_KEYS = frozenset(
         *("PrivateUse2_PreAutograd", "PrivateUse3_PreAutograd"),
     }
 )  # fmt: skip
+
+
+def _enumerators(data: bytes) -> list[str]:
+    return [name.decode("ascii", "replace") for name in _ENUMERATOR.findall(data)]
+
+
+_ENUMERATORS = Reading("torchlib dispatch keys of a header", _enumerators, list[str])
+
+
+@lru_cache(maxsize=2)
+def keys_of_tree(project: Project) -> frozenset[str]:
+    """The names in the tree's own ``c10/core/DispatchKey.h``, if it is a PyTorch: those of its release, and a vendor's own."""
+    paths = [path for path in project.workspace.files if path == HEADER or path.endswith(f"/{HEADER}")]
+    return frozenset(name for _, names in project.scan(_ENUMERATORS, paths) for name in names)
