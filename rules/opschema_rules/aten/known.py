@@ -19,7 +19,7 @@ from opschema_rules.aten.detection import AtenOptions, files_of
 from opschema_rules.aten.kernels import read_operator
 from opschema_rules.aten.known_operators import certain_slip
 from opschema_rules.aten.model import Reference
-from opschema_rules.aten.native import read_native
+from opschema_rules.aten.native import is_before_known, may_be_before_known, read_native
 from opschema_rules.aten.native_table import entry_releases
 from opschema_rules.aten.pins import pins_of
 from opschema_rules.aten.reference import References
@@ -89,6 +89,11 @@ class AtenOperators(msgspec.Struct, dict=True):
         """Whether the tree is for a torch that is older than all known releases, so that these are not its operators."""
         return not self.certain and pins_of(self.project.workspace).are_before(known_releases())
 
+    @cached_property
+    def are_older(self) -> bool:
+        """Whether they are the tree's own, of a PyTorch that is older than all known releases, whose C++ types are not known."""
+        return self.certain and may_be_before_known(self.reference.torchgen) and is_before_known(self.reference.native)
+
     @property
     def may_be_others(self) -> bool:
         """Whether the tree may be for a torch that is none of the known releases: a newer or a much older one."""
@@ -107,8 +112,8 @@ class AtenOperators(msgspec.Struct, dict=True):
             yield from released_schemas(name)
 
     def operator(self, name: str) -> AtenOperator | None:
-        """An operator; None if its schema is not known."""
-        if self.are_younger:
+        """An operator; None if its schema or the C++ types of its kernels are not known."""
+        if self.are_younger or self.are_older:
             return None
         found = read_operator(self.project, self.reference, name)
         schema = parse_schema(found.schema).schema if found is not None else None

@@ -9,6 +9,7 @@ from opschema_cli.lint.loaded import Loaded
 from opschema_cli.phrases import some
 from opschema_cli.project import Project
 from opschema_cli.source.text import Span
+from opschema_cli.source.yaml import YamlFile
 from opschema_rules.aten.backend import read_backend
 from opschema_rules.aten.deprecated import read_deprecated
 from opschema_rules.aten.derivatives import read_derivatives
@@ -18,7 +19,7 @@ from opschema_rules.aten.drift import copies_of_backend, copies_of_native
 from opschema_rules.aten.kernel_matching import read_kernels
 from opschema_rules.aten.lazy_nodes import read_lazy_nodes
 from opschema_rules.aten.model import REFERENCE, BackendFile, NativeFile, TagsFile
-from opschema_rules.aten.native import is_of_other_generator, is_older, read_native, read_tags
+from opschema_rules.aten.native import is_before_known, is_of_other_generator, read_native, read_tags
 from opschema_rules.aten.reference import References
 from opschema_rules.aten.releases import Torchgens
 
@@ -41,7 +42,7 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     for listed in tags:
         loaded.subjects += [listed, *listed.entries]
     for native in natives:
-        reason = OLDER if _is_older(native) else OF_ANOTHER if is_of_other_generator(native) else ""
+        reason = OLDER if is_before_known(native) else OF_ANOTHER if is_of_other_generator(native) else ""
         if reason:
             loaded.unresolved.append(NotUnderstood(Place(native.path, Span(0, 0)), reason))
             continue
@@ -51,16 +52,16 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     loaded.subjects += filter(None, (copies_of_native(native, references.of_copy(native)) for native in natives))
     loaded.subjects.append(references)
     for kind, file in files:
+        operators = references.of_derivatives(file) if kind in _OF_AUTOGRAD else None
+        if kind in _OF_AUTOGRAD and _is_for_older(torchgens, file, operators):
+            loaded.unresolved.append(NotUnderstood(Place(file.path, Span(0, 0)), OLDER))
+            continue
         if kind == "derivatives":
-            operators = references.of_derivatives(file)
-            if torchgens.is_before_known(file.path) or (operators is not None and _is_older(operators)):
-                loaded.unresolved.append(NotUnderstood(Place(file.path, Span(0, 0)), OLDER))
-                continue
             derivatives = read_derivatives(file, operators, torchgens.of_derivatives(file.path, operators))
             loaded.subjects += [derivatives, *derivatives.entries]
             loaded.entries += [entry.stretch for entry in derivatives.entries]
         if kind == "deprecated":
-            loaded.subjects.append(read_deprecated(file, references.of_derivatives(file)))
+            loaded.subjects.append(read_deprecated(file, operators))
         backend = read_backend(file, None) if kind == "backend" else None
         if backend is not None:
             backend.reference = references.of_backend(backend)
@@ -76,9 +77,12 @@ def load(project: Project, options: AtenOptions) -> Loaded:
     return loaded
 
 
-def _is_older(native: NativeFile) -> bool:
-    """Whether a file is written for a torchgen that is older than all known ones."""
-    return bool(native.release_doubt) and is_older(native)
+_OF_AUTOGRAD = ("derivatives", "deprecated")
+
+
+def _is_for_older(torchgens: Torchgens, file: YamlFile, operators: NativeFile | None) -> bool:
+    """Whether a file of autograd's generator belongs to a release that is older than all known ones."""
+    return torchgens.is_before_known(file.path) or (operators is not None and is_before_known(operators))
 
 
 def _without_reference(backends: Iterable[BackendFile]) -> Iterator[Missing]:

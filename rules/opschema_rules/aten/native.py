@@ -28,6 +28,16 @@ def is_older(native: NativeFile) -> bool:
     return len(native.entries) > WHOLE and not native.having("autogen")
 
 
+def is_before_known(native: NativeFile) -> bool:
+    """Whether a file is written for a torchgen that is older than all known ones, such as the tree's own without `autogen`."""
+    return may_be_before_known(native.torchgen) and is_older(native)
+
+
+def may_be_before_known(torchgen: Torchgen) -> bool:
+    """Whether a torchgen may read a file that is older than all known releases."""
+    return bool(torchgen.doubt) or "autogen" not in torchgen.vocabulary.fields
+
+
 @cached_on_argument
 def is_of_other_generator(native: NativeFile) -> bool:
     """Whether a backend keeps its own kernels in the language of native_functions.yaml, and reads it with a generator of its own:

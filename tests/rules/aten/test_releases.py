@@ -105,6 +105,7 @@ def test_a_file_of_a_part_of_the_operators_is_of_the_newest_release_that_has_the
     assert [item.code for item in lint(files, "ATN131")] == expected
 
 
+ATEN = "aten/src/ATen/native/native_functions.yaml"
 OLD = "- func: can_cast(ScalarType from, ScalarType to) -> bool\n  use_c10_dispatcher: full\n  dispatch:\n    Math: legacy::can\n"
 
 
@@ -115,6 +116,47 @@ def test_a_file_of_a_torch_before_all_that_are_known_is_not_checked() -> None:
     loaded = load(Project(Workspace(Path("/nowhere"), files)), ALONE)
     assert [item.place.path for item in loaded.unresolved] == [NATIVE]
     assert {item.code for item in lint({NATIVE: OLD + _whole(names)})} >= {"ATN102", "ATN131"}
+
+
+def _without_generated(names: frozenset[str]) -> str:
+    """A native_functions.yaml with these operators, of a torchgen before 1.12."""
+    return OLD + _whole(names).replace("  autogen: generated.out\n", "")
+
+
+def test_a_file_with_many_names_of_no_known_release_is_of_a_torch_before_them() -> None:
+    few = frozenset(sorted(_operators("2.13"))[:600])
+    assert fitting_release(few).doubt == ""
+    assert fitting_release(few | {f"_old_name_{number}" for number in range(20)}).doubt == ""
+    names = few | {f"_old_name_{number}" for number in range(60)}
+    assert lint({NATIVE: _without_generated(names)}) == []
+
+
+def test_a_torchgen_of_the_tree_that_generates_no_variants_is_older_than_all_that_are_known() -> None:
+    files = {NATIVE: _without_generated(_operators("2.13")), "tools/codegen/model.py": MODEL.replace("autogen", "old")}
+    assert lint(files) == []
+    assert lint({**files, "tools/codegen/model.py": MODEL}) != []
+
+
+@pytest.mark.parametrize("name", ["derivatives.yaml", "deprecated.yaml"])
+def test_files_of_autograd_beside_such_a_file_are_not_checked(name: str) -> None:
+    wrong = "- name: relu(Tensor self)\n  aten: relu(selff)\n" if name == "deprecated.yaml" else DERIVATIVES
+    names = _operators("2.4") - {f"_foreach_{name}" for name in ("abs", "acos", "asin", "atan", "ceil")}
+    path = f"tools/autograd/{name}"
+    assert lint({ATEN: _without_generated(names), path: wrong}) == []
+    assert {item.place.path for item in lint({ATEN: _whole(_operators("2.13")), path: wrong})} >= {path}
+
+
+def test_kernels_are_compared_with_the_schemas_of_known_releases_only() -> None:
+    kernel = """at::Tensor fill(const at::Tensor& self, at::Scalar value) { return self; }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("fill.Scalar", &fill); m.impl("filll.Scalar", &fill); }
+"""
+    names = _operators("2.4") - {f"_foreach_{name}" for name in ("abs", "acos", "asin", "atan", "ceil")}
+    schema = "- func: fill.Scalar(Tensor self, Scalar value) -> Tensor\n"
+    for text, expected in ((OLD, ["REG504"]), ("", ["REG505", "REG504"])):
+        end = "" if text else "  autogen: generated.out\n"
+        whole = text + schema + _whole(names - {"fill.Scalar"}).replace("  autogen: generated.out\n", end)
+        linted = lint_files([TORCHLIB], {ATEN: whole, "kit.cpp": kernel}, ["REG504", "REG505"])
+        assert linted.codes() == expected
 
 
 OUT = "(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    "
