@@ -40,18 +40,31 @@ def _name(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
     first, *rest = expr.text.split(".")
     found = evaluator.lookup(frame, first, expr.start)
     for name in rest:
-        found = distinct(item for value in found for item in evaluator.attribute(value, name))
+        found = distinct(item for value in _with_attribute(found, name) for item in evaluator.attribute(value, name))
     yield from found
 
 
 def _attribute(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    for value in evaluator.evaluate(frame, expr.items[0]):
+    for value in _with_attribute(evaluator.evaluate(frame, expr.items[0]), expr.text):
         yield from evaluator.attribute(value, expr.text)
 
 
 def _call(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:
-    for callee in evaluator.evaluate(frame, expr.items[0]):
+    for callee in _but_none(evaluator.evaluate(frame, expr.items[0])):
         yield from evaluator.apply(callee, arguments_of(evaluator, frame, expr))
+
+
+def _but_none(values: Values) -> Values:
+    """The values without ``None``, whose calls and attributes raise, as of a name that a failed import sets to it."""
+    return tuple(value for value in values if value != _NONE) or values
+
+
+_NONE = Plain(None)
+
+
+def _with_attribute(values: Values, name: str) -> Values:
+    """The values that may have an attribute; ``None`` has only those of every object."""
+    return values if name.startswith("__") else _but_none(values)
 
 
 def _lambda(evaluator: Evaluator, frame: Frame, expr: Expr) -> Iterator[Value]:

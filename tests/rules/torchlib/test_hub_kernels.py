@@ -91,3 +91,32 @@ def test_a_submodule_that_takes_the_place_of_a_name_of_its_package(
 ) -> None:
     package = {"layer-norm/torch-ext/layer_norm/__init__.py": first + CALL}
     assert [item.partition(" ")[0] for item in found({**package, **more})] == expected
+
+
+OPTIONAL = """
+import torch
+try:
+    from ._ops import add_op_namespace_prefix, ops
+    HAS_OPS = True
+except ImportError:
+    add_op_namespace_prefix = ops = {}
+    HAS_OPS = False
+
+if HAS_OPS:
+    @torch.library.register_fake(add_op_namespace_prefix("scale"))
+    def scale_fake(x):
+        return torch.empty_like(x)
+
+def scale(x):
+    return ops.scale(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fallback", "codes"),
+    [("None", ["REG401", "REG201"]), ("other_ops", [])],
+)
+def test_a_name_that_is_none_where_the_module_is_not_built(fallback: str, codes: list[str]) -> None:
+    """A call and an attribute of `None` raise, so that what is called is that of the module."""
+    told = found({"layer-norm/torch-ext/layer_norm/optional.py": OPTIONAL.format(fallback)})
+    assert sorted(item.partition(" ")[0] for item in told) == sorted(codes)
