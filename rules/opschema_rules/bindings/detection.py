@@ -48,10 +48,11 @@ class BindingsOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknow
 
 
 def _role(data: bytes) -> int:
-    """0: binds nothing; 1: helps to; 2: has a module; 3: of tensors."""
+    """0: binds nothing; 1: helps to; 2: has a module; 3: of tensors; 4: helps to, with functions of tensors."""
     if not any(part in data for part in _BINDS_PARTS) or _BINDS.search(data) is None:
         return 0
-    return 1 if _OPENS.search(data) is None else 3 if OF_TENSORS.search(data) is not None else 2
+    of_tensors = OF_TENSORS.search(data) is not None
+    return (4 if of_tensors else 1) if _OPENS.search(data) is None else 3 if of_tensors else 2
 
 
 ROLES = Reading("bindings roles", _role, int)
@@ -95,7 +96,8 @@ def reads(project: Project, options: BindingsOptions) -> Iterator[str]:
 def detect(project: Project, options: BindingsOptions) -> bool:
     """Whether a file of the workspace binds functions of tensors."""
     files = project.workspace.files
-    if any(role == 3 for _, role in project.scan(ROLES, filter(is_cpp, files))):
+    roles = {role for _, role in project.scan(ROLES, filter(is_cpp, files))}
+    if 3 in roles or {2, 4} <= roles:
         return True
     return any(marks.inline for _, marks in _marked(project, _MARKS))
 

@@ -26,7 +26,7 @@ MAX_DEPTH = 20
 
 
 def read_modules(project: Project, options: BindingsOptions) -> list[Module]:
-    """The modules of all files that bind functions of tensors, or include a file that does."""
+    """The modules of all files that bind functions of tensors, or call functions of a file that does."""
     roles = dict(project.scan(ROLES, filter(is_cpp, project.workspace.files)))
     facts = project.cpp_readings(FACTS, [path for path, role in roles.items() if role])
     return list(_Join(project, options, facts).modules())
@@ -72,6 +72,7 @@ class _Join:
                     module.of_tensors, module.name_span = item.torch, block.name_span
                     module.built_as = self.extensions.built_as(path, written)
                     self._fill(module, path, block, 0)
+                    module.of_tensors |= any(self.facts[binding.path].torch for binding in module.bindings)
                     found.append(module)
         names = dict(self.extensions.by_exclusion({item.path: item.name for item in found if is_cpp(item.path)}))
         for module in found:

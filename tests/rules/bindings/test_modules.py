@@ -360,3 +360,18 @@ def test_a_binding_of_a_helper_that_is_called_twice_is_not_compared_with_itself(
     helper = 'void more(py::module_& m) {{ m.def("f", &f); {} }}\n'
     assert codes("more(m); more(m);", head=HEAD + helper.format("")) == []
     assert codes("more(m); more(m);", head=HEAD + helper.format('m.def("f", &f);')) == ["BND201"]
+
+
+PLAIN = "#include <pybind11/pybind11.h>\nint f(int x, int n) { return x; }\n"
+
+
+@pytest.mark.parametrize(("head", "expected"), [(HEAD, ["BND301"]), (PLAIN, [])])
+def test_a_module_whose_tensors_are_in_the_file_of_a_helper(head: str, expected: list[str]) -> None:
+    files = {
+        "setup.py": SETUP,
+        "ops.cpp": '#include "more.h"\nPYBIND11_MODULE(TORCH_EXTENSION, m) {\n  bind_more(m);\n}\n',
+        "more.h": "void bind_more(py::module_& m);\n",
+        "more.cpp": f'{head}void bind_more(py::module_& m) {{ m.def("f", &f); }}\n',
+        "use.py": "import _C\n_C.f(1)\n",
+    }
+    assert lint_files(PACK, files).codes() == expected
