@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from opschema_cli.code_values import Group, kept_value
 from opschema_cli.project import Project
+from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.program import (
     ClassRef,
     External,
@@ -124,6 +125,16 @@ class Answers:
         """Whether what a wrapper of the workspace's own FlyDSL returns has an attribute; None when that is not known."""
         return _boolean(self._ask(f"?member {wrapper} {word}"))
 
+    def may_have(self, kind: str, name: str) -> bool:
+        """Whether a class of that kind in the workspace's own FlyDSL, or one that is related to it, may have an attribute."""
+        return self._ask(f"?attribute {kind} {name}") == "True"
+
+    def refuses(self, name: str, call: Expr) -> bool:
+        """Whether no method of that name in the language of the workspace's own FlyDSL takes the arguments of a call."""
+        found = (self._ask(f"?methods {name}") or "").split("|")
+        signatures = (tuple(_parameter(*item.split(":")) for item in text.split()) for text in found if text)
+        return all(any(misfits(call, params)) for params in signatures)
+
     def definition(self, name: str) -> FunctionRef | None:
         """The one function of that name at the top of a module of the workspace's own FlyDSL."""
         self._ask(f"?definition {name}")
@@ -178,6 +189,10 @@ class Answers:
             case "member":
                 members = package.api.members(first)
                 return str(second in members) if members is not None else None
+            case "attribute":
+                return str(second in package.api.attributes(first))
+            case "methods":
+                return "|".join(map(_params, package.api.methods(rest)))
             case "signature":
                 return _written(package.api.signature(rest))
             case "mark":

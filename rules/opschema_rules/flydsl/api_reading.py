@@ -18,9 +18,10 @@ from zipfile import ZipFile
 import msgspec
 
 from opschema_cli.source.program import MAX_HOPS
-from opschema_cli.source.python import Assign, Class, Expr, Function, Import, PythonFile, Scope, written_in
+from opschema_cli.source.python import Assign, Class, Expr, Function, Import, Param, PythonFile, Scope, written_in
 from opschema_cli.source.resolution import bindings_of
 from opschema_cli.source.text import Source, holds_word
+from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_classes import (
     Signature,
     members_of_enumeration,
@@ -68,6 +69,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         self._names: dict[str, Names] = {}
         self._kept: dict[str, frozenset[str] | None] = {}
         self._members: dict[str, frozenset[str] | None] = {}
+        self._attributes: dict[str, frozenset[str]] = {}
 
     @classmethod
     def of_texts(cls, texts: Mapping[str, str]) -> Package:
@@ -141,6 +143,39 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         if found is None or not isinstance(found[1], Function):
             return None
         return result_signature(found[0].body, found[1], name, self._changing)
+
+    def methods(self, name: str) -> list[tuple[Param, ...]]:
+        """The parameters, without the instance, of the methods of that name in classes of the modules ``flydsl.expr``."""
+        found = (item for scope in self._language for cls in scope.classes for item in cls.body.functions)
+        return [item.params[1:] for item in found if item.name == name]
+
+    @cached_property
+    def _language(self) -> list[Scope]:
+        """The scopes of the modules ``flydsl.expr``."""
+        modules = (module for module in self.paths if module.startswith(f"{ROOT}.expr"))
+        files = [file for file in map(self._file, modules) if file is not None]
+        return [scope for file in files for scope in file.body.walk()]
+
+    def attributes(self, kind: str) -> frozenset[str]:
+        """The names that a class of that name in the modules ``flydsl.expr``, its ancestors or its heirs may have as attributes."""
+        if kind not in self._attributes:
+            related = set(_related(kind, self._bases))
+            classes = [cls for scope in self._language for cls in scope.classes if cls.name in related]
+            own = (scope for cls in classes for scope in cls.body.walk())
+            self._attributes[kind] = self._written.union(name for scope in own for name in scope.named)
+        return self._attributes[kind]
+
+    @cached_property
+    def _bases(self) -> list[tuple[str, str]]:
+        """The classes of these modules with the last word of each base."""
+        classes = (cls for scope in self._language for cls in scope.classes)
+        return [(cls.name, called_word(base)) for cls in classes for base in cls.bases]
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        """The attributes that functions of these modules write."""
+        found = (item.target.rpartition(".") for scope in self._language for item in scope.assigns)
+        return frozenset(name for holder, _, name in found if holder)
 
     def _class(self, full: str) -> tuple[PythonFile, Class] | None:
         """The class that a full name stands for, and its file; none of one whose attributes are written from elsewhere."""
@@ -225,6 +260,18 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         parts = module.split(".")
         base = parts[: len(parts) - level + _is_package(self.paths[module])]
         return ".".join([*base, *filter(None, [name])])
+
+
+def _related(name: str, bases: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A class with its ancestors and its heirs, by name."""
+    for heir in (False, True):
+        found, waiting = {name}, [name]
+        while waiting:
+            word = waiting.pop()
+            fresh = {pair[not heir] for pair in bases if pair[heir] == word} - found
+            found |= fresh
+            waiting += fresh
+        yield from found
 
 
 @lru_cache(maxsize=256)

@@ -57,7 +57,7 @@ class BodyIndex:
         bound, body = self._bound.get(name), self._body
         if not bound or len(bound) != len(body.scope.named.get(name, ())):
             return None
-        if name in body.file.rebound or at in self.lambdas or name in self._walruses:
+        if name in body.file.rebound or at in self.lambdas or name in self.walruses:
             return None
         number = bisect_left(bound, at, key=lambda item: item.statement.end)
         last = bound[number - 1] if number else None
@@ -80,7 +80,7 @@ class BodyIndex:
         return SpanSet(part.span for part in self._parts if part.kind == "generator")
 
     @cached_property
-    def _walruses(self) -> frozenset[str]:
+    def walruses(self) -> frozenset[str]:
         """The names that expressions of the body bind, also in comprehensions."""
         return frozenset(part.items[0].text for part in self._parts if part.kind == "walrus")
 

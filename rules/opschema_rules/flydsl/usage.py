@@ -19,7 +19,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import places_of
-from opschema_rules.flydsl.api_guards import conditions_around, names_version
+from opschema_rules.flydsl.api_guards import conditions_around, is_guarded_around, names_version
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.dead_code import is_dead
 from opschema_rules.flydsl.model import Call, FlyTree
@@ -66,6 +66,23 @@ def is_meant_to_fail(tree: FlyTree, body: Body, hops: int = MAX_CALLS) -> bool:
         around = around or any(is_handled(tree.bodies, caller, at) for caller, at in _passed_beside(function))
         tree.failing[function] = all(found) if found else around or _is_part_of_failing_test(tree, function)
     return tree.failing[function]
+
+
+def is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
+    """Whether code asks first whether the name is there, sets it, or expects that it is not."""
+    bodies = tree.bodies
+    if word in _said_or_set(body.file):
+        return True
+    return is_guarded_around(tree, body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at)
+
+
+@cached_on_argument
+def _said_or_set(file: PythonFile) -> frozenset[str]:
+    """The strings of a file that may be names, and the attributes that it assigns."""
+    scopes = list(file.body.walk())
+    assigned = (item.target.rpartition(".") for scope in scopes for item in scope.assigns)
+    strings = (text for scope in scopes for text in scope.strings)
+    return frozenset(strings).union(name for holder, _, name in assigned if holder)
 
 
 def _passed(tree: FlyTree, function: Body) -> list[tuple[Body, int]]:

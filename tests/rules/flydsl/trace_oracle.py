@@ -21,6 +21,9 @@ from tests.rules.flydsl.key_oracle import ROOT
 
 _LINKING = ("lld", "ld.lld")
 
+_MOST = 4000
+"""Bytes of an error that are told, which a pipe holds."""
+
 _LAUNCH = re.compile(r"(?<![.\w])launch\b")
 """Launchers of that name: 0.2.0 to 0.2.2 take the `launch` of a kernel for them, and never end."""
 
@@ -31,9 +34,22 @@ def errors(folder: Path, modules: Sequence[str]) -> list[str]:
     Raises:
         subprocess.CalledProcessError: FlyDSL does not import, or ends the process.
     """
+    return _answer(folder, modules)
+
+
+def errors_apart(folder: Path, modules: Sequence[str]) -> list[str]:
+    """The same of modules for which FlyDSL may end the process: each runs in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: FlyDSL does not import.
+    """
+    return _answer(folder, modules, "apart")
+
+
+def _answer(folder: Path, modules: Sequence[str], *how: str) -> list[str]:
     settings = {"ARCH": "gfx942", "COMPILE_ONLY": "1", "FLYDSL_RUNTIME_ENABLE_CACHE": "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.rules.flydsl.trace_oracle"],
+        [sys.executable, "-m", "tests.rules.flydsl.trace_oracle", *how],
         input=json.dumps([_LAUNCH.sub("start", module) for module in modules]),
         env={**os.environ, **settings, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), *sys.path])},
         stdout=subprocess.PIPE,
@@ -60,8 +76,25 @@ def _error(path: Path, text: str) -> str:
     return ""
 
 
+def _error_apart(path: Path, text: str) -> str:
+    """The error in a copy of this process, or how that ended."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        os.write(writing, _error(path, text).encode()[:_MOST])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        told = answer.read().decode(errors="replace")
+    _, status = os.waitpid(process, 0)
+    return f"ends with the status {status}" if status else told
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    for name in ("torch", "flydsl.compiler", "flydsl.expr"):
+        importlib.import_module(name)
+    find = _error_apart if sys.argv[1:] == ["apart"] else _error
     with tempfile.TemporaryDirectory() as own:
-        found = [_error(Path(own, f"kit_{number}.py"), text) for number, text in enumerate(json.load(sys.stdin))]
+        found = [find(Path(own, f"kit_{number}.py"), text) for number, text in enumerate(json.load(sys.stdin))]
     print(json.dumps(found))

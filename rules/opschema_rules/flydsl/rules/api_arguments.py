@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TypeAlias
 
 from opschema_cli.lint.diagnostic import Diagnostic
@@ -11,6 +12,7 @@ from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import misfits
 from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.word_index import called_word
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.api_guards import names_version
 from opschema_rules.flydsl.code import FlyFile
@@ -18,6 +20,8 @@ from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.usage import is_unsure
+from opschema_rules.flydsl.value_classes import bodies_with_values, owner_of, value_classes
+from opschema_rules.flydsl.value_table import methods
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 
@@ -31,9 +35,10 @@ _REPORTED_ONCE = frozenset({"missing", "surplus"})
 def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """A call of a function of FlyDSL with an argument that it does not take.
 
-    The call raises `TypeError`. The rule needs FlyDSL's sources in the workspace. It checks keywords and the number of arguments
-    of functions without decorators, or with decorators of FlyDSL that pass on all arguments. Of methods it checks those that are
-    called on their class, as `fx.Vector.filled()`, and those that mark a tensor where it is wrapped.
+    The call raises `TypeError`. For functions the rule needs FlyDSL's sources in the workspace. It checks keywords and the number
+    of arguments of functions without decorators, or with decorators of FlyDSL that pass on all arguments. Of methods it checks
+    those that are called on their class, as `fx.Vector.filled()`, those that mark a tensor where it is wrapped, and, also without
+    FlyDSL's sources, those of values whose type is sure: `tiled_copy.get_slice()` needs an index.
 
     Bad:
 
@@ -81,6 +86,27 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     @flyc.kernel
     def copy(A: fx.Tensor, B: fx.Tensor):
         fx.copy_rows(A, rows=4)
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def total(A: fx.Tensor):
+        parts = fx.Vector.filled(4, 0.0, fx.Float32)
+        A[0] = parts.reduce()
+        A[1] = parts.reduce(fx.ReductionOp.ADD, fast_math=True)
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def total(A: fx.Tensor):
+        parts = fx.Vector.filled(4, 0.0, fx.Float32)
+        A[0] = parts.reduce(fx.ReductionOp.ADD)
+        parts = [1, 2]
+        parts.reverse()
     ```
 
     Good:
@@ -133,6 +159,25 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
                 if signature is not None:
                     yield from _misfitting(tree, body, call, *signature)
     yield from _marks(tree)
+    for body in bodies_with_values(tree):
+        yield from _methods(tree, body)
+
+
+def _methods(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
+    """The calls of methods of values whose type is sure."""
+    for call in body.scope.calls:
+        word, owner = called_word(call.items[0]), owner_of(call.items[0])
+        signatures = methods(word) if owner is not None else {}
+        if owner is None or not signatures or not all(map(partial(_misfits, call), signatures.values())):
+            continue
+        params = signatures.get(value_classes(tree).of(body, owner))
+        if params is None or (tree.contract.own and not tree.answers.refuses(word, call)):
+            continue
+        yield from _misfitting(tree, body, call, word, params)
+
+
+def _misfits(call: Expr, params: tuple[Param, ...]) -> bool:
+    return any(item.fault != "twice" for item in misfits(call, params))
 
 
 def _marks(tree: FlyTree) -> Iterator[Diagnostic]:

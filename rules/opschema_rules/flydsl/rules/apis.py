@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opschema_cli.cached_on_argument import cached_on_argument
-from opschema_cli.evaluation.expected_errors import expects_failure, is_handled
 from opschema_cli.lint.diagnostic import Diagnostic, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Place, Span
-from opschema_rules.flydsl.api_guards import is_guarded_around
 from opschema_rules.flydsl.api_lookup import Absent, Lookup
 from opschema_rules.flydsl.api_mentions import may_lack
 from opschema_rules.flydsl.body_index import index_of
@@ -20,6 +17,7 @@ from opschema_rules.flydsl.detection import MARK, ROOT
 from opschema_rules.flydsl.model import FlyTree, Wrap
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.tensors import Tensors
+from opschema_rules.flydsl.usage import is_left_alone
 
 INSTEAD = {
     "mark_static": "leave it out (`opschema migrate drop-mark-static`)",
@@ -150,7 +148,7 @@ def removed_api(file: FlyFile) -> Iterator[Diagnostic]:
     for item in tree.descriptors:
         if not item.takes_bytes and item.body.file.path not in own:
             given = item.expr.keyword("num_records_bytes")
-            if given is not None and not _is_left_alone(tree, item.body, given.start, "num_records_bytes"):
+            if given is not None and not is_left_alone(tree, item.body, given.start, "num_records_bytes"):
                 message = (
                     f"`{item.api}()` of this FlyDSL takes no `num_records_bytes`: leave it and `max_size=False` out"
                 )
@@ -177,7 +175,7 @@ def _absent_imports(lookup: Lookup, body: Body) -> Iterator[Diagnostic]:
         if item.level or item.module.partition(".")[0] != ROOT:
             continue
         found = lookup.absent_of(".".join(filter(None, [item.module, item.attr.strip("*")])))
-        if found is not None and found.name not in seen and not _is_left_alone(tree, body, item.start, found.word):
+        if found is not None and found.name not in seen and not is_left_alone(tree, body, item.start, found.word):
             seen.add(found.name)
             yield _diagnostic(lookup, found, body.at(item.span))
 
@@ -192,7 +190,7 @@ def _absent_uses(lookup: Lookup, body: Body, names: frozenset[str]) -> Iterator[
             known[use.name] = lookup.absent(body, use.name)
         found = known[use.name]
         place = _word_in(body, use.span, rest, found) if found is not None else None
-        if found is None or place is None or _is_left_alone(lookup.tree, body, use.start, found.word):
+        if found is None or place is None or is_left_alone(lookup.tree, body, use.start, found.word):
             continue
         if not found.member or not may_be_another(lookup.tree, body, Expr("name", use.start, use.end, use.name)):
             yield _diagnostic(lookup, found, place)
@@ -214,7 +212,7 @@ def _absent_members(lookup: Lookup, tensors: Tensors, wrap: Wrap) -> Iterator[Di
     api = wrap.api if wrap.api != "TensorAdaptor" else ""
     for word, place in _attributes(tensors, wrap) if api else ():
         found = lookup.absent_member(api, word)
-        if found is not None and not _is_left_alone(lookup.tree, body, place.span.start, word):
+        if found is not None and not is_left_alone(lookup.tree, body, place.span.start, word):
             yield _diagnostic(lookup, found, place)
 
 
@@ -246,23 +244,3 @@ def _diagnostic(lookup: Lookup, found: Absent, place: Place) -> Diagnostic:
     message = f"{lacks}: {instead}" if instead else lacks
     related = (Related(found.place, "no such name is defined here"),) if found.place is not None else ()
     return Diagnostic(message, place, related, severity=Severity.ERROR if found.always else Severity.WARNING)
-
-
-# What is guarded
-
-
-@cached_on_argument
-def _said_or_set(file: PythonFile) -> frozenset[str]:
-    """The strings of a file that may be names, and the attributes that it assigns."""
-    scopes = list(file.body.walk())
-    assigned = (item.target.rpartition(".") for scope in scopes for item in scope.assigns)
-    strings = (text for scope in scopes for text in scope.strings)
-    return frozenset(strings).union(name for holder, _, name in assigned if holder)
-
-
-def _is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
-    """Whether code asks first whether the name is there, sets it, or expects that it is not."""
-    bodies = tree.bodies
-    if word in _said_or_set(body.file):
-        return True
-    return is_guarded_around(tree, body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at)

@@ -28,7 +28,7 @@ T bfloat16 clone contiguous copy_ cpu cuda data_ptr detach device dim element_si
 half is_contiguous is_cuda item itemsize nbytes ndim nelement numel permute reshape size squeeze
 storage_offset t to tolist transpose unsqueeze untyped_storage view zero_
 """
-_OF_TORCH = frozenset(_NAMES.split())
+OF_TORCH = frozenset(_NAMES.split())
 """Attributes of torch's tensors that those of FlyDSL do not have, in any of the releases from 0.1.8 to 0.5.0."""
 
 _TUPLES = ("shape", "stride")
@@ -39,7 +39,7 @@ _METHODS = [f"__{name}__" for name in re.findall(r"\w+", _REPLACED)]
 
 _COUNTING = frozenset({"range", "range_constexpr", "int", "float"})
 _ORDERED = frozenset({"<", "<=", ">", ">="})
-_BEHIND = re.compile(rf"[ \t]*(?:\.(?:{'|'.join(sorted({*_OF_TORCH, *_TUPLES}))})\b|[-+*/%<>])")
+_BEHIND = re.compile(rf"[ \t]*(?:\.(?:{'|'.join(sorted({*OF_TORCH, *_TUPLES}))})\b|[-+*/%<>])")
 _BEFORE = re.compile(r"(?:[-+/%<>]=?|[\w\])] ?\*=?|_like\()[ \t]*\Z")
 _LOOK_BACK = 20
 """Characters before a name in which an operator is looked for."""
@@ -207,7 +207,7 @@ class _Found(msgspec.Struct, dict=True):
     def _attribute(self, expr: Expr) -> Iterator[tuple[Expr, str]]:
         first, _, rest = expr.text.partition(".")
         word = rest.partition(".")[0]
-        is_tensor = word in _OF_TORCH and not self.tree.contract.own and self._is_tensor(Expr("name", 0, 0, first))
+        is_tensor = word in OF_TORCH and not self.tree.contract.own and self._is_tensor(Expr("name", 0, 0, first))
         if is_tensor and not may_be_another(self.tree, self.body, expr):
             yield (
                 expr,
