@@ -15,7 +15,7 @@ from tests.rules.flydsl.launch_cases import Case
 from tests.rules.flydsl.trace_oracle import errors_apart
 from tests.rules.flydsl.value_cases import VALUES
 
-RULES = ["FLY228", "FLY231", "FLY233", "FLY234", "FLY235", "FLY236"]
+RULES = ["FLY228", "FLY231", "FLY233", "FLY234", "FLY235", "FLY236", "FLY237", "FLY238"]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in VALUES])

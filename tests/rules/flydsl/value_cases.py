@@ -263,4 +263,67 @@ STORAGES = [
 ]
 """Structures in shared memory."""
 
-VALUES = [*ATTRIBUTES, *METHODS, *ARGUMENTS, *LAYOUTS, *STORAGES]
+_LOOP = "for i, s in range(0, 4, 1, init={}):\n    r = yield {}\nx = n"
+
+STATES = [
+    *(
+        Case(body, ("FLY237",))
+        for body in (
+            "for i, s in range(0, 4, 1, init=[n]):\n    x = s[0]",
+            "for i in range(0, 4, 1, init=[n]):\n    x = i",
+            "for i, s in range(0, 4, 1, init=[n]):\n    yield\nx = n",
+            _LOOP.format("[n]", "[s[0], n]"),
+            _LOOP.format("[n, n]", "[s[0]]"),
+            _LOOP.format("(n, n)", "[s[0], n, n]"),
+            _LOOP.format("fx.Int32(n)", "[n]"),
+            _LOOP.format("4", "[n]"),
+        )
+    ),
+    *(
+        Case(body)
+        for body in (
+            _LOOP.format("[n]", "[s[0] + 1]"),
+            _LOOP.format("[n]", "s[0] + 1"),
+            _LOOP.format("(n, n)", "[s[1], s[0]]"),
+            "xs = [n, n]\nfor i, s in range(0, 4, 1, init=[n, *xs]):\n    r = yield [s[0], s[1], s[2]]\nx = n",
+            "xs = [n, n]\nfor i, s in range(0, 4, 1, init=xs):\n    r = yield [s[0], s[1]]\nx = n",
+            "for i in range(0, 4, 1, init=None):\n    x = n",
+        )
+    ),
+]
+"""Loops that carry values by `init`."""
+
+BITS = [
+    *(
+        Case(f"x = n\n{line}", ("FLY238",))
+        for line in (
+            "y = fx.Float32(1.0) << 1",
+            "y = ~fx.Float32(1.0)",
+            "y = fx.Float32(n) | 1",
+            "y = -1 ^ fx.Float32(1.0)",
+            "y = fx.Int32(n) & 1.5",
+            "y = fx.Int32(n) >> fx.Float32(1.0)",
+            "y = fx.thread_idx.x / 2 & 1",
+            "y = (fx.thread_idx.x * 0.5) & 1",
+            "z = fx.Float16(n)\ny = z & 1",
+            "z = fx.Float32(0.0)\ndef f():\n    return z ^ 1\ny = f()",
+            "y = -(fx.Int32(n) < 3)",
+        )
+    ),
+    *(
+        Case(f"x = n\n{line}")
+        for line in (
+            "y = fx.Int32(n) << 1",
+            "y = ~fx.Int32(n)",
+            "y = fx.thread_idx.x // 2 & 1",
+            "y = -fx.Float32(1.0)",
+            "z = fx.Float32(0.0)\nz = n\ny = z & 1",
+            "y = {1} | {2}",
+            "y = fx.Int32(2.0) & 1",
+            "y = (fx.Float32(1.0) > 0.5) & (fx.Int32(n) < 3)",
+        )
+    ),
+]
+"""Operations on bits."""
+
+VALUES = [*ATTRIBUTES, *METHODS, *ARGUMENTS, *LAYOUTS, *STORAGES, *STATES, *BITS]

@@ -1,0 +1,133 @@
+"""Operations on bits of numbers that are floats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from opschema_cli.evaluation.statements import all_statements, own_expressions
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import may_pass
+from opschema_rules.flydsl.device_values import is_plain_number
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
+from opschema_rules.flydsl.value_classes import (
+    bodies_with_values,
+    is_scalar,
+    plain_name,
+    possible_of,
+    value_at,
+    value_classes,
+)
+from opschema_rules.flydsl.value_table import NUMERIC
+
+_BITS = frozenset({"&", "|", "^", "<<", ">>"})
+_WRITTEN = re.compile(r"~|<<|>>|[^|]\|[^|=]|[^&]&[^&=]|\^|-\([^()]*[<>]|-\(.*\) *[<>]")
+_HINT = re.compile(r"Float|/|\d\.\d|[<>]")
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
+_FLOAT = re.compile(r"B?Float\d+")
+_DEEPEST = 30
+
+
+@rule("FLY238", "float-bits", pure=True)
+def float_bits(file: FlyFile) -> Iterator[Diagnostic]:
+    """An operation on the bits of a number of FlyDSL that is a float.
+
+    `&`, `|`, `^`, `<<`, `>>` and `~` take integers: with an `fx.Float32` on either side they raise `TypeError` when the function is
+    traced. `/` gives a float, also of two integers: `n / 2 & 1` raises, `n // 2 & 1` does not. `bitcast()` gives the bits of a
+    float as an integer. A comparison has no negative: `-(n < 4)` raises, too.
+
+    Only floats are reported that are written as such: `fx.Float32(...)`, constants, results of `/`, and what is computed of these.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Int32):
+        value = fx.Float32(n)
+        A[0] = value << 1
+        A[1] = fx.thread_idx.x / 2 & 1
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Int32):
+        value = fx.Float32(n)
+        A[0] = value.bitcast(fx.Int32) << 1
+        A[1] = fx.thread_idx.x // 2 & 1
+        value = {1, 2}
+        A[2] = len(value | {3})
+    ```
+    """
+    tree = file.tree
+    bodies = bodies_with_values(tree)
+    for body in bodies:
+        text = body.file.text(body.function.outer) if body.function is not None else ""
+        if _WRITTEN.search(text) is not None and (_HINT.search(text) is not None or body.parent in bodies):
+            yield from _wrong(tree, body)
+
+
+def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
+    for item in all_statements(body.statements):
+        for expr in own_expressions(item):
+            wrong = _refused(tree, body, expr)
+            if wrong is None or may_pass(tree, body, expr.start):
+                continue
+            if not is_left_alone(tree, body, expr.start, "") and not is_meant_to_fail(tree, body):
+                what = "is a comparison, which has no negative" if wrong.kind == "compare" else "is a float"
+                written = f"`{body.file.text(wrong)}` {what}"
+                instead = "" if wrong.kind == "compare" else f", and `{expr.text}` takes integers"
+                yield Diagnostic(f"{written}{instead}: tracing raises `TypeError`", body.at(expr))
+
+
+def _refused(tree: FlyTree, body: Body, expr: Expr) -> Expr | None:
+    """The operand that an operation does not take."""
+    if expr.kind == "unary":
+        operand = expr.items[0]
+        if expr.text == "-" and operand.kind == "compare":
+            return operand if value_classes(tree).of(body, operand) == NUMERIC else None
+        return operand if expr.text == "~" and _is_float(tree, body, operand) else None
+    if expr.kind != "binary" or expr.text not in _BITS:
+        return None
+    others = [item for item in expr.items if not _is_plain(item)]
+    if not others or not all(NUMERIC in possible_of(body, item) for item in others):
+        return None
+    sure = all(value_classes(tree).of(body, item) == NUMERIC for item in others)
+    floats = [item for item in expr.items if _is_float(tree, body, item)] if sure else []
+    return floats[0] if floats else None
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether an expression is a number as it is written, with or without a sign."""
+    return is_plain_number(expr.items[0] if expr.kind == "unary" and expr.text == "-" else expr)
+
+
+def _is_float(tree: FlyTree, body: Body, expr: Expr, depth: int = _DEEPEST) -> bool:
+    """Whether a number surely is a float, if it is a number of FlyDSL's or a plain one."""
+    if depth <= 0:
+        return False
+    match expr.kind:
+        case "const":
+            return isinstance(expr.value, float)
+        case "unary":
+            return expr.text in ("-", "+") and _is_float(tree, body, expr.items[0], depth - 1)
+        case "binary":
+            if expr.text == "/":
+                return value_classes(tree).of(body, expr) == NUMERIC
+            return expr.text in _ARITHMETIC and any(_is_float(tree, body, item, depth - 1) for item in expr.items)
+        case "call":
+            word = expr.callee.rpartition(".")[2]
+            is_cast = is_scalar(word) and _FLOAT.match(word) is not None and expr.keywords == ("",)
+            return is_cast and plain_name(tree.names.full(body, expr.callee)) == word
+        case "name":
+            binder = body.binder(expr.text) if "." not in expr.text else None
+            value = value_at(body, binder, expr) if binder is not None else None
+            known = value is not None and binder is not None and value.span != expr.span
+            return value is not None and binder is not None and known and _is_float(tree, binder, value, depth - 1)
+    return False

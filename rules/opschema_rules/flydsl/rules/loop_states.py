@@ -1,0 +1,123 @@
+"""Loops that carry values by `init` and `yield`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.evaluation.statements import all_statements, own_expressions
+from opschema_cli.lint.diagnostic import Diagnostic, Related
+from opschema_cli.lint.rule import rule
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import may_pass
+from opschema_rules.flydsl.gpu_blocks import in_rewritten
+from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.value_classes import possible_of, value_classes
+from opschema_rules.flydsl.value_table import NUMERIC
+
+_DISPLAYS = ("list", "tuple")
+
+
+@rule("FLY237", "loop-state", pure=True)
+def loop_state(file: FlyFile) -> Iterator[Diagnostic]:
+    """A loop with `init` whose body does not yield as many values.
+
+    `for i, state in range(0, n, 1, init=[a, b])` is a loop of the GPU that begins with the values of `init`, and each turn gives
+    those of the next by `yield [c, d]`. A body without `yield`, a `yield` of nothing or of another number of values, and an `init`
+    that is a single number raise when the function is traced.
+
+    Only lists and tuples as they are written are counted.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def total(A: fx.Tensor, n: fx.Int32):
+        for i, state in range(0, n, 1, init=[fx.Int32(0)]):
+            A[i] = state[0]
+    ```
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def total(A: fx.Tensor, n: fx.Int32):
+        for i, state in range(0, n, 1, init=[fx.Int32(0)]):
+            last = yield [state[0] + 1, n]
+        A[0] = last
+    ```
+
+    Good:
+
+    ```python
+    @flyc.kernel
+    def total(A: fx.Tensor, n: fx.Int32):
+        state = [n, n]
+        for i in range(0, n, 1, init=None):
+            A[i] = n
+        for i, state in range(0, n, 1, init=[fx.Int32(0), *state]):
+            last = yield [state[0] + 1, state[1], state[2]]
+        for i, state in range(0, n, 1, init=[n]):
+            for j, inner in range(0, n, 1, init=[n, n]):
+                pair = yield [inner[1], inner[0]]
+            last = yield pair[:1]
+    ```
+    """
+    yield from in_rewritten(file.tree, _states)
+
+
+def _states(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
+    if body.function is None or all(item.iterable.keyword("init") is None for item in body.scope.loops):
+        return
+    for loop in all_statements(body.statements):
+        init = _init(loop)
+        for at, message, related in _of_loop(tree, body, loop, init) if init is not None else ():
+            if not may_pass(tree, body, at.start):
+                yield Diagnostic(f"{message}: tracing raises", body.at(at), related, ops=(traced.title,))
+
+
+def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator[tuple[Expr, str, tuple[Related, ...]]]:
+    yields = list(_yields(loop.blocks[0]))
+    related = (Related(body.at(init), "the values before the loop"),)
+    if _is_number(tree, body, init):
+        yield init, f"`init` is a list of values, and `{body.file.text(init)}` is a number", ()
+    elif not yields:
+        yield (
+            loop.exprs[1],
+            "a loop with `init` gives the values of the next turn by `yield`, and this one has none",
+            (),
+        )
+    for part in yields:
+        given = part.items[0] if part.items else None
+        counts = _count(init), _count(given) if given is not None else 0
+        if counts[0] is not None and counts[1] is not None and counts[0] != counts[1]:
+            yield part, f"`init` has {counts[0]} value{'s' * (counts[0] != 1)}, and `yield` gives {counts[1]}", related
+
+
+def _init(item: Statement) -> Expr | None:
+    """The values that a loop of the GPU begins with; it may have none, `init=None`."""
+    call = item.exprs[1] if item.kind == "for" and not item.text else None
+    init = call.keyword("init") if call is not None and call.callee.rpartition(".")[2] == "range" else None
+    return init if init is not None and (init.kind != "const" or init.value is not None) else None
+
+
+def _yields(statements: Iterable[Statement]) -> Iterator[Expr]:
+    """The expressions `yield` in statements and their blocks, without those of loops in them that have values of their own."""
+    for item in statements:
+        yield from (part for part in own_expressions(item) if part.kind == "yield")
+        if _init(item) is None:
+            for block in item.blocks:
+                yield from _yields(block)
+
+
+def _count(expr: Expr) -> int | None:
+    """How many values a list or tuple as it is written has."""
+    counted = expr.kind in _DISPLAYS and not any(item.kind == "starred" for item in expr.items)
+    return len(expr.items) if counted else None
+
+
+def _is_number(tree: FlyTree, body: Body, init: Expr) -> bool:
+    if init.kind == "const":
+        return isinstance(init.value, int | float)
+    return NUMERIC in possible_of(body, init) and value_classes(tree).of(body, init) == NUMERIC
