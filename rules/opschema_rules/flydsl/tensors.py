@@ -23,6 +23,26 @@ _KEEPING = frozenset(
 )
 """Methods of a tensor whose result lies in memory as the tensor does, when that is contiguous."""
 
+_OF_TORCH = frozenset(
+    (
+        "empty",
+        "zeros",
+        "ones",
+        "rand",
+        "randn",
+        "randint",
+        "arange",
+        "full",
+        "tensor",
+        "empty_like",
+        "zeros_like",
+        "ones_like",
+    )
+)
+_RESHAPED = frozenset(("reshape", "view", "flatten", "permute", "transpose", "squeeze", "unsqueeze", "clone", "t"))
+_LEAVING = {"numpy": "an array of NumPy", "tolist": "a list"}
+"""Methods of torch's tensors that return something else."""
+
 _NO_NUMBERS = frozenset({"shape", "dtype", "device"})
 _CONVERTING = {"half": "Float16", "float": "Float32", "double": "Float64", "bfloat16": "BFloat16"}
 _ELEMENTS = {
@@ -188,6 +208,43 @@ def attribute_of_tensor(tree: FlyTree, body: Body, expr: Expr) -> str:
     if word not in _NO_NUMBERS or not owner or "." in owner or may_be_another(tree, body, tensor):
         return ""
     return word if shape_of(tree, body, tensor) is not None else ""
+
+
+def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
+    """What an expression surely is that is neither a tensor nor a number: what leaves torch, a dtype or a device; else empty."""
+    if expr.kind == "call":
+        if tree.names.external(body, expr.callee) == "torch.device":
+            return "a device"
+        callee, method = expr.items[0], method_of(expr)
+        owner = callee.items[0] if callee.kind == "attribute" else _before(callee, method)
+        if method in _LEAVING and len(expr.items) == 1 and owner is not None and _is_of_torch(tree, body, owner):
+            return _LEAVING[method]
+        return ""
+    is_dtype = expr.kind == "name" and tree.names.external(body, expr.text) in _ELEMENTS
+    return "a dtype of torch" if is_dtype and not may_be_another(tree, body, expr) else ""
+
+
+def _is_of_torch(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
+    """Whether an expression surely is a tensor that a function of torch makes."""
+    if hops <= 0:
+        return False
+    if expr.kind == "name":
+        value = value_of(tree, body, expr.text) if not may_be_another(tree, body, expr) else None
+        return value is not None and _is_of_torch(tree, body.binder(expr.text) or body, value, hops - 1)
+    if expr.kind != "call":
+        return False
+    made = tree.names.external(body, expr.callee)
+    if made.rpartition(".")[0] == "torch":
+        return made.rpartition(".")[2] in _OF_TORCH
+    callee, method = expr.items[0], method_of(expr)
+    owner = callee.items[0] if callee.kind == "attribute" else _before(callee, method)
+    return method in _KEEPING | _RESHAPED and owner is not None and _is_of_torch(tree, body, owner, hops - 1)
+
+
+def _before(callee: Expr, method: str) -> Expr | None:
+    """The value in a dotted name whose method is called."""
+    owner = callee.text.removesuffix(f".{method}") if callee.kind == "name" and "." in callee.text else ""
+    return Expr("name", callee.start, callee.start + len(owner), owner) if owner else None
 
 
 def element_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> str:

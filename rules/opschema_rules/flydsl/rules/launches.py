@@ -14,6 +14,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import ATTRIBUTES, signature
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.device_values import device_values
 from opschema_rules.flydsl.model import Call, FlyTree, Kind
@@ -40,7 +41,7 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
     a number raises.
 
     It is a method of what the call of a kernel returns, and not of the kernel: `fill.launch(A, grid=(1,))` raises
-    `AttributeError`.
+    `AttributeError`. What the call returns is not called itself: `fill(A)(grid=(1,))` raises `TypeError`.
 
     Bad:
 
@@ -58,6 +59,8 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
         fill(A).launch(grid=(n / 64,), block=(64,), stream=stream)
         fill(A).launch(grid=(n, None, 1), block=(64,), stream=stream)
         fill.launch(A, grid=(n,), block=(64,), stream=stream)
+        filled = fill(A)
+        filled(grid=(n,), block=(64,), stream=stream)
     ```
 
     Good:
@@ -78,6 +81,23 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
         yield from of_sure_call(tree, call, _refusals(tree, call, launch))
     for body in (body for each in tree.files for body in tree.bodies.calling(each, ["launch"])):
         yield from _uncalled(tree, body)
+    for call in (call for traced in tree.traced if traced.kind == "kernel" for call in traced.calls):
+        yield from _called_again(tree, call)
+
+
+def _called_again(tree: FlyTree, call: Call) -> Iterator[Diagnostic]:
+    """The calls of what the call of a kernel returns."""
+    names = index_of(call.body).targets.get(call.expr.span, [])
+    for other in call.body.scope.calls if names else ():
+        callee = other.items[0]
+        given = index_of(call.body).value_before(callee.text, other.start) if callee.text in names else None
+        is_again = callee.kind == "name" and given is not None and given.span == call.expr.span
+        if is_again and not is_unsure(tree, call.body, other):
+            message = (
+                f"`{callee.text}` is a launcher of `{call.target.name}`, which is not called: it raises `TypeError`"
+            )
+            place = call.body.at(callee)
+            yield Diagnostic(f"{message}; write `{callee.text}.launch(...)`", place, ops=(call.target.title,))
 
 
 def _uncalled(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:

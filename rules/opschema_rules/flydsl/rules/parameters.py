@@ -16,7 +16,7 @@ from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.key import has_computed_key, rewrites_blocks
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.tensors import attribute_of_tensor, is_no_scalar
+from opschema_rules.flydsl.tensors import attribute_of_tensor, is_no_scalar, what_it_is
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, of_sure_call
 
 _COLLECTIONS = ("list", "set", "dict")
@@ -359,7 +359,7 @@ def _unfit(tree: FlyTree, item: Argument) -> str:
         return "a tensor"
     if value.kind not in _UNFIT:
         word = attribute_of_tensor(tree, item.call.body, item.expr)
-        return f"the `{word}` of a tensor" if word else ""
+        return f"the `{word}` of a tensor" if word else what_it_is(tree, item.call.body, value)
     text = value.kind in ("literal", "fstring") or isinstance(value.value, str)
     return "`None`" if _is_none(item) else "a string" if text else f"a {value.kind}" if value.kind in _DISPLAYS else ""
 

@@ -244,7 +244,7 @@ class _Found(msgspec.Struct, dict=True):
             yield from (
                 (item, self._message(item, f"`{word}`"))
                 for word, item in listed
-                if self._is_item(item) or self._is_tensor(item)
+                if self._is_item(item) or self._is_tensor(item) or self._is_tuple(item)
             )
 
     def _is_measured(self, call: Expr) -> bool:
