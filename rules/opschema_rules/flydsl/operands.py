@@ -144,6 +144,12 @@ METHODS: dict[tuple[str, str], tuple[Taken, ...]] = {
 METHOD_WORDS = frozenset(word for _, word in METHODS)
 
 
+def may_be_type(expr: Expr) -> bool:
+    """Whether an expression may be a dtype of torch, a type of Python or a name of one, by how it is written."""
+    word = expr.text.rpartition(".")[2] if expr.kind == "name" else ""
+    return word in _DTYPES or word in _PYTHON_TYPES or isinstance(expr.value, str)
+
+
 def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
     """Whether a parameter may refuse an argument, by how it is written."""
     if expr.kind == "name" and expr.text.partition(".")[0] not in body.visible:
@@ -153,7 +159,9 @@ def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
         return word in _DTYPES or word in _PYTHON_TYPES or word.startswith(_OPERATIONS)
     if expr.kind == "const":
         return taken.refuses(Argument("constant", constant=expr.value))
-    return expr.kind in _DISPLAYS or not taken.kinds.isdisjoint(possible_of(body, expr))
+    if expr.kind in _DISPLAYS:
+        return "display" in taken.natures
+    return not taken.kinds.isdisjoint(possible_of(body, expr))
 
 
 def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:

@@ -26,11 +26,7 @@ _METHODS = frozenset(method for _, method in METHOD_RESULTS)
 MAKING = frozenset(word.rpartition(".")[2] for word in MAKERS)
 """The last words of calls whose results have a known type; those of numbers are others."""
 
-_MADE = [*((word.rpartition(".")[2], kind) for word, kind in MAKERS.items())]
-_MADE += [(method, kind) for (_, method), kind in METHOD_RESULTS.items()]
-_MADE += [(word, kind) for word in KEEPING for kind in ("Tensor", "Layout")]
-_MADE += [(word, NUMERIC) for word in ("to", "bitcast")]
-_BY_WORD = {word: frozenset(kind for other, kind in _MADE if other == word) for word, _ in _MADE}
+_BY_WORD = {name.rpartition(".")[2]: frozenset({kind}) for name, kind in MAKERS.items()}
 """The types that results of calls may have, by the last words of what is called."""
 
 _TYPED = frozenset({"call", "name", "subscript", "binary", "compare", "unary"})
@@ -53,6 +49,11 @@ _ALIAS = re.compile(r"x\d+\Z")
 def is_scalar(name: str) -> bool:
     """Whether FlyDSL's type of that name is one of single numbers."""
     return is_number(name) and _ALIAS.search(name) is None
+
+
+def is_float(name: str) -> bool:
+    """Whether FlyDSL's type of that name is one of single floats."""
+    return is_scalar(name) and "Float" in name
 
 
 def plain_name(full: str) -> str:
@@ -213,7 +214,7 @@ def value_at(body: Body, binder: Body, name: Expr) -> Expr | None:
 
 
 @cached_on_argument
-def _given(body: Body) -> dict[str, frozenset[str]]:
+def own_variables(body: Body) -> dict[str, frozenset[str]]:
     """The types that the variables of a function may have, without those that have none of FlyDSL's."""
     if body.function is None:
         return {}
@@ -235,7 +236,7 @@ def _given(body: Body) -> dict[str, frozenset[str]]:
 def variables(body: Body) -> dict[str, frozenset[str]]:
     """The variables that a function sees and that may have such types, with these."""
     around = variables(body.parent) if body.parent is not None else {}
-    own = _given(body)
+    own = own_variables(body)
     return {**around, **own} if own else around
 
 
@@ -250,7 +251,9 @@ def _possible(body: Body, expr: Expr, known: Mapping[str, frozenset[str]]) -> fr
             word = called_word(expr.items[0])
             if is_scalar(word):
                 return _NUMERIC
-            types = _results(body, expr, word, known) or _BY_WORD.get(word, _NONE)
+            if word in KEEPING:
+                return _possible(body, expr.items[1], known) if len(expr.items) > 1 else _NONE
+            types = _BY_WORD.get(word) or _results(body, expr, word, known)
             return types or (_ANY if expr.callee == word and _is_helper(body, word) else _NONE)
         case "name":
             if "." not in expr.text:
@@ -267,6 +270,8 @@ def _results(body: Body, call: Expr, word: str, known: Mapping[str, frozenset[st
     """The types that a method may return, by the types that its value may have."""
     owner = owner_of(call.items[0]) if word in _METHODS else None
     kinds = _possible(body, owner, known) if owner is not None else _NONE
+    if NUMERIC in kinds and word in _CASTS:
+        return _NUMERIC | ({"Vector"} & kinds)
     return frozenset(METHOD_RESULTS[kind, word] for kind in kinds if (kind, word) in METHOD_RESULTS)
 
 
@@ -289,6 +294,21 @@ def _functions_of(file: PythonFile) -> frozenset[str]:
 def _plain(functions: Iterable[Function]) -> frozenset[str]:
     """The functions without decorators."""
     return frozenset(item.name for item in functions if not item.decorators)
+
+
+@cached_on_argument
+def floats(body: Body) -> frozenset[str]:
+    """The variables that a function sees and that may be given a float."""
+    around = floats(body.parent) if body.parent is not None else frozenset[str]()
+    values = ((item.target, item.value) for item in body.scope.assigns) if body.function is not None else ()
+    own = frozenset(name for name, value in values if value is not None and _is_float_written(value))
+    return around | own if own else around
+
+
+def _is_float_written(value: Expr) -> bool:
+    if value.kind == "call":
+        return is_float(value.callee.rpartition(".")[2])
+    return isinstance(value.value, float) or (value.kind == "binary" and value.text == "/")
 
 
 @lru_cache(maxsize=4)

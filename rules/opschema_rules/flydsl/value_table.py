@@ -144,6 +144,16 @@ def methods(word: str) -> dict[str, Method]:
 
 
 @cache
+def counts(word: str) -> frozenset[int]:
+    """The numbers of arguments by position that some method of that name takes."""
+    found: set[int] = set()
+    for params in methods(word).values():
+        plain = [item for item in params if item.kind == "normal"]
+        found |= set(range(sum(item.default is None for item in plain), len(plain) + 1))
+    return frozenset(found)
+
+
+@cache
 def attributes_of_any(kinds: frozenset[str]) -> frozenset[str]:
     """The attributes that values of any of some types have."""
     return frozenset(word for kind in kinds for word in attributes(kind))

@@ -21,7 +21,7 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.value_classes import bodies_with_values, owner_of, value_classes
-from opschema_rules.flydsl.value_table import methods
+from opschema_rules.flydsl.value_table import counts, methods
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 
@@ -166,9 +166,12 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
 def _methods(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
     """The calls of methods of values whose type is sure."""
     for call in body.scope.calls:
-        word, owner = called_word(call.items[0]), owner_of(call.items[0])
-        signatures = methods(word) if owner is not None else {}
-        if owner is None or not signatures or not all(map(partial(_misfits, call), signatures.values())):
+        word = called_word(call.items[0])
+        taken = counts(word)
+        if not taken or (len(call.keywords) in taken and not any(call.keywords)):
+            continue
+        owner, signatures = owner_of(call.items[0]), methods(word)
+        if owner is None or not all(map(partial(_misfits, call), signatures.values())):
             continue
         params = signatures.get(value_classes(tree).of(body, owner))
         if params is None or (tree.contract.own and not tree.answers.refuses(word, call)):

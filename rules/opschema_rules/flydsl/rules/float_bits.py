@@ -17,6 +17,8 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
 from opschema_rules.flydsl.value_classes import (
     bodies_with_values,
+    floats,
+    is_float,
     is_scalar,
     plain_name,
     possible_of,
@@ -26,10 +28,10 @@ from opschema_rules.flydsl.value_classes import (
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _BITS = frozenset({"&", "|", "^", "<<", ">>"})
-_WRITTEN = re.compile(r"~|<<|>>|[^|]\|[^|=]|[^&]&[^&=]|\^|-\([^()]*[<>]|-\(.*\) *[<>]")
-_HINT = re.compile(r"Float|/|\d\.\d|[<>]")
+_WRITTEN = re.compile(r"~|<<|>>|\||&|\^|-\(")
+_HINT = re.compile(r"Float\d+\(|[^/]/[^/]|\d\.\d|-\(.*[<>]")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
-_FLOAT = re.compile(r"B?Float\d+")
 _DEEPEST = 30
 
 
@@ -66,11 +68,24 @@ def float_bits(file: FlyFile) -> Iterator[Diagnostic]:
     ```
     """
     tree = file.tree
-    bodies = bodies_with_values(tree)
-    for body in bodies:
-        text = body.file.text(body.function.outer) if body.function is not None else ""
-        if _WRITTEN.search(text) is not None and (_HINT.search(text) is not None or body.parent in bodies):
+    for body in bodies_with_values(tree):
+        if _may_be_wrong(body):
             yield from _wrong(tree, body)
+
+
+def _may_be_wrong(body: Body) -> bool:
+    """Whether a line of a function has such an operator and what may be a float, by its text alone."""
+    start, end = body.function.outer if body.function is not None else (0, 0)
+    text, last = body.file.source.text, -1
+    for match in _WRITTEN.finditer(text, start, end):
+        if match.start() < last:
+            continue
+        first, last = text.rfind("\n", start, match.start()) + 1, text.find("\n", match.start(), end)
+        line = text[first : last if last >= 0 else end]
+        if _HINT.search(line) is not None or not floats(body).isdisjoint(_WORD.findall(line)):
+            return True
+        last = last if last >= 0 else end
+    return False
 
 
 def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
@@ -123,7 +138,7 @@ def _is_float(tree: FlyTree, body: Body, expr: Expr, depth: int = _DEEPEST) -> b
             return expr.text in _ARITHMETIC and any(_is_float(tree, body, item, depth - 1) for item in expr.items)
         case "call":
             word = expr.callee.rpartition(".")[2]
-            is_cast = is_scalar(word) and _FLOAT.match(word) is not None and expr.keywords == ("",)
+            is_cast = is_scalar(word) and is_float(word) and expr.keywords == ("",)
             return is_cast and plain_name(tree.names.full(body, expr.callee)) == word
         case "name":
             binder = body.binder(expr.text) if "." not in expr.text else None

@@ -13,7 +13,7 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.usage import is_unsure
-from opschema_rules.flydsl.value_classes import plain_name
+from opschema_rules.flydsl.value_classes import floats, plain_name
 
 _LAYOUTS = {"make_layout": "stride", "make_ordered_layout": "order"}
 """Functions that take a shape and something for each of its parts, with the parameter of that."""
@@ -112,11 +112,8 @@ def _leaves(expr: Expr) -> Iterator[Expr]:
 
 def _is_float(tree: FlyTree, body: Body, expr: Expr) -> bool:
     """Whether a number surely is a float."""
-    if expr.kind == "name" and "." not in expr.text:
-        binder = body.binder(expr.text) or tree.bodies.module(body.file)
-        values = binder.values(expr.text) or []
-        return any(map(_may_be_float, values)) and isinstance(_known(tree, body, expr), float)
-    return _may_be_float(expr) and isinstance(_known(tree, body, expr), float)
+    may_be = expr.text in floats(body) if expr.kind == "name" else _may_be_float(expr)
+    return may_be and isinstance(_known(tree, body, expr), float)
 
 
 def _may_be_float(expr: Expr) -> bool:

@@ -23,14 +23,18 @@ from opschema_rules.flydsl.operands import (
     Taken,
     argument,
     may_be_refused,
+    may_be_type,
 )
 from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.value_classes import is_scalar, owner_of, plain_name, possible_of, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
-_CAST = re.compile(r"(?:Int|Uint|Float|Boolean)\w*\(\s*(?:[\"'(\[{f]|None\b|\w+\.\w+\))")
+_CAST = re.compile(
+    r"(?:Int|Uint|Float|Boolean)\w*\(\s*(?:[\"'\[{]|f[\"']|None\b|torch\.\w+\)|\w+\.(?:Int|Uint|Float)\w*\)|\([^()]*,[^()]*\)\s*\))"
+)
 """A cast of what may be no number."""
 
+_CASTS = frozenset({"to", "bitcast"})
 _DTYPE_LAST = frozenset({"filled", "full"})
 
 
@@ -119,7 +123,7 @@ def _misfits(
 def _candidates(body: Body, call: Expr, word: str) -> dict[str, Sequence[Taken]]:
     """What may be called, a function of FlyDSL by its name or a method by the type of its value, with what it takes."""
     if word in METHOD_WORDS:
-        owner = owner_of(call.items[0])
+        owner = owner_of(call.items[0]) if word not in _CASTS or may_be_type(call.items[1]) else None
         kinds = possible_of(body, owner) if owner is not None else frozenset[str]()
         return {f".{kind}": METHODS[kind, word] for kind in sorted(kinds) if (kind, word) in METHODS}
     owner_word = call.callee.rpartition(".")[0].rpartition(".")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
@@ -21,6 +22,12 @@ from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail, is_unsu
 from opschema_rules.flydsl.value_classes import plain_name, value_at, value_classes
 
 _ARRAY = "fx.Array[type, size]` or `fx.Array[type, size, alignment]"
+_WRITTEN = re.compile(r"\bArray\s*([\[(][^\n]*)")
+_USUAL = re.compile(
+    r"\[\s*(?!int\b|float\b|bool\b|torch\b)[A-Za-z_][\w.]*\s*,(?!\s*0\b|\s*-|\s*\d*\.)[^,\]]+(?:,\s*(?:[A-Za-z_]\w*|1|2|4|8|16|32|64|128|256)\s*)?\]"
+)
+"""Usual parameters: a type, a number of elements, and perhaps an alignment."""
+
 _OWN = frozenset({"replace"})
 """Methods of every structure."""
 
@@ -87,10 +94,15 @@ def storage_field(file: FlyFile) -> Iterator[Diagnostic]:
     for each in tree.files:
         if tree.bodies.program.module_name(each.path).partition(".")[0] == ROOT:
             continue
-        if "struct" in each.source.text and "Array" in each.source.text:
+        if "struct" in each.source.text and any(map(_may_be_refused, _WRITTEN.findall(each.source.text))):
             yield from _arrays(tree, each)
         for body in tree.bodies.calling(each, ["allocate"]):
             yield from _allocations(tree, body)
+
+
+def _may_be_refused(written: str) -> bool:
+    """Whether the parameters of an array may be refused, by their text."""
+    return _USUAL.match(written) is None
 
 
 def _arrays(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
@@ -194,7 +206,9 @@ def _peeked(tree: FlyTree, body: Body, value: Expr) -> Storage | None:
 def _absent(tree: FlyTree, body: Body, held: Assign, storage: Storage) -> Iterator[Diagnostic]:
     """The uses of fields that a structure does not have."""
     known = sorted(fields(storage) | _OWN)
-    for inner in tree.bodies.inside(body):
+    start, end = body.function.outer if body.function is not None else (0, 0)
+    taken = re.findall(rf"\b{held.target}\.(\w+)", body.file.source.text[start:end])
+    for inner in tree.bodies.inside(body) if not set(known).issuperset(taken) else ():
         for use in inner.scope.uses:
             first, _, rest = use.name.partition(".")
             word = rest.partition(".")[0]

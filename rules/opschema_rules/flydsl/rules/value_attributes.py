@@ -17,7 +17,7 @@ from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.rules.tensor_uses import OF_TORCH
 from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
-from opschema_rules.flydsl.value_classes import bodies_with_values, possible_of, value_classes, variables
+from opschema_rules.flydsl.value_classes import bodies_with_values, own_variables, possible_of, value_classes
 from opschema_rules.flydsl.value_table import ENUMERATIONS, NUMERIC, attributes, attributes_of_any
 
 _AXES = frozenset({"x", "y", "z"})
@@ -97,48 +97,48 @@ def value_attribute(file: FlyFile) -> Iterator[Diagnostic]:
 
 
 def _lacking(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """The attributes of values of known types in one function."""
-    classes = value_classes(tree)
-    for owner, word, at in _attributes(body):
-        kind = classes.of(body, owner)
+    """The attributes of the values that a function makes, in it and in the functions inside it."""
+    for inner, owner, word, at in (*_of_variables(tree, body), *_of_results(body)):
+        kind = value_classes(tree).of(inner, owner)
         if not kind or word in attributes(kind) or word.startswith("__"):
             continue
-        if _is_torchs(tree, body, owner, word) or _may_have(tree, body, kind, owner, word, at):
+        if _is_torchs(tree, inner, owner, word) or _may_have(tree, inner, kind, owner, word, at):
             continue
         near = near_names(word, list(attributes(kind)), 1)
-        written = body.file.text(owner) if owner.kind != "name" else owner.text
         value = "a number" if kind == NUMERIC else f"a `{kind}`"
-        message = f"`{written}` is {value} of FlyDSL's, which has no `{word}`: it raises `AttributeError`"
-        yield Diagnostic(
-            message + (f"; did you mean `{near[0]}`?" if near else ""), body.at(Expr("name", at, at + len(word), word))
-        )
+        message = f"`{body.file.text(owner)}` is {value} of FlyDSL's, which has no `{word}`: it raises `AttributeError`"
+        place = inner.at(Expr("name", at, at + len(word), word))
+        yield Diagnostic(message + (f"; did you mean `{near[0]}`?" if near else ""), place)
 
 
-def _attributes(body: Body) -> Iterator[tuple[Expr, str, int]]:
-    """The attributes that a function takes of variables and of what calls return, and that none of their possible types has, with
-    the place of each.
+def _of_variables(tree: FlyTree, body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
+    """The attributes of a function's own variables that none of their possible types has, with the function where each is taken and
+    its place.
     """
-    text = body.file.source.text
-    suspects = set(_suspects(body, text))
-    for use in body.scope.uses if suspects else ():
-        if use.start in suspects:
-            first, _, rest = use.name.partition(".")
-            owner, word = Expr("name", use.start, use.start + len(first), first), rest.partition(".")[0]
-            at = text.find(word, owner.end, use.end)
-            yield owner, word, at if at >= 0 else use.start
+    suspects = set(_suspects(body))
+    for inner in tree.bodies.inside(body) if suspects else ():
+        for use in inner.scope.uses:
+            if use.start in suspects:
+                first, _, rest = use.name.partition(".")
+                owner, word = Expr("name", use.start, use.start + len(first), first), rest.partition(".")[0]
+                at = body.file.source.text.find(word, owner.end, use.end)
+                yield inner, owner, word, at if at >= 0 else use.start
+
+
+def _of_results(body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
+    """The methods of what calls and operations return, if none of the possible types has them."""
     for call in body.scope.calls:
         callee = call.items[0]
         kinds = possible_of(body, callee.items[0]) if callee.kind == "attribute" else frozenset[str]()
         if kinds and callee.text not in attributes_of_any(kinds):
-            yield callee.items[0], callee.text, callee.end - len(callee.text)
+            yield body, callee.items[0], callee.text, callee.end - len(callee.text)
 
 
-def _suspects(body: Body, text: str) -> Iterator[int]:
-    """The places in the text of a function where a variable has an attribute that none of its possible types has."""
-    if body.function is None:
-        return
-    start, end = body.function.outer
-    for name, kinds in variables(body).items():
+def _suspects(body: Body) -> Iterator[int]:
+    """The places in the text of a function where one of its own variables has an attribute that none of its possible types has."""
+    text = body.file.source.text
+    start, end = body.function.outer if body.function is not None else (0, 0)
+    for name, kinds in own_variables(body).items():
         at, dotted = start, f"{name}."
         while (at := text.find(dotted, at, end)) >= 0:
             word = _WORD.match(text, at + len(dotted))
