@@ -9,6 +9,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Class, Expr, PythonFile
+from opschema_cli.source.text import places_of
 from opschema_cli.source.word_index import called_word
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.code import FlyFile
@@ -22,7 +23,6 @@ from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail, is_unsu
 from opschema_rules.flydsl.value_classes import plain_name, value_at, value_classes
 
 _ARRAY = "fx.Array[type, size]` or `fx.Array[type, size, alignment]"
-_WRITTEN = re.compile(r"\bArray\s*([\[(][^\n]*)")
 _USUAL = re.compile(
     r"\[\s*(?!int\b|float\b|bool\b|torch\b)[A-Za-z_][\w.]*\s*,(?!\s*0\b|\s*-|\s*\d*\.)[^,\]]+(?:,\s*(?:[A-Za-z_]\w*|1|2|4|8|16|32|64|128|256)\s*)?\]"
 )
@@ -94,15 +94,15 @@ def storage_field(file: FlyFile) -> Iterator[Diagnostic]:
     for each in tree.files:
         if tree.bodies.program.module_name(each.path).partition(".")[0] == ROOT:
             continue
-        if "struct" in each.source.text and any(map(_may_be_refused, _WRITTEN.findall(each.source.text))):
+        if "struct" in each.source.text and _may_be_refused(each.source.text):
             yield from _arrays(tree, each)
         for body in tree.bodies.calling(each, ["allocate"]):
             yield from _allocations(tree, body)
 
 
-def _may_be_refused(written: str) -> bool:
-    """Whether the parameters of an array may be refused, by their text."""
-    return _USUAL.match(written) is None
+def _may_be_refused(text: str) -> bool:
+    """Whether the parameters of an array in a text may be refused."""
+    return any(_USUAL.match(text, at + len("Array")) is None for at in places_of("Array", text))
 
 
 def _arrays(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
