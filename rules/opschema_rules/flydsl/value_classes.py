@@ -75,14 +75,17 @@ class ValueClasses:
         self.tree = tree
         self._depth = 0
         self._helpers: dict[Body, str] = {}
+        self._known: dict[tuple[Body, int, int], str] = {}
 
     def of(self, body: Body, expr: Expr) -> str:
         """The type of an expression that stands in a body; empty if it is not sure, as of a very deep one."""
-        self._depth += 1
-        try:
-            return self._of(body, expr) if self._depth <= DEEPEST else ""
-        finally:
+        key = (body, expr.start, expr.end)
+        if key not in self._known:
+            self._depth += 1
+            # Also where it rests on what is too deep: a variable may be made of others in an exponential number of ways.
+            self._known[key] = self._of(body, expr) if self._depth <= DEEPEST else ""
             self._depth -= 1
+        return self._known[key]
 
     def _of(self, body: Body, expr: Expr) -> str:
         match expr.kind:
@@ -93,7 +96,7 @@ class ValueClasses:
             case "subscript":
                 return self._slice(body, expr)
             case "unary" if expr.text == "-":
-                return self.of(body, expr.items[0]) if self.of(body, expr.items[0]) == NUMERIC else ""
+                return NUMERIC if self.of(body, expr.items[0]) == NUMERIC else ""
             case "binary" if expr.text in _OPERATORS:
                 return self._computed(body, expr)
             case "compare" if expr.text in _COMPARISONS:
@@ -311,13 +314,13 @@ def _is_float_written(value: Expr) -> bool:
     return isinstance(value.value, float) or (value.kind == "binary" and value.text == "/")
 
 
-@lru_cache(maxsize=4)
+@cached_on_argument
 def value_classes(tree: FlyTree) -> ValueClasses:
     """The types of values in a tree."""
     return ValueClasses(tree)
 
 
-@lru_cache(maxsize=2)
+@cached_on_argument
 def bodies_with_values(tree: FlyTree) -> list[Body]:
     """The functions that make values of known types or are traced, with the functions inside them; none of FlyDSL's own files."""
     module_name = tree.bodies.program.module_name

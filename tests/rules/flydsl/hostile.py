@@ -303,6 +303,25 @@ def _one_branch(count: int) -> str:
     return f"@flyc.kernel\n{_KERNEL}    if fx.const_expr(True):\n{bound}    else:\n        if n:\n            x = 1\n{read}"
 
 
+def _of_values(lines: str) -> str:
+    return f"@flyc.kernel\ndef k(A: fx.Tensor, n: fx.Int32):\n    x0 = n + 1\n{lines}"
+
+
+def _doubled(count: int) -> str:
+    """Variables that are each made of the one before, twice."""
+    made = "".join(f"    x{n + 1} = x{n} * x{n}\n" for n in range(count))
+    read = "".join(
+        f"    A[{n}] = x{n} & 1\n    x{n}.foo()\n    fx.Vector.filled(4, x{n}, float)\n" for n in range(count)
+    )
+    return _of_values(made + read + f"    A[0] = {'-' * count}n & 1\n    A[1] = -({'-(' * count}n < 1){')' * count}\n")
+
+
+def _values(count: int) -> str:
+    return _of_values(
+        "".join(f"    v{n} = fx.Int32(n)\n    A[0] = v{n}.foo(v{n} << 1, v{n}.to(n))\n" for n in range(count))
+    )
+
+
 def _nested(count: int) -> str:
     lines = [f"{' ' * n}@flyc.kernel\n{' ' * n}def k{n}(A: fx.Tensor, n{n}: fx.Int32):\n" for n in range(count)]
     return "".join(lines) + " " * count + "k0(A, n0)\n"
@@ -389,6 +408,12 @@ LARGE: dict[str, tuple[str, int]] = {
     "calls": (_many_calls(3_000), 3_000),
     "bindings and reads of one name": (_one_branch(3_000), 3_000),
     "kernels in kernels": (_nested(30), 30),
+    "values made of values": (_doubled(25), 25),
+    "many more of these": (_doubled(60), 60),
+    "values": (_values(2_000), 2_000),
+    "commas in a cast": (_of_values("    # fx.Int32((" + "," * 100_000 + "\n"), 100_000),
+    "signs on a line": (_of_values("    x0 & 1  # " + "-(" * 100_000 + "\n"), 100_000),
+    "fields": (_of_values("    # fx.Array[" + "a.b," * 50_000 + "\n    # fx.Array[a," + " " * 100_000 + "\n"), 100_000),
     "one long expression": ("@flyc.kernel\n" + _KERNEL + _JIT + "j(1, " + " + ".join(["n"] * 400) + ")\n", 400),
     "one long launch": ("@flyc.kernel\n" + _KERNEL + "k(" + ", ".join(map(str, range(3_000))) + ").launch()\n", 3_000),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
@@ -29,8 +30,9 @@ from opschema_rules.flydsl.value_table import NUMERIC
 
 _BITS = frozenset({"&", "|", "^", "<<", ">>"})
 _WRITTEN = re.compile(r"~|<<|>>|\||&|\^|-\(")
-_HINT = re.compile(r"Float\d+\(|[^/]/[^/]|\d\.\d|-\(.*[<>]")
+_HINT = re.compile(r"Float\d+\(|[^/]/[^/]|\d\.\d")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_COMPARING = frozenset("<>")
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 _DEEPEST = 30
 
@@ -84,6 +86,8 @@ def _may_be_wrong(body: Body) -> bool:
         line = text[first : last if last >= 0 else end]
         if _HINT.search(line) is not None or not floats(body).isdisjoint(_WORD.findall(line)):
             return True
+        if not _COMPARING.isdisjoint(line.partition("-(")[2]):
+            return True
         last = last if last >= 0 else end
     return False
 
@@ -107,15 +111,15 @@ def _refused(tree: FlyTree, body: Body, expr: Expr) -> Expr | None:
         operand = expr.items[0]
         if expr.text == "-" and operand.kind == "compare":
             return operand if value_classes(tree).of(body, operand) == NUMERIC else None
-        return operand if expr.text == "~" and _is_float(tree, body, operand) else None
+        return operand if expr.text == "~" and _floats(tree).has(body, operand) else None
     if expr.kind != "binary" or expr.text not in _BITS:
         return None
     others = [item for item in expr.items if not _is_plain(item)]
     if not others or not all(NUMERIC in possible_of(body, item) for item in others):
         return None
     sure = all(value_classes(tree).of(body, item) == NUMERIC for item in others)
-    floats = [item for item in expr.items if _is_float(tree, body, item)] if sure else []
-    return floats[0] if floats else None
+    found = [item for item in expr.items if _floats(tree).has(body, item)] if sure else []
+    return found[0] if found else None
 
 
 def _is_plain(expr: Expr) -> bool:
@@ -123,26 +127,41 @@ def _is_plain(expr: Expr) -> bool:
     return is_plain_number(expr.items[0] if expr.kind == "unary" and expr.text == "-" else expr)
 
 
-def _is_float(tree: FlyTree, body: Body, expr: Expr, depth: int = _DEEPEST) -> bool:
-    """Whether a number surely is a float, if it is a number of FlyDSL's or a plain one."""
-    if depth <= 0:
+class _Floats:
+    """The expressions of a tree that surely are floats, if they are numbers of FlyDSL's or plain ones."""
+
+    def __init__(self, tree: FlyTree) -> None:
+        self.tree = tree
+        self._known: dict[tuple[Body, int, int], bool] = {}
+
+    def has(self, body: Body, expr: Expr, depth: int = _DEEPEST) -> bool:
+        """Whether an expression of a body is one."""
+        key = (body, expr.start, expr.end)
+        if key not in self._known:
+            self._known[key] = depth > 0 and self._has(body, expr, depth - 1)
+        return self._known[key]
+
+    def _has(self, body: Body, expr: Expr, depth: int) -> bool:
+        match expr.kind:
+            case "const":
+                return isinstance(expr.value, float)
+            case "unary":
+                return expr.text in ("-", "+") and self.has(body, expr.items[0], depth)
+            case "binary":
+                if expr.text == "/":
+                    return value_classes(self.tree).of(body, expr) == NUMERIC
+                return expr.text in _ARITHMETIC and any(self.has(body, item, depth) for item in expr.items)
+            case "call":
+                word = expr.callee.rpartition(".")[2]
+                is_cast = is_scalar(word) and is_float(word) and expr.keywords == ("",)
+                return is_cast and plain_name(self.tree.names.full(body, expr.callee)) == word
+            case "name":
+                binder = body.binder(expr.text) if "." not in expr.text else None
+                value = value_at(body, binder, expr) if binder is not None else None
+                return value is not None and binder is not None and self.has(binder, value, depth)
         return False
-    match expr.kind:
-        case "const":
-            return isinstance(expr.value, float)
-        case "unary":
-            return expr.text in ("-", "+") and _is_float(tree, body, expr.items[0], depth - 1)
-        case "binary":
-            if expr.text == "/":
-                return value_classes(tree).of(body, expr) == NUMERIC
-            return expr.text in _ARITHMETIC and any(_is_float(tree, body, item, depth - 1) for item in expr.items)
-        case "call":
-            word = expr.callee.rpartition(".")[2]
-            is_cast = is_scalar(word) and is_float(word) and expr.keywords == ("",)
-            return is_cast and plain_name(tree.names.full(body, expr.callee)) == word
-        case "name":
-            binder = body.binder(expr.text) if "." not in expr.text else None
-            value = value_at(body, binder, expr) if binder is not None else None
-            known = value is not None and binder is not None and value.span != expr.span
-            return value is not None and binder is not None and known and _is_float(tree, binder, value, depth - 1)
-    return False
+
+
+@cached_on_argument
+def _floats(tree: FlyTree) -> _Floats:
+    return _Floats(tree)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.suggestions import near_names
+from opschema_cli.word_search import MANY
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.detection import ROOT
@@ -25,6 +27,7 @@ _INDEXES = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
 _OF_INDEXES = _AXES | {"factory", "dtype"}
 _BY_AXIS = frozenset({"thread_id", "block_id", "block_dim", "grid_dim"})
 _WORD = re.compile(r"\w+")
+_DOTTED = re.compile(r"\b([A-Za-z_]\w*)\.(\w+)")
 _ASKING = ("hasattr", "getattr", "isinstance", "type")
 
 
@@ -136,14 +139,26 @@ def _of_results(body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
 
 def _suspects(body: Body) -> Iterator[int]:
     """The places in the text of a function where one of its own variables has an attribute that none of its possible types has."""
+    known = own_variables(body)
+    for at, name, word in _attributes(body, known):
+        if word not in attributes_of_any(known[name]):
+            yield at
+
+
+def _attributes(body: Body, names: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """The places in the text of a function where one of some names, or what ends like it, has an attribute; with both."""
     text = body.file.source.text
     start, end = body.function.outer if body.function is not None else (0, 0)
-    for name, kinds in own_variables(body).items():
+    if len(names) > MANY:
+        found = _DOTTED.finditer(text, start, end)
+        yield from ((match.start(), match[1], match[2]) for match in found if match[1] in names)
+        return
+    for name in names:
         at, dotted = start, f"{name}."
         while (at := text.find(dotted, at, end)) >= 0:
             word = _WORD.match(text, at + len(dotted))
-            if word is not None and word[0] not in attributes_of_any(kinds):
-                yield at
+            if word is not None:
+                yield at, name, word[0]
             at += len(dotted)
 
 
@@ -162,10 +177,17 @@ def _may_have(tree: FlyTree, body: Body, kind: str, owner: Expr, word: str, at: 
     name = Expr("name", owner.start, owner.end, f"{owner.text}.{word}") if owner.kind == "name" else owner
     if tree.words.is_replaced(word) or may_be_another(tree, body, name):
         return True
-    asked = (call for item in body.outward() for call in item.scope.calls if call.callee in _ASKING)
-    if any(item.text == owner.text for call in asked for item in call.positional()[:1]):
+    if owner.text in _asked(body):
         return True
     return may_pass(tree, body, at) or is_left_alone(tree, body, at, word) or is_meant_to_fail(tree, body)
+
+
+@cached_on_argument
+def _asked(body: Body) -> frozenset[str]:
+    """The names about whose types a function or one around it asks."""
+    calls = (call for call in body.scope.calls if call.callee in _ASKING)
+    own = frozenset(item.text for call in calls for item in call.positional()[:1])
+    return own | _asked(body.parent) if body.parent is not None else own
 
 
 def _members(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
