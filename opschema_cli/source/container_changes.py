@@ -30,6 +30,9 @@ _CHANGING = frozenset(
 )
 """Methods that change a list, dictionary, set, or a container of `collections`."""
 
+_ENDINGS = frozenset(name[-3:] for name in _CHANGING)
+"""Their last letters: nearly all names have others."""
+
 _MOST_STEPS = 100
 """Expressions that are looked at to find the containers of one change, at most: chains of calls may be long."""
 
@@ -59,9 +62,10 @@ class ContainerChanges:
     def uses(self, names: Iterable[str]) -> None:
         """Record those of the dotted names that end in a method that changes a container."""
         for name in names:
-            holder, dot, method = name.rpartition(".")
-            if dot and method in _CHANGING and not holder.startswith("?"):
-                self._count(_last(holder), 0, "method")
+            if name[-3:] in _ENDINGS:
+                holder, dot, method = name.rpartition(".")
+                if dot and method in _CHANGING and not holder.startswith("?"):
+                    self._count(_last(holder), 0, "method")
 
     def call(self, call: Expr) -> None:
         """Record the key that a call takes out of a container that has a name."""
