@@ -83,6 +83,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("select = ['mising-doc']", "select: no rule is called `mising-doc`; did you mean `missing-doc`?"),
         ("ignore = ['QQQ']", "ignore: no rule is called `QQQ`"),
         ("per-file-ignores = {'*.yaml' = ['TOY1O1']}", "no rule is called `TOY1O1`; did you mean `TOY101`?"),
+        ("ignore = ['toy1Ol']", "ignore: no rule is called `toy1Ol`; did you mean `TOY101`?"),
         ("per-file-ignores = {'!' = ['TOY']}", "per-file-ignores: "),
         ("exclude = ['!']", "exclude: "),
         (
@@ -94,11 +95,11 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("baseline = '../theirs.json'", "../theirs.json leads out of the workspace"),
         (
             "[rules.known-dtype]\nallowd = []",
-            "tool.opschema.rules.known-dtype: unknown key `allowd`; did you mean `allowed`?",
+            "rules.known-dtype: unknown key `allowd`; did you mean `allowed`?",
         ),
         (
             "[rules.known-dtype]\nallowed = 'f8'",
-            "tool.opschema.rules.known-dtype: `allowed`: Expected `array`, got `str`",
+            "rules.known-dtype: `allowed`: Expected `array`, got `str`",
         ),
         ("[rules.known-dtyp]\nallowed = []", "rules: no rule is called `known-dtyp`; did you mean `known-dtype`?"),
         ("[rules.missing-doc]\nx = 1", "TOY101 has no options"),
@@ -107,7 +108,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
             "[tool.opschema]\nselect = ['TOY']",
             "opschema.toml: `[tool.opschema]` is for pyproject.toml; in opschema.toml write",
         ),
-        ("[toy]\nfale = 'x'", "tool.opschema.toy: unknown key `fale`; did you mean `fail`?"),
+        ("[toy]\nfale = 'x'", "toy: unknown key `fale`; did you mean `fail`?"),
         ("toy = 1", "unknown key `toy`"),
         ("select = [", "Invalid value (at end of document)"),
         ("select = " + "[" * 50_000, "nests too deeply"),

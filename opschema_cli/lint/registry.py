@@ -29,6 +29,8 @@ from opschema_cli.project import Project
 from opschema_cli.suggestions import did_you_mean, nearest
 
 _CODE = re.compile(r"[A-Za-z]{3}\d")
+_DIGITS = str.maketrans("oOlIsSB", "0011558")
+"""Letters that look like digits."""
 
 PART = 40
 """Files that are given to the processes that parse while a pack looks for more."""
@@ -210,6 +212,9 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
         words = [word for item in self.rules.values() for word in (item.code, item.name)]
         if not _CODE.match(selector):
             return nearest(selector, words, 0.5)
+        alike = f"{selector[:3]}{selector[3:].translate(_DIGITS)}".upper()
+        if alike in words:
+            return alike
         if self.partial:  # that of a plugin has letters of its own
             words = [word for word in words if word.startswith(selector[:3].upper())]
         return nearest(selector, words, 0.8)

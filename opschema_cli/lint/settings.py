@@ -107,9 +107,9 @@ def pack_options(config: Config, registry: Registry) -> dict[str, object]:
     """
     with config.placed():
         if not registry.partial:
-            check_keys(config.pack_options, [*(pack.name for pack in registry.all_packs), *KEYS], "tool.opschema: ")
+            check_keys(config.pack_options, [*(pack.name for pack in registry.all_packs), *KEYS])
         return {
-            pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"tool.opschema.{pack.name}: ")
+            pack.name: convert(config.pack_options.get(pack.name, {}), pack.options, f"{pack.name}: ")
             for pack in registry.all_packs
         }
 
@@ -125,9 +125,9 @@ def _rule_options(config: Config, registry: Registry) -> dict[str, object]:
     for code, rule in registry.rules.items():
         if rule.options is not None:
             with config.placed():
-                found[code] = convert(given.pop(code, {}), rule.options, f"tool.opschema.rules.{rule.name}: ")
+                found[code] = convert(given.pop(code, {}), rule.options, f"rules.{rule.name}: ")
     unknown = {rule.code for pack in registry.unused for rule in rules_of(pack)}
     for code in given.keys() - unknown:
         with config.placed(written[code]):
-            raise OpschemaError(f"tool.opschema.rules: {code} has no options")
+            raise OpschemaError(f"rules: {code} has no options")
     return found
