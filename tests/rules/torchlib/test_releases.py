@@ -47,24 +47,26 @@ def test_the_table_is_what_the_installed_torch_has() -> None:
     [
         (
             OP + 'torch.library.register_autocast("demo::twice", "cuda", torch.float16)\n',
-            "torch 2.6 has no `torch.library.register_autocast`; torch 2.7 is the first that does",
+            "torch 2.6 (`requirements.txt`) has no `torch.library.register_autocast`; torch 2.7 is the first that does",
         ),
         (
             OP + 'twice.register_autocast("cuda", torch.float16)\n',
-            "torch 2.6 has no `torch.library.CustomOpDef.register_autocast`; torch 2.7 is the first that does",
+            "torch 2.6 (`requirements.txt`) has no `torch.library.CustomOpDef.register_autocast`; torch 2.7 is the first that does",
         ),
         (
             OP.replace("mutates_args=()", "mutates_args=(), tags=()"),
-            "`torch.library.custom_op` of torch 2.6 takes no keyword `tags`; torch 2.8 is the first that does",
+            "`torch.library.custom_op` of torch 2.6 (`requirements.txt`) takes no keyword `tags`; torch 2.8 is the first that does",
         ),
         (
             OP.replace("mutates_args=()", "mutates_args=(), device_type='cpu'"),
-            "`torch.library.custom_op` of torch 2.6 takes no keyword `device_type`; did you mean `device_types`?",
+            "`torch.library.custom_op` of torch 2.6 (`requirements.txt`) takes no keyword `device_type`; "
+            "did you mean `device_types`?",
         ),
         (
             'lib = torch.library.Library("demo", "DEF")\nlib.define("f(Tensor x) -> Tensor")\n'
             'lib.impl("f", lambda x: x + 1, "CPU", allow_override=True)\n',
-            "`torch.library.Library.impl` of torch 2.6 takes no keyword `allow_override`; torch 2.8 is the first that does",
+            "`torch.library.Library.impl` of torch 2.6 (`requirements.txt`) takes no keyword `allow_override`; "
+            "torch 2.8 is the first that does",
         ),
     ],
 )
@@ -169,8 +171,10 @@ def late():
 late()
 """
     assert messages(code) == [
-        "torch 2.6 has no `torch.Tag.reduction`; torch 2.10 is the first that does",
-        "torch 2.6 has no `torch.Tag.out`; torch 2.13 is the first that does",
+        "torch 2.6 (`requirements.txt`) has no `torch.Tag.reduction`; torch 2.10 is the first that does",
+        "torch 2.6 (`requirements.txt`) has no `torch.Tag.out`; torch 2.13 is the first that does",
     ]
-    assert messages(code, "torch==2.10.0\n") == ["torch 2.10 has no `torch.Tag.out`; torch 2.13 is the first that does"]
+    assert messages(code, "torch==2.10.0\n") == [
+        "torch 2.10 (`requirements.txt`) has no `torch.Tag.out`; torch 2.13 is the first that does"
+    ]
     assert messages(code, "torch==2.15.0\n") == []

@@ -12,7 +12,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.suggestions import did_you_mean, near_name
 from opschema_rules.aten.torchgen_table import known_releases, torchgen_of
 from opschema_rules.torchlib.api_table import functions_of, parameters, releases_with, takes
-from opschema_rules.torchlib.model import ApiCall, Definition, Operator, Tree
+from opschema_rules.torchlib.model import NEWEST, ApiCall, Definition, Operator, Tree
 
 
 @rule("REG122", "unavailable-function")
@@ -90,7 +90,7 @@ def _is_doubtful(call: ApiCall) -> bool:
 def _missing(tree: Tree, call: ApiCall) -> Iterator[Diagnostic]:
     releases = releases_with(call.name)
     if releases:
-        yield Diagnostic(f"torch {tree.release} has no `{call.name}`; {_since(tree, releases)}", call.place)
+        yield Diagnostic(f"{_torch(tree)} has no `{call.name}`; {_since(tree, releases)}", call.place)
 
 
 def _missing_tags(tree: Tree, operator: Operator) -> Iterator[Diagnostic]:
@@ -100,7 +100,7 @@ def _missing_tags(tree: Tree, operator: Operator) -> Iterator[Diagnostic]:
         having = [version for version in known_releases() if tag in (torchgen_of(version).tags or ())]
         body = definition.body if having and tree.torch not in having else None
         if body is not None and not may_be_skipped(body, expr.start):
-            message = f"torch {tree.release} has no `torch.Tag.{tag}`; {_since(tree, having)}"
+            message = f"{_torch(tree)} has no `torch.Tag.{tag}`; {_since(tree, having)}"
             yield Diagnostic(message, body.at(expr), ops=(operator.title,))
 
 
@@ -116,7 +116,13 @@ def _written_tags(definition: Definition) -> Iterator[tuple[str, Expr]]:
 def _refused(tree: Tree, call: ApiCall, text: str, name: str, place: Place) -> Diagnostic:
     releases = releases_with(call.name, name)
     hint = f"; {_since(tree, releases)}" if releases else did_you_mean(near_name(name, sorted(parameters(text) or ())))
-    return Diagnostic(f"`{call.name}` of torch {tree.release} takes no keyword `{name}`{hint}", place)
+    return Diagnostic(f"`{call.name}` of {_torch(tree)} takes no keyword `{name}`{hint}", place)
+
+
+def _torch(tree: Tree) -> str:
+    """The release with the file or option that names it."""
+    source = tree.release.source
+    return f"torch {tree.release}" if source == NEWEST else f"torch {tree.release} ({source})"
 
 
 def _since(tree: Tree, releases: list[Version]) -> str:
