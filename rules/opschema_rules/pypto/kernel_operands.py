@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from opschema_cli.source.cpp_text import only_code
+from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import OperandFault
 
@@ -16,13 +16,17 @@ _FEW = 8
 _MANY = 64
 """Most tensors of a kernel whose places are searched one by one."""
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ALIAS = re.compile(r"using\s+(\w+)\s*=\s*(?:pto::)?(GlobalTensor|Tile|TileLeft|TileRight|TileAcc)\s*<")
-_VARIABLE = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*(?:\([^;{}]*\)|\{[^;{}]*\})?\s*;")
+_VARIABLE = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*(?:(\([^;{}]*\))\s*|\{[^;{}]*\}\s*)?;")
 _MOVES = re.compile(r"T(?<!\wT)(LOAD|STORE)\s*\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
 _TWICE = re.compile(r"TLOAD(?<!\wTLOAD)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*;\s*(TLOAD\s*\(\s*\1\s*,\s*(?!\2\b)(\w+)\s*\))")
-_DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*[,)=\[])")
-"""A name that is declared in another way: as a parameter, or with a value."""
+_DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*(?:[,)=\[]|:(?!:)))|>[\s&*]*([A-Za-z_]\w*)")
+"""A name that is declared in another way: as a parameter, with a value, in the head of a loop, or with a template's type."""
+
+_PARAMETERS = re.compile(r"\(\s*(?:\)|(?:const\s+)?\w+[&*]*\s+[&*]*\w+\s*[,)])")
+"""The parameters of a function that is declared."""
+
+_NO_TYPES = frozenset({"return", "else", "using", "typename"})
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _UNCLEAR = re.compile(r"##|#\s*define\s+T(?:LOAD|STORE)\b")
@@ -34,7 +38,7 @@ def operand_faults(text: str) -> tuple[OperandFault, ...]:
     """
     if "GlobalTensor" not in text or _UNCLEAR.search(text):
         return ()
-    if not _is_suspect(_COMMENT.sub("", text)):
+    if not _is_suspect(without_comments(text)):
         return ()
     return tuple(_faults(only_code(text, directives=False), only_code(text)))
 
@@ -62,21 +66,23 @@ def _faults(code: str, whole: str) -> Iterator[OperandFault]:
         wrong = (tensors, tiles) if moves == "LOAD" else (tiles, tensors)
         if first in wrong[0] and second in wrong[1]:
             yield OperandFault("exchanged", f"T{moves}({second}, {first})", Span(match.start(), match.end(3) + 1))
-    for match in _TWICE.finditer(code):
+    for match in _TWICE.finditer(whole):
         if match[1] in tiles:
             yield OperandFault("overwritten", match[1], Span(*match.span(3)))
 
 
 def _names(code: str) -> tuple[dict[str, Span], dict[str, Span]]:
     """The variables that are tensors of the global memory, and those that are tiles, each declared as that alone."""
-    kinds: dict[str, set[bool]] = {}
+    kinds: dict[str, set[bool | None]] = {}
     for match in _ALIAS.finditer(code):
         kinds.setdefault(match[1], set()).add(match[2] == "GlobalTensor")
-    found: dict[str, dict[bool, Span]] = {}
+    found: dict[str, dict[bool | None, Span]] = {}
     for match in _VARIABLE.finditer(code):
-        for kind in kinds.get(match[1], ()):
+        is_function = match[3] is not None and _PARAMETERS.match(match[3]) is not None
+        known_kinds = kinds.get(match[1]) if not is_function else None
+        for kind in known_kinds or (() if match[1] in _NO_TYPES else (None,)):
             found.setdefault(match[2], {})[kind] = Span(*match.span(2))
-    others = set(_DECLARED.findall(code))
+    others = {name for names in _DECLARED.findall(code) for name in names}
     known = {name: spans for name, spans in found.items() if len(spans) == 1 and name not in others}
     return (
         {name: spans[True] for name, spans in known.items() if True in spans},
