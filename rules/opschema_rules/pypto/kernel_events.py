@@ -17,7 +17,7 @@ _QUICK = re.compile(r"_flag\(([^()]*)\)")
 
 _WORD = re.compile(r"\b(?:set|wait)_flag\b")
 _PLAIN = re.compile(r"\s*(PIPE_\w+)\s*,\s*(PIPE_\w+)\s*,\s*(EVENT_ID\d+)\s*")
-_MARK = re.compile(r"[{}]|\b(?:set|wait)_flag\(|^[ \t]*#[ \t]*(?:if|endif)", re.MULTILINE)
+_MARK = re.compile(r"[{}]|\b(?:set|wait)_flag\(|\bcase\b|\bdefault\s*:|^[ \t]*#[ \t]*(?:if|endif)", re.MULTILINE)
 _NEAR = 1_000
 """Most characters between a statement and the one before it."""
 
@@ -81,6 +81,8 @@ def _calls(code: str) -> Iterator[_Call]:
         elif mark[0] == "}":
             if len(blocks) > 1:
                 blocks.pop()
+        elif mark[0].startswith(("case", "default")):
+            blocks[-1] = -1
         elif mark[0].endswith("(") and (match := _CALL.match(code, mark.start())) is not None:
             before = code[max(0, mark.start() - _NEAR) : mark.start()].rstrip()[-1:]
             yield _Call(match, blocks[-1] if before in (";", "{", "}") else -1)

@@ -18,6 +18,7 @@ _EXPECTS_ERROR = ("raises", "assertRaises", "xfail", "monkeypatch")
 
 _ADDED = re.compile(r"""\b(TensorArg|Scalar)\(\s*["'](\w+)["']""")
 _STOPS = ("try", "match", "for", "while", "with", "def", "class", "global", "nonlocal", "import", "other")
+_NOT_RETURNING = frozenset({"skip", "skipTest", "fail", "importorskip", "exit"})
 _LATER = frozenset({"lambda", "listcomp", "setcomp", "dictcomp", "generator", "other"})
 """Kinds of expressions whose parts are not surely evaluated."""
 
@@ -154,8 +155,10 @@ def _sure(statements: Iterable[Statement]) -> Iterator[Expr]:
             yield item.exprs[0]
             if any(_leaves(block) for block in item.blocks):
                 return
-        elif item.kind == "assign":
+        elif item.kind in ("assign", "annassign"):
             yield item.exprs[-1]
+        elif item.kind == "assert":
+            yield item.exprs[0]
         else:
             yield from item.exprs
         if item.kind in LEAVING:
@@ -163,7 +166,12 @@ def _sure(statements: Iterable[Statement]) -> Iterator[Expr]:
 
 
 def _leaves(statements: Iterable[Statement]) -> bool:
-    return any(item.kind in LEAVING or any(_leaves(block) for block in item.blocks) for item in statements)
+    return any(
+        item.kind in LEAVING
+        or any(_leaves(block) for block in item.blocks)
+        or any((expr.callee or "").rpartition(".")[2] in _NOT_RETURNING for expr in item.exprs if expr.kind == "call")
+        for item in statements
+    )
 
 
 def _evaluated(expr: Expr) -> Iterator[Expr]:

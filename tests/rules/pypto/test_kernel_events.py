@@ -53,6 +53,8 @@ def test_a_call_more_in_a_block() -> None:
         f"{SET}\nwait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0 + i);",
         f"#if defined(__DAV_VEC__)\n{SET}\n#else\n{SET}\n#endif\n{WAIT}",
         f"switch (n) {{ case 0: {SET} {SET} break; default: {WAIT} }}",
+        f"switch (n) {{ case 0: f(); {SET} break; case 1: f(); {SET} case 2: f(); {WAIT} }}",
+        f"switch (n) {{ default: f(); {SET} break; case 1: f(); {SET} case 2: f(); {WAIT} }}",
     ],
 )
 def test_calls_that_may_have_a_counterpart(body: str) -> None:

@@ -127,6 +127,7 @@ def test_fields() -> None:
     assert found(case) == [(case, "a case has no `name`, and cannot be selected")]
     unread = "`manuel` of case `small` is not read; did you mean `manual`?"
     assert found(CASE.replace('"manual"', '"manuel"')) == [('"manuel"', unread)]
+    assert found(CASE.replace('"manual"', '"manual("')) == [('"manual("', unread.replace("manuel", "manual("))]
 
 
 @pytest.mark.parametrize(
@@ -158,10 +159,20 @@ def test_parameters() -> None:
         'try:\n            args.a[:] = params["scale"]\n        except KeyError:\n            pass',
         "args.a[:] = params.get('scale', 1)",
         'self.run = lambda: params["scale"]',
+        'assert args.n, params["scale"]',
+        'if not params.get("scale"):\n            pytest.skip()\n        args.a[:] = params["scale"]',
     ],
 )
 def test_parameters_that_may_be_there(golden: str) -> None:
     assert found(golden=golden) == []
+
+
+@pytest.mark.parametrize("end", [") -> None:", "):  # noqa", ") :"])
+def test_heads_of_functions_that_end_in_other_ways(end: str) -> None:
+    head = "def compute_golden(self, args, params"
+    passed = 'prepare(params)\n        args.a[:] = params["scale"]'
+    assert found(golden=passed, change=(f"{head}):", head + end)) == []
+    assert len(found(golden='args.a[:] = params["scale"]', change=(f"{head}):", head + end))) == 1
 
 
 def test_parameters_of_tests_that_are_not_run_as_they_are() -> None:

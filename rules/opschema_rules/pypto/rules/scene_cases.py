@@ -169,7 +169,7 @@ def _fields(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagnost
         yield Diagnostic(f"{case.title} has no `{name}`, and cannot be selected{hint}", Place(file.path, place.span))
     for name in others:
         meant = near_name(name, harness.fields - harness.required - case.fields.keys(), 0.8)
-        if meant is not None and len(re.findall(rf"\b{name}\b", text)) == 1:
+        if meant is not None and len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)) == 1:
             message = f"`{name}` of {case.title} is not read; did you mean `{meant}`?"
             yield Diagnostic(message, Place(file.path, case.fields[name][0].span))
 
@@ -270,6 +270,7 @@ def _parameters_of(case: Case) -> frozenset[str] | None:
 
 def _only_reads(file: PythonFile, function: Function, name: str) -> bool:
     """Whether a function does nothing with its parameters but reading them."""
-    code = file.source.text[function.end : function.outer.end].partition("):\n")[2]
+    first = next(iter(function.statements), None)
+    code = file.source.text[first.start : function.outer.end] if first is not None else ""
     reads = re.findall(rf"""\b{name}(?:\[["']\w+["']\](?!\s*(?:=(?!=)|[-+*/|&]=))|\.get\()""", code)
     return len(reads) == len(re.findall(rf"\b{name}\b", code))
