@@ -121,7 +121,7 @@ class Checks:
     def fill(self, number: int, node: CppNode, *, late: bool) -> None:
         """Note that a call adds something to a payload; ``late`` says that its task is submitted already."""
         if (number not in self.filled or late) and self.types.get(number) == PAYLOAD:
-            found = (node.text.partition(".")[0], node.span)
+            found = (node.text.partition(".")[0].strip(), node.span)
             self.filled.setdefault(number, found)
             if late:
                 self.late.setdefault(number, found)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from opschema_cli.source.cpp import CppNode
+from opschema_cli.source.text import words_in
 from opschema_rules.pypto.cpp_numbers import number_of, table_of
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
 from opschema_rules.pypto.cpp_values import (
@@ -99,7 +100,8 @@ class Declarations:
             return
         size = self.walk.expressions.value(array.field("size"), scope, state)
         if array.field("size") is None and given is not None and given.kind == "initializer_list":
-            size = Number(len(given.children))
+            macros = [self.walk.parts.macros.get(word) for word in words_in(given.text)]
+            size = Number(len(given.children)) if not any(item and "," in item.body for item in macros) else UNKNOWN
         if isinstance(size, Number):
             self.walk.checks.lengths[number] = size.value
 
@@ -166,7 +168,7 @@ class Declarations:
         """A copy of an object, or a name for it."""
         if value.pointer or kinds & {"reference_declarator", "pointer_declarator"}:
             return value
-        state.held[number] = state.payloads(value.number)
+        state.held[number] = self.walk.copied(value, state)
         return Object(number)
 
     def _made(

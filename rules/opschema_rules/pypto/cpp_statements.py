@@ -208,5 +208,5 @@ class Statements(Walk):
         value = self.expressions.value(node, scope, state)
         if isinstance(value, Tensors) or not isinstance(value, Object) or frame.refers or value.pointer:
             return value
-        state.held[frame.result] = state.payloads(value.number)
+        state.held[frame.result] = self.copied(value, state)
         return Object(frame.result)

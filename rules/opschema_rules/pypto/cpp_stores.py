@@ -66,10 +66,10 @@ class Stores:
         elif not isinstance(own, Object) or own.pointer:
             copies = isinstance(value, Object) and not value.pointer
             if isinstance(value, Object) and copies:
-                state.held[number] = state.payloads(value.number)
+                state.held[number] = self.walk.copied(value, state)
             state.values[number] = Object(number) if copies else self.walk.fitting(number, value)
         elif isinstance(value, Object) and not value.pointer:
-            state.held[own.number] = state.payloads(value.number)
+            state.held[own.number] = self.walk.copied(value, state)
         elif is_fresh(node.field("right")):
             state.held[own.number] = EMPTY
         else:

@@ -19,7 +19,7 @@ from opschema_rules.pypto.cpp_notes import Notes
 from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
 from opschema_rules.pypto.cpp_state import Scope, State, joined
 from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Object, Value
-from opschema_rules.pypto.facts import Beyond, Needed, Submit, Use
+from opschema_rules.pypto.facts import Beyond, Needed, Payload, Submit, Use
 
 MAX_STEPS = 300_000
 """Most steps that are followed in one file; a step is an expression, a statement, or a few variables that are joined. The
@@ -255,9 +255,14 @@ class Walk(ABC):
         """Declare a variable with a value; an object is copied."""
         number = self.declare(scope, name)
         if isinstance(value, Object) and copies and not value.pointer:
-            state.held[number] = state.payloads(value.number)
+            state.held[number] = self.copied(value, state)
             value = Object(number)
         state.values[number] = self.fitting(number, value)
+
+    def copied(self, value: Object, state: State) -> frozenset[Payload]:
+        """The payloads that a copy of an object may hold: what was added to the object is in the copy."""
+        self.checks.go_on([value.number])
+        return state.payloads(value.number)
 
     def limit(self, number: int, of: str) -> None:
         """Remember which numbers a variable of a type may have."""

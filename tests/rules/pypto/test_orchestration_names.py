@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from opschema_cli.testing import lint_files
@@ -84,6 +86,13 @@ def test_a_name_that_nothing_declares(body: str, place: str, message: str) -> No
             f"const ChipTensor &ext_a = orch_args.tensor(0).ref();\n{P}p.add_input(ext_aa);\n{RUN}",
         ),
         ("", f"auto p = make();\np.add_inputs(x);\n{RUN}"),
+        ("using CoreTaskArgs = Mine;\n", f"{P}p.add_inputs(x);\n{RUN}"),
+        ("typedef Mine CoreTaskArgs;\n", f"{P}p.add_inputs(x);\n{RUN}"),
+        ("", f"{P}memcpy(a, b, 4);\nif (memcmp(c, d, 4)) {{ printf(text); fprintf(stderr, text); }}\n{RUN}"),
+        (
+            '#include "pto/none.h"\n',
+            f"const ChipTensor &ext_a = orch_args.tensor(0).ref();\n{P}p.add_input(ext_aa);\n{RUN}",
+        ),
         ("", f"{P}std::vector<int> sizes;\nsizes.push_back(1);\nsnprintf(text, 4, fmt);\n{RUN}"),
         ("", f"std::array<ChipTensor, 2> items;\n{P}for (auto item : items) {{ p.add_input(item); }}\n{RUN}"),
     ],
@@ -95,6 +104,38 @@ def test_a_name_that_may_be_declared(before: str, body: str) -> None:
 def test_members_of_a_class_whose_base_is_not_in_the_tree() -> None:
     headers = {path: text for path, text in HEADERS.items() if not path.endswith("task_args.h")}
     assert found(f"{P}p.add_inputs(x);\n{RUN}", headers=headers) == []
+
+
+def test_braces_in_comments_of_headers() -> None:
+    path = f"{RUNTIME}runtime/pto_types.h"
+    more = HEADERS[path].replace("void add_output();", "// closes }\nvoid add_inputs();")
+    assert found(f"{P}p.add_inputs(x);\n{RUN}", headers={**HEADERS, path: more}) == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "struct CoreTaskArgs : A0 {};\n"
+        + "".join(f"struct A{i} : A{i + 1} {{}};\n" for i in range(3_000))
+        + "struct A3000 {};",
+        "struct CoreTaskArgs {\n" * 4_500,
+        "struct CoreTaskArgs {" + "/*" * 45_000,
+    ],
+)
+def test_headers_that_are_hard_to_read(header: str) -> None:
+    began = time.process_time()
+    message = [("add_inputs", "`CoreTaskArgs` has no `add_inputs`")]
+    assert found(f"{P}p.add_inputs(x);\n{RUN}", headers={f"{RUNTIME}runtime/pto_types.h": header}) == message
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "line", ["rt_name_{}_x();", "CoreTaskArgs q{0}; q{0}.add_input(x);", "u{}_x();", "p.add_m{}(x);"]
+)
+def test_many_faults_take_linear_time(line: str) -> None:
+    began = time.process_time()
+    found(P + "".join(line.format(i) for i in range(3_000)) + RUN)
+    assert time.process_time() - began < 4
 
 
 def test_a_member_that_one_of_several_runtimes_has() -> None:
@@ -143,6 +184,12 @@ def test_a_call_that_cannot_be_right(body: str, place: str, message: str) -> Non
         f"uint32_t shapes[2] = {{16, 1}};\n{MADE}{P}{RUN}",
         f"uint32_t shapes[1] = {{16}};\n{{ uint32_t shapes[2]; TensorCreateInfo made(shapes, 2, kind); }}\n{P}{RUN}",
         f"TensorCreateInfo made(shape.data(), 2, kind);\n{P}{RUN}",
+        f"#define DIMS 4, 8\nuint32_t shapes[] = {{DIMS}};\nTensorCreateInfo made(shapes, 2, kind);\n{P}{RUN}",
+        f"{P}{RUN}p.add_scalar(1);\nCoreTaskArgs q = p;\nrt_submit_aiv_task(0, q);",
+        f"{P}{RUN}p.add_scalar(1);\nauto q{{p}};\nrt_submit_aiv_task(0, q);",
+        f"{P}{RUN}CoreTaskArgs q;\np.add_scalar(1);\nq = p;\nrt_submit_aiv_task(0, q);",
+        f"#define SEE use(o);\n{P}{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}SEE",
+        f"CoreTaskArgs q;\n(*&q).add_input(x);\n{P}{RUN}",
         f"uint32_t shapes[N] = {{16}};\nTensorCreateInfo made(shapes, 2, kind);\n{P}{RUN}",
         f"CoreTaskArgs q;\n{P}{RUN}",
         f"CoreTaskArgs q;\nq.add_input(x);\nsubmit_all(q);\n{P}{RUN}",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cached_property
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.cpp_text import only_code
-from opschema_cli.source.text import Span, words_in
-from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_cli.source.text import Span, places_of, words_in
+from opschema_cli.suggestions import did_you_mean, near_name, near_names
 from opschema_rules.pypto.facts import Misfit, Name
-from opschema_rules.pypto.includes import includes_others
+from opschema_rules.pypto.includes import headers_of, includes_others
 from opschema_rules.pypto.model import Program
 from opschema_rules.pypto.runtime_api import Interface, interface_of
 
@@ -75,19 +77,20 @@ def orchestration_name(program: Program) -> Iterator[Diagnostic]:
     if entry is None or source is None or not entry.names:
         return
     interface, near = interface_of(program.project), _Undeclared(source.text)
+    own = {name for names in _OWN.findall(source.text) for name in names}
     for item in entry.names:
         if item.owner:
-            found = _of_class(interface, item, source.text)
+            found = _of_class(interface, item, own)
         else:
             found = near.message(interface, item)
         if found:
             yield Diagnostic(found, Place(source.path, item.span))
 
 
-def _of_class(interface: Interface, item: Name, text: str) -> str:
-    """The message about a member that a class does not have; empty if it may have it."""
-    members = interface.members(item.owner)
-    if members is None or item.member in members or re.search(rf"\b(?:struct|class|define)\s+{item.owner}\b", text):
+def _of_class(interface: Interface, item: Name, own: set[str]) -> str:
+    """The message about a member that a class does not have; empty if it may have it, or if the class is one of the ``own``."""
+    members = interface.members(item.owner) if item.owner not in own else None
+    if members is None or item.member in members:
         return ""
     hint = did_you_mean(near_name(item.member, members, 0.7))
     return f"`{item.owner}` has no `{item.member}`{hint}"
@@ -100,32 +103,53 @@ class _Undeclared:
         self._text = text
         self._is_alone: bool | None = None
 
+    @cached_property
+    def _words(self) -> list[str]:
+        return sorted(words_in(self._text))
+
     def message(self, interface: Interface, item: Name) -> str:
         """The message about a name; empty if it may be declared."""
         name, is_function = item.member, self._text.startswith("(", item.span.end)
         if name.isupper() or name.startswith("_") or _STANDARD.fullmatch(name):
             return ""
         is_runtime = is_function and name.startswith("rt_")
+        if is_function and not is_runtime and _LIBRARY.match(name):
+            return ""
         if not is_runtime and self._text.count(name) > 1:
             return ""
-        if self._is_open():
-            return ""
-        near = near_name(name, sorted(words_in(self._text) - {name}), 0.8) if not is_runtime else None
-        if (near is None and not is_runtime) or interface.may_declare(name):
+        if self._is_open(interface) or interface.may_declare(name):
             return ""
         if is_runtime:
-            own = rf"[\w>*&]\s+[*&]*{name}\s*\(|\b(?:define|using)\s+{name}\b|\b{name}\s*="
-            return "" if re.search(own, self._text) else f"the runtime has no function `{name}()`"
-        return f"nothing declares `{name}`{did_you_mean(near)}"
+            return "" if self._is_declared(name) else f"the runtime has no function `{name}()`"
+        near = next((other for other in near_names(name, self._words, 2, 0.8) if other != name), None)
+        return f"nothing declares `{name}`{did_you_mean(near)}" if near is not None else ""
 
-    def _is_open(self) -> bool:
-        """Whether other files or macros may declare names."""
+    def _is_declared(self, name: str) -> bool:
+        """Whether a file seems to declare a function itself."""
+        for at in places_of(name, self._text):
+            before, end = self._text[max(0, at - _NEAR) : at], at + len(name)
+            after = self._text[end : end + _NEAR].lstrip()[:1]
+            if _MACRO.search(before) or after == "=" or (after == "(" and _TYPE.search(before)):
+                return True
+        return False
+
+    def _is_open(self, interface: Interface) -> bool:
+        """Whether macros or files that are not known may declare names."""
         if self._is_alone is None:
-            self._is_alone = not includes_others(self._text) and "##" not in self._text
+            is_open = includes_others(self._text) or "##" in self._text or "using namespace" in self._text
+            self._is_alone = not is_open and all(map(interface.has_header, headers_of(self._text)))
         return not self._is_alone
 
 
+_NEAR = 100
+"""Most characters before or after a name that tell how it is used."""
+
+_MACRO, _TYPE = re.compile(r"\b(?:define|using)\s+\Z"), re.compile(r"[\w>*&]\s+[*&]*\Z")
 _STANDARD = re.compile(r"std\w*|errno|environ|nullptr|true|false|this|NULL|EOF|NAN|INFINITY|[a-z]\w?")
+_LIBRARY = re.compile(r"[a-z0-9]+\Z|(?:atomic|mtx|cnd|thrd|tss|aligned|quick|at_quick|clock|call|va|sched|pthread)_")
+"""Functions that C's and the system's library may have."""
+
+_OWN = re.compile(r"\b(?:struct|class|enum|define|using)\s+(\w+)\b(?!\s*::)|\btypedef\b[^;{}]{0,200}?(\w+)\s*;")
 
 
 @rule("PTO131", "orchestration-call", needs=(CPP,))
@@ -181,40 +205,57 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
     part = program.orchestration
     entry = part.entry if part is not None else None
     source = program.project.source(part.source) if part is not None and part.source is not None else None
-    for item in entry.misfits if entry is not None and source is not None else ():
-        place = Place(source.path if source is not None else "", item.span)
+    if entry is None or source is None or not entry.misfits:
+        return
+    uses = [_Uses(source.text), _Uses(only_code(source.text))] if any(item.have for item in entry.misfits) else []
+    for item in entry.misfits:
+        place = Place(source.path, item.span)
         if item.kind == "short":
             yield Diagnostic(f"`{item.name}` has {item.have}, and {item.want} dimensions are read of it", place)
         elif item.kind == "swapped":
             yield Diagnostic(f"`{item.name}()` gets the kernel first, and then the payload", place)
         elif item.kind == "late":
             yield Diagnostic(f"the task of `{item.name}` is submitted already, and nothing submits it again", place)
-        elif source is not None and _goes_nowhere(source.text, item):
-            if item.kind == "untaken":
-                message = f"nothing uses `{item.name}`, and the task writes nothing else: its results are lost"
-                yield Diagnostic(message, place, severity=Severity.WARNING)
-            elif entry is not None and not entry.unresolved:
-                message = f"`{item.name}` is filled and never submitted, so that this task does not run"
-                related = (Related(Place(source.path, Span(item.have, item.have)), "declared here"),)
-                yield Diagnostic(message, place, related, severity=Severity.WARNING)
+        elif not all(text.is_alone(item) for text in uses):
+            continue
+        elif item.kind == "untaken":
+            message = f"nothing uses `{item.name}`, and the task writes nothing else: its results are lost"
+            yield Diagnostic(message, place, severity=Severity.WARNING)
+        elif not entry.unresolved:
+            message = f"`{item.name}` is filled and never submitted, so that this task does not run"
+            related = (Related(Place(source.path, Span(item.have, item.have)), "declared here"),)
+            yield Diagnostic(message, place, related, severity=Severity.WARNING)
 
 
-def _goes_nowhere(text: str, item: Misfit) -> bool:
-    """Whether nothing is done with a variable in its block, but calls of the methods of a payload."""
-    return _is_alone(text, item) and _is_alone(only_code(text), item)
+class _Uses:
+    """The places of the words of a text, and the ends of the blocks that its braces stand in."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._places: dict[str, list[int]] = {}
+        for match in _WORD.finditer(text):
+            self._places.setdefault(match[0], []).append(match.start())
+        self._in_macros = set(_WORD.findall(" ".join(_DEFINE.findall(text))))
+        self._braces = [match.start() for match in _BRACE.finditer(text)]
+        self._ends: list[int] = [len(text)]
+        left: list[int] = []
+        for at in reversed(self._braces):
+            if text[at] == "}":
+                left.append(at)
+            elif left:
+                left.pop()
+            self._ends.append(left[-1] if left else len(text))
+        self._ends.reverse()
+
+    def is_alone(self, item: Misfit) -> bool:
+        """Whether nothing is done with a variable in its block, but calls of the methods of a payload."""
+        places = self._places.get(item.name, [])
+        end = self._ends[bisect_left(self._braces, item.have)]
+        own = places[bisect_left(places, item.have) : bisect_left(places, end)]
+        if item.kind == "unsubmitted":
+            own = [at for at in own if _METHOD.match(self._text, at + len(item.name)) is None]
+        return len(own) == 1 and item.name not in self._in_macros
 
 
-def _is_alone(code: str, item: Misfit) -> bool:
-    """The same of a text whose braces are all code."""
-    depth, end = 0, len(code)
-    for match in _BRACE.finditer(code, item.have):
-        depth += 1 if match[0] == "{" else -1
-        if depth < 0:
-            end = match.start()
-            break
-    methods = r"(?!\s*\.)" if item.kind == "unsubmitted" else ""
-    uses = re.compile(rf"\b{item.name}\b{methods}").finditer(code, item.have, end)
-    return sum(1 for _ in uses) == 1
-
-
-_BRACE = re.compile(r"[{}]")
+_BRACE, _WORD, _METHOD = re.compile(r"[{}]"), re.compile(r"\w+"), re.compile(r"\s{0,100}\.")
+_DEFINE = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:\\\r?\n|.)*")
