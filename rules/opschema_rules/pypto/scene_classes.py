@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
@@ -44,15 +45,15 @@ def harness_names(file: PythonFile) -> frozenset[str]:
     if any(word in file.source.text for word in _EXPECTS_ERROR):
         return frozenset()
     body = file.body
-    bound = [item.name for item in body.imports] + [item.target for item in body.assigns]
-    bound += [item.name for item in body.classes] + [item.name for item in body.functions]
+    bound = Counter([item.name for item in body.imports] + [item.target for item in body.assigns])
+    bound.update([item.name for item in body.classes] + [item.name for item in body.functions])
     return frozenset(
         item.name
         for item in file.body.imports
         if item.module.partition(".")[0] == "simpler_setup"
         and item.name == item.attr
         and not item.guarded
-        and bound.count(item.name) == 1
+        and bound[item.name] == 1
     )
 
 

@@ -149,12 +149,12 @@ def test_a_member_that_one_of_several_runtimes_has() -> None:
         (
             f"uint32_t shapes[1] = {{16}};\nTensorCreateInfo made(shapes, 2, DataType::FLOAT32);\n{P}{RUN}",
             "shapes",
-            "`shapes` has 1, and 2 dimensions are read of it",
+            "`shapes` has 1 element, and 2 are read from it",
         ),
         (
             f"constexpr uint32_t at[] = {{0, 1}};\n{P}{RUN}get_tensor_data<int32_t>(x, 3, at);",
             "at",
-            "`at` has 2, and 3 dimensions are read of it",
+            "`at` has 2 elements, and 3 are read from it",
         ),
         (f"{P}rt_submit_aiv_task(p, 0);", "p", "`rt_submit_aiv_task()` gets the kernel first, and then the payload"),
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from opschema_cli.testing import lint_files
@@ -99,7 +101,7 @@ def test_platforms_that_are_not_written(value: str) -> None:
 
 
 def test_the_decorator() -> None:
-    names = "there is no runtime `ring`; there are `tensormap_and_ringbuffer`"
+    names = "there is no runtime `ring`; there is `tensormap_and_ringbuffer`"
     assert found(decorator='level=2, runtime="ring"') == [('"ring"', names)]
     assert found(decorator=f"{DECORATOR[:6]}1{DECORATOR[7:]}") == [("1", "there is no level 1; use `2` or `3`")]
     assert found(decorator='level=LEVEL, runtime="tensormap_" + KIND') == []
@@ -233,6 +235,19 @@ def test_arguments_that_the_builder_refuses() -> None:
 )
 def test_arguments_that_the_builder_takes(makes: str) -> None:
     assert found(makes=makes, golden="pass") == []
+
+
+@pytest.mark.parametrize(
+    ("case", "before"),
+    [
+        (", ".join(['{"name": "a"}'] * 6_000), ""),
+        (CASE, "from simpler_setup import " + ", ".join(f"A{i}" for i in range(12_000))),
+    ],
+)
+def test_many_cases_and_imports_take_linear_time(case: str, before: str) -> None:
+    began = time.process_time()
+    found(case, before=before)
+    assert time.process_time() - began < 2
 
 
 def test_names_of_arguments_in_older_harnesses() -> None:

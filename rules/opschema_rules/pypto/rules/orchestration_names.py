@@ -9,6 +9,7 @@ from functools import cached_property
 
 from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severity
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count
 from opschema_cli.source.cpp_text import only_code
 from opschema_cli.source.text import Span, places_of, words_in
 from opschema_cli.suggestions import did_you_mean, near_name, near_names
@@ -28,8 +29,9 @@ def orchestration_name(program: Program) -> Iterator[Diagnostic]:
     Members of `CoreTaskArgs`, `TaskOutputTensors`, `ChipTensor` and the like are compared with these classes in the headers of the
     tree, if the variable is declared with that class, and `DataType` with its enumerators. A function whose name begins with `rt_`
     must be in some header of the tree. Of any other function or variable it is reported that it is nowhere declared if its name is
-    close to one that is, occurs once in the file and in no header of the tree, and the file includes only the runtime's headers and
-    the standard library. Nothing is reported where the runtime's headers are not part of the tree.
+    close to one that is, occurs once in the file and in no header of the tree, and cannot be a function of C's library. Neither is
+    reported of a file that includes other headers than the runtime's and the standard library's, or runtime headers that are not
+    part of the tree.
 
     Bad:
 
@@ -156,8 +158,8 @@ _OWN = re.compile(r"\b(?:struct|class|enum|define|using)\s+(\w+)\b(?!\s*::)|\bty
 def orchestration_call(program: Program) -> Iterator[Diagnostic]:
     """A call of the runtime in an orchestration that cannot be right.
 
-    * `TensorCreateInfo(shapes, n, ...)`, `make_tensor_external()`, `get_tensor_data()` and `set_tensor_data()` read `n` numbers of
-      an array: one that is shorter makes a tensor of arbitrary size. The array has to be a variable with a known size.
+    * `TensorCreateInfo(shapes, n, ...)`, `make_tensor_external()`, `get_tensor_data()` and `set_tensor_data()` read `n` numbers
+      from an array: one that is shorter makes a tensor of arbitrary size. The array has to be a variable with a known size.
     * `rt_submit_aiv_task(p, 0)` has its arguments in the wrong order.
     * What is added to a payload after its task was submitted, outside of loops, reaches no task.
     * A payload that is filled and never submitted is a task that does not run, often since another payload is submitted twice.
@@ -211,7 +213,9 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
     for item in entry.misfits:
         place = Place(source.path, item.span)
         if item.kind == "short":
-            yield Diagnostic(f"`{item.name}` has {item.have}, and {item.want} dimensions are read of it", place)
+            yield Diagnostic(
+                f"`{item.name}` has {count(item.have, 'element')}, and {item.want} are read from it", place
+            )
         elif item.kind == "swapped":
             yield Diagnostic(f"`{item.name}()` gets the kernel first, and then the payload", place)
         elif item.kind == "late":

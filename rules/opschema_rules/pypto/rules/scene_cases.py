@@ -99,10 +99,11 @@ def scene_case(program: Program) -> Iterator[Diagnostic]:
         return
     harness, cases = harness_of(program.project), cases_of(cls)
     yield from _decorator(program.file, harness, decorator)
+    given = {name for name in harness.required if cases and _may_get(program.file.source.text, name)}
     for case in cases or ():
         yield from _settings(program.file, harness, case)
         yield from _platforms(program.file, harness, case)
-        yield from _fields(program.file, harness, case)
+        yield from _fields(program.file, harness, case, given)
     if cases and harness.fields and is_plain(program.file, cls):
         yield from _methods(program.file, cls)
         yield from _parameters(program.file, cls, cases)
@@ -123,7 +124,9 @@ def _unknown(file: PythonFile, expr: Expr, known: Iterable[str], what: str, note
     """A string that names nothing."""
     names = sorted(known)
     if names and isinstance(expr.value, str) and expr.value not in names:
-        hint = did_you_mean(near_name(expr.value, names, 0.6)) or f"; there are {listed(names)}"
+        hint = (
+            did_you_mean(near_name(expr.value, names, 0.6)) or f"; there {'are' if names[1:] else 'is'} {listed(names)}"
+        )
         yield Diagnostic(f"there is no {what} `{expr.value}`{note}{hint}", Place(file.path, expr.span))
 
 
@@ -155,13 +158,11 @@ def _keys(expr: Expr) -> dict[str, tuple[Expr, Expr]]:
     return {key.value: (key, value) for key, value in pairs if key.kind == "const" and isinstance(key.value, str)}
 
 
-def _fields(file: PythonFile, harness: Harness, case: Case) -> Iterator[Diagnostic]:
+def _fields(file: PythonFile, harness: Harness, case: Case, given: set[str]) -> Iterator[Diagnostic]:
     """Fields that a case needs and does not have, and those whose names are misspelled."""
     text = file.source.text
     others = [name for name in case.fields if name not in harness.fields]
-    for name in sorted(harness.required - case.fields.keys()):
-        if _may_get(text, name):
-            continue
+    for name in sorted(harness.required - case.fields.keys() - given):
         near = near_name(name, others, 0.75)
         place = case.fields[near][0] if near is not None else case.expr
         hint = f": is `{near}` a misspelling of it?" if near is not None else ""
