@@ -70,6 +70,7 @@ class Checks:
         self.misfits: dict[Span, Misfit] = {}
         self.filled: dict[int, tuple[str, Span]] = {}
         self.late: dict[int, tuple[str, Span]] = {}
+        self.submitted_later: set[Span] = set()
         self.sites: dict[int, int] = {}
 
     def declare(self, number: int, of: str, node: CppNode | None = None) -> None:
@@ -129,7 +130,9 @@ class Checks:
     def go_on(self, numbers: Iterable[int]) -> None:
         """Forget what was added late to payloads that are submitted again, emptied, or passed to other code."""
         for number in numbers if self.late else ():
-            self.late.pop(number, None)
+            late = self.late.pop(number, None)
+            if late is not None:
+                self.submitted_later.add(late[1])
 
     def submit(self, name: str, arguments: Sequence[CppNode], scope: Scope) -> None:
         """Note a payload that is passed for the kernel of a task."""
@@ -141,11 +144,15 @@ class Checks:
     def made(self, name: str, of: str, value: Value, node: CppNode) -> None:
         """Note a variable with outputs that the runtime has made, of a task that has none but these."""
         if isinstance(value, Outputs) and value.count and value.only and of == "TaskOutputTensors":
+            if "maybe_unused" in node.text:
+                return
             self.misfits.setdefault(node.span, Misfit("untaken", name, node.span, node.span.start))
 
     def unsubmitted(self, submitted: set[int]) -> None:
         """Note the local payloads that are filled and not submitted, in whatever turn of a loop."""
-        self.misfits.update((span, Misfit("late", name, span)) for name, span in self.late.values())
+        for name, span in self.late.values():
+            if span not in self.submitted_later:
+                self.misfits[span] = Misfit("late", name, span)
         done = {self.sites.get(number) for number in submitted}
         for number, (name, span) in self.filled.items():
             at = self.sites.get(number, -1)

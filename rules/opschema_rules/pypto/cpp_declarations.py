@@ -36,6 +36,7 @@ _PLAIN = re.compile(
     r"\b(?:u?int\w*|size_t|bool|float|double|char|long|short|unsigned|DataType|PTO2TaskId|TaskId|\w*Config)\b"
 )
 _NUMBERS = frozenset({"uint32_t", "int32_t", "uint64_t", "int64_t", "int", "unsigned", "size_t"})
+_ANY_LENGTH = 1 << 64
 _ARRAY = re.compile(r"\barray<\s*([\w:]+)\s*,\s*(\w+)\s*>")
 _COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
 _HOLDS = re.compile(r"\b(?:vector|array|span|initializer_list|reference_wrapper|optional|unique_ptr|shared_ptr)\s*\Z")
@@ -62,7 +63,8 @@ class Declarations:
             if not self._is_reference(name, declarator, given, scope, state):
                 number = self.walk.declare(scope, name)
                 self.walk.limit(number, of)
-                self.walk.checks.declare(number, of, node)
+                if "static" not in told:
+                    self.walk.checks.declare(number, of, node)
                 self._measure(number, declarator, given, of, scope, state)
                 if "static" in told and not fixed:
                     self.walk.hide(number)
@@ -92,18 +94,19 @@ class Declarations:
     def _measure(
         self, number: int, declarator: CppNode, given: CppNode | None, of: str, scope: Scope, state: State
     ) -> None:
-        """Remember the size of an array of numbers, where it is known."""
+        """Remember the size of an array of numbers, where it is known; the largest one if branches of ``#if`` declare several."""
         if of not in _NUMBERS:
             return
+        lengths = self.walk.checks.lengths
         array = declarator.field("declarator") if declarator.kind == "init_declarator" else declarator
         if array is None or array.kind != "array_declarator":
+            lengths[number] = _ANY_LENGTH
             return
         size = self.walk.expressions.value(array.field("size"), scope, state)
         if array.field("size") is None and given is not None and given.kind == "initializer_list":
             macros = [self.walk.parts.macros.get(word) for word in words_in(given.text)]
             size = Number(len(given.children)) if not any(item and "," in item.body for item in macros) else UNKNOWN
-        if isinstance(size, Number):
-            self.walk.checks.lengths[number] = size.value
+        lengths[number] = max(lengths.get(number, 0), size.value) if isinstance(size, Number) else _ANY_LENGTH
 
     def _unnamed(self, declarator: CppNode, scope: Scope, state: State) -> None:
         """``auto [a, b] = ...``."""

@@ -191,6 +191,8 @@ class Walk(ABC):
 
     def close(self) -> None:
         """Say what was passed on, filled but not submitted in the file: who gets it may submit it."""
+        if self.jumps:
+            self.checks.go_on(list(self.checks.late))
         self.checks.unsubmitted(self.submitted)
         names = [name for number, name in self.passed_on.items() if number not in self.submitted]
         if names:

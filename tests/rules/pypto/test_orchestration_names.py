@@ -190,6 +190,12 @@ def test_a_call_that_cannot_be_right(body: str, place: str, message: str) -> Non
         f"{P}{RUN}CoreTaskArgs q;\np.add_scalar(1);\nq = p;\nrt_submit_aiv_task(0, q);",
         f"#define SEE use(o);\n{P}{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}SEE",
         f"CoreTaskArgs q;\n(*&q).add_input(x);\n{P}{RUN}",
+        f"{P}again:\n{RUN}p.add_scalar(1);\nif (c) {{ goto again; }}",
+        f"auto step = [&](CoreTaskArgs &a) {{ rt_submit_aiv_task(0, a); a.add_scalar(1); }};\n{P}step(p);\nstep(p);",
+        f"static CoreTaskArgs p;\np.add_input(x);\n{RUN}p.add_scalar(1);",
+        f"{P}{MADE}p.add_output(made);\n[[maybe_unused]] TaskOutputTensors o = {RUN}",
+        "#ifdef X\nuint32_t shapes[2] = {1, 2};\n#else\nuint32_t shapes[1] = {16};\n#endif\n"
+        f"#ifdef X\nTensorCreateInfo made(shapes, 2, kind);\n#endif\n{P}{RUN}",
         f"uint32_t shapes[N] = {{16}};\nTensorCreateInfo made(shapes, 2, kind);\n{P}{RUN}",
         f"CoreTaskArgs q;\n{P}{RUN}",
         f"CoreTaskArgs q;\nq.add_input(x);\nsubmit_all(q);\n{P}{RUN}",

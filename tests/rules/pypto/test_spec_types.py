@@ -58,6 +58,8 @@ def test_ranks() -> None:
         ("pl.Tensor[[8, 4], KIND or pl.FP32]", SPEC.replace("float32", "float16")),
         ("pl.Tensor[SHAPE, pl.FP32]", SPEC.replace("[8, 4]", "[32]")),
         ("pl.Tensor", SPEC.replace("[8, 4]", "[32]")),
+        ("pl.Tensor[[8] * 2, pl.FP32]", SPEC),
+        ("pl.Tensor[SHAPES[[0]], pl.FP32]", SPEC),
     ],
 )
 def test_what_may_be_equal(x: str, spec: str) -> None:

@@ -113,9 +113,21 @@ def _may_be_type(annotation: Expr | None, names: list[Expr]) -> bool:
     return any(not any(shape.start <= name.start < shape.end for shape in shapes) for name in names)
 
 
+def _is_shape(annotation: Expr, shape: Expr) -> bool:
+    """Whether a list is the shape of a tensor as it is written, and no part of an expression."""
+    for part in annotation.walk():
+        if part.kind == "subscript" and part.items[0].text.endswith("Tensor"):
+            index = part.items[1]
+            if shape in (index, *(index.items if index.kind == "tuple" else ())):
+                return True
+    return False
+
+
 def _ranks(entry: SpecEntry, param: EntryParam, spec: SpecItem) -> Iterator[Diagnostic]:
     written, annotation = _argument(spec, "shape", 1), param.param.annotation
     shapes = [part for part in annotation.walk() if part.kind == "list"] if annotation is not None else []
+    if annotation is None or not all(_is_shape(annotation, item) for item in shapes):
+        return
     declared, given = (
         shapes[0].elements if len(shapes) == 1 else None,
         written.elements if written is not None else None,
