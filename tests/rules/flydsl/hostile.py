@@ -322,6 +322,17 @@ def _values(count: int) -> str:
     )
 
 
+def _held(count: int) -> str:
+    """Variables that each hold a structure, with a field that it does not have."""
+    made = "".join(f"    s{n} = fx.SharedAllocator().allocate(S).peek()\n    A[{n}] = s{n}.b\n" for n in range(count))
+    return "@fx.struct\nclass S:\n    a: fx.Array[fx.Float32, 4]\n\n\n" + _of_values(made)
+
+
+def _launched_again(count: int) -> str:
+    """Launchers that are called, which one variable holds in turn."""
+    return "@flyc.kernel\n" + _KERNEL + _JIT + "    h = k(n)\n    h(grid=(1,), block=(64,))\n" * count
+
+
 def _nested(count: int) -> str:
     lines = [f"{' ' * n}@flyc.kernel\n{' ' * n}def k{n}(A: fx.Tensor, n{n}: fx.Int32):\n" for n in range(count)]
     return "".join(lines) + " " * count + "k0(A, n0)\n"
@@ -412,6 +423,9 @@ LARGE: dict[str, tuple[str, int]] = {
     "many more of these": (_doubled(60), 60),
     "values": (_values(2_000), 2_000),
     "commas in a cast": (_of_values("    # fx.Int32((" + "," * 100_000 + "\n"), 100_000),
+    "words of casts": (_of_values("    fx.Int32(n)  # " + "Int" * 60_000 + "\n"), 180_000),
+    "structures": (_held(1_000), 1_000),
+    "launchers": (_launched_again(1_000), 1_000),
     "signs on a line": (_of_values("    x0 & 1  # " + "-(" * 100_000 + "\n"), 100_000),
     "fields": (_of_values("    # fx.Array[" + "a.b," * 50_000 + "\n    # fx.Array[a," + " " * 100_000 + "\n"), 100_000),
     "one long expression": ("@flyc.kernel\n" + _KERNEL + _JIT + "j(1, " + " + ".join(["n"] * 400) + ")\n", 400),

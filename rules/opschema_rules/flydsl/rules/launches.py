@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic, FileEdit, Fix, Related
@@ -81,22 +81,32 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
         yield from of_sure_call(tree, call, _refusals(tree, call, launch))
     for body in (body for each in tree.files for body in tree.bodies.calling(each, ["launch"])):
         yield from _uncalled(tree, body)
+    for body, made in _launchers(tree).items():
+        yield from _called_again(tree, body, made)
+
+
+def _launchers(tree: FlyTree) -> dict[Body, dict[Span, Call]]:
+    """The calls of kernels whose results variables hold, by the functions where they stand and their places."""
+    found: dict[Body, dict[Span, Call]] = {}
     for call in (call for traced in tree.traced if traced.kind == "kernel" for call in traced.calls):
-        yield from _called_again(tree, call)
+        if call.expr.span in index_of(call.body).targets:
+            found.setdefault(call.body, {})[call.expr.span] = call
+    return found
 
 
-def _called_again(tree: FlyTree, call: Call) -> Iterator[Diagnostic]:
-    """The calls of what the call of a kernel returns."""
-    names = index_of(call.body).targets.get(call.expr.span, [])
-    for other in call.body.scope.calls if names else ():
+def _called_again(tree: FlyTree, body: Body, made: Mapping[Span, Call]) -> Iterator[Diagnostic]:
+    """The calls in a function of what calls of kernels return."""
+    names = {name for span in made for name in index_of(body).targets[span]}
+    for other in body.scope.calls:
         callee = other.items[0]
-        given = index_of(call.body).value_before(callee.text, other.start) if callee.text in names else None
-        is_again = callee.kind == "name" and given is not None and given.span == call.expr.span
-        if is_again and not is_unsure(tree, call.body, other):
+        is_held = callee.kind == "name" and callee.text in names
+        given = index_of(body).value_before(callee.text, other.start) if is_held else None
+        call = made.get(given.span) if given is not None else None
+        if call is not None and not is_unsure(tree, body, other):
             message = (
                 f"`{callee.text}` is a launcher of `{call.target.name}`, which is not called: it raises `TypeError`"
             )
-            place = call.body.at(callee)
+            place = body.at(callee)
             yield Diagnostic(f"{message}; write `{callee.text}.launch(...)`", place, ops=(call.target.title,))
 
 

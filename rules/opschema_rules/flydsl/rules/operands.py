@@ -30,7 +30,7 @@ from opschema_rules.flydsl.value_classes import is_scalar, owner_of, plain_name,
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _CAST = re.compile(
-    r"(?:Int|Uint|Float|Boolean)\w*\(\s*(?:[\"'\[{]|f[\"']|None\b|torch\.\w+\)|\w+\.(?:Int|Uint|Float)\w*\)|\([^(),]*,[^()]*\)\s*\))"
+    r"(?:Int|Uint|Float|Boolean)\w{0,20}\(\s*(?:[\"'\[{]|f[\"']|None\b|torch\.\w+\)|\w+\.(?:Int|Uint|Float)\w*\)|\([^(),]*,[^()]*\)\s*\))"
 )
 """A cast of what may be no number."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Assign, Class, Expr, PythonFile
-from opschema_cli.source.text import places_of
+from opschema_cli.source.python import Assign, Class, Expr, PythonFile, Use
+from opschema_cli.source.text import Span, places_of
 from opschema_cli.source.word_index import called_word
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.code import FlyFile
@@ -157,10 +157,17 @@ def _allocations(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
         given = call.positional() if called_word(call.items[0]) == "allocate" and "*" not in call.keywords else []
         if given and _is_of_allocator(tree, body, call):
             yield from _allocated(tree, body, call, given[0])
+    held: dict[Span, Storage] = {}
+    names: set[str] = set()
     for item in body.scope.assigns if body.function is not None else ():
         found = _peeked(tree, body, item.value) if item.value is not None and "." not in item.target else None
-        if found is not None and is_composite(tree, found):
-            yield from _absent(tree, body, item, found)
+        if found is not None and item.value is not None and is_composite(tree, found):
+            held[item.value.span] = found
+            names.add(item.target)
+    for inner in tree.bodies.inside(body) if held else ():
+        for use in inner.scope.uses:
+            if use.name.partition(".")[0] in names:
+                yield from _absent(tree, inner, body, use, held)
 
 
 def _is_of_allocator(tree: FlyTree, body: Body, call: Expr) -> bool:
@@ -203,34 +210,26 @@ def _peeked(tree: FlyTree, body: Body, value: Expr) -> Storage | None:
     return storage_of(tree, body, made.items[1]) if _is_of_allocator(tree, body, made) else None
 
 
-def _absent(tree: FlyTree, body: Body, held: Assign, storage: Storage) -> Iterator[Diagnostic]:
-    """The uses of fields that a structure does not have."""
-    known = sorted(fields(storage) | _OWN)
-    start, end = body.function.outer if body.function is not None else (0, 0)
-    taken = re.findall(rf"\b{held.target}\.(\w+)", body.file.source.text[start:end])
-    for inner in tree.bodies.inside(body) if not set(known).issuperset(taken) else ():
-        for use in inner.scope.uses:
-            first, _, rest = use.name.partition(".")
-            word = rest.partition(".")[0]
-            if first != held.target or not word or word in known or word.startswith("__"):
-                continue
-            name = Expr("name", use.start, use.end, use.name)
-            value = (
-                value_at(inner, body, Expr("name", use.start, use.end, first)) if inner.binder(first) is body else None
-            )
-            if value is None or value is not held.value or may_be_another(tree, inner, name):
-                continue
-            if (
-                may_pass(tree, inner, use.start)
-                or is_left_alone(tree, inner, use.start, word)
-                or is_meant_to_fail(tree, inner)
-            ):
-                continue
-            near = near_names(word, known, 1)
-            yield Diagnostic(
-                f"`{storage.cls.name}` has no field `{word}`: it raises `AttributeError`"
-                + (f"; did you mean `{near[0]}`?" if near else ""),
-                inner.at(use.span),
-                (Related(storage.body.at(storage.cls.span), "the structure"),),
-                ops=(storage.cls.name,),
-            )
+def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span, Storage]) -> Iterator[Diagnostic]:
+    """A use of a field that a structure does not have, which a variable of a function holds; by the places of the values."""
+    first, _, rest = use.name.partition(".")
+    word = rest.partition(".")[0]
+    if not word or word.startswith("__") or inner.binder(first) is not body:
+        return
+    value = value_at(inner, body, Expr("name", use.start, use.end, first))
+    storage = held.get(value.span) if value is not None else None
+    if storage is None or word in fields(storage) or word in _OWN:
+        return
+    name = Expr("name", use.start, use.end, use.name)
+    if may_be_another(tree, inner, name) or may_pass(tree, inner, use.start):
+        return
+    if is_left_alone(tree, inner, use.start, word) or is_meant_to_fail(tree, inner):
+        return
+    near = near_names(word, sorted(fields(storage) | _OWN), 1)
+    yield Diagnostic(
+        f"`{storage.cls.name}` has no field `{word}`: it raises `AttributeError`"
+        + (f"; did you mean `{near[0]}`?" if near else ""),
+        inner.at(use.span),
+        (Related(storage.body.at(storage.cls.span), "the structure"),),
+        ops=(storage.cls.name,),
+    )
