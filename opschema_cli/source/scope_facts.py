@@ -174,7 +174,8 @@ class _Scopes:
             values = value.items if value is not None and _displayed(value) else ()
             pairs = values if len(values) == len(node.items) else [None] * len(node.items)
             for element, item in zip(node.items, pairs, strict=True):
-                self.target(_unstarred(element), item, statement, parts)
+                taken = item if element.kind != "starred" else None  # which is a list of it
+                self.target(_unstarred(element), taken, statement, parts)
         elif node.kind == "name":
             parts.assigns.append(Assign(node.text, node.start, node.end, value, statement, not self.guard, annotation))
             holder, _, attribute = node.text.rpartition(".")

@@ -313,6 +313,12 @@ def test_owner_and_member_of_an_attribute(text: str, owner: object, member: str)
     assert (shown(file, found.owner), found.member) == (owner, member)
 
 
+def test_what_a_target_with_a_star_takes_is_a_list() -> None:
+    file = facts("*a, b = c, d\n[e, *f] = g, h\n")
+    found = {item.target: shown(file, item.value) for item in file.body.assigns}
+    assert found == {"a": None, "b": "<d>", "e": "<g>", "f": None}
+
+
 def test_elements_are_known_unless_one_is_unpacked() -> None:
     file = facts("x = [a, b]; y = [*a, b]; z = a\n")
     assert [item.value and item.value.elements and len(item.value.elements) for item in file.body.assigns] == [
