@@ -131,9 +131,9 @@ class Answers:
 
     def refuses(self, name: str, call: Expr) -> bool:
         """Whether no method of that name in the language of the workspace's own FlyDSL takes the arguments of a call."""
-        found = (self._ask(f"?methods {name}") or "").split("|")
-        signatures = (tuple(_parameter(*item.split(":")) for item in text.split()) for text in found if text)
-        return all(any(misfits(call, params)) for params in signatures)
+        found = (self._ask(f"?methods {name}") or "").split("|")[:-1]
+        signatures = (tuple(_parameter(*item.split(":")) for item in text.split()) for text in found)
+        return bool(found) and all(any(misfits(call, params)) for params in signatures)
 
     def definition(self, name: str) -> FunctionRef | None:
         """The one function of that name at the top of a module of the workspace's own FlyDSL."""
@@ -192,7 +192,7 @@ class Answers:
             case "attribute":
                 return str(second in package.api.attributes(first))
             case "methods":
-                return "|".join(map(_params, package.api.methods(rest)))
+                return "".join(f"{_params(item)}|" for item in package.api.methods(rest))
             case "signature":
                 return _written(package.api.signature(rest))
             case "mark":

@@ -145,9 +145,15 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return result_signature(found[0].body, found[1], name, self._changing)
 
     def methods(self, name: str) -> list[tuple[Param, ...]]:
-        """The parameters, without the instance, of the methods of that name in classes of the modules ``flydsl.expr``."""
-        found = (item for scope in self._language for cls in scope.classes for item in cls.body.functions)
-        return [item.params[1:] for item in found if item.name == name]
+        """The parameters, without the instance, of the methods of that name in classes of the modules ``flydsl.expr``; none if
+        something else may be called by that name.
+        """
+        classes = [cls for scope in self._language for cls in scope.classes]
+        found = [item for cls in classes for item in cls.body.named.get(name, ())]
+        methods = [item for item in found if isinstance(item, Function)]
+        if len(methods) < len(found) or name in self._written:
+            return []
+        return [item.params[not _is_static(item) :] for item in methods]
 
     @cached_property
     def _language(self) -> list[Scope]:
@@ -260,6 +266,10 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         parts = module.split(".")
         base = parts[: len(parts) - level + _is_package(self.paths[module])]
         return ".".join([*base, *filter(None, [name])])
+
+
+def _is_static(method: Function) -> bool:
+    return any(item.text == "staticmethod" for item in method.decorators)
 
 
 def _related(name: str, bases: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -8,13 +8,14 @@ from functools import cached_property
 import msgspec
 from msgspec import structs
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import is_variable
 from opschema_cli.lint.diagnostic import Related
 from opschema_cli.source.bodies import Body, arguments_for
 from opschema_cli.source.call_misfits import Misfit, misfits
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr, Param, Statement
-from opschema_cli.source.text import Place
+from opschema_cli.source.text import Place, holds_word
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues, device_values, is_plain_number, launches
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
@@ -179,7 +180,7 @@ def _count(tree: FlyTree, body: Body, expr: Expr) -> int | None:
     if expr.kind == "call" and not may_be_another(tree, body, expr.items[0]):
         helper = tree.bodies.called(body, expr.callee)
         counts = (
-            {_length(item) for item in helper.scope.returns} if helper is not None and _is_simple(helper) else {None}
+            {_length(item) for item in helper.scope.returns} if helper is not None and is_simple(helper) else {None}
         )
         return counts.pop() if len(counts) == 1 else None
     return _length(expr)
@@ -189,13 +190,14 @@ def _length(expr: Expr) -> int | None:
     return len(expr.items) if expr.kind == "tuple" and all(item.kind != "starred" for item in expr.items) else None
 
 
-def _is_simple(helper: Body) -> bool:
+@cached_on_argument
+def is_simple(helper: Body) -> bool:
     """Whether a function is no method, and its calls give what it returns."""
     function, around = helper.function, helper.parent
     if function is None or function.decorators or around is None or around.cls is not None:
         return False
     text = helper.file.text(function.outer)
-    return "yield" not in text and not text.startswith("async")
+    return not holds_word("yield", text) and not text.startswith("async")
 
 
 def binds_as_written(tree: FlyTree, call: Call) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias, TypeGuard
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, bound_by, is_variable, own_expressions, targets
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
@@ -222,9 +223,18 @@ def launches(tree: FlyTree, traced: Traced) -> bool:
     """Whether a traced function launches kernels, so that it is called from the host, and all that the tree passes it are plain
     numbers of the host.
     """
-    within = list(tree.within(traced))
-    starts = any(call.items[0].text.rpartition(".")[2] == "launch" for body in within for call in body.scope.calls)
-    return starts and all(tree.around(call.body) is None for call in traced.calls)
+    return traced.body in _launching(tree)
+
+
+@cached_on_argument
+def _launching(tree: FlyTree) -> frozenset[Body]:
+    found = (traced for traced in tree.traced if any(_launches_in(body) for body in tree.within(traced)))
+    return frozenset(traced.body for traced in found if all(tree.around(call.body) is None for call in traced.calls))
+
+
+@cached_on_argument
+def _launches_in(body: Body) -> bool:
+    return any(call.items[0].text.rpartition(".")[2] == "launch" for call in body.scope.calls)
 
 
 def is_loop(loop: Statement) -> bool:

@@ -23,10 +23,10 @@ def may_be_another(tree: FlyTree, body: Body, name: Expr) -> bool:
         words.add(imported[0].removesuffix(".py").removesuffix("/__init__").rpartition("/")[2])
     own = tree.words.indexes[body.file.path]
     replaced = not words.isdisjoint([*own.replacing, *own.computing]) or any(map(tree.words.is_replaced, sorted(words)))
-    return replaced or first in body.file.rebound or _is_bound_around(body, first, name.start)
+    return replaced or first in body.file.rebound or is_bound_around(body, first, name.start)
 
 
-def _is_bound_around(body: Body, name: str, at: int) -> bool:
+def is_bound_around(body: Body, name: str, at: int) -> bool:
     """Whether a lambda or a comprehension around a place binds a name, or the class in whose body it is used."""
     if body.cls is not None and (body.binds(name) or any(item.name == name for item in body.scope.classes)):
         return True

@@ -11,15 +11,15 @@ from functools import lru_cache
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Function, PythonFile
-from opschema_cli.source.text import holds_word
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.annotations import is_number
-from opschema_rules.flydsl.arguments import call_arguments
+from opschema_rules.flydsl.arguments import call_arguments, is_simple
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.device_values import DEEPEST, is_plain_number, launches
 from opschema_rules.flydsl.dsl_types import clash
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced
+from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.value_table import KEEPING, MAKERS, METHOD_RESULTS, NUMERIC, TYPES, has_type
 
 _METHODS = frozenset(method for _, method in METHOD_RESULTS)
@@ -154,9 +154,8 @@ class ValueClasses:
         binder = body.binder(name) or self.tree.bodies.module(body.file)
         bound = binder.scope.named.get(name, ())
         one = bound[0] if len(bound) == 1 and name not in body.file.rebound else None
-        if not isinstance(one, Function) or one.decorators or holds_word("yield", body.file.text(one.outer)):
-            return None
-        return self.tree.bodies.defined(body.file, one)
+        helper = self.tree.bodies.defined(body.file, one) if isinstance(one, Function) else None
+        return helper if helper is not None and is_simple(helper) else None
 
     def _method(self, body: Body, call: Expr, owner: Expr, word: str) -> str:
         kind = self.of(body, owner)
@@ -168,7 +167,7 @@ class ValueClasses:
 
     def _name(self, body: Body, name: Expr) -> str:
         binder = body.binder(name.text)
-        if binder is None:
+        if binder is None or is_bound_around(body, name.text, name.start):
             return ""
         if any(item.name == name.text for item in binder.params):
             return self._parameter(binder, name.text)
@@ -206,7 +205,7 @@ def owner_of(callee: Expr) -> Expr | None:
 
 def value_at(body: Body, binder: Body, name: Expr) -> Expr | None:
     """The value that a variable surely has where a body uses it."""
-    if binder.function is None:
+    if binder.function is None or is_bound_around(body, name.text, name.start):
         return None
     if body is binder:
         return index_of(body).value_before(name.text, name.start)

@@ -374,6 +374,25 @@ def test_methods_that_are_called_right_or_may_be_others(text: str) -> None:
     assert found_of_methods(text) == []
 
 
+SHAPED = "@flyc.kernel\ndef k(A: fx.Tensor):\n    fx.Vector.filled(4, 0, 1).reshape()"
+
+
+@pytest.mark.parametrize(
+    ("methods", "count"),
+    [
+        ("    def reshape(self, index): ...", 1),
+        ("    @staticmethod\n    def reshape(index): ...", 1),
+        ("    def reshape(self): ...", 0),
+        ("    @staticmethod\n    def reshape(): ...", 0),
+        ("    def reshape(self, index): ...\n    reshape = forward(reshape)", 0),
+        ("    reshape = forward('it')", 0),
+        ("    def reshape(self, index): ...\n\n\nVector.reshape = print", 0),
+    ],
+)
+def test_methods_of_values_as_the_own_flydsl_has_them(methods: str, count: int) -> None:
+    assert len(found_of_methods(SHAPED, {TYPING: f"{NUMBERS}\n{methods}\n"})) == count
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, is_variable
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import Misfit
+from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.arguments import binds_as_written, misfits_of, signature
@@ -206,20 +208,25 @@ def _unlaunched(call: Call, message: str) -> Diagnostic:
 
 def _is_dropped(call: Call) -> bool:
     """Whether a statement does nothing with what a call returns, but for a name that nothing reads, or ``.launch`` uncalled."""
-    for item in all_statements(call.body.function.statements) if call.body.function is not None else ():
-        if item.kind not in ("expr", "assign"):
-            continue
-        value = item.exprs[-1]
-        if value.kind == "attribute" and value.text == "launch":
-            value = value.items[0]
-        if value.span == call.expr.span:
-            *targets, _ = item.exprs
-            plain = all(map(is_variable, targets))
-            return plain and not any(_reads(call.body, target.text) for target in targets)
-    return False
+    targets = _targets(call.body).get(call.expr.span)
+    if targets is None or not all(map(is_variable, targets)):
+        return False
+    return not any(item.text in _read(call.body) or item.text in call.body.file.rebound for item in targets)
 
 
-def _reads(body: Body, name: str) -> bool:
-    """Whether anything reads a name of a body, or it may be that of another function."""
-    read = {use.name.partition(".")[0] for scope in body.scope.walk() for use in scope.uses}
-    return name in read or name in body.file.rebound
+@cached_on_argument
+def _targets(body: Body) -> dict[Span, tuple[Expr, ...]]:
+    """The targets of the values of statements, without ``.launch``, by the places of the values."""
+    found: dict[Span, tuple[Expr, ...]] = {}
+    for item in all_statements(body.function.statements) if body.function is not None else ():
+        if item.kind in ("expr", "assign"):
+            *targets, value = item.exprs
+            is_launch = value.kind == "attribute" and value.text == "launch"
+            found.setdefault((value.items[0] if is_launch else value).span, tuple(targets))
+    return found
+
+
+@cached_on_argument
+def _read(body: Body) -> frozenset[str]:
+    """The names that a body or one inside it reads."""
+    return frozenset(use.name.partition(".")[0] for scope in body.scope.walk() for use in scope.uses)

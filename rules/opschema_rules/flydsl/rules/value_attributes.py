@@ -125,7 +125,8 @@ def _of_variables(tree: FlyTree, body: Body) -> Iterator[tuple[Body, Expr, str, 
                 first, _, rest = use.name.partition(".")
                 owner, word = Expr("name", use.start, use.start + len(first), first), rest.partition(".")[0]
                 at = body.file.source.text.find(word, owner.end, use.end)
-                yield inner, owner, word, at if at >= 0 else use.start
+                if word:  # else it is set there
+                    yield inner, owner, word, at if at >= 0 else use.start
 
 
 def _of_results(body: Body) -> Iterator[tuple[Body, Expr, str, int]]:
