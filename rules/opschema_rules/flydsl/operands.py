@@ -11,6 +11,7 @@ import msgspec
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.value_classes import is_scalar, possible_of, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
@@ -181,7 +182,8 @@ def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:
 
 def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:
     """What a name stands for that is no variable of a function."""
-    if expr.text.partition(".")[0] in body.visible:
+    first = expr.text.partition(".")[0]
+    if first in body.visible or is_bound_around(body, first, expr.start):
         return Argument()
     full = tree.names.full(body, expr.text)
     if full:

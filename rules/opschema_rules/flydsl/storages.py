@@ -11,6 +11,8 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.value_classes import plain_name, value_at
 
 _COMPOSITES = frozenset({"struct", "union"})
+_COMPUTING = frozenset({"__annotations__", "locals", "vars", "exec", "eval"})
+"""Names by which the body of a class may bind or annotate more names than are written in it."""
 
 
 class Storage(msgspec.Struct, frozen=True):
@@ -50,6 +52,9 @@ def is_composite(tree: FlyTree, storage: Storage) -> bool:
     return len(marks) == 1 and names[:1] != [] and names[0] in _COMPOSITES and not storage.cls.bases
 
 
-def fields(storage: Storage) -> frozenset[str]:
-    """The names that the body of a class binds or annotates."""
-    return frozenset(storage.cls.body.named)
+def fields(storage: Storage) -> frozenset[str] | None:
+    """The names that the body of a class binds or annotates; None if there may be more."""
+    scope = storage.cls.body
+    if any(use.name.partition(".")[0] in _COMPUTING for use in scope.uses):
+        return None
+    return frozenset(scope.named)

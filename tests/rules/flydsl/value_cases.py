@@ -179,6 +179,8 @@ ARGUMENTS = [
         "fx.copy(atom, source, values, pred=None)",
         "y = fx.make_tiled_copy_A(atom, piece)",
         "y = fx.Float32(1.0).to(float)",
+        "y = [fx.Vector.filled(4, 0.0, float) for float in (fx.Float32,)]",
+        "y = (lambda float: fx.Vector.filled(4, 0.0, float))(fx.Float32)",
         "y = torch.zeros(4).to(torch.float16)",
         "if fx.const_expr(False):\n    fx.copy(source, values, atom)",
         "try:\n    y = fx.Int32('a')\nexcept ValueError:\n    y = n",
@@ -214,6 +216,7 @@ LAYOUTS = [
         "y = fx.make_ordered_layout((8, (4, 2)), (0, 1))",
         "y = fx.make_ordered_layout((8, 16), 0)",
         "y = fx.zipped_divide(buf, (2, 4 // 2))",
+        "half = 2.0\ny = [fx.make_layout((4, half), (1, 4)) for half in (1, 2)]",
         "half = 2.0\nhalf = int(half)\ny = fx.make_layout((4, half), (1, 1))",
     ),
 ]
@@ -264,6 +267,23 @@ STORAGES = [
         )
     ),
     _stored(_USE, helper="@fx.struct\nclass Storage:\n    sums: fx.Array[fx.Float32, 4]"),
+    _stored(
+        _USE,
+        helper="@fx.struct\nclass Storage:\n    first: fx.Array[fx.Float32, 4]\n    __annotations__['su' + 'ms'] = first\n".replace(
+            "= first", "= fx.Array[fx.Float32, 4]"
+        ),
+    ),
+    _stored(
+        "s = fx.SharedAllocator().allocate(made(4, fx.Float32)).peek()\ny = s.parts",
+        helper=f"from torch import float32 as dtype\n\n\n{STRUCTURES}".replace(
+            "fx.Float32, slots", "dtype, slots"
+        ).replace("made(slots)", "made(slots, dtype=fx.Float32)"),
+    ),
+    _stored(
+        _USE,
+        helper=f"{STRUCTURES}\n\ndef test():\n    with pytest.raises(TypeError):\n        @fx.struct\n        class Wrong:\n"
+        "            sums: fx.Array[float, 4]",
+    ),
     _stored(_USE, helper="@fx.struct()\nclass Storage:\n    sums: fx.Array[fx.Float32, 2 * len(XS), 16]"),
 ]
 """Structures in shared memory."""

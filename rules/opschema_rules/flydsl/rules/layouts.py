@@ -12,6 +12,7 @@ from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.value_classes import floats, plain_name
 
@@ -123,6 +124,9 @@ def _may_be_float(expr: Expr) -> bool:
 
 def _known(tree: FlyTree, body: Body, expr: Expr) -> object:
     """The value of a number that is the same in every run; None if it is not known."""
+    names = ((item.text.partition(".")[0], item.start) for item in expr.walk() if item.kind == "name")
+    if any(is_bound_around(body, *item) for item in names):
+        return None
     found = tree.evaluator.fold(body, expr)
     return found.value if isinstance(found, Folded) and not found.symbol else None
 

@@ -107,13 +107,12 @@ def _may_be_refused(text: str) -> bool:
 
 def _arrays(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
     """The annotations of structures in one file that raise where the class is defined."""
-    module = tree.bodies.module(each)
-    for cls in (item for scope in each.body.walk() for item in scope.classes if item.decorators):
-        if not is_composite(tree, Storage(module, cls)):
+    for body in tree.bodies.of(each):
+        cls, around = body.cls, body.parent
+        if cls is None or around is None or not cls.decorators or not is_composite(tree, Storage(around, cls)):
             continue
         for field in (item for item in cls.body.assigns if item.annotation is not None):
-            why = _refused(tree, module, field)
-            body = tree.bodies.defined(each, cls) or module
+            why = _refused(tree, body, field)
             if why and field.annotation is not None and not _is_expected(tree, body, field.start):
                 yield Diagnostic(f"`{field.target}` of `{cls.name}` {why}", body.at(field.annotation), ops=(cls.name,))
 
@@ -126,25 +125,26 @@ def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
     )
 
 
-def _refused(tree: FlyTree, module: Body, field: Assign) -> str:
+def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
     """The reason why a field is refused; empty if it may be none."""
     annotation = field.annotation
     if annotation is None or annotation.kind not in ("call", "subscript") or annotation.items[0].kind != "name":
         return ""
-    if plain_name(tree.names.full(module, annotation.items[0].text)) != "Array":
+    name = annotation.items[0]
+    if plain_name(tree.names.full(body, name.text)) != "Array" or may_be_another(tree, body, name):
         return ""
     if annotation.kind == "call":
         return f"calls `fx.Array`, which raises: write `{_ARRAY}`"
     given = annotation.items[1:]
     if not 2 <= len(given) <= 3:
         return f"has {len(given)} parameter{'s' * (len(given) != 1)}, which raises: write `{_ARRAY}`"
-    found = argument(tree, module, given[0])
+    found = argument(tree, body, given[0])
     if found.nature in ("torch dtype", "python type", "constant"):
         return (
-            f"has elements of `{module.file.text(given[0])}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
+            f"has elements of `{body.file.text(given[0])}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
         )
     if given[1].kind == "const" and (not isinstance(given[1].value, int) or given[1].value < 1):
-        return f"has `{module.file.text(given[1])}` elements, which raises: the number is a positive integer"
+        return f"has `{body.file.text(given[1])}` elements, which raises: the number is a positive integer"
     alignment = given[2].value if len(given) == 3 and given[2].kind == "const" else None
     if isinstance(alignment, int) and (alignment < 1 or alignment & (alignment - 1)):
         return f"has the alignment {alignment}, which raises: it is a power of two"
@@ -218,14 +218,15 @@ def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span
         return
     value = value_at(inner, body, Expr("name", use.start, use.end, first))
     storage = held.get(value.span) if value is not None else None
-    if storage is None or word in fields(storage) or word in _OWN:
+    known = fields(storage) if storage is not None else None
+    if storage is None or known is None or word in known or word in _OWN:
         return
     name = Expr("name", use.start, use.end, use.name)
     if may_be_another(tree, inner, name) or may_pass(tree, inner, use.start):
         return
     if is_left_alone(tree, inner, use.start, word) or is_meant_to_fail(tree, inner):
         return
-    near = near_names(word, sorted(fields(storage) | _OWN), 1)
+    near = near_names(word, sorted(known | _OWN), 1)
     yield Diagnostic(
         f"`{storage.cls.name}` has no field `{word}`: it raises `AttributeError`"
         + (f"; did you mean `{near[0]}`?" if near else ""),
