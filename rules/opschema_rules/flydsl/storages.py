@@ -52,9 +52,9 @@ def is_composite(tree: FlyTree, storage: Storage) -> bool:
     return len(marks) == 1 and names[:1] != [] and names[0] in _COMPOSITES and not storage.cls.bases
 
 
-def fields(storage: Storage) -> frozenset[str] | None:
+def fields(cls: Class) -> frozenset[str] | None:
     """The names that the body of a class binds or annotates; None if there may be more."""
-    scope = storage.cls.body
+    scope = cls.body
     if any(use.name.partition(".")[0] in _COMPUTING for use in scope.uses):
         return None
     return frozenset(scope.named)

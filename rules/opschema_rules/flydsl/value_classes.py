@@ -5,7 +5,8 @@ traced functions are annotated as.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from opschema_cli.cached_on_argument import cached_on_argument
@@ -235,11 +236,11 @@ def own_variables(body: Body) -> dict[str, frozenset[str]]:
 
 
 @cached_on_argument
-def variables(body: Body) -> dict[str, frozenset[str]]:
-    """The variables that a function sees and that may have such types, with these."""
-    around = variables(body.parent) if body.parent is not None else {}
+def variables(body: Body) -> ChainMap[str, frozenset[str]]:
+    """The variables that a function sees and that may have such types, with these; those of each function are kept once."""
+    around = variables(body.parent) if body.parent is not None else ChainMap[str, frozenset[str]]()
     own = own_variables(body)
-    return {**around, **own} if own else around
+    return around.new_child(own) if own else around
 
 
 def possible_of(body: Body, expr: Expr) -> frozenset[str]:
@@ -279,13 +280,12 @@ def _results(body: Body, call: Expr, word: str, known: Mapping[str, frozenset[st
 
 def _is_helper(body: Body, name: str) -> bool:
     """Whether a function around, or the module, defines a function of that name."""
-    return name in _functions(body) or name in _functions_of(body.file)
+    return any(name in _functions(item) for item in body.outward()) or name in _functions_of(body.file)
 
 
 @cached_on_argument
 def _functions(body: Body) -> frozenset[str]:
-    own = _plain(body.scope.functions) if body.function is not None else frozenset[str]()
-    return own | _functions(body.parent) if body.parent is not None else own
+    return _plain(body.scope.functions) if body.function is not None else frozenset()
 
 
 @cached_on_argument
@@ -298,13 +298,16 @@ def _plain(functions: Iterable[Function]) -> frozenset[str]:
     return frozenset(item.name for item in functions if not item.decorators)
 
 
+def may_be_floats(body: Body, names: Collection[str]) -> bool:
+    """Whether any of some names is a variable that a function sees and that may be given a float."""
+    return any(not _floats(item).isdisjoint(names) for item in body.outward())
+
+
 @cached_on_argument
-def floats(body: Body) -> frozenset[str]:
-    """The variables that a function sees and that may be given a float."""
-    around = floats(body.parent) if body.parent is not None else frozenset[str]()
+def _floats(body: Body) -> frozenset[str]:
+    """The variables of a function that may be given a float."""
     values = ((item.target, item.value) for item in body.scope.assigns) if body.function is not None else ()
-    own = frozenset(name for name, value in values if value is not None and _is_float_written(value))
-    return around | own if own else around
+    return frozenset(name for name, value in values if value is not None and _is_float_written(value))
 
 
 def _is_float_written(value: Expr) -> bool:

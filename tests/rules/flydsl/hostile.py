@@ -426,6 +426,10 @@ LARGE: dict[str, tuple[str, int]] = {
     "words of casts": (_of_values("    fx.Int32(n)  # " + "Int" * 60_000 + "\n"), 180_000),
     "structures": (_held(1_000), 1_000),
     "launchers": (_launched_again(1_000), 1_000),
+    "functions in a function": (
+        _of_values("    z = fx.Int32(n)\n" + "    def f():\n        w = 1.0\n        return f(z).foo() & 1\n" * 3_000),
+        3_000,
+    ),
     "signs on a line": (_of_values("    x0 & 1  # " + "-(" * 100_000 + "\n"), 100_000),
     "fields": (_of_values("    # fx.Array[" + "a.b," * 50_000 + "\n    # fx.Array[a," + " " * 100_000 + "\n"), 100_000),
     "one long expression": ("@flyc.kernel\n" + _KERNEL + _JIT + "j(1, " + " + ".join(["n"] * 400) + ")\n", 400),

@@ -18,9 +18,9 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
 from opschema_rules.flydsl.value_classes import (
     bodies_with_values,
-    floats,
     is_float,
     is_scalar,
+    may_be_floats,
     plain_name,
     possible_of,
     value_at,
@@ -84,7 +84,7 @@ def _may_be_wrong(body: Body) -> bool:
             continue
         first, last = text.rfind("\n", start, match.start()) + 1, text.find("\n", match.start(), end)
         line = text[first : last if last >= 0 else end]
-        if _HINT.search(line) is not None or not floats(body).isdisjoint(_WORD.findall(line)):
+        if _HINT.search(line) is not None or may_be_floats(body, _WORD.findall(line)):
             return True
         if not _COMPARING.isdisjoint(line.partition("-(")[2]):
             return True

@@ -14,7 +14,7 @@ from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.usage import is_unsure
-from opschema_rules.flydsl.value_classes import floats, plain_name
+from opschema_rules.flydsl.value_classes import may_be_floats, plain_name
 
 _LAYOUTS = {"make_layout": "stride", "make_ordered_layout": "order"}
 """Functions that take a shape and something for each of its parts, with the parameter of that."""
@@ -113,7 +113,7 @@ def _leaves(expr: Expr) -> Iterator[Expr]:
 
 def _is_float(tree: FlyTree, body: Body, expr: Expr) -> bool:
     """Whether a number surely is a float."""
-    may_be = expr.text in floats(body) if expr.kind == "name" else _may_be_float(expr)
+    may_be = may_be_floats(body, (expr.text,)) if expr.kind == "name" else _may_be_float(expr)
     return may_be and isinstance(_known(tree, body, expr), float)
 
 

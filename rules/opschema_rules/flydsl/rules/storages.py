@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
@@ -27,6 +28,9 @@ _USUAL = re.compile(
     r"\[\s*(?!int\b|float\b|bool\b|torch\b)[A-Za-z_][\w.]*\s*,(?!\s*0\b|\s*-|\s*\d*\.)[^,\]]+(?:,\s*(?:[A-Za-z_]\w*|1|2|4|8|16|32|64|128|256)\s*)?\]"
 )
 """Usual parameters: a type, a number of elements, and perhaps an alignment."""
+
+_Held: TypeAlias = "tuple[Storage, frozenset[str] | None]"
+"""A structure that a variable holds, with its fields if they are known."""
 
 _OWN = frozenset({"replace"})
 """Methods of every structure."""
@@ -157,12 +161,16 @@ def _allocations(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
         given = call.positional() if called_word(call.items[0]) == "allocate" and "*" not in call.keywords else []
         if given and _is_of_allocator(tree, body, call):
             yield from _allocated(tree, body, call, given[0])
-    held: dict[Span, Storage] = {}
+    held: dict[Span, _Held] = {}
+    known: dict[tuple[str, Span], frozenset[str] | None] = {}
     names: set[str] = set()
     for item in body.scope.assigns if body.function is not None else ():
         found = _peeked(tree, body, item.value) if item.value is not None and "." not in item.target else None
         if found is not None and item.value is not None and is_composite(tree, found):
-            held[item.value.span] = found
+            key = (found.body.file.path, found.cls.span)
+            if key not in known:
+                known[key] = fields(found.cls)
+            held[item.value.span] = found, known[key]
             names.add(item.target)
     for inner in tree.bodies.inside(body) if held else ():
         for use in inner.scope.uses:
@@ -210,15 +218,14 @@ def _peeked(tree: FlyTree, body: Body, value: Expr) -> Storage | None:
     return storage_of(tree, body, made.items[1]) if _is_of_allocator(tree, body, made) else None
 
 
-def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span, Storage]) -> Iterator[Diagnostic]:
+def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span, _Held]) -> Iterator[Diagnostic]:
     """A use of a field that a structure does not have, which a variable of a function holds; by the places of the values."""
     first, _, rest = use.name.partition(".")
     word = rest.partition(".")[0]
     if not word or word.startswith("__") or inner.binder(first) is not body:
         return
     value = value_at(inner, body, Expr("name", use.start, use.end, first))
-    storage = held.get(value.span) if value is not None else None
-    known = fields(storage) if storage is not None else None
+    storage, known = held.get(value.span, (None, None)) if value is not None else (None, None)
     if storage is None or known is None or word in known or word in _OWN:
         return
     name = Expr("name", use.start, use.end, use.name)
@@ -226,7 +233,7 @@ def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span
         return
     if is_left_alone(tree, inner, use.start, word) or is_meant_to_fail(tree, inner):
         return
-    near = near_names(word, sorted(known | _OWN), 1)
+    near = near_names(word, [*known, *_OWN], 1)
     yield Diagnostic(
         f"`{storage.cls.name}` has no field `{word}`: it raises `AttributeError`"
         + (f"; did you mean `{near[0]}`?" if near else ""),
