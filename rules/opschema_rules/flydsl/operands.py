@@ -20,6 +20,9 @@ Nature: TypeAlias = Literal[
 ]
 """What an argument is. An operation is a function of FlyDSL that makes a copy or MMA operation and is not called."""
 
+LONGEST = 80
+"""Characters of an expression that a message shows."""
+
 _PYTHON_TYPES = frozenset({"int", "float", "bool", "str", "bytes", "complex"})
 _DTYPE_NAMES = """
 float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool short int long

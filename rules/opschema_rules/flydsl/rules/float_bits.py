@@ -9,12 +9,14 @@ from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import is_plain_number
 from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
 from opschema_rules.flydsl.value_classes import (
     bodies_with_values,
@@ -100,7 +102,7 @@ def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
                 continue
             if not is_left_alone(tree, body, expr.start, "") and not is_meant_to_fail(tree, body):
                 what = "is a comparison, which has no negative" if wrong.kind == "compare" else "is a float"
-                written = f"`{body.file.text(wrong)}` {what}"
+                written = f"`{excerpt(body.file.text(wrong), LONGEST)}` {what}"
                 instead = "" if wrong.kind == "compare" else f", and `{expr.text}` takes integers"
                 yield Diagnostic(f"{written}{instead}: tracing raises `TypeError`", body.at(expr))
 

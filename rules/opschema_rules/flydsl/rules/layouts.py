@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.program import Folded
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.usage import is_unsure
 from opschema_rules.flydsl.value_classes import may_be_floats, plain_name
@@ -86,7 +88,7 @@ def _faults(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[tuple[
     floats = [part for item in sizes for part in _leaves(item) if _is_float(tree, body, part)]
     if floats:
         effect = "it raises" if word in _TILED or word == "make_tile" else "it ends the process"
-        written = body.file.text(floats[0])
+        written = excerpt(body.file.text(floats[0]), LONGEST)
         yield (
             floats[0],
             f"`{written}` is a float, and `{word}()` takes integers: {effect} when it is traced; divide with `//`",
@@ -96,7 +98,7 @@ def _faults(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[tuple[
         shape = given[0] if given else call.keyword("shape")
         other = given[1] if len(given) > 1 else call.keyword(named)
         if shape is not None and other is not None and not _fits(tree, body, shape, other, word == "make_layout"):
-            texts = body.file.text(shape), body.file.text(other)
+            texts = [excerpt(body.file.text(item), LONGEST) for item in (shape, other)]
             yield (
                 other,
                 f"the {named} `{texts[1]}` is not nested as the shape `{texts[0]}` is: `{word}()` raises `ValueError`",

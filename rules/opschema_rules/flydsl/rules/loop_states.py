@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count, excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.gpu_blocks import in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
+from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.value_classes import possible_of, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
@@ -81,7 +83,7 @@ def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator
     yields = list(_yields(loop.blocks[0]))
     related = (Related(body.at(init), "the values before the loop"),)
     if _is_number(tree, body, init):
-        yield init, f"`init` is a list of values, and `{body.file.text(init)}` is a number", ()
+        yield init, f"`init` is a list of values, and `{excerpt(body.file.text(init), LONGEST)}` is a number", ()
     elif not yields:
         yield (
             loop.exprs[1],
@@ -92,7 +94,7 @@ def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator
         given = part.items[0] if part.items else None
         counts = _count(init), _count(given) if given is not None else 0
         if counts[0] is not None and counts[1] is not None and counts[0] != counts[1]:
-            yield part, f"`init` has {counts[0]} value{'s' * (counts[0] != 1)}, and `yield` gives {counts[1]}", related
+            yield part, f"`init` has {count(counts[0], 'value')}, and `yield` gives {counts[1]}", related
 
 
 def _init(item: Statement) -> Expr | None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.word_index import called_word
@@ -16,6 +17,7 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.operands import (
     FUNCTION_WORDS,
     FUNCTIONS,
+    LONGEST,
     METHOD_WORDS,
     METHODS,
     NUMBER,
@@ -111,7 +113,7 @@ def _misfits(
     for given, taken in pairs:
         found = argument(tree, body, given)
         if found.nature and taken.refuses(found) and not is_unsure(tree, body, call):
-            written = body.file.text(given)
+            written = excerpt(body.file.text(given), LONGEST)
             yield Diagnostic(
                 f"`{word}()` takes {taken.words} here, and `{written}` is {_what(found)}: it raises when it is traced",
                 body.at(given),

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import count, excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Class, Expr, PythonFile, Use
 from opschema_cli.source.text import Span, places_of
@@ -17,7 +18,7 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
-from opschema_rules.flydsl.operands import argument
+from opschema_rules.flydsl.operands import LONGEST, argument
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.storages import Storage, fields, is_composite, storage_of
 from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail, is_unsure
@@ -141,14 +142,13 @@ def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
         return f"calls `fx.Array`, which raises: write `{_ARRAY}`"
     given = annotation.items[1:]
     if not 2 <= len(given) <= 3:
-        return f"has {len(given)} parameter{'s' * (len(given) != 1)}, which raises: write `{_ARRAY}`"
+        return f"has {count(len(given), 'parameter')}, which raises: write `{_ARRAY}`"
     found = argument(tree, body, given[0])
+    written = excerpt(body.file.text(given[0]), LONGEST)
     if found.nature in ("torch dtype", "python type", "constant"):
-        return (
-            f"has elements of `{body.file.text(given[0])}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
-        )
+        return f"has elements of `{written}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
     if given[1].kind == "const" and (not isinstance(given[1].value, int) or given[1].value < 1):
-        return f"has `{body.file.text(given[1])}` elements, which raises: the number is a positive integer"
+        return f"has `{excerpt(body.file.text(given[1]), LONGEST)}` elements, which raises: the number is a positive integer"
     alignment = given[2].value if len(given) == 3 and given[2].kind == "const" else None
     if isinstance(alignment, int) and (alignment < 1 or alignment & (alignment - 1)):
         return f"has the alignment {alignment}, which raises: it is a power of two"

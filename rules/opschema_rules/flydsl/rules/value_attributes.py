@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import excerpt, quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.suggestions import near_names
@@ -16,6 +17,7 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree, Kind
+from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.rules.tensor_uses import OF_TORCH
 from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
@@ -108,8 +110,9 @@ def _lacking(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
         if _is_torchs(tree, inner, owner, word) or _may_have(tree, inner, kind, owner, word, at):
             continue
         near = near_names(word, list(attributes(kind)), 1)
+        written = excerpt(body.file.text(owner), LONGEST)
         value = "a number" if kind == NUMERIC else f"a `{kind}`"
-        message = f"`{body.file.text(owner)}` is {value} of FlyDSL's, which has no `{word}`: it raises `AttributeError`"
+        message = f"`{written}` is {value} of FlyDSL's, which has no `{word}`: it raises `AttributeError`"
         place = inner.at(Expr("name", at, at + len(word), word))
         yield Diagnostic(message + (f"; did you mean `{near[0]}`?" if near else ""), place)
 
@@ -227,12 +230,8 @@ def _no_member(holder: str, word: str) -> str:
     if holder in _INDEXES:
         return f"`{holder}` has no `{word}`: it raises `AttributeError`; its axes are `x`, `y` and `z`"
     near = near_names(word, sorted(ENUMERATIONS[holder]), 1) or sorted(ENUMERATIONS[holder])
-    kept = "did you mean `" + near[0] + "`?" if len(near) == 1 else "it has " + _listed(near)
+    kept = "did you mean `" + near[0] + "`?" if len(near) == 1 else "it has " + quoted(near)
     return f"`{holder}` has no `{word}`: it raises `AttributeError`; {kept}"
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
 
 
 def _axes(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
