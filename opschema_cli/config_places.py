@@ -10,7 +10,7 @@ from pathlib import Path
 from opschema_cli.errors import OpschemaError
 from opschema_cli.regular_files import read_regular
 
-_HEADER = re.compile(r"[ \t]*\[+[ \t]*([^\]\n]*)\]")
+_HEADER = re.compile(r"[ \t]*\[+([^\[\]\n]*)\]")
 _OWN_TABLE = "tool.opschema"
 
 

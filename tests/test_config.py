@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,6 +163,14 @@ def test_a_mistake_in_another_table_of_pyproject_has_no_place(root: Path, lint: 
         "[tool.other]\nselect = 'mising-doc'\n[tool.opschema]\nselect = ['mising-doc']\n[x]\ny = 'mising-doc'\n"
     )
     assert lint()[2].startswith(f"opschema: {path}:4: select: no rule is called")
+
+
+def test_a_line_of_brackets_takes_no_time(root: Path, lint: Lint) -> None:
+    path = root / "pyproject.toml"
+    path.write_text(f"[tool.x]\ny = \"\"\"\n{'[' * 100_000}\n[{' ' * 100_000}\"\"\"\n[tool.opschema]\nselct = []\n")
+    started = time.process_time()
+    assert lint()[2].startswith(f"opschema: {path}:6: ")
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("names", ["'gone.py'", "'toypack.py', 'gone.py'", "'toypack'", "'../up.py'"])

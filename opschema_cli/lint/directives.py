@@ -17,10 +17,10 @@ from opschema_cli.source.text import Source, Span
 from opschema_cli.source.yaml import Node
 
 _RULES = r"[ \t]*[A-Za-z]{3}\d{1,3}[ \t]*(?:,[ \t\w,-]*)?"
-_OTHER = rf"[A-Za-z][\w-]*(?=[ \t]*[\[:=(]{_RULES}[\]\r\n])|(?:noqa|disable|suppress)(?=[ \t]*(?:[\[\r\n]|\Z))"
+_OTHER = rf"[A-Za-z][\w-]*(?=[ \t]*[\[:=(]{_RULES}(?:[\]\r\n]|\Z))|(?:noqa|disable|suppress)(?=[ \t]*(?:[\[\r\n]|\Z))"
 """Words of other tools, or misspelt ones, before codes of rules or alone."""
 
-_BODY = rf"opschema:[ \t]*(?:(ignore-file|ignore)(?![\w-])[ \t]*(?:\[([^\]\r\n]*)\])?|({_OTHER}))"
+_BODY = rf"opschema:[ \t]*(?:(ignore-file|ignore)(?![\w-])[ \t]*(?:\[([^\[\]\r\n]*)\])?|({_OTHER}))"
 _DIRECTIVE = re.compile(rf"#[ \t]*{_BODY}")
 _CONTENT = re.compile(r"(?:\A|(?<=[\r\n]))[^\S\r\n]*[^#\s]")
 _NEXT_COMMENT = re.compile(r"[ \t]+#[ \t]")

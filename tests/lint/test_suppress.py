@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+import time
 
 import pytest
 
+from opschema_cli.lint.directives import directives
+from opschema_cli.source.text import Source
 from opschema_cli.testing import Linted, fix_files, lint_files
 from tests.toypack import PACK
 
@@ -238,6 +241,17 @@ def test_a_directive_with_another_word_is_told(directive: str) -> None:
 )
 def test_a_sentence_is_no_directive(text: str) -> None:
     assert lint(f"# opschema: {text}\nadd: {{doc: x}}\n").codes() == []
+
+
+def test_a_directive_with_another_word_at_the_end_of_a_file_is_told() -> None:
+    assert lint("add: {doc: x}\n# opschema: disable=TOY101").codes() == ["SUP002"]
+
+
+def test_brackets_that_never_close_take_no_time() -> None:
+    source = Source("a.yaml", "add: {doc: x}\n#" + " # opschema: ignore[" * 20_000)
+    started = time.process_time()
+    assert len(list(directives(source, lambda text: None))) == 20_000
+    assert time.process_time() - started < 5
 
 
 def fixed(text: str, *select: str) -> str:
