@@ -7,7 +7,7 @@ declared in a folder of headers of which the tree defines nothing: another libra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence, Set
 from functools import cached_property
 from posixpath import dirname
 
@@ -62,7 +62,10 @@ class FunctionSearch(msgspec.Struct, dict=True):
 
     def missing(self) -> Iterator[MissingFunction]:
         """Those that are missing. If a file finds less than half of its functions, the rest is assumed to be elsewhere."""
-        found = [(use, self._missing(use)) for use in self.uses]
+        searched = [(use, self._missing(use)) for use in self.uses]
+        undefined = {item.declared.path for _, item in searched if item and item.declared and not item.defined}
+        foreign = self._foreign({dirname(path) for path in undefined if is_cpp_header(path)})
+        found = [(use, item if not _is_in(item, foreign) else None) for use, item in searched]
         counts = Counter((use.path, item is None) for use, item in found)
         for use, item in found:
             if item is not None and (item.defined or counts[use.path, True] > counts[use.path, False]):
@@ -86,7 +89,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
         defined = [item for item in there if item.function.defined]
         if not defined:
             made = name in self._mentioned or self._tree.may_be_made(name)
-            return MissingFunction(use, declared) if not made and self._implements(declared.path) else None
+            return MissingFunction(use, declared) if not made else None
         found = MissingFunction(use, declared, tuple(defined))
         return found if _is_defined_otherwise(declared, defined) and name not in self._mentioned else None
 
@@ -106,27 +109,25 @@ class FunctionSearch(msgspec.Struct, dict=True):
         quoted = includes(source.text, only_quoted=True) if source is not None else [""]
         return all(item.rpartition("/")[2] in names for item in quoted)
 
-    def _implements(self, path: str) -> bool:
-        """Whether the functions that a file declares are those of the tree: of several in it and the headers beside it, some are
-        defined.
-        """
-        folder = dirname(path)
-        if not is_cpp_header(path):
-            return True
-        if folder not in self._known:
-            headers = {item for item in self.project.workspace.files if dirname(item) == folder and is_cpp_header(item)}
-            read = self.project.cpp_readings(DECLARATIONS, sorted(headers)).values()
-            declared = {(one.owner, one.name) for item in read for one in item.functions if not one.defined}
-            named = CppDefinitions(self.project, frozenset(name for _, name in declared)).functions.values()
-            defined = (item for items in named for item in items if item.function.defined and item.path not in headers)
-            some = any((item.function.owner, item.function.name) in declared for item in defined)
-            self._known[folder] = some or len(declared) < 2
-        return self._known[folder]
-
-    @cached_property
-    def _known(self) -> dict[str, bool]:
-        """Folders of headers, and whether the tree defines what they declare."""
-        return {}
+    def _foreign(self, folders: Set[str]) -> frozenset[str]:
+        """The folders whose headers declare several functions of which the tree, other than in them, defines none."""
+        headers: dict[str, set[str]] = {}
+        for path in self.project.workspace.files if folders else ():
+            if is_cpp_header(path) and (folder := dirname(path)) in folders:
+                headers.setdefault(folder, set()).add(path)
+        declared: dict[str, set[tuple[str, str]]] = {}
+        for path, read in self.project.cpp_readings(DECLARATIONS, sorted(set().union(*headers.values()))).items():
+            names = {(item.owner, item.name) for item in read.functions if not item.defined}
+            declared.setdefault(dirname(path), set()).update(names)
+        search = CppDefinitions(self.project, frozenset(name for found in declared.values() for _, name in found))
+        defined: dict[tuple[str, str], set[str]] = {}
+        for item in (item for items in search.functions.values() for item in items if item.function.defined):
+            defined.setdefault((item.function.owner, item.function.name), set()).add(item.path)
+        return frozenset(
+            folder
+            for folder, names in declared.items()
+            if len(names) > 1 and not any(defined.get(name, set()) - headers[folder] for name in names)
+        )
 
     @cached_property
     def _units(self) -> CppUnits:
@@ -154,3 +155,9 @@ def _is_defined_otherwise(declared: Declared, defined: Sequence[Declared]) -> bo
 
 def _types(item: Declared) -> tuple[str | None, ...]:
     return tuple(spelling(one.type) for one in item.function.parameters)
+
+
+def _is_in(item: MissingFunction | None, foreign: Container[str]) -> bool:
+    """Whether a function is declared in a header of one of some folders, and not defined."""
+    declared = item.declared if item is not None and not item.defined else None
+    return declared is not None and is_cpp_header(declared.path) and dirname(declared.path) in foreign

@@ -167,7 +167,7 @@ def test_a_mistake_in_another_table_of_pyproject_has_no_place(root: Path, lint: 
 
 def test_a_line_of_brackets_takes_no_time(root: Path, lint: Lint) -> None:
     path = root / "pyproject.toml"
-    path.write_text(f"[tool.x]\ny = \"\"\"\n{'[' * 100_000}\n[{' ' * 100_000}\"\"\"\n[tool.opschema]\nselct = []\n")
+    path.write_text(f'[tool.x]\ny = """\n{"[" * 100_000}\n[{" " * 100_000}"""\n[tool.opschema]\nselct = []\n')
     started = time.process_time()
     assert lint()[2].startswith(f"opschema: {path}:6: ")
     assert time.process_time() - started < 10

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from opschema_cli import cpp_missing
+from opschema_cli.cpp_definitions import CppDefinitions
 from opschema_cli.cpp_missing import FunctionSearch, FunctionUse
 from opschema_cli.project import Project
 from opschema_cli.source.text import Place, Span
@@ -118,3 +120,28 @@ def test_missing_functions(
 ) -> None:
     assert missing(tmp_path, files) == found
     assert missing(tmp_path, files, certain=False) == []
+
+
+def test_the_tree_is_searched_once_for_all_folders_of_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[frozenset[str]] = []
+
+    def search(project: Project, names: frozenset[str]) -> CppDefinitions:
+        searches.append(names)
+        return CppDefinitions(project, names)
+
+    monkeypatch.setattr(cpp_missing, "CppDefinitions", search)
+    uses = []
+    for number in range(20):
+        folder = tmp_path / f"f{number}"
+        folder.mkdir()
+        header, own = f"int lost{number}(int x);\nint kept{number}();\n", f"kept{number}"
+        (folder / "kit.h").write_text(header)
+        text = f'#include "kit.h"\nUSE(lost{number});\nUSE({own});\n' + f"int {own}() {{ return 1; }}\n" * (number < 15)
+        (folder / "uses.cpp").write_text(text + f"int more{number}() {{ return 1; }}\nUSE(more{number});\n")
+        for name in (f"lost{number}", own, f"more{number}"):
+            at = text.find(f"USE({name})") + 4
+            place = declared(f"f{number}/kit.h", header, name)
+            uses.append(FunctionUse(name, f"f{number}/uses.cpp", Span(at, at + len(name)), place))
+    found = {item.use.name for item in FunctionSearch(Project(Workspace(tmp_path)), uses).missing()}
+    assert found == {f"lost{number}" for number in range(15)}
+    assert len(searches) == 2
