@@ -189,6 +189,7 @@ def test_fakes_that_return_something_else(returns: str, body: str, place: str) -
         ("Tuple[Tensor, Tensor]", "x = given(x)\n    return x"),
         ("Tuple[Tensor, Tensor]", "with given as x:\n        return x"),
         ("Tuple[Tensor, Tensor]", "return given(x := (x, x)) and x"),
+        ("Tuple[Tensor, Tensor]", "def inner():\n        nonlocal x\n        x = x, x\n    inner()\n    return x"),
         ("None", "def inner():\n        return x\n    inner()"),
         ("None", "return given"),
         ("Tuple[Tensor, Tensor]", "return (x, x) * 1"),

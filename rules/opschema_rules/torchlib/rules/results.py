@@ -241,7 +241,9 @@ def _is_tensor_parameter(operator: Operator, function: Body, value: Expr) -> boo
     passed = schema.arguments[at] if at < len(schema.arguments) else None
     targets = [item.target for item in function.scope.assigns]
     assigned = value.text in [*targets, *(name for loop in function.scope.loops for name in loop.targets)]
-    return passed is not None and passed.name == value.text and str(passed.type) == "Tensor" and not assigned
+    if passed is None or passed.name != value.text or str(passed.type) != "Tensor" or assigned:
+        return False
+    return not any(value.text in scope.deleted for scope in function.scope.walk())  # `nonlocal` in a function inside
 
 
 def gives_nothing(function: Body) -> bool:
