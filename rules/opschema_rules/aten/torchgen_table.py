@@ -159,7 +159,7 @@ def fitting_release(names: frozenset[str]) -> Fit:
     if version == last and len(more) > MISSING:
         return Fit(version, f"opschema knows torch {dotted(first)} to {dotted(last)}, which lack {_some(more)}")
     is_unlike = version != last and len(names) * _UNKNOWN < len(more) < len(own)
-    if (version == first and len(missing) > MISSING) or is_unlike:
+    if (version == first or is_unlike) and len(missing) > MISSING:  # a fork has all of its release
         return Fit(
             version, f"opschema knows torch {dotted(first)} to {dotted(last)}, which have {_some(missing)} as well"
         )

@@ -85,6 +85,12 @@ def test_pytorchs_own_file_is_of_the_release_whose_operators_it_has() -> None:
     assert (torchgen_for(files).origin, torchgen_for(files).doubt) == ("torch 2.6", "")
 
 
+def test_a_fork_with_many_operators_of_its_own_is_of_the_release_that_it_has_whole() -> None:
+    own = _operators("2.6")
+    fork = own | {f"own_{number}" for number in range(len(own) // 10)}
+    assert (fitting_release(fork).version, fitting_release(fork).doubt) == ((2, 6), "")
+
+
 def test_a_file_of_no_known_release_is_in_doubt() -> None:
     newer = _operators("2.15") | {f"new{number}" for number in range(5)}
     assert torchgen_for({NATIVE: _whole(newer)}).doubt == (
