@@ -9,7 +9,10 @@ from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 
 HEADER = "c10/core/DispatchKey.h"
-_ENUMERATOR = re.compile(rb"(?m)^[ \t]*(\w+)[ \t]*(?:=[^,\n]*)?(?:,|$|//)")
+_ENUMERATOR = re.compile(rb"(?m)^[ \t]*(\w+)[ \t]*(?:=[^,\n]*)?(?:,|/[/*]|\r?$)")
+_LISTED = re.compile(rb"(?m)^[ \t]*_\([ \t]*(\w+)[ \t]*,[ \t]*(\w*)[ \t]*\)")
+_COMPONENT = b"extra"
+"""What the header's list of backends has beside each; its list of functionalities has the prefix of their keys."""
 
 BACKENDS = (
     *("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA"),
@@ -35,8 +38,16 @@ DISPATCH_KEYS = frozenset(
 )  # fmt: skip
 
 
+_MOST = 20
+"""Prefixes, at most; PyTorch has six."""
+
+
 def _enumerators(data: bytes) -> list[str]:
-    return [name.decode("ascii", "replace") for name in _ENUMERATOR.findall(data)]
+    listed = _LISTED.findall(data)
+    backends = {name for name, beside in listed if beside == _COMPONENT}
+    prefixes = {beside for _, beside in listed if beside != _COMPONENT}
+    names = {*_ENUMERATOR.findall(data), *(prefix + name for name in backends for prefix in sorted(prefixes)[:_MOST])}
+    return sorted(name.decode("ascii", "replace") for name in names)
 
 
 _ENUMERATORS = Reading("torchlib dispatch keys of a header", _enumerators, list[str])

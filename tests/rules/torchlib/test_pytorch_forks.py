@@ -28,9 +28,18 @@ def test_registrars_of_a_namespace_last() -> None:
     assert lint_files([PACK], {"kit.cpp": text}, ["REG113"]).codes() == ["REG113"]
 
 
-HEADER = """enum class DispatchKey : uint16_t {
+HEADER = """#define C10_FORALL_BACKEND_COMPONENTS(_, extra) \\
+  _(CPU, extra)                                 \\
+  _(MLC, extra)
+
+#define C10_FORALL_FUNCTIONALITY_KEYS(_) \\
+  _(Dense, )                             \\
+  _(Sparse, Sparse)
+
+enum class DispatchKey : uint16_t {
   Undefined = 0,
   AutogradMLC, // a vendor's
+  Remarked /* so */,
   Math
 };
 constexpr DispatchKey kLast = DispatchKey::Math;
@@ -39,7 +48,16 @@ constexpr DispatchKey kLast = DispatchKey::Math;
 
 @pytest.mark.parametrize(
     ("key", "codes"),
-    [("AutogradMLC", []), ("Math", []), ("AutogradMLK", ["REG507"]), ("kLast", ["REG507"])],
+    [
+        ("AutogradMLC", []),
+        ("Math", []),
+        ("Remarked", []),
+        ("MLC", []),
+        ("SparseMLC", []),
+        ("DenseMLC", ["REG507"]),
+        ("AutogradMLK", ["REG507"]),
+        ("kLast", ["REG507"]),
+    ],
 )
 def test_the_dispatch_keys_of_the_tree(key: str, codes: list[str]) -> None:
     files = {
