@@ -204,14 +204,18 @@ class Registry(msgspec.Struct, frozen=True, dict=True):
 
     def hint(self, selector: str) -> str:
         """A suggestion for a wrong code or name, ready to append to a message."""
-        letters = f" {selector[:3].upper()}" if _CODE.match(selector) and self.find(selector[:3].upper()) else ""
-        return did_you_mean(self.near(selector)) or f"; `opschema rules{letters}` lists them"
+        letters = selector[:3].upper()
+        is_known = (selector.upper() == letters or _CODE.match(selector)) and self.find(letters)
+        near = self.near(selector) if selector.upper() != letters or not is_known else None
+        return did_you_mean(near) or f"; `opschema rules{f' {letters}' if is_known else ''}` lists them"
 
     def near(self, selector: str) -> str | None:
-        """The code or name that is close to a wrong one; None if none is. Of a code at most one character may differ."""
-        words = [word for item in self.rules.values() for word in (item.code, item.name)]
+        """The code or name that is close to a wrong one; None if none is. Of a code at most one character may differ, and what does
+        not begin like one is compared with names.
+        """
         if not _CODE.match(selector):
-            return nearest(selector, words, 0.5)
+            return nearest(selector, [item.name for item in self.rules.values()], 0.5)
+        words = [word for item in self.rules.values() for word in (item.code, item.name)]
         alike = f"{selector[:3]}{selector[3:].translate(_DIGITS)}".upper()
         if alike in words:
             return alike
