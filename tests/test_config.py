@@ -80,6 +80,7 @@ def test_a_pyproject_without_our_table_is_none_of_our_business(root: Path) -> No
         ("fail-on = 'eror'", "`fail-on`: Invalid enum value 'eror'; choose `error`, `info`, `warning`"),
         ("severity = {TOY101 = 'loud'}", "Invalid enum value 'loud'; choose `error`, `info`, `warning`"),
         ("severity = {TOY999 = 'info'}", "severity: no rule is called `TOY999`; `opschema rules TOY` lists them"),
+        ("select = ['toy']", "select: no rule is called `toy`; `opschema rules TOY` lists them"),
         ("severity = {TOY109 = 'info'}", "severity: no rule is called `TOY109`; did you mean `TOY10"),
         ("select = ['mising-doc']", "select: no rule is called `mising-doc`; did you mean `missing-doc`?"),
         ("ignore = ['QQQ']", "ignore: no rule is called `QQQ`"),
@@ -163,6 +164,12 @@ def test_a_mistake_in_another_table_of_pyproject_has_no_place(root: Path, lint: 
         "[tool.other]\nselect = 'mising-doc'\n[tool.opschema]\nselect = ['mising-doc']\n[x]\ny = 'mising-doc'\n"
     )
     assert lint()[2].startswith(f"opschema: {path}:4: select: no rule is called")
+
+
+def test_an_error_about_the_repository_has_no_place(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    configure(root, "diff = {main-branch = 'trunk'}")
+    assert run(["diff"]) == EXIT_USAGE
+    assert capfd.readouterr().err.startswith(f"opschema: {root} is in no git repository")
 
 
 def test_a_line_of_brackets_takes_no_time(root: Path, lint: Lint) -> None:

@@ -137,6 +137,8 @@ def _old_revision(session: Session, revision: str, noun: str) -> tuple[str, str]
     """A commit and its label; by default the merge base with the main branch."""
     if not revision:
         main = session.config.diff.main_branch
+        if main:
+            find_commit(session.root, "HEAD")  # an error about the repository is none of the configuration
         with session.config.placed(main or None):
             commit, branch = merge_base(session.root, main)
         return commit, f"{branch} {commit[:10]}"
