@@ -27,11 +27,14 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
         return Items(value.elements, value.kind, True) if doubtful else value
     entries = dict(value.entries)
     entries.update(_written(evaluator, frame, item, value, at))
-    unknown = changes.overwritten.get(item.target, set()) | changes.removed.get(item.target, set())
-    entries.update((key, BoundArgument(frame, None, UNKNOWN)) for key in unknown.intersection(entries))
     written = sum(write.target == item.target for write in frame.body.scope.items)
-    doubtful = item.target in changes.by_methods or changes.by_items[item.target] > written
-    return Table(tuple(entries.items()), value.open or doubtful)
+    elsewhere, removed = changes.by_items[item.target] > written, changes.removed.get(item.target, set())
+    by_methods = item.target in changes.by_methods
+    unknown = changes.overwritten.get(item.target, set()) | removed
+    if elsewhere or (by_methods and not removed):  # `update` and writes to computed keys change any of them
+        unknown = set(entries)
+    entries.update((key, BoundArgument(frame, None, UNKNOWN)) for key in unknown.intersection(entries))
+    return Table(tuple(entries.items()), value.open or by_methods or elsewhere)
 
 
 def changed_attribute(frame: Frame, name: str, value: Value) -> Value:

@@ -135,6 +135,13 @@ def test_no_item_keeps_a_value_that_code_changes(made: str, key: str, code: str)
     assert Plain(1) not in values_of(f"S = {made}\n{code.format(item)}\nfound = {item}\n")
 
 
+@pytest.mark.parametrize(
+    "code", ["S.update(a=2)", "S[k] = 2", "def f():\n    S['a'] = 2", "for k in x:\n    S[k] += 1"]
+)
+def test_any_key_may_have_another_value_after_a_change_that_is_not_followed(code: str) -> None:
+    assert Plain(1) not in values_of(f"S = {{'a': 1}}\n{code}\nfound = S['a']\n")
+
+
 @pytest.mark.parametrize(("made", "key"), [("[1, 3]", "0"), ("{'a': 1}", "'a'")])
 @pytest.mark.parametrize("code", _TARGETS)
 def test_nor_does_that_of_an_attribute(made: str, key: str, code: str) -> None:
