@@ -31,9 +31,8 @@ def changed(evaluator: Evaluator, frame: Frame, item: Assign, value: Value, at: 
     elsewhere, removed = changes.by_items[item.target] > written, changes.removed.get(item.target, set())
     by_methods = item.target in changes.by_methods
     unknown = changes.overwritten.get(item.target, set()) | removed
-    if elsewhere or (by_methods and not removed):  # `update` and writes to computed keys change any of them
-        unknown = set(entries)
-    entries.update((key, BoundArgument(frame, None, UNKNOWN)) for key in unknown.intersection(entries))
+    of_any = elsewhere or (by_methods and not removed)  # `update` and writes to computed keys
+    entries.update((key, BoundArgument(frame, None, UNKNOWN)) for key in [*entries] if of_any or key in unknown)
     return Table(tuple(entries.items()), value.open or by_methods or elsewhere)
 
 
