@@ -215,8 +215,7 @@ def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
     if expr.kind == "call":
         if tree.names.external(body, expr.callee) == "torch.device":
             return "a device"
-        callee, method = expr.items[0], method_of(expr)
-        owner = callee.items[0] if callee.kind == "attribute" else _before(callee, method)
+        owner, method = expr.items[0].owner, method_of(expr)
         if method in _LEAVING and len(expr.items) == 1 and owner is not None and _is_of_torch(tree, body, owner):
             return _LEAVING[method]
         return ""
@@ -236,15 +235,8 @@ def _is_of_torch(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -
     made = tree.names.external(body, expr.callee)
     if made.rpartition(".")[0] == "torch":
         return made.rpartition(".")[2] in _OF_TORCH
-    callee, method = expr.items[0], method_of(expr)
-    owner = callee.items[0] if callee.kind == "attribute" else _before(callee, method)
+    owner, method = expr.items[0].owner, method_of(expr)
     return method in _KEEPING | _RESHAPED and owner is not None and _is_of_torch(tree, body, owner, hops - 1)
-
-
-def _before(callee: Expr, method: str) -> Expr | None:
-    """The value in a dotted name whose method is called."""
-    owner = callee.text.removesuffix(f".{method}") if callee.kind == "name" and "." in callee.text else ""
-    return Expr("name", callee.start, callee.start + len(owner), owner) if owner else None
 
 
 def element_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> str:
@@ -311,14 +303,7 @@ def _single(size: Expr) -> tuple[Expr, ...] | None:
 def _keeper(call: Expr) -> Expr | None:
     """The tensor of ``tensor.to(...)`` and its like."""
     callee = call.items[0]
-    if "memory_format" in call.keywords:
-        return None
-    if callee.kind == "attribute":
-        return callee.items[0] if callee.text in _KEEPING else None
-    owner, _, method = callee.text.rpartition(".")
-    if callee.kind == "name" and owner and method in _KEEPING:
-        return Expr("name", callee.start, callee.start + len(owner), owner)
-    return None
+    return callee.owner if callee.member in _KEEPING and "memory_format" not in call.keywords else None
 
 
 def names_in(exprs: Iterable[Expr]) -> set[str]:

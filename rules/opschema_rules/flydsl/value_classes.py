@@ -126,7 +126,7 @@ class ValueClasses:
         full = self.tree.names.full(body, call.callee) if call.callee else ""
         if full:
             return self._made(body, call, plain_name(full))
-        owner = owner_of(callee)
+        owner = callee.owner
         if owner is not None and word in _METHODS:
             return self._method(body, call, owner, word)
         return self._of_helper(body, call.callee) if call.callee and "." not in call.callee else ""
@@ -196,14 +196,6 @@ class ValueClasses:
         return all(found) and not any(item.python or clash(item) is not None for item in given)
 
 
-def owner_of(callee: Expr) -> Expr | None:
-    """The value whose method is called; None of a name that has no dot."""
-    if callee.kind == "attribute":
-        return callee.items[0]
-    owner, _, _ = callee.text.rpartition(".") if callee.kind == "name" else ("", "", "")
-    return Expr("name", callee.start, callee.start + len(owner), owner) if owner else None
-
-
 def value_at(body: Body, binder: Body, name: Expr) -> Expr | None:
     """The value that a variable surely has where a body uses it."""
     if binder.function is None or is_bound_around(body, name.text, name.start):
@@ -271,7 +263,7 @@ def _possible(body: Body, expr: Expr, known: Mapping[str, frozenset[str]]) -> fr
 
 def _results(body: Body, call: Expr, word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The types that a method may return, by the types that its value may have."""
-    owner = owner_of(call.items[0]) if word in _METHODS else None
+    owner = call.items[0].owner if word in _METHODS else None
     kinds = _possible(body, owner, known) if owner is not None else _NONE
     if NUMERIC in kinds and word in _CASTS:
         return _NUMERIC | ({"Vector"} & kinds)

@@ -20,7 +20,7 @@ from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.usage import is_unsure
-from opschema_rules.flydsl.value_classes import bodies_with_values, owner_of, value_classes
+from opschema_rules.flydsl.value_classes import bodies_with_values, value_classes
 from opschema_rules.flydsl.value_table import counts, methods
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
@@ -170,7 +170,7 @@ def _methods(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
         taken = counts(word)
         if not taken or (len(call.keywords) in taken and not any(call.keywords)):
             continue
-        owner, signatures = owner_of(call.items[0]), methods(word)
+        owner, signatures = call.items[0].owner, methods(word)
         if owner is None or not all(map(partial(_misfits, call), signatures.values())):
             continue
         params = signatures.get(value_classes(tree).of(body, owner))

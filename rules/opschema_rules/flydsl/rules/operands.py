@@ -28,7 +28,7 @@ from opschema_rules.flydsl.operands import (
     may_be_type,
 )
 from opschema_rules.flydsl.usage import is_unsure
-from opschema_rules.flydsl.value_classes import is_scalar, owner_of, plain_name, possible_of, value_classes
+from opschema_rules.flydsl.value_classes import is_scalar, plain_name, possible_of, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _CAST = re.compile(
@@ -125,7 +125,7 @@ def _misfits(
 def _candidates(body: Body, call: Expr, word: str) -> dict[str, Sequence[Taken]]:
     """What may be called, a function of FlyDSL by its name or a method by the type of its value, with what it takes."""
     if word in METHOD_WORDS:
-        owner = owner_of(call.items[0]) if word not in _CASTS or may_be_type(call.items[1]) else None
+        owner = call.items[0].owner if word not in _CASTS or may_be_type(call.items[1]) else None
         kinds = possible_of(body, owner) if owner is not None else frozenset[str]()
         return {f".{kind}": METHODS[kind, word] for kind in sorted(kinds) if (kind, word) in METHODS}
     owner_word = call.callee.rpartition(".")[0].rpartition(".")[2]
@@ -140,7 +140,7 @@ def _calls(tree: FlyTree, body: Body, call: Expr, name: str) -> bool:
     """Whether a call surely is of such a function or method."""
     if not name.startswith("."):
         return bool(call.callee) and plain_name(tree.names.full(body, call.callee)) == name
-    owner = owner_of(call.items[0])
+    owner = call.items[0].owner
     return owner is not None and value_classes(tree).of(body, owner) == name[1:]
 
 
