@@ -29,7 +29,7 @@ def placed(path: str, word: str | None = None, text: str | None = None) -> Itera
     than on the disk counts.
 
     Raises:
-        OpschemaError: the error, with its place; as it is without a ``path``.
+        OpschemaError: the error, with its place if there is a ``path``.
     """
     try:
         yield

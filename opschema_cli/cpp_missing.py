@@ -1,7 +1,7 @@
 """C++ functions that code names but the tree does not declare, or declares and does not define, as far as its C++ shows that.
 
-A function that is mentioned in any other way than by declarations may come from a macro, and is left alone. So is one that is
-declared in a folder of headers of which the tree defines nothing: another library does that.
+A function that is mentioned in any other way than by declarations may come from a macro, and is left alone. So is a function
+whose header lies in a folder of headers that belong to another library: the tree defines none of the functions declared there.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class FunctionSearch(msgspec.Struct, dict=True):
         return all(item.rpartition("/")[2] in names for item in quoted)
 
     def _foreign(self, folders: Set[str]) -> frozenset[str]:
-        """The folders whose headers declare several functions of which the tree, other than in them, defines none."""
+        """The folders whose headers declare several functions, none of which is defined anywhere else in the tree."""
         headers: dict[str, set[str]] = {}
         for path in self.project.workspace.files if folders else ():
             if is_cpp_header(path) and (folder := dirname(path)) in folders:

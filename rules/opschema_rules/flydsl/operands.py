@@ -18,7 +18,7 @@ from opschema_rules.flydsl.value_table import NUMERIC
 Nature: TypeAlias = Literal[
     "", "value", "torch dtype", "python type", "flydsl type", "operation", "constant", "display"
 ]
-"""What an argument is. An operation is a function of FlyDSL that makes a copy or MMA operation and is not called."""
+"""Natures of arguments. An `operation` is one of FlyDSL's functions that make copy or MMA operations, passed without a call."""
 
 LONGEST = 80
 """Characters of an expression that a message shows."""
@@ -39,7 +39,7 @@ _MMAS = frozenset({"MmaAtom", "TiledMma", "ThrMma"})
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """What an argument is: its nature, the type of a value, and what a constant is."""
+    """An argument: its nature, its type if it is a value, and its value if it is a constant."""
 
     nature: Nature = ""
     kind: str = ""
@@ -47,7 +47,7 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What a parameter takes, in words; the types of FlyDSL's values and the natures that it surely refuses."""
+    """The arguments that a parameter takes, in words, and the types of values and the natures that it certainly refuses."""
 
     words: str
     kinds: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class Taken(msgspec.Struct, frozen=True):
     """The types of constants that it refuses."""
 
     def refuses(self, given: Argument) -> bool:
-        """Whether it surely does not take an argument."""
+        """Whether the parameter certainly refuses an argument."""
         if given.nature == "constant":
             return isinstance(given.constant, self.constants) and not (
                 isinstance(given.constant, bool) and bool not in self.constants
@@ -130,7 +130,7 @@ FUNCTIONS: dict[str, tuple[Taken, ...]] = {
     "MFMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a type of FlyDSL's", frozenset(), _OTHER_TYPES, (str,))] * 2),
     "WMMA": (_ANYTHING, _ANYTHING, _ANYTHING, *[Taken("a type of FlyDSL's", frozenset(), _OTHER_TYPES, (str,))] * 2),
 }
-"""What FlyDSL's functions take by position, by their names, with the class of those that are called on it."""
+"""The arguments that FlyDSL's functions take by position, by the name of the function; a static method has its class before it."""
 
 FUNCTION_WORDS = frozenset(name.rpartition(".")[2] for name in FUNCTIONS)
 """Their last words."""
@@ -169,7 +169,7 @@ def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
 
 
 def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:
-    """What an argument that stands in a body surely is."""
+    """The properties of an argument in a body, as far as they are certain."""
     match expr.kind:
         case "const":
             return Argument("constant", constant=expr.value)
@@ -184,7 +184,7 @@ def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:
 
 
 def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:
-    """What a name stands for that is no variable of a function."""
+    """The properties of a name that is not a variable of a function."""
     first = expr.text.partition(".")[0]
     if first in body.visible or is_bound_around(body, first, expr.start):
         return Argument()

@@ -211,7 +211,7 @@ def attribute_of_tensor(tree: FlyTree, body: Body, expr: Expr) -> str:
 
 
 def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
-    """What an expression surely is that is neither a tensor nor a number: what leaves torch, a dtype or a device; else empty."""
+    """A description of an expression that certainly is an array of NumPy, a list, a dtype or a device; empty for anything else."""
     if expr.kind == "call":
         if tree.names.external(body, expr.callee) == "torch.device":
             return "a device"

@@ -12,7 +12,7 @@ HEADER = "c10/core/DispatchKey.h"
 _ENUMERATOR = re.compile(rb"(?m)^[ \t]*(\w+)[ \t]*(?:=[^,\n]*)?(?:,|/[/*]|\r?$)")
 _LISTED = re.compile(rb"(?m)^[ \t]*_\([ \t]*(\w+)[ \t]*,[ \t]*(\w*)[ \t]*\)")
 _COMPONENT = b"extra"
-"""What the header's list of backends has beside each; its list of functionalities has the prefix of their keys."""
+"""The word beside each backend in the header's list of backends. Its list of functionalities has the prefix of their keys there."""
 
 BACKENDS = (
     *("CPU", "CUDA", "HIP", "XLA", "MPS", "IPU", "XPU", "HPU", "VE", "Lazy", "MTIA", "MAIA"),

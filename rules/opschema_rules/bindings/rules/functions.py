@@ -179,8 +179,8 @@ def undefined_function(lost: Lost) -> Iterator[Diagnostic]:
 
     The linker does not report undefined symbols of an extension; its import fails with `undefined symbol`. A definition with
     other parameter types is another overload and does not define the declared function. Functions that a macro or other C++ code
-    mentions are not reported, nor those of a library of which the tree has only headers: of several functions that the headers
-    of a folder declare, none is defined.
+    mentions are not reported. If the tree defines none of the functions that the headers in a folder declare, these headers are
+    taken to belong to another library.
 
     Bad:
 

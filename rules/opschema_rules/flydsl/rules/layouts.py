@@ -82,7 +82,7 @@ def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
 
 
 def _faults(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[tuple[Expr, str]]:
-    """What is wrong with the arguments of a call, with its place."""
+    """The faults in the arguments of a call, each with its place."""
     given = call.positional() if "*" not in call.keywords else []
     sizes = given[1:] if word in _TILED else given[:1] if word == "make_rmem_tensor" else given
     floats = [part for item in sizes for part in _leaves(item) if _is_float(tree, body, part)]

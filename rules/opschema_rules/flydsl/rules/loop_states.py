@@ -114,7 +114,7 @@ def _yields(statements: Iterable[Statement]) -> Iterator[Expr]:
 
 
 def _count(expr: Expr) -> int | None:
-    """How many values a list or tuple as it is written has."""
+    """The number of values in a list or tuple as it is written."""
     counted = expr.kind in _DISPLAYS and not any(item.kind == "starred" for item in expr.items)
     return len(expr.items) if counted else None
 

@@ -123,7 +123,7 @@ def _misfits(
 
 
 def _candidates(body: Body, call: Expr, word: str) -> dict[str, Sequence[Taken]]:
-    """What may be called, a function of FlyDSL by its name or a method by the type of its value, with what it takes."""
+    """The functions that a call may call, each with its parameters: by name, or a method by the type of its value."""
     if word in METHOD_WORDS:
         owner = call.items[0].owner if word not in _CASTS or may_be_type(call.items[1]) else None
         kinds = possible_of(body, owner) if owner is not None else frozenset[str]()
@@ -154,7 +154,7 @@ def _pairs(call: Expr, word: str, takes: Sequence[Taken]) -> Iterator[tuple[Expr
 
 
 def _what(found: Argument) -> str:
-    """What an argument is, in words."""
+    """A description of an argument."""
     match found.nature:
         case "torch dtype":
             return "a dtype of torch"

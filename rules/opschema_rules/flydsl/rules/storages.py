@@ -156,7 +156,7 @@ def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
 
 
 def _allocations(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
-    """What one function allocates, and the fields that it uses of it."""
+    """The structures that one function allocates, and the fields of them that it uses."""
     for call in body.scope.calls:
         given = call.positional() if called_word(call.items[0]) == "allocate" and "*" not in call.keywords else []
         if given and _is_of_allocator(tree, body, call):

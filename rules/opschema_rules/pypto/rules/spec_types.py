@@ -29,9 +29,9 @@ def spec_type(entry: SpecEntry) -> Iterator[Diagnostic]:
     """A spec whose type or rank differs from the annotation of its parameter.
 
     A `@pl.jit` function is compiled for the tensors that it gets, so `TensorSpec("x", [8], torch.float16)` tests another kernel
-    than the one that is declared with `pl.Tensor[[8], pl.FP32]`, and its golden function computes with another precision. A test
-    with one dimension more or less runs other code, or none. The program of a `@pl.program` is compiled as it is annotated, and
-    reads memory of another type.
+    than the one that is declared with `pl.Tensor[[8], pl.FP32]`, and its golden function computes with another precision. With
+    another number of dimensions a test runs other code, or fails. A `@pl.program` is compiled for its annotations, so that it
+    reads the memory of such a tensor as another type.
 
     Types count that are written as `torch.float32` and `pl.FP32`, and ranks of lists without unpacked parts. Ranks are not compared
     where a spec reaches the function through a `@pl.jit.host` entry, which may take a tensor apart.
