@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -39,6 +40,9 @@ C = TypeVar("C")
 
 _STORED_AT_ONCE = 50
 """Texts whose facts are put into the cache together; until then they are held twice, packed and unpacked."""
+
+_PAUSE = 0.003
+"""Seconds for which the workers have enough to do."""
 
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -100,9 +104,10 @@ class Project:
         self._of_files: set[str] = set()
         self._trees: dict[str, bytes] = {}
         self._cold = self._done = 0
-        self._then: list[Callable[[], None]] = []
-        self._last: list[Callable[[], None]] = []
+        self._when_parsed: list[tuple[frozenset[str], Callable[[], None]]] = []
+        self._when_settled: list[Callable[[], None]] = []
         self._lenient: set[str] = set()
+        self._fed = 0.0
 
     def with_overlay(self, overlay: Mapping[str, str | None]) -> Project:
         """The same project with these texts on top; what else was parsed, or is being parsed, stays parsed."""
@@ -297,6 +302,7 @@ class Project:
         """The values of a reading for files, by their digests; files without any are left out."""
         shelf = self._readings.of(reading)
         for path in paths:
+            self.feed()
             found = shelf.get(digest(path))
             if found is None:
                 found = read(path)
@@ -434,6 +440,7 @@ class Project:
         cached = self.cache.get(kind, (source.digest for source in sources))
         fresh: dict[str, bytes] = {}
         for source in sources:
+            self.feed()
             document = decoded(cached.get(source.digest), Document)
             if document is None:
                 try:
@@ -445,19 +452,22 @@ class Project:
             yield YamlFile(source, document)
         self.cache.put(kind, fresh)
 
-    def load_python(self, paths: Iterable[str], *, ahead: bool = False, along: tuple[str, ...] = ()) -> None:
+    def load_python(
+        self, paths: Iterable[str], *, ahead: bool = False, first: bool = False, along: tuple[str, ...] = ()
+    ) -> None:
         """Have many Python files parsed: cached ones from the cache, cold ones by workers while the caller goes on.
 
-        What is wanted ``ahead`` is parsed after all that is wanted now; cached files are left until somebody asks for them.
+        What is wanted ``ahead`` is parsed after all that is wanted now, or ``first`` with it; cached files are left until somebody
+        asks for them.
         ``along`` are readings of these files that will be asked for, as :class:`opschema_cli.lint.pack.Speed` has them.
         """
         asked = list(dict.fromkeys(paths))
         wanted = [path for path in asked if path not in self._python]
+        if len(wanted) < len(asked) and (first or not ahead):
+            self._hurry(asked)
         if ahead:
             stored = self.cache.stored(_PYTHON, map(self.workspace.digest, wanted))
             wanted = [path for path in wanted if self.workspace.digest(path) not in stored]
-        elif len(wanted) < len(asked):
-            self._hurry(asked)
         self._python.update(dict.fromkeys(wanted, None))
         sources = self._sources(wanted)
         cached = self.cache.get(_PYTHON, (source.digest for source in sources))
@@ -469,7 +479,7 @@ class Project:
             else:
                 self._keep(source, facts)
         if cold:
-            self._parse(cold, ahead=ahead, along=along)
+            self._parse(cold, ahead=ahead and not first, along=along)
 
     def _hurry(self, paths: Iterable[str]) -> None:
         """Have those of some files that are being parsed come before what nobody waits for."""
@@ -497,22 +507,39 @@ class Project:
             self._arrived(source.digest, encoded_facts(source.text))
 
     def pump(self) -> None:
-        """Take what the workers have finished and give them more; to be called now and then by who has other work."""
+        """Take what the workers have finished and give them more, and do what waits for it; to be called often by who has other
+        work.
+        """
         self.checkpoint()
-        if self._awaited:
-            self._collect(wait=False)
+        self.feed()
         self._go_on()
 
-    def when_settled(self, then: Callable[[], None], *, last: bool = False) -> None:
-        """Do something once every file that was asked for is parsed: now, if they all are, else when :meth:`pump` or
-        :meth:`settle` sees it; never while somebody waits for one file. What comes ``last`` waits for all else that is done so.
+    def feed(self) -> None:
+        """Only take what the workers have finished and give them more, every few milliseconds however often it is called."""
+        if self._awaited and time.perf_counter() >= self._fed + _PAUSE:
+            self._collect(wait=False)
+            self._fed = time.perf_counter()
+
+    def when_parsed(self, paths: Iterable[str], then: Callable[[], None]) -> None:
+        """Do something once some files that were asked for are parsed: now, if they all are, else when :meth:`pump` or
+        :meth:`settle` sees it; never while somebody waits for one file.
         """
-        (self._last if last else self._then).append(then)
+        self._when_parsed.append((frozenset(map(self.workspace.digest, paths)), then))
+        self._go_on()
+
+    def when_settled(self, then: Callable[[], None]) -> None:
+        """The same once every file that was asked for is parsed, and all is done that waits for some of them."""
+        self._when_settled.append(then)
         self._go_on()
 
     def _go_on(self) -> None:
-        while (self._then or self._last) and not self._awaited:
-            (self._then or self._last).pop(0)()
+        while (
+            ready := next((item for item in self._when_parsed if item[0].isdisjoint(self._awaited)), None)
+        ) is not None:
+            self._when_parsed.remove(ready)
+            ready[1]()
+        while self._when_settled and not self._awaited and not self._when_parsed:
+            self._when_settled.pop(0)()
 
     @property
     def settled(self) -> bool:

@@ -17,6 +17,7 @@ from opschema_cli.commands.output import ProgressBar
 from opschema_cli.errors import OpschemaError
 from opschema_cli.file_kinds import is_python
 from opschema_cli.lint.baseline import DEFAULT_NAME, BaselineFile, read_baseline
+from opschema_cli.lint.between_imports import between_imports
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.replay import StaleRun, recall, remember, run_key
 from opschema_cli.lint.runner import Job, Outcome, PackFindings, report_outcome, run, run_packs, scan_ahead
@@ -133,7 +134,8 @@ def _run_anew(
     scan_ahead(registry, project)
     project.pump()
     project.workspace.release()
-    job = job_of(session, registry, inputs, options)
+    with between_imports(project.feed):
+        job = job_of(session, registry, inputs, options)
     divide = partial(_divide, session, job, project, options) if forks else None
     helpers = HelperProcesses.of(session, project) if forks else None
     return report_outcome(job, project, run_packs(job, project, divide=divide, helpers=helpers))

@@ -104,14 +104,6 @@ class Executor(msgspec.Struct):
     def _enabled(self, pack: Pack) -> list[Rule]:
         return [rule for rule in pack.rules if rule.code in self.settings.enabled]
 
-    def read_on(self, pack: Pack, project: Project, known: frozenset[str] = frozenset()) -> None:
-        """Have parsed, step by step and while there is other work, what a pack will ask for beside what is ``known``."""
-        with contextlib.suppress(Exception):  # foreign code; it fails again where that is told
-            more = set(pack.speed.reads_on(project, self.settings.pack_options[pack.name])) - known
-            if more:
-                project.load_python(sorted(more), ahead=True, along=pack.speed.along)
-                project.when_settled(lambda: self.read_on(pack, project, known | more))
-
     def run_early(self, pack: Pack, loaded: Loaded, project: Project) -> Rest:
         """Run what needs no implementation, while that is parsed; the rules left to run, for each subject."""
         with self._watched(pack, project, loaded):
@@ -282,7 +274,7 @@ class Executor(msgspec.Struct):
         def look_at(number: int) -> list[Diagnostic]:
             subject = subjects[number]
             head, key = heads[type(subject)], keys.get(id(subject), "")
-            looks[number], sound = self._look(rules[type(subject)], subject)
+            looks[number], sound = self._look(rules[type(subject)], subject, project)
             kept = _kept(subject, head)
             if sound and kept is not None:
                 kept.put(head, msgspec.msgpack.encode(looks[number]))
@@ -326,13 +318,14 @@ class Executor(msgspec.Struct):
         options = [repr(self.settings.rule_options.get(code)) for code in codes]
         return f"{self.stamp} {codes} {options}" if codes and self.stamp else ""
 
-    def _look(self, rules: Sequence[Rule], subject: object) -> tuple[_Look, bool]:
+    def _look(self, rules: Sequence[Rule], subject: object, project: Project) -> tuple[_Look, bool]:
         """Findings that depend on the subject's content alone, and whether no rule failed over it."""
         crashed, self.crashed = self.crashed, False
         findings: list[Diagnostic] = []
         for rule in rules:
             if rule.pure:
                 self._run_rule(rule, subject, findings)
+                project.pump()
         idle = [
             rule.code
             for rule in rules

@@ -135,10 +135,10 @@ class Speed(msgspec.Struct, frozen=True):
 
     Files that the pack needs are named before ``load`` asks for them, so that they are parsed while other work is done: ``reads``
     returns the Python files that ``load`` asks for in any case; ``reads_on`` returns further ones once all these are parsed, and
-    is called until it returns none. ``along`` names readings of all these files that the pack will ask for, ``module:attribute``
-    each: where much is to be parsed, they are computed by the processes that parse. ``shares`` returns what the pack has found out
-    for packs that build on it, if they run in another process; ``builds_on`` names the pack on which this one builds (see
-    :attr:`Loaded.joint`).
+    is called until it returns none; with ``reads_first`` those before it are parsed before the files of other packs. ``along``
+    names readings of all these files that the pack will ask for, ``module:attribute`` each: where much is to be parsed, they are
+    computed by the processes that parse. ``shares`` returns what the pack has found out for packs that build on it, if they run
+    in another process; ``builds_on`` names the pack on which this one builds (see :attr:`Loaded.joint`).
 
     ``touched`` returns a few subjects that edits are likely to concern, each by the span that was edited of a file. An editor shows
     what is found in these before all others are judged. Rules report what they find in a subject under its ``name`` in ``ops``.
@@ -146,6 +146,7 @@ class Speed(msgspec.Struct, frozen=True):
 
     reads: Callable[[Project, Any], Iterable[str]] = nothing_read
     reads_on: Callable[[Project, Any], Iterable[str]] = nothing_read
+    reads_first: bool = False
     along: tuple[str, ...] = ()
     shares: Callable[[Project, Any], bytes] | None = None
     builds_on: str = ""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
 from opschema_cli.authoring import described, refuse
 from opschema_cli.lint.lazy_pack import AnyPack
 from opschema_cli.lint.loaded import Loaded
-from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.pack import Pack, nothing_read
 from opschema_cli.project import Project
 
 
@@ -35,3 +39,21 @@ def loaded_by(pack: Pack, project: Project, options: object, *, counted: bool = 
     if counted:
         found.count()
     return found
+
+
+def read_on(
+    pack: Pack, project: Project, options: object, reads: Callable[[Project, Any], Iterable[str]] = nothing_read
+) -> None:
+    """Have parsed, step by step and while there is other work, what a pack will ask for beside what it ``reads`` in any case."""
+    if pack.speed.reads_on is not nothing_read:
+        with suppress(Exception):  # foreign code; it fails again where that is told
+            known = frozenset(reads(project, options))
+            project.when_parsed(known, lambda: _read_further(pack, project, options, known))
+
+
+def _read_further(pack: Pack, project: Project, options: object, known: frozenset[str]) -> None:
+    with suppress(Exception):  # see above
+        more = frozenset(pack.speed.reads_on(project, options)) - known
+        if more:
+            project.load_python(sorted(more), ahead=True, along=pack.speed.along)
+            project.when_parsed(more, lambda: _read_further(pack, project, options, known | more))

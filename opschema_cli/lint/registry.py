@@ -286,7 +286,7 @@ def _prefetch(pack: AnyPack, project: Project, options: object) -> None:
     with suppress(Exception):  # foreign code; it fails again where that is told
         paths = iter(pack.speed.reads(project, options))
         while part := list(islice(paths, PART)):  # while others are still looked for
-            project.load_python(part, ahead=True, along=pack.speed.along)
+            project.load_python(part, ahead=True, first=pack.speed.reads_first, along=pack.speed.along)
 
 
 def _plugin(plugin: Plugin) -> AnyPack:

@@ -19,6 +19,7 @@ from opschema_cli.lint.limits import within_limits
 from opschema_cli.lint.loaded import Entry, Loaded
 from opschema_cli.lint.not_checked import joined
 from opschema_cli.lint.pack import Pack
+from opschema_cli.lint.pack_calls import read_on
 from opschema_cli.lint.recognition import Recognition
 from opschema_cli.lint.registry import Registry
 from opschema_cli.lint.settings import Settings
@@ -161,8 +162,9 @@ def run_packs(
     joint: list[tuple[Pack, Loaded]] = []
     shared: dict[str, bytes] = {}
     run: list[Loaded] = []
+    reads = {head.name: head.speed.reads for head in job.registry.all_packs}
     for pack in job.registry.packs[1:]:
-        project.when_settled(partial(executor.read_on, pack, project))
+        read_on(pack, project, job.settings.pack_options[pack.name], reads[pack.name])
     waiting = list(job.registry.packs)
     while waiting:
         pack = waiting.pop(0)
@@ -175,7 +177,7 @@ def run_packs(
                     publish(shared)
             divides = divide is not None and bool(waiting)
             if divide is not None and waiting:
-                project.when_settled(partial(_divided, divide, [item.name for item in waiting], elsewhere), last=True)
+                project.when_settled(partial(_divided, divide, [item.name for item in waiting], elsewhere))
                 waiting = []
             rest = executor.run_early(pack, loaded, project)
             if divides:

@@ -123,9 +123,12 @@ class Parsers:
             if found:
                 break
             self.start(1)  # where the first could not be started, this tells why
-            for worker in self._answering(wait=wait):
-                found += self._take(worker)
-            self._hand_out()
+            answering = self._answering(wait=wait)
+            while answering:  # a worker may have answered several times
+                for worker in answering:
+                    found += self._take(worker)
+                self._hand_out()
+                answering = self._answering(wait=False)
             if found or not wait:
                 break
         if not self._asked:  # one is enough for what may still come

@@ -13,7 +13,7 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.execute import Executor
 from opschema_cli.lint.loaded import Loaded
 from opschema_cli.lint.pack import Pack, Speed
-from opschema_cli.lint.pack_calls import loaded_by
+from opschema_cli.lint.pack_calls import loaded_by, read_on
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.lint.settings import Settings
 from opschema_cli.project import Project
@@ -174,19 +174,20 @@ def test_a_pack_is_asked_what_it_reads_on_until_that_is_nothing(tmp_path: Path) 
         asked.append(project.python("first.py") is not None)
         return [["first.py"], ["second.py"], []][len(asked) - 1]
 
-    executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
-    executor.read_on(replace(PACK, speed=Speed(reads_on=reads_on)), project)
+    read_on(replace(PACK, speed=Speed(reads_on=reads_on)), project, None)
     assert asked == [True, True, True]
     assert set(project.inputs) == {"first.py", "second.py"}
 
 
 def test_a_pack_that_fails_to_tell_what_it_reads_on_stops_nothing(tmp_path: Path) -> None:
+    asked: list[bool] = []
+
     def reads_on(project: Project, options: object) -> list[str]:
+        asked.append(True)
         raise ValueError("no")
 
-    executor = Executor(Settings(frozenset(), {}, (), Severity.ERROR, {"toy": None}, {}), Cache(None))
-    executor.read_on(replace(PACK, speed=Speed(reads_on=reads_on)), Project(Workspace(tmp_path)))
-    assert not executor.crashed, "it fails again where that is told"
+    read_on(replace(PACK, speed=Speed(reads_on=reads_on)), Project(Workspace(tmp_path)), None)
+    assert asked == [True], "it fails again where that is told"
 
 
 def test_what_rests_on_the_work_of_rules_is_counted_after_them() -> None:

@@ -164,5 +164,11 @@ def claims(project: Project, options: TorchlibOptions, path: str) -> bool:
 
 
 LAZY_PACK = shipped_pack(
-    __name__, detect, TorchlibOptions, claims, speed=Speed(reaching), unread=SIGHTINGS, releases=TORCH_RELEASES
+    __name__,
+    detect,
+    TorchlibOptions,
+    claims,
+    speed=Speed(reaching, reads_first=True),
+    unread=SIGHTINGS,
+    releases=TORCH_RELEASES,
 )

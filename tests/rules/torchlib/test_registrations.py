@@ -583,11 +583,11 @@ def test_what_is_read_ahead_leads_to_the_same_operators() -> None:
         more = list(PACK.speed.reads_on(project, options))
         if more:
             project.load_python(more, ahead=True)
-            project.when_settled(read_on)
+            project.when_parsed(more, read_on)
 
     try:
         project.load_python(["a.py"], ahead=True)
-        project.when_settled(read_on)
+        project.when_parsed(["a.py"], read_on)
         operators = read_tree(project, options).operators
         assert sorted(name for item in operators for name in item.names or ()) == ["ns::f", "ns::g"]
     finally:
