@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -289,6 +290,46 @@ def test_workers_that_were_started_early_serve_later_files_too(tmp_path: Path) -
     assert [list(file.classes) for file in map(mine.python, names) if file is not None] == [["A"], ["B"], ["L"]]
     assert multiprocessing.active_children() == [last]
     parsers.close()
+
+
+def test_what_waits_for_some_files_comes_before_what_waits_for_all(tmp_path: Path) -> None:
+    parsers = python_workers.Parsers(1)
+    mine = Project(Workspace(tmp_path), parsers=lambda: parsers)
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    done: list[str] = []
+
+    def go_on() -> None:
+        done.append("a")
+        mine.load_python(["b.py"])
+
+    try:
+        mine.load_python(["a.py"])
+        mine.when_settled(lambda: done.append("all"))
+        mine.when_parsed(["a.py"], go_on)
+        mine.when_parsed(["a.py", "b.py"], lambda: done.append("a and b"))
+        assert done == []
+        mine.settle()
+        assert done == ["a", "a and b", "all"]
+    finally:
+        parsers.close()
+
+
+def test_all_answers_are_taken_at_once(tmp_path: Path) -> None:
+    texts = {f"k{number}": f"x = {number}\n" for number in range(12)}
+    parsers = python_workers.Parsers(1)
+    try:
+        parsers.submit(texts)
+        found: list[str] = []
+        calls = 0
+        while len(found) < len(texts):
+            time.sleep(0.2)  # a worker answers in a fraction of that
+            found += [item.key for item in parsers.collect(wait=False)]
+            calls += 1
+        assert calls < len(texts)
+        assert sorted(found) == sorted(texts)
+    finally:
+        parsers.close()
 
 
 def test_a_project_whose_workers_were_stopped_reports_what_was_left(tmp_path: Path) -> None:
