@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property
 
 import msgspec
@@ -12,6 +12,21 @@ from opschema_cli.source.python import Assign, Class, Expr, Function, Param, Pyt
 from opschema_cli.source.resolution import ClassRef
 from opschema_cli.source.text import Place, Span
 from opschema_cli.source.word_index import MODULE
+
+FEW = 200
+"""Names of functions around a function that are copied for it, since one set is asked faster than two."""
+
+
+class _OwnAndOuter(Container[str]):
+    """The names of a function, and those of functions around it, which are shared by all functions in them."""
+
+    __slots__ = ("outer", "own")
+
+    def __init__(self, own: frozenset[str], outer: Container[str]) -> None:
+        self.own, self.outer = own, outer
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self.outer
 
 
 class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -52,12 +67,13 @@ class Body(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(body.scope for body in self.outward() if body.function is not None)
 
     @cached_property
-    def visible(self) -> frozenset[str]:
+    def visible(self) -> Container[str]:
         """The names that a function and those around it bind, delete or declare."""
         outer = self.parent.visible if self.parent is not None else frozenset[str]()
         if self.function is None:
             return outer
-        return outer.union(self.bound, self.scope.deleted, (item.name for item in self.scope.classes))
+        own = self.bound.union(self.scope.deleted, (item.name for item in self.scope.classes))
+        return own | outer if isinstance(outer, frozenset) and len(outer) <= FEW else _OwnAndOuter(own, outer)
 
     @cached_property
     def method(self) -> Body | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import msgspec
 import pytest
 
 from opschema_cli.source.bodies import Bodies, Body
+from opschema_cli.source.body_tree import BodyTree
 from opschema_cli.source.parsing import encoded
 from opschema_cli.source.program import Program
 from opschema_cli.source.python import Class, Function, ModuleFacts, PythonFile
@@ -250,3 +253,19 @@ def caught(x):
     target = next(body for body in all_bodies.of(file) if body.function is not None and body.function.name == "launch")
     calls = [(body.function.name, file.text(call)) for body, call in all_bodies.calls_of(target) if body.function]
     assert calls == [("plain", "launch(x)"), ("plain", "launch(4)")]
+
+
+def test_many_functions_share_the_many_names_around_them() -> None:
+    """Each had a set of all of them: 2.6 GB for 5,000 functions in one with 5,000 variables."""
+    count = 3000
+    text = "def outer(a):\n" + "".join(f"    v{number} = a\n" for number in range(count))
+    text += "".join(f"    def f{number}(x):\n        del y\n" for number in range(count))
+    file = PythonFile(Source("many.py", text, "utf-8", "digest"), packed(text))
+    found = list(BodyTree().of(file))
+    tracemalloc.start()
+    try:
+        assert all(name in body.visible for body in found[2:] for name in ("a", "v0", "f9", "x", "y"))
+        assert not any(name in body.visible for body in found for name in ("z", "outer"))
+        assert tracemalloc.get_traced_memory()[0] < 50_000_000
+    finally:
+        tracemalloc.stop()
