@@ -9,7 +9,7 @@ import pytest
 
 from opschema_cli.errors import OpschemaError
 from opschema_cli.evaluation.execution.outcomes import Raised, Returned, Unresolved
-from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
+from opschema_cli.evaluation.execution.values import Device, DtypeValue, Opaque, TensorValue
 from opschema_cli.evaluation.tensors import table
 from opschema_cli.evaluation.tensors.dialect import TORCH
 from opschema_cli.evaluation.tensors.results import torch_names
@@ -245,3 +245,30 @@ def test_a_damaged_table_is_an_error_that_names_the_file(
         OpschemaError, match=r"torch\.json: this part of opschema cannot be read \(.+\); install opschema again"
     ):
         torch_table.__wrapped__()
+
+
+DEVICES = """
+def f(x, y):
+    if x.device != y.device or x[0].float().T.device != (x + y).device:
+        raise ValueError("two devices")
+    if all(item.is_cuda for item in (x, y, x @ y)):
+        return 1 if x.relu().is_cuda else 2
+    return 3 if y.is_cuda else 1
+"""
+
+
+def test_tensors_on_one_device_share_what_is_known_of_it() -> None:
+    device = Device()
+    one, other = (TensorValue((3, 3), "float16", item) for item in (device, device))
+    executor = executor_of(DEVICES, TORCH)
+    function = named(executor, "f")
+    assert executor.call(function, {"x": one, "y": other}) == Returned(1)
+    text = "def f(x, y):\n    return x.device == y.device, x.to('cpu').is_cuda == y.is_cuda, x.device == 'cuda'"
+    same = outcome_of(text, one, other, dialects=(TORCH,))
+    assert isinstance(same, Returned)
+    equal, *unknown = same.value
+    assert equal is True
+    assert all(isinstance(item, Opaque) for item in unknown)
+    elsewhere = outcome_of(text, one, TensorValue((3, 3), "float16", Device()), dialects=(TORCH,))
+    assert isinstance(elsewhere, Returned)
+    assert all(isinstance(item, Opaque) for item in elsewhere.value)

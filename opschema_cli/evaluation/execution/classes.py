@@ -15,7 +15,7 @@ from opschema_cli.evaluation.execution.values import (
     Names,
     Opaque,
 )
-from opschema_cli.evaluation.values import ClassValue
+from opschema_cli.evaluation.values import ClassValue, ExternalName
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Class, Expr
 from opschema_cli.source.resolution import HARMLESS_BASES, ClassRef, External, FunctionRef, Unresolved, ValueRef
@@ -299,11 +299,20 @@ def class_attribute(machine: Machine, cls: ClassValue, name: str) -> object:
     return bound_to_class(machine, cls, found)
 
 
+_ABOVE_ALL = "object"
+_WITHOUT_BASES = frozenset({_ABOVE_ALL, "abc.ABC", "typing.Generic"})
+"""Classes outside the workspace above which there is only ``object``."""
+
+
 def _mro(machine: Machine, cls: ClassValue) -> object:
     found = order(machine, cls)
-    if isinstance(found, Unresolved) or any(isinstance(item, External) for item in found):
+    if isinstance(found, Unresolved) or any(
+        isinstance(item, External) and item.name not in _WITHOUT_BASES for item in found
+    ):
         return machine.opaque("the order of classes outside the workspace")
-    return tuple(ClassValue(item) for item in found if isinstance(item, ClassRef))
+    below = (item for item in found if not isinstance(item, External) or item.name != _ABOVE_ALL)
+    made = (ExternalName(item.name) if isinstance(item, External) else ClassValue(item) for item in below)
+    return (*made, ExternalName(_ABOVE_ALL))
 
 
 def bound_to_class(machine: Machine, cls: ClassValue, found: object) -> object:

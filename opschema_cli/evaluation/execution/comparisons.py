@@ -20,7 +20,7 @@ from opschema_cli.evaluation.execution.plain import (
     is_plain_enum,
     performed,
 )
-from opschema_cli.evaluation.execution.values import BoundMethod, Object, Opaque, Record
+from opschema_cli.evaluation.execution.values import BoundMethod, Fixed, Object, Opaque, Record
 from opschema_cli.evaluation.values import ClassValue, EnumMember, ExternalName
 
 _ORDER: dict[str, Callable[..., object]] = {
@@ -113,7 +113,7 @@ def equal(machine: Machine, left: object, right: object) -> bool | Opaque:
     machine.spend(1)
     opaque = first_opaque((left, right))
     if opaque is not None:
-        return opaque
+        return True if left is right and isinstance(left, Fixed) else opaque
     if left is right and not isinstance(left, float | complex | ExternalName):
         return True
     if isinstance(left, Object) or isinstance(right, Object):

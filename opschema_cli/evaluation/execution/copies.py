@@ -7,6 +7,7 @@ from opschema_cli.evaluation.execution.values import (
     Closure,
     DtypeValue,
     Environment,
+    Fixed,
     Object,
     Opaque,
     PartialCall,
@@ -15,7 +16,9 @@ from opschema_cli.evaluation.execution.values import (
 )
 from opschema_cli.evaluation.values import ClassValue, ExternalName
 
-_UNCHANGING = frozenset({int, str, float, bool, type(None), TensorValue, DtypeValue, Opaque, ClassValue, ExternalName})
+_UNCHANGING = frozenset(
+    {int, str, float, bool, type(None), TensorValue, DtypeValue, Opaque, Fixed, ClassValue, ExternalName}
+)
 """Types of values that are never copied."""
 
 

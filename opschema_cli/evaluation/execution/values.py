@@ -27,6 +27,21 @@ class Opaque(msgspec.Struct, frozen=True, eq=False):
     negates: Opaque | None = None
 
 
+class Fixed(Opaque, frozen=True):
+    """One that equals itself, as the place of a tensor does; not every value does, and a tensor compares element by element."""
+
+
+class Device:
+    """A device of which nothing is known but that tensors are on it: each fact about it is one value, whatever tensor is asked."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, Fixed] = {}
+
+    def fact(self, name: str) -> Fixed:
+        """The value of an attribute of the tensors on it, such as ``is_cuda``."""
+        return self._facts.setdefault(name, Fixed(f"`{name}` of a tensor"))
+
+
 class DtypeValue(msgspec.Struct, frozen=True):
     """A data type of tensors, by torch's main name (``float16``, not ``half``)."""
 
@@ -38,7 +53,7 @@ class TensorValue(msgspec.Struct, frozen=True, eq=False):
 
     shape: tuple[object, ...]
     dtype: str | None = None
-    device: str | None = None
+    device: Device | None = None
 
 
 class Object(msgspec.Struct, eq=False):

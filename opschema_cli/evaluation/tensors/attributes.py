@@ -76,6 +76,24 @@ ATTRIBUTES: Mapping[str, Callable[[TensorValue], object]] = {
 }
 """Attributes of tensors that are not tensors made by an operator."""
 
+OF_DEVICES = frozenset(
+    {
+        "device",
+        "is_cuda",
+        "is_cpu",
+        "is_xpu",
+        "is_mps",
+        "is_mtia",
+        "is_maia",
+        "is_meta",
+        "is_ipu",
+        "is_xla",
+        "is_vulkan",
+    }
+    | {"is_npu", "is_musa", "is_mlu", "is_hpu"}
+)
+"""Attributes that are the same for all tensors on one device, those of backends outside torch included."""
+
 METHODS: Mapping[str, Callable[[TensorValue, Call], object]] = {
     "size": _size,
     "dim": lambda tensor, call: len(tensor.shape),

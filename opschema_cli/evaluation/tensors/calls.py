@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from opschema_cli.evaluation.execution.values import DtypeValue, Opaque, TensorValue
+from opschema_cli.evaluation.execution.values import Device, DtypeValue, Opaque, TensorValue
 from opschema_cli.evaluation.tensors.promotion import number_dtype, promoted
 from opschema_cli.evaluation.tensors.semantics import semantics
 from opschema_cli.evaluation.tensors.table import REQUIRED, Overload, Param, Table, parsed_signature, torch_table
@@ -85,10 +85,17 @@ def result_of(table: Table, overload: Overload, bound: Bound) -> object:
     given = bound.dtype
     if given is not None:
         dtypes[0] = given.name if isinstance(given, DtypeValue) else None
+    device = _device(bound)
     if isinstance(found, list):
-        return tuple(TensorValue(shape, dtypes[0]) for shape in found)
-    made = tuple(TensorValue(found, dtype) for dtype in dtypes)
+        return tuple(TensorValue(shape, dtypes[0], device) for shape in found)
+    made = tuple(TensorValue(found, dtype, device) for dtype in dtypes)
     return made[0] if len(made) == 1 else made
+
+
+def _device(bound: Bound) -> Device | None:
+    """The device of the results: that of all tensors which are passed, if no other is asked for."""
+    found = {tensor.device for tensor in bound.tensors}
+    return found.pop() if len(found) == 1 and bound.values.get("device") is None else None
 
 
 def shapes_of(name: str, bound: Bound) -> tuple[object, ...] | list[tuple[object, ...]] | Opaque:

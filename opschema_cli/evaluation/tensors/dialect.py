@@ -16,6 +16,7 @@ from opschema_cli.evaluation.tensors.attributes import (
     CASTS,
     COPIES,
     METHODS,
+    OF_DEVICES,
     converted,
     count_of,
     dtype_attribute,
@@ -265,13 +266,15 @@ def _part(machine: Caller, value: tuple[object, ...], name: str) -> object:
 def _of_tensor(machine: Caller, tensor: TensorValue, name: str) -> object:
     if name in ATTRIBUTES:
         return ATTRIBUTES[name](tensor)
+    if name in OF_DEVICES and tensor.device is not None:
+        return tensor.device.fact(name)
     if name in _TRANSPOSED:
-        rank = len(tensor.shape)
-        return TensorValue(tensor.shape[::-1], tensor.dtype) if rank == 2 or name == "T" else _matrices(machine, tensor)
+        turned = TensorValue(tensor.shape[::-1], tensor.dtype, tensor.device)
+        return turned if len(tensor.shape) == 2 or name == "T" else _matrices(machine, tensor)
     if name in METHODS:
         return Native(name, lambda call: _guarded(call, lambda: METHODS[name](tensor, call)))
     if name in CASTS:
-        return Native(name, lambda call: TensorValue(tensor.shape, CASTS[name]))
+        return Native(name, lambda call: TensorValue(tensor.shape, CASTS[name], tensor.device))
     if name in COPIES:
         return Native(name, lambda call: converted(tensor, (*call.positional, *call.keywords.values())))
     if name in torch_table().operators:
@@ -326,7 +329,7 @@ def _item(machine: Caller, tensor: object, index: object) -> object:
     if not all(isinstance(size, int) for size in tensor.shape):
         return machine.opaque("a size is not known")
     try:
-        return TensorValue(subscripted(tensor.shape, index), tensor.dtype)  # type: ignore[arg-type]
+        return TensorValue(subscripted(tensor.shape, index), tensor.dtype, tensor.device)  # type: ignore[arg-type]
     except RefusedError as error:
         machine.throw(error.exception, str(error))
     except OpenSizeError as error:

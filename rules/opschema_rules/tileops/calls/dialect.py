@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExecutionDialect, ExternalFunction
 from opschema_cli.evaluation.execution.executor import Executor
-from opschema_cli.evaluation.execution.values import Object, Opaque
+from opschema_cli.evaluation.execution.values import Device, Object, Opaque
 from opschema_cli.evaluation.tensors.dialect import TORCH
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.source.bodies import Bodies
@@ -65,3 +65,6 @@ def executor(
 
 UNDECLARED = Opaque("an argument that the manifest does not declare")
 """Argument for a parameter of a constructor that the manifest says nothing of."""
+
+CALLED_ON = Device()
+"""The device of all tensors that an op is called with."""

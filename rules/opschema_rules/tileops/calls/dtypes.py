@@ -15,7 +15,7 @@ from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.schema.dtypes import parse_dtypes
 from opschema_rules.tileops.calls.code import Agreement, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
-from opschema_rules.tileops.calls.dialect import UNDECLARED
+from opschema_rules.tileops.calls.dialect import CALLED_ON, UNDECLARED
 from opschema_rules.tileops.calls.findings import is_explicit
 from opschema_rules.tileops.calls.outcomes import construct, constructor_arguments, executed_outcome, method_outcome
 from opschema_rules.tileops.model import OpEntry, OpImplementation
@@ -139,7 +139,7 @@ class _Prober:
 
     def _outcome(self, dtypes: Mapping[str, str]) -> Outcome:
         tensors: dict[str, object] = {
-            name: TensorValue(shape, dtypes[name], "cuda") for name, shape in self.shapes.items()
+            name: TensorValue(shape, dtypes[name], CALLED_ON) for name, shape in self.shapes.items()
         }
         this = self.this.value if isinstance(self.this, Returned) else None
         if not isinstance(this, Object):

@@ -17,6 +17,7 @@ from opschema_cli.evaluation.execution.values import Closure, Object, TensorValu
 from opschema_cli.regular_files import content_digest
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
+from opschema_rules.tileops.calls.dialect import CALLED_ON
 from opschema_rules.tileops.calls.dtypes import declared_dtypes
 from opschema_rules.tileops.calls.fakes import Compiled, Makers
 from opschema_rules.tileops.calls.findings import is_error, is_explicit
@@ -140,7 +141,7 @@ class _Follower:
     def _run(self, call: DescribedCall, this: Object, dtypes: Mapping[str, str], then: Then = _NOTHING) -> Followed:
         shapes = {name: shape for name, shape in call.shapes(self.entry).items() if shape is not None}
         tensors: dict[str, object] = {
-            name: TensorValue(shape, dtypes.get(name), "cuda") for name, shape in shapes.items()
+            name: TensorValue(shape, dtypes.get(name), CALLED_ON) for name, shape in shapes.items()
         }
         self.method = "forward"
         with self.compiled.executor.at_most(MAX_STEPS, MAX_PATHS):

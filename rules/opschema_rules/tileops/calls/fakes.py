@@ -20,6 +20,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
+from opschema_rules.tileops.calls.dialect import CALLED_ON
 from opschema_rules.tileops.calls.findings import is_error
 from opschema_rules.tileops.calls.outcomes import (
     construct,
@@ -240,7 +241,7 @@ def _judge(compiled: Compiled, call: DescribedCall, this: Object, assignment: As
     op = compiled.code.traced(found.op)
     shapes = {name: shape for name, shape in call.shapes(op.entry).items() if shape is not None}
     tensors: dict[str, object] = {
-        name: TensorValue(shape, assignment.dtypes.get(name), "cuda") for name, shape in shapes.items()
+        name: TensorValue(shape, assignment.dtypes.get(name), CALLED_ON) for name, shape in shapes.items()
     }
     outcome = compiled.run(op, this, tensors)
     if isinstance(outcome, Unresolved):  # the operators that its constructor makes are not known of the object

@@ -19,6 +19,7 @@ from opschema_cli.source.yaml_compose import compose
 from opschema_rules.tileops.bindings import BoundRow, bind_row
 from opschema_rules.tileops.calls.code import code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
+from opschema_rules.tileops.calls.dialect import CALLED_ON
 from opschema_rules.tileops.calls.dtypes import VALIDATE
 from opschema_rules.tileops.calls.findings import is_explicit
 from opschema_rules.tileops.calls.outcomes import INFER, construct, constructor_arguments, method_outcome
@@ -113,7 +114,7 @@ class _Asked:
             found = assignments(self.entry, dtype, passed)
             for item in found[:1] if isinstance(found, list) else ():
                 yield {
-                    name: TensorValue(shape, item.dtypes[name], "cuda") if shape is not None else None
+                    name: TensorValue(shape, item.dtypes[name], CALLED_ON) if shape is not None else None
                     for name, shape in shapes.items()
                 }
 
