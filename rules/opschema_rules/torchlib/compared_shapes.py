@@ -72,7 +72,7 @@ class ComparedShapes:
 
     def _compared(self, group: Group[Compared], schema: OperatorSchema, fake: Body, kernel: Body) -> Compared:
         # Not at the top: most runs compare nothing, and the interpreter takes time to import.
-        from opschema_rules.torchlib.shape_runs import compare
+        from opschema_rules.torchlib.shape_comparisons import compare
 
         executor, tilelang = self._executor(fake.file.path, group)
         fake, kernel = (_again(executor.evaluator.bodies, body) for body in (fake, kernel))

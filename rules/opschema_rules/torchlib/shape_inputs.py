@@ -46,6 +46,13 @@ class Input(msgspec.Struct, frozen=True):
         sizes = [(name, dim) for name, shape in self.shapes.items() for dim in range(len(shape))]
         return sizes + [(name, -1) for name, value in self.values.items() if type(value) is int]
 
+    def size(self, atom: Atom) -> int:
+        """The size of a dimension, or the value of a number."""
+        name, dim = atom
+        found = self.values[name] if dim < 0 else self.shapes[name][dim]
+        assert isinstance(found, int)  # others are no atoms
+        return found
+
     def changed(self, atoms: frozenset[Atom], size: int) -> Input:
         """The same input with another size for some dimensions and numbers."""
         shapes = {

@@ -54,14 +54,6 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def compare(
-    executor: Executor, schema: OperatorSchema, fake: Body, kernel: Body, tilelang: TileLang | None = None
-) -> Verdict:
-    """Compare a fake and a kernel; with many inputs only where the first ones show a difference."""
-    first = Comparison(executor, schema, fake, kernel, tilelang).first_verdict()
-    return first if first is not None else Comparison(executor, schema, fake, kernel, tilelang).verdict()
-
-
 class Comparison:
     """The runs of a fake and a kernel of one operator."""
 
@@ -84,7 +76,7 @@ class Comparison:
         taken = 0
         for family in families(self.schema, (self.fake, self.kernel.body)):
             spread = next(map(self._spread, self._accepted(family)), None)
-            both = self._run(spread) if spread is not None else None
+            both = self.run(spread) if spread is not None else None
             taken += both is not None
             if both is not None and differences(*both):
                 return None
@@ -110,9 +102,9 @@ class Comparison:
     def _accepted(self, family: Family) -> Iterator[Input]:
         """Inputs that both sides take, of each combination of ranks and dtypes."""
         found = set()
-        for item in map(self._fitted, self._distinct(family)):
+        for item in map(self.fitted, self._distinct(family)):
             key = (tuple((name, len(shape)) for name, shape in item.shapes.items()), tuple(item.dtypes.values()))
-            if key not in found and self._run(item) is not None:
+            if key not in found and self.run(item) is not None:
                 found.add(key)
                 yield item
 
@@ -137,7 +129,7 @@ class Comparison:
 
     # Runs
 
-    def _run(self, item: Input) -> tuple[Results, Results] | None:
+    def run(self, item: Input) -> tuple[Results, Results] | None:
         """The results of both sides; None where one raises, or is not known."""
         known = self._known.get(item.key)
         if known is not None:
@@ -147,7 +139,7 @@ class Comparison:
             return None
         if not self.taken and self.unknown >= MAX_UNKNOWN:
             return None
-        item = self._fitted(item)
+        item = self.fitted(item)
         kernel = self._results(self.kernel.outcome(item), "kernel")
         fake = (
             self._results(called(self.executor, self.schema, self.fake, item), "fake") if kernel is not None else None
@@ -163,17 +155,17 @@ class Comparison:
         self.runs += 1
         if self._exhausted:
             return False
-        return isinstance(self.kernel.outcome(self._fitted(item), strict=False), Returned)
+        return isinstance(self.kernel.outcome(self.fitted(item), strict=False), Returned)
 
     def _both_take(self, item: Input) -> bool:
-        return not self._exhausted and self._run(item) is not None
+        return not self._exhausted and self.run(item) is not None
 
     @property
     def _exhausted(self) -> bool:
         """Whether no further inputs are run."""
         return self.runs > MAX_RUNS or self.executor.steps > self.most_steps
 
-    def _fitted(self, item: Input) -> Input:
+    def fitted(self, item: Input) -> Input:
         """The input with the shapes that a kernel of TileLang requires."""
         if self._exhausted:
             return item
@@ -191,13 +183,13 @@ class Comparison:
 
     def _spread(self, item: Input) -> Input | None:
         """The input with as many different sizes as both sides take."""
-        if self._run(item) is None:
+        if self.run(item) is None:
             return None
         at_once = self._distinct_sizes(item)
-        if self._run(at_once) is not None:
+        if self.run(at_once) is not None:
             return at_once
         of_kernel = self._changes(item, self._kernel_takes, keep=True)[1]
-        if self._run(of_kernel) is not None:
+        if self.run(of_kernel) is not None:
             return of_kernel
         return self._changes(item, self._both_take, keep=True)[1]
 
@@ -206,7 +198,7 @@ class Comparison:
         for atom in item.atoms:
             if atom[0] not in self.kernel.fitted:
                 item = item.changed(frozenset({atom}), _next_size(item))
-        return self._fitted(item)
+        return self.fitted(item)
 
     def _groups(self, item: Input) -> list[frozenset[Atom]]:
         """Dimensions and numbers that can be changed alone, and pairs that can be changed together."""
@@ -222,7 +214,7 @@ class Comparison:
 
         def accepts(*atoms: Atom) -> bool:
             nonlocal item
-            changed = self._fitted(item.changed(frozenset(atoms), _next_size(item) if keep else 3 * SIZE))
+            changed = self.fitted(item.changed(frozenset(atoms), _next_size(item) if keep else 3 * SIZE))
             if not takes(changed):
                 return False
             groups.append(frozenset(atoms))
@@ -238,7 +230,7 @@ class Comparison:
         return groups, item
 
     def _finding(self, item: Input) -> Finding:
-        both = self._run(item)
+        both = self.run(item)
         if both is None:
             return Finding((), item, (), ())
         sure = {"size": self._is_confirmed, "dtype": self._has_same_dtypes, "rank": self._is_confirmed}
@@ -250,7 +242,7 @@ class Comparison:
 
     def _has_same_dtypes(self, item: Input, difference: Difference) -> bool:
         """Whether the dtype of a result depends on those of the same tensors on both sides."""
-        before = self._run(item)
+        before = self.run(item)
         uses: tuple[set[str], set[str]] = (set(), set())
         for name, dtype in item.dtypes.items():
             for other in ("float64", "float16", "bfloat16"):
@@ -294,7 +286,7 @@ class Comparison:
                 other = Input({**item.shapes, name: (SIZE,) * rank}, item.dtypes, item.values)
                 alike = other.changed(frozenset(other.atoms), SIZE)  # its sizes fit those of the others
                 for tried in (other, alike) if difference.kind == "rank" else (self._distinct_sizes(other),):
-                    both = self._run(tried)
+                    both = self.run(tried)
                     if both is not None and all(one.part != difference.part for one in differences(*both)):
                         return False
         return not self._exhausted
@@ -315,7 +307,7 @@ class Comparison:
 
     def _of_dtype(self, item: Input, name: str, dtype: str) -> tuple[Results, Results] | None:
         """The results of both sides where a tensor has a dtype."""
-        return self._run(Input(item.shapes, {**item.dtypes, name: dtype}, item.values))
+        return self.run(Input(item.shapes, {**item.dtypes, name: dtype}, item.values))
 
     def _renew(self) -> None:
         """Allow as many further runs as at first, to confirm a difference."""
@@ -324,9 +316,9 @@ class Comparison:
     def _is_comparable(self, item: Input, difference: Difference, groups: Sequence[frozenset[Atom]]) -> bool:
         """Whether a size is made of the same sizes on both sides, or of those of one tensor."""
         uses: tuple[set[frozenset[Atom]], set[frozenset[Atom]]] = (set(), set())
-        before = self._run(item)
+        before = self.run(item)
         for group in groups:
-            after = self._run(item.changed(group, 5 * SIZE + _next_size(item)))
+            after = self.run(item.changed(group, 5 * SIZE + _next_size(item)))
             if before is None or after is None:
                 return False
             for used, old, new in zip(uses, before, after, strict=True):
@@ -343,9 +335,9 @@ class Comparison:
         size = SIZE
         for group in groups:
             size *= 2
-            larger = self._fitted(item.changed(group, size))
-            item = larger if self._run(larger) is not None else item
-        both = self._run(item)
+            larger = self.fitted(item.changed(group, size))
+            item = larger if self.run(larger) is not None else item
+        both = self.run(item)
         return both is not None and not self._exhausted and difference in differences(*both)
 
 

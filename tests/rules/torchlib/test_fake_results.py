@@ -37,36 +37,36 @@ def reported(parameters: str, kernel: str, fake: str, returns: str = "Tensor") -
             "x: Tensor",
             "return x.transpose(0, 1).contiguous()",
             "return torch.empty_like(x)",
-            "bfloat16[512, 768]",
-            "bfloat16[768, 512]",
+            "bfloat16[2, 3]",
+            "bfloat16[3, 2]",
         ),
         (
             "x: Tensor",
             "return x.sum(-1)",
             "m, n = x.shape; return x.new_empty(m, 1)",
-            "bfloat16[512, 1]",
-            "bfloat16[512]",
+            "bfloat16[2, 1]",
+            "bfloat16[2]",
         ),
         (
             "x: Tensor",
             "out = torch.empty(x.shape, dtype=torch.int8); run(x, out); return out",
             "return x.new_empty(x.shape, dtype=torch.uint8)",
-            "uint8[512, 768]",
-            "int8[512, 768]",
+            "uint8[2, 3]",
+            "int8[2, 3]",
         ),
         (
             "q: Tensor, k: Tensor",
             "b, h, s, d = q.shape; assert k.shape[-1] == d; return q @ k.transpose(-1, -2)",
             "b, h, s, d = q.shape; return q.new_empty(b, h, s, s, 1)",
-            "bfloat16[512, 768, 1024, 1024, 1]",
-            "bfloat16[512, 768, 1024, 1280]",
+            "bfloat16[2, 3, 5, 5, 1]",
+            "bfloat16[2, 3, 5, 11]",
         ),
         (
             "x: Tensor, flag: bool",
             "return torch.cat([x, x], -1) if flag else x.clone()",
             "return torch.empty_like(x)",
-            "bfloat16[512, 768]",
-            "bfloat16[512, 1536]",
+            "bfloat16[2, 3]",
+            "bfloat16[2, 6]",
         ),
         (
             "x: Tensor, n: int",
@@ -87,7 +87,7 @@ def test_the_second_of_two_results() -> None:
     kernel = "m, n = x.shape; return x.clone(), x.float().amax(-1, keepdim=True)"
     fake = "return torch.empty_like(x), x.new_empty(x.shape[0], dtype=torch.float32)"
     (message,) = reported("x: Tensor", kernel, fake, "tuple[Tensor, Tensor]")
-    assert "returns `float32[512]` as result 1 where the kernel returns `float32[512, 1]`" in message
+    assert "returns `float32[2]` as result 1 where the kernel returns `float32[2, 1]`" in message
 
 
 @pytest.mark.parametrize(
@@ -262,18 +262,19 @@ LSE = "q.new_empty(batch, dtype=torch.float32)"
         (ROWS, LSE, ""),
         (ROWS, "q.new_empty(lengths.shape[0] - 1, dtype=torch.float32)", ""),
         (ROWS, "q.new_empty(batch)", ""),  # agrees for float32
-        (ROWS, "q.new_empty(batch, 1, dtype=torch.float32)", "returns `float32[513, 1]` as result 1"),
-        (ROWS, "q.new_empty(lengths.shape, dtype=torch.float32)", "returns `float32[514]` as result 1"),
+        (ROWS, "q.new_empty(batch, 1, dtype=torch.float32)", "returns `float32[2, 1]` as result 1"),
+        (ROWS, "q.new_empty(lengths.shape, dtype=torch.float32)", "returns `float32[3]` as result 1"),
         (
             "q.new_empty(q.shape[0], heads)",
             LSE,
-            "the kernel returns `bfloat16[513, 384]`, for `q: bfloat16[513, 769, 8], lengths: int32[514], batch=513",
+            "the kernel returns `bfloat16[2, 1]`, for `q: bfloat16[2, 3, 8], lengths: int32[3], batch=2",
         ),
     ],
 )
 def test_a_kernel_that_tilelang_compiles(first: str, second: str, message: str) -> None:
     linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": TILELANG.format(first, second)}, ("REG212",))
-    assert [message in item.message for item in linted.diagnostics] == ([True] if message else [])
+    assert [item.message for item in linted.diagnostics if message not in item.message] == []
+    assert len(linted.diagnostics) == bool(message)
 
 
 GROUPED = """\
@@ -318,13 +319,14 @@ def fake(batch, heads, heads_kv, dim, q, k):
     [
         ("batch, heads, dim", ""),
         ("q.shape", ""),
-        ("batch, dim, heads", "returns `bfloat16[512, 1024, 768]`"),
-        ("heads, heads, dim", "the kernel returns `bfloat16[512, 768, 1024]`"),
+        ("batch, dim, heads", "returns `bfloat16[16, 2, 8]`"),
+        ("heads, heads, dim", "the kernel returns `bfloat16[16, 8, 2]`"),
     ],
 )
 def test_sizes_are_told_apart_of_a_kernel_that_refuses_some(sizes: str, message: str) -> None:
     linted = lint_files([PACK], {"kit/__init__.py": "", "kit/ops.py": GROUPED.format(sizes)}, ("REG212",))
-    assert [message in item.message for item in linted.diagnostics] == ([True] if message else [])
+    assert [item.message for item in linted.diagnostics if message not in item.message] == []
+    assert len(linted.diagnostics) == bool(message)
 
 
 def test_small_numbers_are_tried_before_other_ranks() -> None:
