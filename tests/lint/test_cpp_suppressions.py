@@ -147,6 +147,6 @@ def test_an_editor_does_not_break_continued_lines(registry: Registry) -> None:
 @pytest.mark.parametrize("part", ["/", "/*", "#", "# ", "// ", "/ ", "/* opschema: ", "// opschema: ignore[\n"])
 def test_the_search_takes_linear_time(part: str, registry: Registry) -> None:
     text = "// opschema:\n//" + part * (200_000 // len(part))
-    started = time.perf_counter()
+    started = time.process_time()
     suppressed("kit.cpp", text, "opschema", registry)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
