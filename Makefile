@@ -14,7 +14,7 @@ PIP := $(BIN)/pip --quiet --disable-pip-version-check
 # Shows a command that runs next.
 SAY := @printf '\n$$ %s\n\n'
 
-.PHONY: help demo test cuda gpu cuda-wheels check bench docs records site torch-table torch-releases flydsl-releases lock sbom dist pythons man clean
+.PHONY: help demo test lowest cuda gpu cuda-wheels check bench docs records site torch-table torch-releases flydsl-releases lock sbom dist pythons man clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,15 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 
 test: $(VENV)/.dev  ## run all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+
+$(VENV)-lowest/.made: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/pip install --quiet --disable-pip-version-check -e '.[test]' $(TORCH)
+	$(VENV)-lowest/bin/pip install --quiet --disable-pip-version-check $$($(VENV)-lowest/bin/python -m tests.lowest)
+	@touch $@
+
+lowest: $(VENV)-lowest/.made  ## run all tests with the lowest versions of the dependencies that pyproject.toml allows
+	$(VENV)-lowest/bin/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 # Where nvcc and compute-sanitizer are missing, those of the registry serve, as far as the driver is new enough; nvcc needs g++.
 CUDA_TOOLS = $(CURDIR)/$(VENV)-cuda/tools
