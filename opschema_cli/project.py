@@ -104,7 +104,7 @@ class Project:
         self._of_files: set[str] = set()
         self._trees: dict[str, bytes] = {}
         self._cold = self._done = 0
-        self._when_parsed: list[tuple[frozenset[str], Callable[[], None]]] = []
+        self._when_parsed: list[tuple[set[str], Callable[[], None]]] = []
         self._when_settled: list[Callable[[], None]] = []
         self._lenient: set[str] = set()
         self._fed = 0.0
@@ -524,7 +524,8 @@ class Project:
         """Do something once some files that were asked for are parsed: now, if they all are, else when :meth:`pump` or
         :meth:`settle` sees it; never while somebody waits for one file.
         """
-        self._when_parsed.append((frozenset(map(self.workspace.digest, paths)), then))
+        digests = set(map(self.workspace.digest, paths))
+        self._when_parsed.append((digests.intersection(self._awaited), then))
         self._go_on()
 
     def when_settled(self, then: Callable[[], None]) -> None:
@@ -533,9 +534,7 @@ class Project:
         self._go_on()
 
     def _go_on(self) -> None:
-        while (
-            ready := next((item for item in self._when_parsed if item[0].isdisjoint(self._awaited)), None)
-        ) is not None:
+        while (ready := next((item for item in self._when_parsed if not item[0]), None)) is not None:
             self._when_parsed.remove(ready)
             ready[1]()
         while self._when_settled and not self._awaited and not self._when_parsed:
@@ -572,6 +571,8 @@ class Project:
     def _arrived(self, digest: str, data: bytes, *, refused: bool = False) -> None:
         """Keep the facts of a text. Nothing is cached of one that was refused, so that the next run tries it."""
         sources = self._awaited.pop(digest, [])
+        for awaited, _ in self._when_parsed:
+            awaited.discard(digest)
         if not refused:
             if sources or digest in self._of_files:
                 self._fresh[digest] = data
