@@ -212,6 +212,9 @@ class HelperProcesses:
 class ForkedPacks:
     """Packs that run in a forked process: the :class:`~opschema_cli.lint.runner.Others` of those that run here. ``idle`` is raised
     while this process only waits for that one.
+
+    Raises:
+        LostForkError: no process can be started.
     """
 
     def __init__(
@@ -221,7 +224,10 @@ class ForkedPacks:
         from opschema_cli.lint.forked_run import ForkedRun
 
         self._project, self._options, self._idle = project, options, idle
-        self._process = ForkedRun(task, PackFindings)
+        try:
+            self._process = ForkedRun(task, PackFindings)
+        except OSError:
+            raise LostForkError from None
         session.helpers.callback(self._process.close)
 
     def wait_parsed(self) -> None:

@@ -46,14 +46,19 @@ def read_on(
 ) -> None:
     """Have parsed, step by step and while there is other work, what a pack will ask for beside what it ``reads`` in any case."""
     if pack.speed.reads_on is not nothing_read:
-        with suppress(Exception):  # foreign code; it fails again where that is told
-            known = frozenset(reads(project, options))
-            project.when_parsed(known, lambda: _read_further(pack, project, options, known))
+        known = _named(reads, project, options)
+        project.when_parsed(known, lambda: _read_further(pack, project, options, known))
 
 
 def _read_further(pack: Pack, project: Project, options: object, known: frozenset[str]) -> None:
-    with suppress(Exception):  # see above
-        more = frozenset(pack.speed.reads_on(project, options)) - known
-        if more:
-            project.load_python(sorted(more), ahead=True, along=pack.speed.along)
-            project.when_parsed(more, lambda: _read_further(pack, project, options, known | more))
+    more = _named(pack.speed.reads_on, project, options) - known
+    if more:
+        project.load_python(sorted(more), ahead=True, along=pack.speed.along)
+        project.when_parsed(more, lambda: _read_further(pack, project, options, known | more))
+
+
+def _named(reads: Callable[[Project, Any], Iterable[str]], project: Project, options: object) -> frozenset[str]:
+    """The files that a function of a pack names; none if it fails."""
+    with suppress(Exception):  # foreign code; it fails again where that is told
+        return frozenset(path for path in reads(project, options) if isinstance(path, str))
+    return frozenset()

@@ -173,3 +173,30 @@ def test_where_the_other_process_dies_its_packs_run_here(
     arguments.append("--no-cache")
     assert told() == before
     assert len(asked) == 2
+
+
+def test_where_no_process_can_be_started_all_packs_run_here(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from opschema_cli.lint import forked_run
+    from opschema_cli.main import run
+
+    monkeypatch.chdir(tree)
+    monkeypatch.setenv("OPSCHEMA_CACHE_DIR", str(tmp_path / "cache"))
+
+    def told(*options: str) -> Any:
+        run(["lint", "--output-format", "json", *options])
+        return json.loads(capfd.readouterr().out)
+
+    before = told("--jobs", "2")
+    asked: list[object] = []
+
+    def refuse(self: object, task: object, kind: object) -> None:
+        asked.append(kind)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(forked_run.ForkedRun, "__init__", refuse)
+    assert told("--jobs", "2", "--no-cache") == before
+    change(tree, "\n# a remark\n")
+    assert told("--jobs", "2") == before
+    assert len(asked) > 1

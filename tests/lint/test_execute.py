@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from opschema_cli.cache import Cache
@@ -16,7 +17,9 @@ from opschema_cli.lint.pack import Pack, Speed
 from opschema_cli.lint.pack_calls import loaded_by, read_on
 from opschema_cli.lint.rule import Rule, rule
 from opschema_cli.lint.settings import Settings
+from opschema_cli.lint.shared_work import LostForkError
 from opschema_cli.project import Project
+from opschema_cli.source.python_workers import Parsers
 from opschema_cli.source.text import Span
 from opschema_cli.testing import lint_files
 from opschema_cli.workspace import Workspace
@@ -188,6 +191,26 @@ def test_a_pack_that_fails_to_tell_what_it_reads_on_stops_nothing(tmp_path: Path
 
     read_on(replace(PACK, speed=Speed(reads_on=reads_on)), Project(Workspace(tmp_path)), None)
     assert asked == [True], "it fails again where that is told"
+
+
+def test_a_failure_of_what_waits_for_all_files_ends_the_run(tmp_path: Path) -> None:
+    """It was taken for one of the pack whose further files had just been parsed, and the packs of the other process were lost."""
+    for name in ("first.py", "second.py"):
+        (tmp_path / name).write_text(f"x = {name!r}\n")
+    parsers = Parsers(1)
+    project = Project(Workspace(tmp_path), parsers=lambda: parsers)
+
+    def divide() -> None:
+        raise LostForkError
+
+    try:
+        project.load_python(["first.py", "second.py"])
+        read_on(replace(PACK, speed=Speed(reads_on=lambda *_: ["second.py"])), project, None, lambda *_: ["first.py"])
+        project.when_settled(divide)
+        with pytest.raises(LostForkError):
+            project.settle()
+    finally:
+        parsers.close()
 
 
 def test_what_rests_on_the_work_of_rules_is_counted_after_them() -> None:
