@@ -195,6 +195,12 @@ def f(x):
         "import itertools\ncounter = itertools.count()\ndef f():\n    return next(counter)",
         "class T:\n    kept = {}\ndef f():\n    return len(T().kept)",
         "seen = []\ndef g():\n    seen.append(1)\ndef f():\n    return len(seen)",
+        "class A[T]: ...\ndef f():\n    return len(A.__mro__)",  # the second is `typing.Generic`
+        "class A[T]: ...\nclass B(A[int]): ...\ndef f():\n    return len(B.__mro__)",
+        "def d(cls):\n    class B(cls): ...\n    return B\n@d\nclass A: ...\ndef f():\n    return len(A.__mro__)",
+        "class M(type):\n    def mro(cls): return [cls, object, int]\nclass A(metaclass=M): ...\n"
+        "def f():\n    return len(A.__mro__)",
+        "class A: ...\ndef f():\n    return A.mro()",
     ],
 )
 def test_what_may_be_otherwise_is_unresolved(text: str) -> None:

@@ -310,9 +310,17 @@ def _mro(machine: Machine, cls: ClassValue) -> object:
         isinstance(item, External) and item.name not in _WITHOUT_BASES for item in found
     ):
         return machine.opaque("the order of classes outside the workspace")
+    inside = [item for item in found if isinstance(item, ClassRef)]
+    if not is_complete(machine, cls.ref) or any(map(_has_type_parameters, inside)):
+        return machine.opaque("a metaclass, a decorator or type parameters may add classes")
     below = (item for item in found if not isinstance(item, External) or item.name != _ABOVE_ALL)
     made = (ExternalName(item.name) if isinstance(item, External) else ClassValue(item) for item in below)
     return (*made, ExternalName(_ABOVE_ALL))
+
+
+def _has_type_parameters(ref: ClassRef) -> bool:
+    """Whether a class is written ``class C[T]``, which makes ``typing.Generic`` one of its bases."""
+    return ref.file.source.text[ref.cls.end : ref.cls.end + 8].lstrip().startswith("[")
 
 
 def bound_to_class(machine: Machine, cls: ClassValue, found: object) -> object:
@@ -333,7 +341,7 @@ def is_implicit_class_method(function: Closure) -> bool:
 
 
 def _missing(machine: Machine, cls: ClassValue, name: str) -> object:
-    if name.startswith("__") or not is_complete(machine, cls.ref):
+    if name.startswith("__") or name == "mro" or not is_complete(machine, cls.ref):  # each class has a method `mro`
         return machine.opaque(f"`{cls.ref.name}.{name}` is not known")
     return machine.throw("AttributeError", f"type object '{cls.ref.name}' has no attribute '{name}'")
 
