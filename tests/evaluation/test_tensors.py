@@ -263,7 +263,12 @@ def test_tensors_on_one_device_share_what_is_known_of_it() -> None:
     executor = executor_of(DEVICES, TORCH)
     function = named(executor, "f")
     assert executor.call(function, {"x": one, "y": other}) == Returned(1)
-    text = "def f(x, y):\n    return x.device == y.device, x.to('cpu').is_cuda == y.is_cuda, x.device == 'cuda'"
+    text = """
+import torch
+def f(x, y):
+    host = torch.ops.aten.cpu(x), torch.Tensor.cpu(x), x.cpu(), x.to("cpu")
+    return x.device == y.device, x.device == "cuda", *[item.is_cuda == x.is_cuda for item in host]
+"""
     same = outcome_of(text, one, other, dialects=(TORCH,))
     assert isinstance(same, Returned)
     equal, *unknown = same.value

@@ -63,15 +63,15 @@ def call_operator(name: str, positional: Sequence[object], keywords: Mapping[str
         return NO_OVERLOAD
     if len(fitting) > 1 and _is_open((*positional, *keywords.values())):
         return Opaque("it is not known which overload is called")
-    return result_of(table, *fitting[0])
+    return result_of(table, name, *fitting[0])
 
 
 def _is_open(values: Sequence[object]) -> bool:
     return any(isinstance(value, Opaque) for value in values)
 
 
-def result_of(table: Table, overload: Overload, bound: Bound) -> object:
-    """The result of an overload.
+def result_of(table: Table, name: str, overload: Overload, bound: Bound) -> object:
+    """The result of an overload of an operator.
 
     Raises:
         RefusedError: torch refuses the arguments.
@@ -85,11 +85,15 @@ def result_of(table: Table, overload: Overload, bound: Bound) -> object:
     given = bound.dtype
     if given is not None:
         dtypes[0] = given.name if isinstance(given, DtypeValue) else None
-    device = _device(bound)
+    device = _device(bound) if name not in _TO_THE_HOST else None
     if isinstance(found, list):
         return tuple(TensorValue(shape, dtypes[0], device) for shape in found)
     made = tuple(TensorValue(found, dtype, device) for dtype in dtypes)
     return made[0] if len(made) == 1 else made
+
+
+_TO_THE_HOST = frozenset({"cpu", "to_mkldnn"})
+"""Operators with tensors on the host as results, whatever they are passed."""
 
 
 def _device(bound: Bound) -> Device | None:
