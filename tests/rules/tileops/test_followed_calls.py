@@ -209,6 +209,44 @@ def test_nothing_that_is_certainly_refused(condition: str) -> None:
     assert found(lint(CHECK.format(condition))) == []
 
 
+WITH_LENGTHS = """\
+signature:
+  inputs:
+    x: {dtype: "float16 | float32"}
+    lengths: {dtype: "int32"}
+workloads:
+  - {x_shape: [4, 8], lengths_shape: [4], dtypes: [float16], label: "small"}
+"""
+TAKES_LENGTHS = """\
+class ExampleFwdOp(Op):
+    def __init__(self, eps: float = 0.5, *, kernel_map=None):
+        self.dispatch_kernel(kernel_map)
+
+    def _validate_dtypes(self, x, lengths):
+        CHECK
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        CHECK
+        return self.kernel_map["example"](x, 0.5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "codes"),
+    [
+        ("lengths.device == x.device", []),  # lengths are on the host
+        ("not x.is_cuda or lengths.is_cuda", []),
+        ("x.device != lengths.device", []),
+        ("x.is_cuda != lengths.is_cuda or x.ndim == 2", ["SHP116", "DTY109"]),
+        ("x.is_cuda and x.ndim == 2 or not x.is_cuda", ["SHP116", "DTY109"]),
+    ],
+)
+def test_an_op_may_demand_inputs_on_the_host(condition: str, codes: list[str]) -> None:
+    code = TAKES_LENGTHS.replace("CHECK", CHECK.format(condition))
+    files = example_files([("yaml", WITH_LENGTHS), ("python", code)])
+    assert [item.code for item in lint_files([PACK], files, ("SHP116", "DTY109", "DTY111")).diagnostics] == codes
+
+
 @pytest.mark.parametrize("param", ["dtype=torch.float16", "size=3"])
 def test_a_constructor_that_takes_more_than_the_manifest_declares(param: str) -> None:
     """It may be what refuses."""

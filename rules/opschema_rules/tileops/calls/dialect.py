@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from opschema_cli.evaluation.execution.dialect import NOT_KNOWN, Call, ExecutionDialect, ExternalFunction
 from opschema_cli.evaluation.execution.executor import Executor
-from opschema_cli.evaluation.execution.values import Device, Object, Opaque
+from opschema_cli.evaluation.execution.outcomes import Outcome, Raised
+from opschema_cli.evaluation.execution.values import Device, Object, Opaque, TensorValue
 from opschema_cli.evaluation.tensors.dialect import TORCH
 from opschema_cli.evaluation.tree_evaluator import TreeEvaluator
 from opschema_cli.source.bodies import Bodies
@@ -67,4 +68,18 @@ UNDECLARED = Opaque("an argument that the manifest does not declare")
 """Argument for a parameter of a constructor that the manifest says nothing of."""
 
 CALLED_ON = Device()
-"""The device of all tensors that an op is called with."""
+"""The device of all tensors that an op is called with, unless it refuses them; see :func:`called_on_devices`."""
+
+
+def called_on_devices(run: Callable[[dict[str, object]], Outcome], tensors: dict[str, object]) -> Outcome:
+    """The outcome of a call with tensors on one device. If that raises, the outcome with each on a device that may be another one:
+    an op may demand that some of its inputs are on the host.
+    """
+    outcome = run(tensors)
+    if not isinstance(outcome, Raised) or sum(isinstance(item, TensorValue) for item in tensors.values()) < 2:
+        return outcome
+    return run({name: _elsewhere(item) if isinstance(item, TensorValue) else item for name, item in tensors.items()})
+
+
+def _elsewhere(tensor: TensorValue) -> TensorValue:
+    return TensorValue(tensor.shape, tensor.dtype, Device())

@@ -15,7 +15,7 @@ from opschema_cli.lint.diagnostic import NotUnderstood
 from opschema_cli.schema.dtypes import parse_dtypes
 from opschema_rules.tileops.calls.code import Agreement, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
-from opschema_rules.tileops.calls.dialect import CALLED_ON, UNDECLARED
+from opschema_rules.tileops.calls.dialect import CALLED_ON, UNDECLARED, called_on_devices
 from opschema_rules.tileops.calls.findings import is_explicit
 from opschema_rules.tileops.calls.outcomes import construct, constructor_arguments, executed_outcome, method_outcome
 from opschema_rules.tileops.model import OpEntry, OpImplementation
@@ -144,7 +144,7 @@ class _Prober:
         this = self.this.value if isinstance(self.this, Returned) else None
         if not isinstance(this, Object):
             return Unresolved("the constructor makes no object")
-        return method_outcome(self.executor, self.op, this, VALIDATE, tensors)
+        return called_on_devices(lambda given: method_outcome(self.executor, self.op, this, VALIDATE, given), tensors)
 
 
 def _dtype_params(op: OpImplementation) -> Iterator[str]:

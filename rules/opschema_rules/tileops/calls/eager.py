@@ -17,7 +17,7 @@ from opschema_cli.evaluation.execution.values import Closure, Object, TensorValu
 from opschema_cli.regular_files import content_digest
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall
-from opschema_rules.tileops.calls.dialect import CALLED_ON
+from opschema_rules.tileops.calls.dialect import CALLED_ON, called_on_devices
 from opschema_rules.tileops.calls.dtypes import declared_dtypes
 from opschema_rules.tileops.calls.fakes import Compiled, Makers
 from opschema_rules.tileops.calls.findings import is_error, is_explicit
@@ -143,9 +143,13 @@ class _Follower:
         tensors: dict[str, object] = {
             name: TensorValue(shape, dtypes.get(name), CALLED_ON) for name, shape in shapes.items()
         }
-        self.method = "forward"
-        with self.compiled.executor.at_most(MAX_STEPS, MAX_PATHS):
-            outcome = self.compiled.run(self.op, this, tensors, then)
+
+        def run(given: dict[str, object]) -> Outcome:
+            self.method = "forward"
+            with self.compiled.executor.at_most(MAX_STEPS, MAX_PATHS):
+                return self.compiled.run(self.op, this, given, then)
+
+        outcome = called_on_devices(run, tensors)
         return Followed(call, dtypes, self.method, outcome)
 
     def _evaluate(self, call: Call, this: Object) -> object:

@@ -20,7 +20,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.resolution import ClassKey
 from opschema_rules.tileops.calls.code import Agreement, Code, code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
-from opschema_rules.tileops.calls.dialect import CALLED_ON
+from opschema_rules.tileops.calls.dialect import CALLED_ON, called_on_devices
 from opschema_rules.tileops.calls.findings import is_error
 from opschema_rules.tileops.calls.outcomes import (
     construct,
@@ -243,11 +243,12 @@ def _judge(compiled: Compiled, call: DescribedCall, this: Object, assignment: As
     tensors: dict[str, object] = {
         name: TensorValue(shape, assignment.dtypes.get(name), CALLED_ON) for name, shape in shapes.items()
     }
-    outcome = compiled.run(op, this, tensors)
+    outcome = called_on_devices(lambda given: compiled.run(op, this, given), tensors)
     if isinstance(outcome, Unresolved):  # the operators that its constructor makes are not known of the object
         made = construct(compiled.executor, op, constructor_arguments(op, call.bound))
         if isinstance(made, Returned) and isinstance(made.value, Object):
-            outcome = compiled.run(op, made.value, tensors)
+            again = made.value
+            outcome = called_on_devices(lambda given: compiled.run(op, again, given), tensors)
     if isinstance(outcome, Raised):
         is_broken = is_error(op.entry.manifest, call, outcome)
         found.broken = (call, outcome) if is_broken else None

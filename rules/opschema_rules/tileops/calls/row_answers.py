@@ -19,7 +19,7 @@ from opschema_cli.source.yaml_compose import compose
 from opschema_rules.tileops.bindings import BoundRow, bind_row
 from opschema_rules.tileops.calls.code import code_of
 from opschema_rules.tileops.calls.described import DescribedCall, Shape
-from opschema_rules.tileops.calls.dialect import CALLED_ON
+from opschema_rules.tileops.calls.dialect import CALLED_ON, called_on_devices
 from opschema_rules.tileops.calls.dtypes import VALIDATE
 from opschema_rules.tileops.calls.findings import is_explicit
 from opschema_rules.tileops.calls.outcomes import INFER, construct, constructor_arguments, method_outcome
@@ -75,7 +75,9 @@ class _Asked:
     def _method(self, this: Object, method: str, arguments: dict[str, object]) -> RowAnswer:
         if self.op.method(method) is None:
             return RowAnswer(True)
-        found = method_outcome(self.code.executor, self.op, this, method, arguments)
+        found = called_on_devices(
+            lambda given: method_outcome(self.code.executor, self.op, this, method, given), arguments
+        )
         return self._of(found, method)
 
     def _of(self, outcome: Outcome, method: str) -> RowAnswer:
