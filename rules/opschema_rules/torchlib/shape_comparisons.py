@@ -1,4 +1,4 @@
-"""Comparisons of fakes with kernels; what differs is shown for an input that is easy to read."""
+"""Comparisons of fakes with kernels. A difference is reported with an example that has small sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from opschema_rules.torchlib.shape_runs import Comparison, Finding, Verdict
 from opschema_rules.torchlib.tilelang import TileLang
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
-"""Sizes with which a difference is reported, if it shows with them: different ones, so that it is seen which one is which."""
+"""Sizes for the example of a difference: all different, so that a reader sees where each comes from."""
+
+MOST_STARTS = 4
+"""Number of primes that are tried as the smallest size."""
 
 
 def compare(
@@ -33,18 +36,30 @@ def compare(
 
 
 def _small(runs: Comparison, found: Finding) -> Finding:
-    """A finding with sizes as small as show the same differences."""
+    """A finding with small sizes that show the same differences, with as many different ones if that is possible."""
     item = runs.fitted(found.input)
     groups = _of_one_size(runs, item)
     powers = [2 << number for number in range(len(groups))]
-    for sizes in (PRIMES, powers, powers[::-1]):  # one size may have to be a multiple of another
+    shown: list[Input] = []
+    # The products and sums of some sizes may be equal, and one size may have to be a multiple of another.
+    for sizes in (*(PRIMES[start:] for start in range(MOST_STARTS)), powers, powers[::-1]):
         small = runs.fitted(_with_sizes(item, groups, sizes))
         if _shows(runs, small, found):
-            return _with_input(runs, small, found)
+            shown.append(small)
+            if _different(small) >= _different(item):
+                return _with_input(runs, small, found)
+    if shown:
+        return _with_input(runs, shown[0], found)
     for group in groups:
         smaller = (runs.fitted(item.changed(group, size)) for size in (*powers, SIZE))
-        item = next((one for one in smaller if _shows(runs, one, found)), item)
+        clear = (one for one in smaller if _different(one) >= _different(item))
+        item = next((one for one in clear if _shows(runs, one, found)), item)
     return _with_input(runs, item, found)
+
+
+def _different(item: Input) -> int:
+    """The number of different sizes of an input."""
+    return len(set(map(item.size, item.atoms)))
 
 
 def _of_one_size(runs: Comparison, item: Input) -> list[frozenset[Atom]]:

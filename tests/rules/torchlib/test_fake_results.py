@@ -62,6 +62,13 @@ def reported(parameters: str, kernel: str, fake: str, returns: str = "Tensor") -
             "bfloat16[2, 3, 5, 11]",
         ),
         (
+            "x: Tensor",
+            "a, b, c = x.shape; assert a % 256 == b % 256 == c % 256 == 0; return x.transpose(0, 1).contiguous()",
+            "a, b, c = x.shape; return torch.empty_like(x)",
+            "bfloat16[256, 768, 1024]",
+            "bfloat16[768, 256, 1024]",
+        ),
+        (
             "x: Tensor, flag: bool",
             "return torch.cat([x, x], -1) if flag else x.clone()",
             "return torch.empty_like(x)",
@@ -262,12 +269,12 @@ LSE = "q.new_empty(batch, dtype=torch.float32)"
         (ROWS, LSE, ""),
         (ROWS, "q.new_empty(lengths.shape[0] - 1, dtype=torch.float32)", ""),
         (ROWS, "q.new_empty(batch)", ""),  # agrees for float32
-        (ROWS, "q.new_empty(batch, 1, dtype=torch.float32)", "returns `float32[2, 1]` as result 1"),
-        (ROWS, "q.new_empty(lengths.shape, dtype=torch.float32)", "returns `float32[3]` as result 1"),
+        (ROWS, "q.new_empty(batch, 1, dtype=torch.float32)", "returns `float32[3, 1]` as result 1"),
+        (ROWS, "q.new_empty(lengths.shape, dtype=torch.float32)", "returns `float32[4]` as result 1"),
         (
             "q.new_empty(q.shape[0], heads)",
             LSE,
-            "the kernel returns `bfloat16[2, 1]`, for `q: bfloat16[2, 3, 8], lengths: int32[3], batch=2",
+            "the kernel returns `bfloat16[3, 2]`, for `q: bfloat16[3, 5, 8], lengths: int32[4], batch=3",
         ),
     ],
 )
