@@ -365,6 +365,35 @@ def test_all_answers_are_taken_at_once(tmp_path: Path) -> None:
         parsers.close()
 
 
+def test_no_text_is_lost_where_no_process_can_take_the_place_of_a_dead_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answered for the text that it died of, and whoever waited did so for ever."""
+    texts = {f"k{number}": f"x = {number}\n" for number in range(3)}
+    parsers = python_workers.Parsers(1)
+
+    def refuse(*arguments: object) -> object:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    try:
+        parsers.submit(texts)
+        [worker] = parsers._workers
+        assert isinstance(worker, parse_process.Worker)
+        worker.has_started()
+        os.kill(worker.process.pid or 0, signal.SIGKILL)
+        worker.process.join()
+        with monkeypatch.context() as patched:
+            patched.setattr(parse_process.Worker, "__init__", refuse)
+            with pytest.raises(OpschemaError, match="temporarily unavailable"):
+                parsers.collect(wait=True)
+        found: list[str] = []
+        until = time.monotonic() + 30
+        while len(found) < len(texts) and time.monotonic() < until:
+            found += [item.key for item in parsers.collect(wait=False)]
+            time.sleep(0.01)
+        assert sorted(found) == sorted(texts)
+    finally:
+        parsers.close()
+
+
 def test_a_project_whose_workers_were_stopped_reports_what_was_left(tmp_path: Path) -> None:
     parsers = python_workers.Parsers(1)
     (tmp_path / "a.py").write_text("x = 1\n")

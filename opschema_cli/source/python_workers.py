@@ -56,6 +56,8 @@ class Parsers:
         self._workers: list[Worker | LocalWorker] = []
         self._queue: list[Task] = []
         self._asked: set[str] = set()
+        self._done: list[Parsed] = []
+        """What is done and not yet returned, even if an exception ends :meth:`collect`."""
         self._retried: set[str] = set()
         self._given_up = 0
         self._spent = 0.0
@@ -116,21 +118,21 @@ class Parsers:
 
     def collect(self, *, wait: bool) -> list[Parsed]:
         """The texts that are done; with ``wait`` at least one, unless none is left."""
-        found: list[Parsed] = []
-        while self._asked:
+        while self._asked and not self._done:
             check_interrupted()
-            found += self._refuse()
-            if found:
+            self._refuse()
+            if self._done:
                 break
             self.start(1)  # where the first could not be started, this tells why
             answering = self._answering(wait=wait)
             while answering:  # a worker may have answered several times
                 for worker in answering:
-                    found += self._take(worker)
+                    self._take(worker)
                 self._hand_out()
                 answering = self._answering(wait=False)
-            if found or not wait:
+            if not wait:
                 break
+        found, self._done = self._done, []
         if not self._asked:  # one is enough for what may still come
             for worker in self._workers[1:]:
                 worker.stop()
@@ -151,19 +153,19 @@ class Parsers:
         """Whether the run has spent its time on slow texts."""
         return self._spent >= parsing.RUN_SECONDS
 
-    def _refuse(self) -> list[Parsed]:
-        """The texts that no worker has begun, once the run has spent its time on slow ones."""
-        if not self._is_spent:
-            return []
-        refused = [Parsed(task.key, b"", refused=True) for task in self._queue]
-        self._queue.clear()
-        self._asked.difference_update(item.key for item in refused)
-        return refused
+    def _refuse(self) -> None:
+        """Refuse the texts that no worker has begun, once the run has spent its time on slow ones."""
+        if self._is_spent:
+            refused = [Parsed(task.key, b"", refused=True) for task in self._queue]
+            self._queue.clear()
+            self._asked.difference_update(item.key for item in refused)
+            self._done += refused
 
-    def _take(self, worker: Worker | LocalWorker) -> list[Parsed]:
+    def _take(self, worker: Worker | LocalWorker) -> None:
+        """Take an answer of a worker, or the sign that it has started."""
         if isinstance(worker, Worker) and worker.starting:
             worker.has_started()
-            return []
+            return
         task, found = worker.result()
         if found is not None and found.seconds > budget(task.text) * SLOW:
             self._spent += found.seconds
@@ -176,11 +178,12 @@ class Parsers:
                 self._retried.add(task.key)
                 self._queue.append(task)
                 self.start(len(self._workers) + 1)
-                return []
+                return
             self._given_up += 1
-            self.start(len(self._workers) + bool(self._queue))
         self._asked.discard(task.key)
-        return [found or Parsed(task.key, b"", died=True)]
+        self._done.append(found or Parsed(task.key, b"", died=True))
+        if found is None:
+            self.start(len(self._workers) + bool(self._queue))
 
     def _hand_out(self) -> None:
         if self._is_spent:  # what is left is refused
@@ -203,3 +206,4 @@ class Parsers:
         self._workers.clear()
         self._queue.clear()
         self._asked.clear()
+        self._done.clear()
