@@ -42,7 +42,7 @@ _STORED_AT_ONCE = 50
 """Texts whose facts are put into the cache together; until then they are held twice, packed and unpacked."""
 
 _PAUSE = 0.003
-"""Seconds for which the workers have enough to do."""
+"""Seconds for which the texts that workers hold keep them busy."""
 
 _PYTHON = f"python/{__version__}/{FACTS_VERSION}/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -507,7 +507,7 @@ class Project:
             self._arrived(source.digest, encoded_facts(source.text))
 
     def pump(self) -> None:
-        """Take what the workers have finished and give them more, and do what waits for it; to be called often by who has other
+        """Take what the workers have finished, give them more, and do what waits for parsed files. To be called often during other
         work.
         """
         self.checkpoint()
@@ -515,7 +515,9 @@ class Project:
         self._go_on()
 
     def feed(self) -> None:
-        """Only take what the workers have finished and give them more, every few milliseconds however often it is called."""
+        """Take what the workers have finished and give them more, at most once in a few milliseconds; what waits for parsed files
+        is left to :meth:`pump`.
+        """
         if self._awaited and time.perf_counter() >= self._fed + _PAUSE:
             self._collect(wait=False)
             self._fed = time.perf_counter()

@@ -11,7 +11,7 @@ from tests.test_dependencies import EXTRAS, PROJECT
 
 
 def lowest_versions() -> Iterator[str]:
-    """Of each requirement the version from which on it is allowed, as pip takes it."""
+    """The lowest version that is allowed of each requirement, as arguments of pip: ``libcst==1.9``."""
     for requirement in map(Requirement, (*PROJECT["dependencies"], *EXTRAS["lsp"])):
         if requirement.marker is None or requirement.marker.evaluate():
             bounds = [Version(item.version) for item in requirement.specifier if item.operator == ">="]

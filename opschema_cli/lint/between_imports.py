@@ -12,10 +12,10 @@ from opschema_cli.errors import OpschemaError
 
 
 class _Before:
-    """A finder that finds nothing: it is asked for each module, and uses the occasion.
+    """A finder that finds nothing, and does some work before each module that is imported.
 
-    Not so where a module is imported by the work itself, in another thread, or in a process that was forked meanwhile and must not
-    take what is meant for this one.
+    It does none for modules that the work itself or another thread imports, or a forked process, which must not take what is meant
+    for this one.
     """
 
     def __init__(self, act: Callable[[], None]) -> None:
@@ -23,7 +23,7 @@ class _Before:
         self._home = _here()
         self._at_work = False
         self.error: OpschemaError | None = None
-        """The error of the work, which is not done any more: raised here, it would pass for one of the imported module."""
+        """The error that ended the work. If it were raised at once, it would be taken for one of the imported module."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
         if self._at_work or self.error is not None or self._home != _here():

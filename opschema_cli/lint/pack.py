@@ -135,7 +135,7 @@ class Speed(msgspec.Struct, frozen=True):
 
     Files that the pack needs are named before ``load`` asks for them, so that they are parsed while other work is done: ``reads``
     returns the Python files that ``load`` asks for in any case; ``reads_on`` returns further ones once all these are parsed, and
-    is called until it returns none; with ``reads_first`` those before it are parsed before the files of other packs. ``along``
+    is called until it returns none; ``reads_first`` has the files of ``reads`` parsed before those of other packs. ``along``
     names readings of all these files that the pack will ask for, ``module:attribute`` each: where much is to be parsed, they are
     computed by the processes that parse. ``shares`` returns what the pack has found out for packs that build on it, if they run
     in another process; ``builds_on`` names the pack on which this one builds (see :attr:`Loaded.joint`).

@@ -14,11 +14,11 @@ from opschema_cli.source.text import Place, Span
 from opschema_cli.source.word_index import MODULE
 
 FEW = 200
-"""Names of functions around a function that are copied for it, since one set is asked faster than two."""
+"""Most names of outer functions that are copied for each inner one, since a lookup in one set is faster than in two."""
 
 
 class _OwnAndOuter(Container[str]):
-    """The names of a function, and those of functions around it, which are shared by all functions in them."""
+    """The names of a function and of those around it; all functions in one share its names."""
 
     __slots__ = ("outer", "own")
 

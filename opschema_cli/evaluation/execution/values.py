@@ -28,11 +28,11 @@ class Opaque(msgspec.Struct, frozen=True, eq=False):
 
 
 class Fixed(Opaque, frozen=True):
-    """One that equals itself, as the place of a tensor does; not every value does, and a tensor compares element by element."""
+    """An opaque value that equals itself, such as the device of a tensor. Not every value does: tensors compare elements."""
 
 
 class Device:
-    """A device of which nothing is known but that tensors are on it: each fact about it is one value, whatever tensor is asked."""
+    """An unknown device that tensors share: an attribute such as ``is_cuda`` has one unknown value for all of them."""
 
     def __init__(self) -> None:
         self._facts: dict[str, Fixed] = {}
