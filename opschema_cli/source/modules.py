@@ -41,7 +41,9 @@ class Modules:
         return {name: sorted(folders) for name, folders in found.items()}
 
     def module_path(self, dotted: str) -> str | None:
-        """The file of a module; None when the workspace has none of that name, or several."""
+        """The file of a module; None when the workspace has none of that name, or several. In one folder, Python imports
+        a package rather than the file of the same name beside it.
+        """
         if dotted not in self._paths:
             self._paths[dotted] = self._find_module(dotted)
         return self._paths[dotted]
@@ -52,7 +54,7 @@ class Modules:
         found = []
         for folder in self.roots.get(first, []):
             base = "/".join(filter(None, (folder, first, tail)))
-            found += [path for path in (f"{base}.py", f"{base}/__init__.py") if path in self.files]
+            found += [path for path in (f"{base}/__init__.py", f"{base}.py") if path in self.files][:1]
         return found[0] if len(found) == 1 else None
 
     def may_exist(self, dotted: str) -> bool:

@@ -238,6 +238,18 @@ def test_a_folder_without_init_is_a_package_too() -> None:
     assert described(tree.resolve("main.py", "f")) == "f"
 
 
+def test_a_package_hides_the_file_of_its_name() -> None:
+    tree = Tree(
+        kit__init="",
+        kit__utils="class Old: pass\nclass Op: pass\n",
+        kit__utils__init="from .common import *\n",
+        kit__utils__common="class Op: pass\n",
+        main="from kit.utils import Old, Op\n",
+    )
+    assert described(tree.resolve("main.py", "Op")) == "kit/utils/common.py:Op"
+    assert not isinstance(tree.resolve("main.py", "Old"), ClassRef)
+
+
 def test_a_module_that_two_folders_hold_is_not_chosen() -> None:
     tree = Tree(a__tool="f = 1\n", b__tool="g = 1\n", main="from tool import f\n")
     assert not isinstance(tree.resolve("main.py", "f"), ValueRef | Missing)
