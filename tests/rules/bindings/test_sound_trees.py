@@ -202,6 +202,14 @@ TREES: dict[str, dict[str, str]] = {
         "kit/__init__.py": "",
         "kit/_C.pyi": "from typing import Any\nfrom torch import Tensor\ndef f(x: Tensor, n: int) -> Tensor: ...\ndef __getattr__(name: str) -> Any: ...\n",
     },
+    "a stub of operators whose module only loads them": {
+        "csrc/ops.cpp": HEAD
+        + F
+        + 'TORCH_LIBRARY(kit, m) { m.def("f(Tensor x, int n) -> Tensor", &f); }\n'
+        + module(""),
+        "kit/__init__.py": "",
+        "kit/_C.pyi": "from torch import Tensor\ndef f(x: Tensor, n: int) -> Tensor: ...\n",
+    },
     "nanobind": {
         "csrc/ops.cpp": "#include <nanobind/nanobind.h>\n#include <nanobind/ndarray.h>\nnamespace nb = nanobind;\nusing namespace nb::literals;\n"
         "void g(nb::ndarray<float> x, std::optional<int> n, const char* s) {}\n"

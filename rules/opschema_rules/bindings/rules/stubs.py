@@ -19,7 +19,8 @@ def stub_names(stub: Stub) -> Iterator[Diagnostic]:
 
     Type checkers and editors trust the stub. They accept calls of a function that the module does not bind, and reject correct
     calls of one that the stub lacks. A bound name that begins with `_` may be missing from the stub. A function that only the stub
-    has is not reported if the module may have further names, such as those of an unknown macro.
+    has is not reported if the module may have further names, such as those of an unknown macro, or if the module binds nothing:
+    it may be there only to load operators of `TORCH_LIBRARY`, which the stub then describes.
 
     Bad:
 
@@ -64,7 +65,7 @@ def stub_names(stub: Stub) -> Iterator[Diagnostic]:
     ```
     """
     module = stub.module
-    if module.closed:
+    if module.closed and module.known:
         for function in stub.file.body.functions:
             if function.name not in module.known and not function.name.startswith("__"):
                 near = nearest(function.name, module.known - stub.names)
