@@ -23,7 +23,9 @@ MODULES = frozenset({"PYBIND11_MODULE", "NB_MODULE"})
 _BINDS = re.compile(rb"\b(?:PYBIND11_MODULE|NB_MODULE|(?:py|pybind11|nb|nanobind)::module_?)\b")
 _BINDS_PARTS = (b"_MODULE", b"::module")
 _OPENS = re.compile(rb"(?m)^[^#\n/]*\b(?:PYBIND11_MODULE|NB_MODULE)\s*\(")
-OF_TENSORS = re.compile(rb"\bTORCH_EXTENSION_NAME\b|\b(?:at|torch)::Tensor\b|\bndarray\b|<torch/|<ATen/|\bpy::array\b")
+OF_TENSORS = re.compile(
+    rb"\bTORCH_EXTENSION_NAME\b|\b(?:at|torch)::Tensor\b|\bndarray\b|[<\"](?:torch|ATen)/|\bpy::array\b"
+)
 """What a file of bindings holds that has to do with tensors."""
 
 

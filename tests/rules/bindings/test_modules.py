@@ -375,3 +375,12 @@ def test_a_module_whose_tensors_are_in_the_file_of_a_helper(head: str, expected:
         "use.py": "import _C\n_C.f(1)\n",
     }
     assert lint_files(PACK, files).codes() == expected
+
+
+@pytest.mark.parametrize(
+    "header", ["<torch/extension.h>", '"torch/extension.h"', '"ATen/ATen.h"', '"torchless/extension.h"']
+)
+def test_the_header_of_torch_in_brackets_and_in_quotes(header: str) -> None:
+    cpp = f'#include {header}\n#include "ops.h"\nPYBIND11_MODULE(_C, m) {{ m.def("f", &f); }}\n'
+    files = {"ops.cpp": cpp, "use.py": "import _C\n_C.g(1)\n", "setup.py": SETUP}
+    assert lint_files(PACK, files).codes() == ([] if "torchless" in header else ["BND303"])
