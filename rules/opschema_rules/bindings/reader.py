@@ -109,6 +109,9 @@ class _Reader:
             if own:
                 found += own
                 receivers.update(step.value for step in own if step.kind == "submodule" and step.value)
+            elif node.kind == "preproc_include":  # a list of macros or of bindings, which may bind any names
+                conditions = self.tree.conditions(node)
+                found += [Step("unknown", item, node.span, conditions=conditions) for item in sorted(receivers)]
             elif node.kind == "identifier" and node.text in receivers:
                 if not _is_harmless(node):
                     found.append(Step("unknown", node.text, node.span, conditions=self.tree.conditions(node)))

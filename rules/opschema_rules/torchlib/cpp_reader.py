@@ -119,14 +119,18 @@ class _Reader:
     # Calls
 
     def _calls(self, body: CppNode, receiver: str) -> tuple[list[CppCall], bool]:
-        """The calls of a library in a block, and whether it holds what is not understood."""
+        """The calls of a library in a block, and whether it holds what is not understood: an error, or what another file
+        holds that it includes, such as a list of macros.
+        """
         found: list[CppCall] = []
+        includes = False
         loops: dict[Span, Loop] = {}
         waiting: list[tuple[CppNode, bool, Loop | None]] = [(node, False, None) for node in reversed(body.children)]
         while waiting:
             node, branch, loop = waiting.pop()
             if node.kind == "lambda_expression":
                 continue
+            includes = includes or node.kind == "preproc_include"
             own = text_loop(node, self._values) if node.kind == "for_range_loop" else None
             loop = own or loop
             branch = branch or (node.kind in BRANCHES and own is None)
@@ -141,7 +145,7 @@ class _Reader:
             loops |= {call.span: loop for call in calls if loop is not None}
         found.sort(key=lambda call: call.span)
         known, broken = self._torn(body, found)
-        return [one for call in known for one in unrolled(call, loops.get(call.span))], broken
+        return [one for call in known for one in unrolled(call, loops.get(call.span))], broken or includes
 
     @cached_property
     def _values(self) -> dict[str, list[CppNode]]:

@@ -30,6 +30,14 @@ TREES: dict[str, dict[str, str]] = {
         + module("ALL(BIND)"),
         "use.py": "from kit import _C\n_C.fill_f(x, 1.0)\n_C.fill_d(x, v=2.0)\n",
     },
+    "a list of macros that the block includes": {
+        "csrc/ops.cpp": HEAD
+        + F
+        + module('m.def("f", &f);\npy::module_ all = m.def_submodule("all");\n#define TYPE(T) bind<T>(all, "fill_" #T);\n#include "types.def"'),
+        "csrc/types.def": "TYPE(float)\nTYPE(int)\n#undef TYPE\n",
+        "kit/__init__.py": "",
+        "use.py": "from kit import _C\n_C.all.fill_float(x)\n_C.f(x, 1)\n",
+    },
     "a template with a default argument": {
         "csrc/ops.cpp": HEAD
         + "template <typename T, int N = 4> at::Tensor g(const at::Tensor& x, T v) { return x; }\n"

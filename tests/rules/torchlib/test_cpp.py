@@ -339,6 +339,10 @@ def test_what_registers_nothing(tmp_path: Path, text: str) -> None:
         ("TORCH_LIBRARY() {}", None),
         ("TORCH_LIBRARY(a, b, c, m) {}", None),
         ("TORCH_LIBRARY_IMPL(ns, m) {}", None),
+        (
+            'TORCH_LIBRARY(kit, m) {\n#define OP(name) m.def(#name "(Tensor x) -> Tensor");\n#include "ops.def"\n}',
+            "kit",
+        ),
     ],
 )
 def test_what_is_not_understood_is_a_gap(tmp_path: Path, text: str, namespace: str | None) -> None:
