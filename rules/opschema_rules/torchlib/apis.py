@@ -18,6 +18,7 @@ class Api(msgspec.Struct, frozen=True):
     ``params`` are its parameters in order, keyword-only ones last; ``op``, ``function`` and ``keys`` name those that take
     the operator, the function that is registered and the dispatch keys or devices, empty when there is none. Without its
     function it is a decorator, unless ``at_once``: then torch refuses the call. ``device_types`` says that ``keys`` are devices.
+    ``default_keys`` are those of a call that gives none, if torch documents them.
     """
 
     name: str
@@ -28,8 +29,10 @@ class Api(msgspec.Struct, frozen=True):
     function: str = ""
     keys: str = ""
     at_once: bool = False
+    default_keys: frozenset[str] = frozenset()
 
 
+_LEGACY_DEVICES = frozenset({"cpu", "cuda"})
 _OP = ("name", "fn", "mutates_args", "device_types", "schema", "tags")
 
 FUNCTIONS: dict[str, Api] = {
@@ -84,7 +87,7 @@ HANDLE: dict[str, Api] = {
         Api("register_autocast", ("device_type", "cast_inputs"), "autocast", None, "", "", "device_type"),
         Api("register_effect", ("effect",), "effect"),
         # Of `torch._custom_op.impl.custom_op`:
-        Api("impl", ("device_types", "f"), "kernel", None, "", "f", "device_types"),
+        Api("impl", ("device_types", "f"), "kernel", None, "", "f", "device_types", default_keys=_LEGACY_DEVICES),
         Api("impl_factory", ("f",), "kernel", None, "", "f"),
         Api("impl_abstract", ("f",), "fake", None, "", "f"),
         Api("impl_save_for_backward", ("f",), "other", None, "", "f"),
@@ -93,20 +96,28 @@ HANDLE: dict[str, Api] = {
 }
 """Methods of what ``custom_op`` returns."""
 
-LEGACY_SCHEMAS = ("manual_schema", "func_or_schema")
-"""The names by which the two functions ``custom_op`` before ``torch.library.custom_op`` take a schema."""
-
 LEGACY: dict[str, Api] = {
     api.name: api
     for api in (
-        Api("custom_op", ("qualname", "schema", "func", *LEGACY_SCHEMAS), None, "custom_op", "qualname", "func"),
-        Api("impl", ("qualname", "device_types", "func"), "kernel", None, "qualname", "func", "device_types"),
+        Api("custom_op", ("qualname", "manual_schema", "func"), None, "custom_op", "qualname", "func"),
+        Api(
+            "impl", ("qualname", "device_types", "func"), "kernel", None, "qualname", "func", "device_types",
+            default_keys=_LEGACY_DEVICES,
+        ),
         Api("impl_abstract", ("qualname", "func"), "fake", None, "qualname", "func"),
         Api("impl_save_for_backward", ("qualname", "func"), "other", None, "qualname", "func"),
         Api("impl_backward", ("qualname", "output_differentiability", "func"), "other", None, "qualname", "func"),
     )
-}
+}  # fmt: skip
 """Functions of ``torch._custom_ops`` and ``torch._custom_op.impl``, before ``torch.library.custom_op``."""
+
+OF_FUNCTION_OR_SCHEMA = Api(
+    "custom_op", ("qualname", "func_or_schema"), None, "custom_op", "qualname", "func_or_schema"
+)
+"""``torch._custom_ops.custom_op`` of a function, or a decorator without one."""
+
+OF_SCHEMA = Api("custom_op", ("qualname", "func_or_schema"), None, "define", "qualname")
+"""The same function with a schema: it defines at once, and is no decorator."""
 
 DIRECT = Api(
     "direct_register_custom_op",
@@ -116,7 +127,10 @@ DIRECT = Api(
 """vLLM's helper, where it is imported from outside the tree: https://github.com/vllm-project/vllm/blob/main/vllm/utils/torch_utils.py."""
 
 _MODULES = ("torch.library.", "torch._library.", "torch._library.custom_ops.", "torch._library.triton.")
-_LEGACY_MODULES = ("torch._custom_ops.", "torch._custom_op.impl.")
+_LEGACY_MODULES = {
+    "torch._custom_ops.": {**LEGACY, "custom_op": OF_FUNCTION_OR_SCHEMA},
+    "torch._custom_op.impl.": LEGACY,
+}
 
 SCOPED = "torch.library._scoped_library"
 LIBRARIES = frozenset({"torch.library.Library", SCOPED})
@@ -156,12 +170,12 @@ def api_of(name: str) -> Api | None:
     for module in _MODULES:
         if name.startswith(module) and "." not in name[len(module) :]:
             return FUNCTIONS.get(name[len(module) :])
-    for module in _LEGACY_MODULES:
+    for module, functions in _LEGACY_MODULES.items():
         if name.startswith(module):
-            return LEGACY.get(name[len(module) :])
+            return functions.get(name[len(module) :])
     return None
 
 
 def is_legacy(name: str) -> bool:
     """Whether a registering function is one of those before ``torch.library.custom_op``."""
-    return name.startswith(_LEGACY_MODULES)
+    return name.startswith(tuple(_LEGACY_MODULES))

@@ -60,7 +60,7 @@ class Definer:
 
     def _schema_text(self, event: Event) -> Text | Unresolved | None:
         """The schema string that is given; None without one."""
-        given = (event.given.get(name) for name in ("schema", *apis.LEGACY_SCHEMAS))
+        given = (event.given.get(name) for name in ("schema", "manual_schema"))
         found = self.evaluator.values(next(filter(None, given), None))
         texts = [item for item in found if isinstance(item, Text)]
         if not found and event.open:
@@ -75,8 +75,7 @@ class Definer:
 
     def _defined(self, event: Event) -> Named:
         name_given = event.given.get("qualname")
-        schema_given = event.given.get("schema")
-        found = self.evaluator.values(schema_given)
+        found = self.evaluator.values(event.given.get("schema") or event.given.get("func_or_schema"))
         value = found[0] if len(found) == 1 else None
         if name_given is not None:
             names = self.evaluator.strings(name_given)

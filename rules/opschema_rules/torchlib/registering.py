@@ -54,9 +54,12 @@ def api_of(method: Method) -> apis.Api:
 
 
 def _waiting(evaluator: Evaluator, api: apis.Api, receiver: Value | None, arguments: Arguments) -> Waiting:
-    """The call, read as that of a library when its first argument is one."""
+    """The call, read as that of a library when its first argument is one, and as one that takes a schema when it is given one."""
     if receiver is None and api.name in apis.LIBRARY_FUNCTIONS and _takes_library(evaluator, api, arguments):
         api = apis.LIBRARY_FUNCTIONS[api.name]
+    given = arguments.by_name(api.params) if api is apis.OF_FUNCTION_OR_SCHEMA else {}
+    if evaluator.text(given.get(api.function)) is not None:
+        api = apis.OF_SCHEMA
     return Waiting(api, receiver, arguments)
 
 

@@ -84,10 +84,12 @@ def _body(value: Value | None) -> Body | Unresolved | None:
 
 
 def _keys(evaluator: Evaluator, event: Event, word: str) -> frozenset[str] | None:
-    """The dispatch keys or devices of a registration; of a library's own when the call says none."""
+    """The dispatch keys or devices of a registration; when the call gives none, those of its library, or the default."""
     keys = words_of(evaluator, event.given.get(word)) if word else frozenset[str]()
     if keys:
         return keys - {""}
+    if event.api.default_keys:
+        return None if keys is None or event.open else event.api.default_keys
     library = event.waiting.receiver
     values = evaluator.values(event.given.get("lib")) if event.api in apis.LIBRARY_FUNCTIONS.values() else ()
     own = getattr(library or (values[0] if values else None), "key", "")

@@ -132,6 +132,7 @@ LIBRARY = 'LIB = torch.library.Library("kit", "FRAGMENT")\nLIB.define("f(Tensor 
         (DEFINE + FAKE + kernel("CompositeImplicitAutograd"), 0),
         (DEFINE + kernel("default") + FAKE, 0),
         (LIBRARY + 'LIB.impl("f", lambda x: x.clone(), "CPU")\n' + FAKE, 0),
+        (DEFINE + '@torch._custom_ops.impl("kit::f")\ndef run(x):\n    return x.clone()\n\n\n' + FAKE, 0),
     ],
 )
 def test_fakes_of_composites(text: str, count: int) -> None:

@@ -322,6 +322,8 @@ def test_the_apis_before_custom_op() -> None:
         from torch._custom_op.impl import custom_op
         import torch._custom_ops as ops
 
+        def two(x: Tensor, eps: float = 1e-5) -> Tensor: ...
+
         @custom_op("ns::foo")
         def foo(x: Tensor) -> Tensor: ...
 
@@ -340,13 +342,27 @@ def test_the_apis_before_custom_op() -> None:
         @custom_op(qualname="ns::baz", manual_schema="(Tensor x, int n) -> Tensor")
         def baz(x, n): ...
 
-        @ops.custom_op("ns::box", func_or_schema="(Tensor x) -> Tensor")
-        def box(x): ...
+        @custom_op("ns::bat", "(Tensor x) -> Tensor")
+        def bat(x): ...
+
+        @bat.impl("cuda")
+        def bat_cuda(x): ...
+
+        ops.custom_op("ns::box", func_or_schema="(Tensor x) -> Tensor")
+        ops.custom_op("ns::bag", "(Tensor x, int n) -> Tensor")
+        ops.custom_op("ns::two", two)
+
+        @ops.impl("ns::bag")
+        @ops.impl_abstract("ns::bag")
+        def bag(*args): ...
     """) == {
         "ns::foo": ["(Tensor x) -> Tensor", "kernel cpu foo_cpu", "fake foo_abstract"],
         "ns::bar": ["(Tensor x) -> Tensor", "kernel cuda bar_cuda"],
         "ns::baz": ["(Tensor x, int n) -> Tensor"],
+        "ns::bat": ["(Tensor x) -> Tensor", "kernel cuda bat_cuda"],
         "ns::box": ["(Tensor x) -> Tensor"],
+        "ns::bag": ["(Tensor x, int n) -> Tensor", "fake bag", "kernel cpu,cuda bag"],
+        "ns::two": ["(Tensor x, float eps=1e-05) -> Tensor"],
     }
 
 
