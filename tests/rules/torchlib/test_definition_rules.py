@@ -317,6 +317,9 @@ def test_the_like_name_is_shown() -> None:
     assert lint(text, "REG117").diagnostics[0].message.endswith("did you mean `kit::rotate`?")
 
 
+STACKED = "import torch._custom_ops as ops\n\n\n@ops.{}\n@ops.{}\ndef f(x: Tensor) -> Tensor:\n    return x.clone()\n"
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
@@ -324,6 +327,8 @@ def test_the_like_name_is_shown() -> None:
         (DEFINE + FAKE.format("f"), 0),
         (KERNEL.replace("::g", "::f") + DEFINE, 0),
         ("def late():\n" + INNER + "\n" + FAKE.format("f"), 0),
+        (STACKED.format('impl_abstract("kit::f")', 'custom_op("kit::f")'), 0),  # the last decorator is applied first
+        (STACKED.format('custom_op("kit::f")', 'impl_abstract("kit::f")'), 1),
     ],
 )
 def test_order_in_a_module(text: str, count: int) -> None:

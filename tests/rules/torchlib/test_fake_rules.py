@@ -121,6 +121,7 @@ def test_two_fakes(text: str, count: int) -> None:
     assert len(found("def run(x):\n    return x.clone()\n\n" + text, "REG208")) == count
 
 
+DECORATED = '@torch.library.impl("kit::f", "CompositeImplicitAutograd")\n'
 LIBRARY = 'LIB = torch.library.Library("kit", "FRAGMENT")\nLIB.define("f(Tensor x) -> Tensor")\n'
 
 
@@ -132,6 +133,8 @@ LIBRARY = 'LIB = torch.library.Library("kit", "FRAGMENT")\nLIB.define("f(Tensor 
         (DEFINE + FAKE + kernel("CompositeImplicitAutograd"), 0),
         (DEFINE + kernel("default") + FAKE, 0),
         (LIBRARY + 'LIB.impl("f", lambda x: x.clone(), "CPU")\n' + FAKE, 0),
+        (DEFINE + DECORATED + FAKE, 0),  # the last decorator is applied first
+        (DEFINE + FAKE.replace("def", f"{DECORATED}def"), 1),
         (DEFINE + '@torch._custom_ops.impl("kit::f")\ndef run(x):\n    return x.clone()\n\n\n' + FAKE, 0),
     ],
 )

@@ -8,6 +8,7 @@ from opschema_cli.lint.diagnostic import CPP, Diagnostic, Place, Related, Severi
 from opschema_cli.lint.rule import rule
 from opschema_cli.schema.operator_schema import OperatorSchema
 from opschema_cli.source.bodies import Body
+from opschema_rules.torchlib.applied_order import runs_before
 from opschema_rules.torchlib.model import Operator, Registration
 
 OVERRIDING_FAKES = (2, 10)
@@ -281,5 +282,9 @@ def _is_composite(item: Registration) -> bool:
 
 
 def _is_before(first: Registration, second: Registration) -> bool:
-    """Whether a registration runs before another: it comes before it in one module."""
-    return first.place.path == second.place.path and first.body is second.body and first.place.span < second.place.span
+    """Whether a registration certainly runs before another: both are in one module or function."""
+    if first.place.path != second.place.path or first.body is not second.body:
+        return False
+    if first.body is None or first.call is None or second.call is None:
+        return first.place.span < second.place.span
+    return runs_before(first.body.scope, first.call, second.call)

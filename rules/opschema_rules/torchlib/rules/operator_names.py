@@ -13,6 +13,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Scope
 from opschema_cli.source.text import Edit, Span
 from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.torchlib.applied_order import runs_before
 from opschema_rules.torchlib.build_pairs import Compiled, linked_pairs
 from opschema_rules.torchlib.model import Definition, Operator, Registration, StrayRegistration, Tree
 from opschema_rules.torchlib.proofs import REGISTRATION
@@ -377,4 +378,5 @@ def _stands_before(item: Registration, definition: Definition) -> bool:
     ):
         return False
     scope: Scope = body.scope
-    return item.call.start < definition.call.start and not excludes(scope, item.call.start, definition.call.start)
+    before = runs_before(scope, item.call, definition.call)
+    return before and not excludes(scope, item.call.start, definition.call.start)
