@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from opschema_cli.cpp_units import DECLARATIONS
 from opschema_cli.readings import Reading
@@ -36,6 +38,8 @@ from opschema_rules.torchlib.cpp_openings import BLOCK, other_openings
 
 _WORD = re.compile(r"(?<![A-Za-z0-9])TORCH_LIBRARY|RegisterOperators|Library\b")
 _WRAPPER = re.compile(r"TORCH_SELECTIVE_(?:SCHEMA|NAME)|(?:(?:torch|c10)::)?schema")
+_REGISTRAR = re.compile(r"(?:(?:torch|c10)::)+(?:jit::)?RegisterOperators")
+_JIT_OPERATOR = re.compile(r"(?:(?:(?:torch|c10)::)*(?:jit::)?)Operator")
 _LIBRARY_TYPE = re.compile(r"(?:(?:::)?(?:torch|c10|at)::)?(?:stable::)?Library")
 
 
@@ -55,9 +59,7 @@ class _Reader:
                 BLOCK.fullmatch(node.text) or node.span.start in self.openings
             ):
                 self._block(node)
-            elif node.kind == "qualified_identifier" and re.fullmatch(
-                r"(?:(?:torch|c10)::)+RegisterOperators", node.text
-            ):
+            elif node.kind == "qualified_identifier" and _REGISTRAR.fullmatch(node.text):
                 self._registrar(node)
         return CppFacts(tuple(self.libraries), self.tree.directives.kept, tuple(self._outside()), tuple(self.lost))
 
@@ -88,7 +90,8 @@ class _Reader:
                 self._add(item.name, "", arguments, item.name.span, calls, broken)
 
     def _registrar(self, name: CppNode) -> None:
-        """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``.
+        """``torch::RegisterOperators().op(...).op(...)``, or one whose own arguments are those of an ``op``, or a list of
+        ``torch::jit::Operator``.
 
         In a function it lasts until that returns, if it is called at all.
         """
@@ -100,15 +103,34 @@ class _Reader:
             if above.kind == "call_expression" and above.field("function") == node:
                 method = node.field("field") if node.kind == "field_expression" else None
                 if (method is None and node == name) or (method is not None and method.text == "op"):
-                    calls.append(self._call("op", above, branch=is_local))
+                    call = self._call("op", above, branch=is_local)
+                    calls += self._operators(call, arguments_of(above))
             node = above
         declared = _initial(name)
         if declared is not None:
             arguments = tuple(map(self._argument, declared.children))
-            calls.append(CppCall("op", declared.span, arguments, branch=is_local))
+            call = CppCall("op", declared.span, arguments, branch=is_local)
+            calls += self._operators(call, declared.children)
         calls = [call for call in calls if call.arguments]
         if calls:
             self._add(name, "torch::RegisterOperators", (), name.span, calls, False)
+
+    def _operators(self, call: CppCall, arguments: Sequence[CppNode]) -> Iterator[CppCall]:
+        """The operators of one ``op``: those of a list of ``Operator("schema", ...)``, whose kernels take a stack; or the one whose
+        schema the options give.
+        """
+        first = arguments[0] if arguments else None
+        if first is None or call.arguments[0].literal is not None:
+            yield call
+        elif first.kind == "initializer_list":
+            for item in first.children:
+                own = arguments_of(item) if _JIT_OPERATOR.fullmatch(callee(item)) else []
+                yield replace(call, span=item.span, arguments=tuple(map(self._argument, own[:1] or [item])), text="")
+        else:
+            found = (item for item in first.walk() if callee(item).endswith(".schema"))
+            given = next((item[0] for item in map(arguments_of, found) if item), None)
+            schema = (self._argument(given),) if given is not None else ()
+            yield replace(call, arguments=(*schema, *call.arguments), text="" if schema else call.text)
 
     def _add(
         self, node: CppNode, macro: str, arguments: tuple[str, ...], span: Span, calls: list[CppCall], broken: bool

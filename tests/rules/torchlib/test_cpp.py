@@ -300,6 +300,23 @@ static auto c = torch::RegisterOperators("old::i(Tensor x) -> Tensor", &i);"""
     ]
 
 
+def test_the_registrar_of_the_jit_and_schemas_in_options(tmp_path: Path) -> None:
+    text = """static auto a = torch::jit::RegisterOperators("old::f", &f);
+torch::jit::RegisterOperators b("old::g(Tensor x) -> Tensor", &g);
+torch::jit::RegisterOperators c({
+    torch::jit::Operator("old::h(Tensor x) -> Tensor", [](Stack& stack) { pop(stack); }),
+    Operator("old::i(Tensor x) -> Tensor", run, aliasAnalysisFromSchema()),
+    made(),
+});
+static auto d = c10::RegisterOperators().op(
+    torch::RegisterOperators::options().schema("old::j(Tensor x) -> Tensor").catchAllKernel<decltype(j), &j>());
+static auto e = c10::RegisterOperators().op(torch::RegisterOperators::options().schema(name));"""
+    found = read(tmp_path, text)
+    assert [item.name for item in found.definitions] == [f"old::{name}" for name in "fghij"]
+    assert [name for name, *_ in registrations(found)] == ["old::f", "old::g", "old::j"]
+    assert len(found.gaps) == 2  # `made()` and `name`
+
+
 @pytest.mark.parametrize(
     "text",
     [
