@@ -6,6 +6,7 @@ whose header lies in a folder of headers that belong to another library: the tre
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence, Set
 from functools import cached_property
@@ -22,6 +23,9 @@ from opschema_cli.source.cpp_functions import includes
 from opschema_cli.source.cpp_namespaces import may_mean
 from opschema_cli.source.text import Place, Span
 from opschema_cli.suggestions import nearest
+
+_LIBRARY = re.compile(r"(?:torch|ATen|c10|pybind11|nanobind|thrust|cub|cuda|cooperative_groups|hip|sys)/")
+"""Headers of torch, of the libraries that bind, of the toolkits and of the system, which declare no function of a tree."""
 
 
 class FunctionUse(msgspec.Struct, frozen=True):
@@ -103,11 +107,27 @@ class FunctionSearch(msgspec.Struct, dict=True):
         return MissingFunction(use, near=nearest(name, seen))
 
     def _sees_all(self, path: str) -> bool:
-        """Whether all files that a file includes in quotes lie in the tree."""
-        names = {item.rpartition("/")[2] for item in self._units.files(path)}
+        """Whether all that a file and its headers include lies in the tree, apart from the headers of the system and of torch."""
+        if path not in self._complete:
+            files = self._units.files(path)
+            names = {item.rpartition("/")[2] for item in files}
+            self._complete[path] = all(
+                item.rpartition("/")[2] in names or _LIBRARY.match(item) or ("/" not in item and not quoted)
+                for file in files
+                for item, quoted in self._included(file)
+            )
+        return self._complete[path]
+
+    @cached_property
+    def _complete(self) -> dict[str, bool]:
+        return {}
+
+    def _included(self, path: str) -> Iterator[tuple[str, bool]]:
+        """What a file includes, each with whether it is in quotes."""
         source = self.project.source(path)
-        quoted = includes(source.text, only_quoted=True) if source is not None else [""]
-        return all(item.rpartition("/")[2] in names for item in quoted)
+        text = source.text if source is not None else '#include ""'
+        quoted = frozenset(includes(text, only_quoted=True))
+        return ((item, item in quoted) for item in includes(text))
 
     def _foreign(self, folders: Set[str]) -> frozenset[str]:
         """The folders whose headers declare several functions, none of which is defined anywhere else in the tree."""

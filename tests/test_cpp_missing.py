@@ -72,11 +72,20 @@ INCLUDED = '#include "kit.h"\n' + FOUND + USES
 DECLARED = FOUND + "namespace kit { int three(int x); }\n" + USES
 
 
+UNDECLARED = FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n"
+SCAL: list[tuple[str, str, int, str | None]] = [("scal", "", 0, "scale")]
+
+
 @pytest.mark.parametrize(
     ("files", "found"),
     [
         ({"uses.cpp": FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n"}, [("scal", "", 0, "scale")]),
-        ({"uses.cpp": '#include "gone.h"\n' + FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n"}, []),
+        ({"uses.cpp": '#include "gone.h"\n' + UNDECLARED}, []),
+        ({"uses.cpp": "#include <other/gone.h>\n" + UNDECLARED}, []),
+        ({"uses.cpp": '#include "kit.h"\n' + UNDECLARED, "kit.h": "#include <other/gone.h>\n"}, []),
+        ({"uses.cpp": '#include <torch/all.h>\n#include "torch/types.h"\n#include <map>\n' + UNDECLARED}, SCAL),
+        ({"uses.cpp": "#include <kit/kit.h>\n" + UNDECLARED, "kit.h": "int other();\n"}, []),
+        ({"uses.cpp": "#include <kit.h>\n" + UNDECLARED, "kit.h": "int other();\n"}, SCAL),
         ({"uses.cpp": FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\nMAKE(scal)\n"}, []),
         ({"uses.cpp": FOUND + "USE(scale);\nUSE(shift);\nUSE(scal);\n// MAKE(scal)\n"}, [("scal", "", 0, "scale")]),
         ({"uses.cpp": "USE(scale);\nUSE(shift);\nUSE(scal);\n"}, []),

@@ -135,7 +135,8 @@ def undeclared_function(lost: Lost) -> Iterator[Diagnostic]:
     """A bound function that no C++ file of the tree declares.
 
     The extension does not compile. A name is reported only if most functions that the same file binds are found, no macro and no
-    other C++ code mentions the name, and the tree contains all files that the file includes in quotes.
+    other C++ code mentions the name, and the tree contains all files that the file and its headers include, apart from those of
+    torch, CUDA and the system.
 
     Bad:
 
