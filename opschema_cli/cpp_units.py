@@ -96,6 +96,11 @@ class CppUnits(msgspec.Struct, dict=True):
         self._known[path] = tuple(found)
         return self._known[path]
 
+    def included(self, path: str) -> tuple[str, ...]:
+        """The headers of the workspace that a file itself includes."""
+        names = self.project.readings(INCLUDES, [path]).get(path, ())
+        return tuple(dict.fromkeys(item for name in names for item in self._included(path, name)))
+
     @cached_property
     def _known(self) -> dict[str, tuple[str, ...]]:
         return {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,9 @@ from opschema_cli.lint.pack import Speed
 from opschema_cli.project import Project
 from opschema_cli.readings import Reading
 from opschema_rules.shipped import shipped_pack
+
+if TYPE_CHECKING:
+    from opschema_cli.cpp_units import CppUnits
 
 MODULES = frozenset({"PYBIND11_MODULE", "NB_MODULE"})
 """The macros that open the block of a module."""
@@ -60,6 +63,21 @@ def _role(data: bytes) -> int:
 ROLES = Reading("bindings roles", _role, int)
 
 
+_OF_TORCH = re.compile(rb"\b(?:at|torch)::Tensor\b|[<\"](?:torch|ATen)/")
+
+
+def _mentions_torch(data: bytes) -> bool:
+    return _OF_TORCH.search(data) is not None
+
+
+_TORCH = Reading("bindings torch", _mentions_torch, bool)
+
+
+def includes_torch(units: CppUnits, path: str) -> bool:
+    """Whether a C++ file includes a header of the workspace with tensors of torch, such as the ``ops.h`` beside it."""
+    return any(found for _, found in units.project.scan(_TORCH, units.included(path)))
+
+
 class Marks(NamedTuple):
     """Whether a Python file may make a module of C++ in strings, mentions ``cpp_extension``, has a class that names the sources of
     a module, and loads anything.
@@ -97,11 +115,23 @@ def reads(project: Project, options: BindingsOptions) -> Iterator[str]:
 
 def detect(project: Project, options: BindingsOptions) -> bool:
     """Whether a file of the workspace binds functions of tensors."""
-    files = project.workspace.files
-    roles = {role for _, role in project.scan(ROLES, filter(is_cpp, files))}
+    by_path = dict(project.scan(ROLES, filter(is_cpp, project.workspace.files)))
+    roles = set(by_path.values())
     if 3 in roles or {2, 4} <= roles:
         return True
-    return any(marks.inline for _, marks in _marked(project, _MARKS))
+    return any(marks.inline for _, marks in _marked(project, _MARKS)) or _binds_declared(project, by_path)
+
+
+def _binds_declared(project: Project, roles: Mapping[str, int]) -> bool:
+    """Whether the header of a file with a module declares functions of tensors."""
+    modules = [path for path, role in roles.items() if role == 2]
+    if not modules:
+        return False
+    # Not at the top: few trees need it.
+    from opschema_cli.cpp_units import CppUnits
+
+    units = CppUnits(project)
+    return any(includes_torch(units, path) for path in modules)
 
 
 def claims(project: Project, options: BindingsOptions, path: str) -> bool:

@@ -14,7 +14,7 @@ from opschema_cli.project import Project
 from opschema_cli.source.cpp_namespaces import is_within, may_mean
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import exclusive, is_dead
-from opschema_rules.bindings.detection import ROLES, BindingsOptions, python_marks
+from opschema_rules.bindings.detection import ROLES, BindingsOptions, includes_torch, python_marks
 from opschema_rules.bindings.facts import BindingFacts, Block, Step
 from opschema_rules.bindings.model import Alias, Binding, Module
 from opschema_rules.bindings.reader import FACTS, read_bindings
@@ -26,7 +26,9 @@ MAX_DEPTH = 20
 
 
 def read_modules(project: Project, options: BindingsOptions) -> list[Module]:
-    """The modules of all files that bind functions of tensors, or call functions of a file that does."""
+    """The modules of all files that bind functions of tensors, or call functions of a file that does, or include a header that
+    declares some.
+    """
     roles = dict(project.scan(ROLES, filter(is_cpp, project.workspace.files)))
     facts = project.cpp_readings(FACTS, [path for path, role in roles.items() if role])
     return list(_Join(project, options, facts).modules())
@@ -73,6 +75,7 @@ class _Join:
                     module.built_as = self.extensions.built_as(path, written)
                     self._fill(module, path, block, 0)
                     module.of_tensors |= any(self.facts[binding.path].torch for binding in module.bindings)
+                    module.of_tensors = module.of_tensors or includes_torch(self.units, path)
                     found.append(module)
         names = dict(self.extensions.by_exclusion({item.path: item.name for item in found if is_cpp(item.path)}))
         for module in found:

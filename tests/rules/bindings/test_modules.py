@@ -384,3 +384,14 @@ def test_the_header_of_torch_in_brackets_and_in_quotes(header: str) -> None:
     cpp = f'#include {header}\n#include "ops.h"\nPYBIND11_MODULE(_C, m) {{ m.def("f", &f); }}\n'
     files = {"ops.cpp": cpp, "use.py": "import _C\n_C.g(1)\n", "setup.py": SETUP}
     assert lint_files(PACK, files).codes() == ([] if "torchless" in header else ["BND303"])
+
+
+@pytest.mark.parametrize(("head", "found"), [(HEAD, ["BND301"]), (PLAIN, [])])
+def test_a_module_whose_tensors_are_in_its_own_header(head: str, found: list[str]) -> None:
+    files = {
+        "setup.py": SETUP,
+        "ops.cpp": '#include <pybind11/pybind11.h>\n#include "ops.h"\nPYBIND11_MODULE(_C, m) { m.def("f", &f); }\n',
+        "ops.h": head,
+        "use.py": "import _C\n_C.f(1)\n",
+    }
+    assert lint_files(PACK, files).codes() == found
