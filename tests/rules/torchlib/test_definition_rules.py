@@ -175,6 +175,8 @@ def test_mutates_args_beside_a_schema(mutates: str, schema: str, expected: list[
     ("text", "expected"),
     [
         ('torch.library.define("kit::f", "(tensor x) -> Tensor")\n', [("REG110", "tensor")]),
+        ('torch.library.define("kit::f", "f(Tensor x) -> Tensor")\n', [("REG110", "f")]),
+        ('@torch.library.define(LIB, "f(Tensor x) -> Tensor")\ndef f(x):\n    return x.clone()\n', []),
         ('torch.library.define("kit::f", "(Tensor x, "\n    "int a -> Tensor")\n', [("REG110", "(")]),
         ('LIB.define(r"f(Tensor x, Tesor y, int x) -> Tensor")\n', [("REG110", "Tesor"), ("REG110", "x")]),
         ('SCHEMA = "(Tensor x, long a) -> Tensor"\ntorch.library.define("kit::f", SCHEMA)\n', [("REG110", "long")]),

@@ -121,7 +121,9 @@ def _is_apart(operator: Operator) -> bool:
     definition = operator.definition
     if definition.api == "custom_op" or definition.body is None or definition.call is None:
         return definition.api == "custom_op"
-    return operator.tree.bodies.external(definition.body, definition.call.callee) == "torch.library.define"
+    callee = operator.tree.bodies.external(definition.body, definition.call.callee)
+    # `define(library, "name(...) -> ...")` takes both from one string
+    return callee == "torch.library.define" and definition.name_place not in (None, definition.written)
 
 
 def _is_unread(definition: Definition) -> bool:
@@ -147,13 +149,13 @@ def _form(operator: Operator, text: _Text) -> Iterator[Diagnostic]:
     definition = operator.definition
     if text.schema is None or definition.body is None or definition.call is None or definition.api == "cpp":
         return
-    callee = operator.tree.bodies.external(definition.body, definition.call.callee)
-    if _is_apart(operator) and text.schema.name:
+    is_apart = _is_apart(operator)
+    if is_apart and text.schema.name:
         message = f"the schema names the operator (`{text.schema.qualified_name}`), which is named before it: leave the name out"
         edit = text.edit(Edit(text.schema.name_span, ""))
         fix = Fix("leave the name out", (edit,)) if edit is not None else None
         yield Diagnostic(message, text.place(text.schema.name_span), (), fix, (operator.title,))
-    elif callee == "torch.library.define" and not _FORM.fullmatch(text.literal.value):
+    elif is_apart and definition.api == "define" and not _FORM.fullmatch(text.literal.value):
         spelled = str(replace(text.schema, name="", namespace="", overload=""))
         edit = text.edit(Edit(Span(0, len(text.literal.value)), spelled)) if len(text.literal.runs) == 1 else None
         fix = Fix(f"write `{spelled}`", (edit,)) if edit is not None else None
