@@ -244,6 +244,8 @@ def test_a_backend_with_six_faults() -> None:
         ("add", ">=2.6", "error"),
         ("addd.Tensor", ">=2.6", "error"),
         ("add.t", ">=2.6", "warning"),
+        ("_cat", ">=1.8", "warning"),  # an operator of its own, before 2.0
+        ("_cat", "==2.6.0", "error"),
     ],
 )
 def test_an_unknown_overload_is_an_error_if_the_release_is_known(name: str, torch: str, severity: str) -> None:

@@ -30,10 +30,10 @@ def aten_operator(kernel: AtenKernel) -> Iterator[Diagnostic]:
 
     Operators are those of the tree's own `native_functions.yaml`, or of an installed torch ([PyTorch's
     schemas](../pytorch-schemas.md)). What the preprocessor keeps for some releases of torch only (`#if TORCH_VERSION_MINOR < 5`) is
-    not checked. A name that lacks its overload, or is a letter or an underscore off a known one, is an error whichever torch that
-    is. Other names and unknown overloads, which a release may have that opschema does not know, are warnings, unless the tree
-    pins that version of torch. If it pins one that is older than all that opschema knows, only names that are surely misspelt
-    are reported.
+    not checked. A name that lacks its overload, or is a letter or a trailing underscore off a known one, is an error whichever
+    torch that is. Other names and unknown overloads, which a release may have that opschema does not know (`_cat` was an operator
+    beside `cat` before 2.0), are warnings, unless the tree pins that version of torch. If it pins one that is older than all that
+    opschema knows, only names that are surely misspelt are reported.
 
     Bad:
 
@@ -76,6 +76,8 @@ def _base(name: str) -> str:
 def _is_misspelt(name: str, known: str) -> bool:
     """Whether a name is surely meant to be a known one, with its overload."""
     base, overload, other, meant = _base(name), name.partition(".")[2], _base(known), known.partition(".")[2]
+    if name.startswith("_") != known.startswith("_"):  # `_cat` was an operator, beside `cat`
+        return False
     if base != other:
         return _is_slip(base, other)
     return not overload or (bool(meant) and _is_slip(overload, meant))
