@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import LEAVING, Condition, Statement
+from opschema_cli.source.python import LEAVING, Condition, Expr, Statement
 from opschema_cli.source.text import NestedSpans, Span, SpanSet
 
 _ASKS = re.compile(r"version|hasattr|getattr|\bdir\(|\bvars\(|__dict__", re.IGNORECASE)
@@ -62,13 +62,19 @@ def is_tried(body: Body, start: int) -> bool:
 
 
 def never_runs(body: Body, start: int) -> bool:
-    """Whether code stands behind a statement that leaves its block."""
-    return any(start in _behind_exits(around) for around in body.outward())
+    """Whether code stands behind a statement that leaves its block, or below ``if TYPE_CHECKING`` or ``if False``."""
+    return any(start in _left_out(around) for around in body.outward())
 
 
 @lru_cache(maxsize=256)
-def _behind_exits(body: Body) -> SpanSet:
-    return SpanSet(behind_exits(body, lambda item: item.kind in LEAVING))
+def _left_out(body: Body) -> SpanSet:
+    off = (item.body for item in body.scope.conditions if item.kind == "if" and _is_off(item.expr))
+    return SpanSet([*behind_exits(body, lambda item: item.kind in LEAVING), *off])
+
+
+def _is_off(condition: Expr) -> bool:
+    """Whether a condition never holds at run time."""
+    return condition.member == "TYPE_CHECKING" or (condition.kind == "const" and condition.value in (False, 0))
 
 
 def behind_exits(body: Body, leaves: Callable[[Statement], bool]) -> Iterator[Span]:

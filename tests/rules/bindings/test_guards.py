@@ -32,6 +32,10 @@ from tests.rules.bindings.test_calls import codes
         "with mock.patch.object(ext, 'f'):\n    ext.f()\n",
         "def g(x):\n    if x:\n        raise NotImplementedError\n        return ext.nothing()\n    return 1\n",
         "def g(x):\n    return 1\n    ext.f()\n",
+        "if typing.TYPE_CHECKING:\n    from ext import Nothing\n",
+        "if TYPE_CHECKING:\n    from ext import Nothing\nelse:\n    Nothing = object\n",
+        "if False:\n    ext.f()\n    ext.nothing()\n",
+        "def g():\n    if 0:\n        def h():\n            ext.f()\n",
     ],
 )
 def test_what_is_meant(python: str) -> None:
@@ -47,6 +51,9 @@ def test_what_is_meant(python: str) -> None:
         ("if hasattr(ext, 'other'):\n    pass\next.nothing()\n", "BND303"),
         ("__all__ = ['nothing']\next.nothing()\n", "BND303"),
         ("ext2.nothing = 1\next.nothing()\n", "BND303"),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    from ext import Nothing\n", "BND303"),
+        ("if not TYPE_CHECKING:\n    from ext import Nothing\n", "BND303"),
+        ("if True:\n    ext.f()\n", "BND301"),
         ("def g(x):\n    if x:\n        raise NotImplementedError\n    return ext.nothing()\n", "BND303"),
         ("def g(x):\n    def h():\n        return 1\n    return ext.nothing()\n", "BND303"),
         ("def g(x):\n    for y in x:\n        continue\n    ext.f()\n", "BND301"),
