@@ -455,3 +455,23 @@ def test_kernels_for_some_releases_of_torch_are_not_compared(old: str, new: str,
 def test_parameters_that_are_none_or_a_macro(function: str, expected: list[str]) -> None:
     text = f'#include <torch/library.h>\nTORCH_LIBRARY(kit, m) {{ m.def("make() -> Tensor", {function}); }}\n'
     assert [item.code for item in lint_files(PACK, {"ops.cpp": text}, ["REG501"]).diagnostics] == expected
+
+
+ALTERNATIVES = "#ifdef USE_ROCM\nat::Tensor f(at::Tensor x, int64_t n);\n#else\nat::Tensor f(at::Tensor x);\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "in_header", "count"),
+    [
+        ("f(Tensor x) -> Tensor", True, 0),  # the file may be compiled without USE_ROCM only
+        ("f(Tensor x, int n) -> Tensor", True, 0),
+        ("f(Tensor x, int n, int k) -> Tensor", True, 2),
+        ("f(Tensor x) -> Tensor", False, 1),
+    ],
+)
+def test_declarations_of_two_builds_in_a_header(schema: str, in_header: bool, count: int) -> None:
+    block = f'TORCH_LIBRARY(kit, m) {{ m.def("{schema}"); m.impl("f", torch::kCUDA, &f); }}\n'
+    head = "#include <torch/library.h>\n"
+    files = {"ops.h": ALTERNATIVES, "ops.cpp": f'{head}#include "ops.h"\n{block}'}
+    found = lint_files(PACK, files if in_header else {"ops.cpp": head + ALTERNATIVES + block}, ["REG501"]).diagnostics
+    assert len(found) == count

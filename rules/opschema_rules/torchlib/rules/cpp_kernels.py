@@ -84,9 +84,21 @@ def cpp_kernel_signature(operator: Operator) -> Iterator[Diagnostic]:
             found = signature.mismatches(schema)
             if found and not all(map(signature.mismatches, operator.other_schemas(registration))):
                 continue
+            if found and _is_of_another_build(schema, registration, signature):
+                continue
             types = [item for item in found if item.kind == "type"]
             for item in found if len(types) == 1 else (*types[:1], *(item for item in found if item.kind != "type")):
                 yield _differs(operator, schema, registration, signature, item, types[1:] if item in types else ())
+
+
+def _is_of_another_build(schema: OperatorSchema, registration: Registration, signature: CppSignature) -> bool:
+    """Whether a header declares the function under a condition, and differently under another: the file that registers it may be
+    compiled only where the declaration that fits the schema holds.
+    """
+    kernels = registration.kernels
+    if signature.place.path == registration.place.path or kernels is None or isinstance(kernels, Unresolved):
+        return False
+    return any(not item.mismatches(schema) for item in kernels)
 
 
 @rule("REG502", "cpp-kernel-type", needs=(CPP,))
