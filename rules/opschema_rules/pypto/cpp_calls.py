@@ -9,10 +9,12 @@ from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_checks import COMMON
 from opschema_rules.pypto.cpp_declarations import kernel_of
 from opschema_rules.pypto.cpp_numbers import item_of
+from opschema_rules.pypto.cpp_scalars import type_of_scalar
 from opschema_rules.pypto.cpp_state import EMPTY, LOST, Scope, State
 from opschema_rules.pypto.cpp_values import (
     OTHER,
     UNKNOWN,
+    Bits,
     Created,
     Mixed,
     Number,
@@ -180,7 +182,7 @@ class Calls:
         if isinstance(owner, Outside):
             return self._own(node, name, values)
         if isinstance(owner, Object) and (name in ADDS or name in ("add_scalars", "copy_scalars_from", "reset")):
-            return self._fill(owner, node, name, arguments, values, state)
+            return self._fill(owner, node, name, arguments, values, scope, state)
         if isinstance(owner, Object) and name in OWN:
             return self._given(owner, node, values, state)
         if isinstance(owner, Table) and name in ("size", "at"):
@@ -222,7 +224,7 @@ class Calls:
         if name not in OWN:
             if "tensor" in name and not name.endswith("count"):
                 self.walk.lose("a tensor is taken in a way that is not followed")
-            return UNKNOWN
+            return Bits(index.value) if name == "scalar" and isinstance(index, Number) else UNKNOWN
         if not isinstance(index, Number):
             self.walk.lose("a tensor is taken by a number that is not known")
             return OTHER
@@ -256,6 +258,7 @@ class Calls:
         name: str,
         arguments: Sequence[CppNode],
         values: Sequence[Value],
+        scope: Scope,
         state: State,
     ) -> Value:
         """A method that fills or empties a payload."""
@@ -267,7 +270,8 @@ class Calls:
             late = owner.number in self.walk.submitted_once and not self.walk.loops
             self.walk.checks.fill(owner.number, node, late=late)
         if name in ADDS:
-            slots = [self._slot(ADDS[name], item, value, state) for item, value in zip(arguments, values, strict=True)]
+            added = zip(arguments, values, strict=True)
+            slots = [self._slot(ADDS[name], item, value, scope, state) for item, value in added]
             state.add(owner.number, slots)
             if any(item.text.endswith("...") for item in arguments):
                 state.lose(owner.number, "a pack of arguments is added", node.span)
@@ -278,10 +282,12 @@ class Calls:
             state.add(owner.number, [Slot("scalar", node.span, count=count)])
         return owner
 
-    def _slot(self, kind: Kind, node: CppNode, value: Value, state: State) -> Slot:
+    def _slot(self, kind: Kind, node: CppNode, value: Value, scope: Scope, state: State) -> Slot:
+        if kind == "scalar":
+            return Slot(kind, node.span, type=type_of_scalar(node, value, scope, self.walk))
         if isinstance(value, Tensors) and len(value.arguments) > 1:
             self.expressions.use(value.arguments, "escapes", node, state)
-        argument = value.argument if isinstance(value, Tensors) and kind != "scalar" else -1
+        argument = value.argument if isinstance(value, Tensors) else -1
         return Slot(kind, node.span, argument, isinstance(value, Created) and kind == "out")
 
     # -- submits -------------------------------------------------------------------------------------------------------

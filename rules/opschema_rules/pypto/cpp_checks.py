@@ -61,11 +61,14 @@ _SHAPED = {"TensorCreateInfo": 0, "make_tensor_external": 1, "get_tensor_data": 
 
 
 class Checks:
-    """The notes of one entry. ``types`` are the declared classes of variables, ``lengths`` the sizes of arrays of numbers."""
+    """The notes of one entry. ``types`` are the declared classes of variables, ``lengths`` the sizes of arrays of numbers,
+    ``floats`` the types of variables with real numbers.
+    """
 
     def __init__(self) -> None:
         self.types: dict[int, str] = {}
         self.lengths: dict[int, int] = {}
+        self.floats: dict[int, str] = {}
         self.names: dict[tuple[str, str], Name] = {}
         self.misfits: dict[Span, Misfit] = {}
         self.filled: dict[int, tuple[str, Span]] = {}
@@ -79,6 +82,8 @@ class Checks:
             self.types[number] = of
             if node is not None:
                 self.sites[number] = node.span.start
+        elif of in ("float", "double"):
+            self.floats[number] = of
 
     def name(self, owner: str, node: CppNode, text: str = "") -> None:
         """Note the use of a name."""

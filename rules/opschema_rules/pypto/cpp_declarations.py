@@ -12,6 +12,7 @@ from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
 from opschema_rules.pypto.cpp_values import (
     OTHER,
     UNKNOWN,
+    Bits,
     Created,
     Mixed,
     Number,
@@ -152,7 +153,7 @@ class Declarations:
             self.walk.expressions.keep(parts, "it is one of several", declarator, state)
             return UNKNOWN
         if _PLAIN.search(of.partition("<")[0]) or "pointer_declarator" in kinds:
-            return parts[0] if len(parts) == 1 and isinstance(parts[0], Number) else UNKNOWN
+            return parts[0] if len(parts) == 1 and isinstance(parts[0], Number | Bits) else UNKNOWN
         return (
             self._made(number, given, parts, declarator, state)
             if is_list or given is None

@@ -15,6 +15,7 @@ from opschema_rules.pypto.cpp_state import Scope, State
 from opschema_rules.pypto.cpp_stores import Stores, operator_of
 from opschema_rules.pypto.cpp_values import (
     UNKNOWN,
+    Bits,
     Mixed,
     Number,
     Object,
@@ -139,7 +140,7 @@ class Expressions:
             self.keep([value], reason, node, state)
             if number is not None:
                 self.walk.hide(number)
-            if number is not None and isinstance(value, Object | Several | Number | Mixed):
+            if number is not None and isinstance(value, Object | Several | Number | Mixed | Bits):
                 state.values[number] = UNKNOWN
 
     def keep(self, values: Iterable[Value], reason: str, node: CppNode, state: State) -> None:
@@ -267,7 +268,7 @@ class Expressions:
         """Numbers and kernels in variables may be others from now on."""
         for node in nodes:
             number = scope.find(node.text) if node is not None and node.kind == "identifier" else None
-            if number is not None and isinstance(state.values.get(number), Number | Mixed):
+            if number is not None and isinstance(state.values.get(number), Number | Mixed | Bits):
                 state.values[number] = UNKNOWN
 
     # -- members -------------------------------------------------------------------------------------------------------

@@ -92,6 +92,12 @@ class Unknown(msgspec.Struct, frozen=True):
     """Anything else."""
 
 
+class Bits(Unknown, frozen=True):
+    """One of the orchestration's own scalars, as it gets it."""
+
+    index: int
+
+
 Value: TypeAlias = "Tensors | Pointer | Created | Outside | Number | Table | Object | Several | Mixed | Unknown"
 
 OTHER = Tensors(frozenset({-1}))

@@ -25,6 +25,11 @@ _PASSES = re.compile(
 _HARNESS = re.compile(rb"\bpypto\b|^[ \t]*(?:from|import)[ \t]+golden\b", re.MULTILINE)
 
 
+_BUILDS = (b"ChipCallable.build(", b"CoreCallable.build(", b"compile_orchestration", b".cpp")
+_EXPECTS_ERROR = re.compile(rb"\b(?:raises|assertRaises\w*)\s*\(|\bxfail\b")
+"""Code whose programs may be wrong on purpose."""
+
+
 class PyptoOptions(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
     """``signatures`` is how a kernel's signature meets the payload (``sum``, ``arg-index``, ``widest``), ``max-tensors`` and
     ``max-scalars`` the limits of one kernel's arguments; what is not given is found in the tree.
@@ -61,9 +66,11 @@ def _is_template(data: bytes) -> bool:
 
 
 def _describes(data: bytes) -> bool:
-    return b"func_id" in data and (
+    if b"func_id" in data and (
         _KERNELS.search(data) is not None or (b"incores" in data and _CALLABLE.search(data) is not None)
-    )
+    ):
+        return True
+    return all(word in data for word in _BUILDS) and _EXPECTS_ERROR.search(data) is None
 
 
 def specifying(project: Project) -> Iterator[str]:

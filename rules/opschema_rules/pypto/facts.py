@@ -20,7 +20,8 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
 
     ``argument`` is the index of the orchestration's own tensor (``orch_args.tensor(3)``) that it is or views, -1 for any
     other tensor. ``created`` says that an output is allocated by the runtime (``add_output(create_info)``). ``count`` is
-    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else.
+    how many scalars an ``add_scalars`` adds, -1 when that is not known; 1 for all else. ``type`` is what is known of the type of
+    one scalar (:mod:`opschema_rules.pypto.cpp_scalars`).
     """
 
     kind: Kind
@@ -28,6 +29,7 @@ class Slot(msgspec.Struct, frozen=True, array_like=True):
     argument: int = -1
     created: bool = False
     count: int = 1
+    type: str = ""
 
 
 class Payload(msgspec.Struct, frozen=True, array_like=True):
@@ -112,6 +114,18 @@ class Needed(msgspec.Struct, frozen=True, array_like=True):
     span: Span
 
 
+ScalarReading = Literal["float", "double", "integer", "converted"]
+"""The type as which code reads a scalar: the bits of a float, or an integer, which may be ``converted`` to a float."""
+
+
+class ScalarRead(msgspec.Struct, frozen=True, array_like=True):
+    """A scalar that code reads, by its index, and where it does so first."""
+
+    index: int
+    reading: ScalarReading
+    span: Span
+
+
 class Name(msgspec.Struct, frozen=True, array_like=True):
     """A name of the runtime that an orchestration uses: the ``member`` of a class or enumeration, or a function or variable if
     ``owner`` is empty; and where it is used first.
@@ -145,7 +159,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     ``needed`` the arguments that it takes whenever it runs, ``beyond`` the outputs that it takes of tasks that have fewer
     (:mod:`opschema_rules.pypto.cpp_plain` says which of both are sure); ``expected`` is ``expected_arg_count`` of the
     configuration beside it, -1 without. ``unresolved`` says why it may submit more than is known; empty when it does not. ``names``
-    are those that the runtime's headers or the file have to declare, ``misfits`` calls that cannot be right.
+    are those that the runtime's headers or the file have to declare, ``misfits`` calls that cannot be right, ``scalars`` its own
+    scalars that it reads as one type.
     """
 
     name: str
@@ -159,6 +174,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     needed: tuple[Needed, ...] = ()
     names: tuple[Name, ...] = ()
     misfits: tuple[Misfit, ...] = ()
+    scalars: tuple[ScalarRead, ...] = ()
 
 
 class Orchestration(msgspec.Struct, frozen=True, array_like=True):

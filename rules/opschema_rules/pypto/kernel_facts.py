@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from opschema_cli.source.text import Span
+from opschema_rules.pypto.facts import ScalarRead
 
 Core = Literal["", "aic", "aiv"]
 """The core that some code is compiled for; empty for both."""
@@ -70,8 +71,8 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     """The arguments that a kernel uses and what it does to their memory. ``open`` says why it may use more; empty when it
     does not. ``absent`` says that it shows nothing: it has no entry and includes no code that may have one, or
     uses no argument at all; ``brief`` that memory was
-    not followed. ``events`` are calls on any core that have no counterpart, ``operands`` those that are wrong; both only of kernels
-    that are written by hand.
+    not followed. ``events`` are calls on any core that have no counterpart, ``operands`` those that are wrong, ``scalars`` are
+    arguments that it reads as numbers of one type; all only of kernels that are written by hand.
     """
 
     uses: tuple[ArgumentUse, ...] = ()
@@ -81,6 +82,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     brief: bool = False
     events: tuple[EventFault, ...] = ()
     operands: tuple[OperandFault, ...] = ()
+    scalars: tuple[ScalarRead, ...] = ()
 
     def of_core(self, core: str) -> KernelCode:
         """The code that is compiled for one core; all of it where the core is not known."""
@@ -88,7 +90,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
             return self
         uses = tuple(item for item in self.uses if item.core in ("", core))
         effects = tuple(item for item in self.effects if item.core in ("", core))
-        return KernelCode(uses, effects, self.open, self.absent, self.brief, self.events, self.operands)
+        return KernelCode(uses, effects, self.open, self.absent, self.brief, self.events, self.operands, self.scalars)
 
     def effect(self, index: int, kind: EffectKind) -> Effect | None:
         """The first place that has this effect on an argument's memory."""

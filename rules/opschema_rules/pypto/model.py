@@ -129,7 +129,8 @@ class OrchestrationPart(Part):
 
 @dataclass(eq=False)
 class Program:
-    """One description: a module (``KERNELS``, ``ORCHESTRATION``) or a class (``CALLABLE``) in ``file``.
+    """One description in ``file``: a module (``KERNELS``, ``ORCHESTRATION``), a class (``CALLABLE``) or a call
+    (``ChipCallable.build``).
 
     ``base`` is the folder that relative sources are relative to; ``runtime`` the runtime that it is for, empty when that is
     not told. ``unnumbered`` are kernels without a ``func_id``. ``whole`` says that every kernel of it is known, so that an id
@@ -140,7 +141,7 @@ class Program:
 
     project: Project = field(repr=False)
     file: PythonFile
-    form: Literal["module", "class"]
+    form: Literal["module", "class", "call"]
     name: str
     span: Span
     base: str

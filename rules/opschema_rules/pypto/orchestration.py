@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterator
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
+from opschema_rules.pypto.cpp_declarations import declared_name, parameters_of
 from opschema_rules.pypto.cpp_numbers import number_of
 from opschema_rules.pypto.cpp_statements import Statements
 from opschema_rules.pypto.cpp_walk import Parts
-from opschema_rules.pypto.facts import Entry, Orchestration
+from opschema_rules.pypto.facts import Entry, Orchestration, ScalarRead
+from opschema_rules.pypto.scalar_reads import scalar_reads
 
 _CONFIGURATION = "aicpu_orchestration_config"
 _SUBMIT = re.compile(r"\b(?:pto2_)?rt_submit_\w+\s*\(")
@@ -53,7 +55,17 @@ def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str)
     needed = tuple(item for item in walk.needed.values() if not conditions(item.span.start))
     reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
     names, misfits = tuple(walk.checks.names.values()), tuple(walk.checks.misfits.values())
-    return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed, names, misfits)
+    scalars = _scalars(node)
+    return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed, names, misfits, scalars)
+
+
+def _scalars(function: CppNode) -> tuple[ScalarRead, ...]:
+    """The scalars of an entry's own arguments that it reads as one type."""
+    names = [declared_name(item) for item in parameters_of(function)]
+    if len(names) != 1 or not names[0]:
+        return ()
+    subject = re.compile(rf"\b{names[0]}\s*\.\s*scalar\s*\(\s*(\d+)\s*\)")
+    return scalar_reads(function.tree.text, function.span.start, subject, function.span.end)
 
 
 def _functions(tree: CppTree) -> dict[str, CppNode | None]:

@@ -317,6 +317,11 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {'"out", [rows, width], torch.float32': '"out", [rows, width], torch.float16'},
         "language/scale.py:37:42: spec-type",
     ),
+    "a scalar of another type": (
+        ATTENTION_CPP,
+        {"softmax_args.add_scalar(block);": "softmax_args.add_scalar(1.0f);"},
+        "attention/orchestration/attention.cpp:67:41: scalar-type",
+    ),
     "a value of another name": (
         SCALE,
         {'tensors["out"][:]': 'tensors["y"][:]'},

@@ -1,0 +1,184 @@
+"""Scalars that are passed as one type and read as another."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from opschema_cli.testing import lint_files
+from opschema_rules.pypto.pack import PACK
+from opschema_rules.pypto.scalar_reads import scalar_reads
+
+PATH = "program/kernels/aiv/add.cpp"
+FLOAT = "float x = from_u64<float>(static_cast<uint64_t>(args[2]));"
+CONVERTED = "float x = static_cast<float>(args[2]);"
+INTEGER = "const int32_t x = static_cast<int32_t>(args[2]);"
+RAW = "uint64_t x = static_cast<uint64_t>(args[2]);"
+TEST = """\
+import ctypes
+import torch
+from simpler.task_interface import ArgDirection as D
+from simpler_setup import Scalar, SceneTestCase, TaskArgsBuilder, TensorArg, scene_test
+
+
+@scene_test(level=2, runtime="tensormap_and_ringbuffer")
+class TestAdd(SceneTestCase):
+    CALLABLE = {{
+        "orchestration": {{
+            "source": "orchestration/main.cpp",
+            "function_name": "aicpu_orchestration_entry",
+            "signature": [D.IN, D.OUT],
+        }},
+        "incores": [{{"func_id": 0, "source": "kernels/aiv/add.cpp", "core_type": "aiv"}}],
+    }}
+    CASES = [{{"name": "one", "params": {{"n": 3}}}}, {{"name": "two", "params": {{"n": 4}}}}]
+
+    def generate_args(self, params):
+        n = int(params["n"])
+        return TaskArgsBuilder(TensorArg("a", torch.ones(8)), TensorArg("c", torch.ones(8)), Scalar("n", {scalar}))
+"""
+
+
+def kernel(read: str, before: str = "") -> str:
+    head = 'extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {'
+    tensors = "use(reinterpret_cast<__gm__ ChipTensor *>(args[0]), reinterpret_cast<__gm__ ChipTensor *>(args[1]));"
+    return f"{before}\n{head}\n{tensors}\n{read}\nuse(x);\n}}\n"
+
+
+def body(scalar: str, before: str = "") -> str:
+    lines = ["CoreTaskArgs p;", "p.add_input(orch_args.tensor(0).ref());", "p.add_output(orch_args.tensor(1).ref());"]
+    return "\n".join([before, *lines, f"p.add_scalar({scalar});", "rt_submit_aiv_task(0, p);"])
+
+
+def found(scalar: str, read: str, before: str = "", above: str = "") -> list[str]:
+    files = {**PACK.example([("cpp", body(scalar, before))]), PATH: kernel(read, above)}
+    return [item.message for item in lint_files([PACK], files, ["PTO135"]).diagnostics]
+
+
+def in_test(scalar: str, orchestration: str, read: str = RAW) -> list[tuple[str, str]]:
+    source = f'extern "C" void aicpu_orchestration_entry(const ChipTaskArgs &orch_args) {{\n{orchestration}\n}}\n'
+    files = {
+        "program/test_add.py": TEST.format(scalar=scalar),
+        "program/orchestration/main.cpp": source,
+        PATH: kernel(read),
+    }
+    linted = lint_files([PACK], files, ["PTO135"])
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+WHAT = "`args[2]` of kernel 0 (`add`) is "
+END = ": it gets another number"
+
+
+@pytest.mark.parametrize(
+    ("scalar", "read", "message"),
+    [
+        ("1.0", FLOAT, "a `double`, and the kernel takes its bits for a `float`"),
+        ("2", FLOAT, "an integer, and the kernel takes its bits for a `float`"),
+        ("1.5f", INTEGER, "a `float`, and the kernel takes it for an integer"),
+        ("scale", INTEGER, "a `float`, and the kernel takes it for an integer"),
+        ("-1e-3f", CONVERTED, "a `float`, and the kernel converts it like an integer"),
+        ("from_u64<float>(orch_args.scalar(0))", CONVERTED, "a `float`, and the kernel converts it like an integer"),
+        ("scale", "float x = args[2];", "a `float`, and the kernel converts it like an integer"),
+    ],
+)
+def test_types_that_differ(scalar: str, read: str, message: str) -> None:
+    assert found(scalar, read, "float scale = 0.5f;") == [f"{WHAT}{message}{END}"]
+
+
+def test_a_constant_of_the_file() -> None:
+    files = {**PACK.example([("cpp", body("N"))]), PATH: kernel(FLOAT)}
+    files["program/orchestration/main.cpp"] = "constexpr int N = 16;\n" + files["program/orchestration/main.cpp"]
+    (item,) = lint_files([PACK], files, ["PTO135"]).diagnostics
+    assert item.message == f"{WHAT}an integer, and the kernel takes its bits for a `float`{END}"
+
+
+@pytest.mark.parametrize(
+    ("scalar", "read"),
+    [
+        ("1.0f", FLOAT),
+        ("3", INTEGER),
+        ("3", CONVERTED),
+        ("0", FLOAT),
+        ("0.0f", INTEGER),
+        ("0x3f800000", FLOAT),
+        ("0.5f", RAW),
+        ("to_u64(0.5f)", FLOAT),
+        ("static_cast<int32_t>(0.5f)", CONVERTED),
+        ("0.5f", f"if (mode) {{ {CONVERTED} }}"),
+        ("0.5f", f"if (done) return;\n{CONVERTED}"),
+        ("0.5f", f"// {CONVERTED}\n{FLOAT}"),
+        ("0.5f", "float x = static_cast<float>(args[2] >> 32);"),
+        ("0.5f", f"{INTEGER}\nfloat y = *reinterpret_cast<const float *>(&x);"),
+        ("0.5f", f"{INTEGER}\nfloat y = from_u64<float>(x);"),
+        ("0.5f", f"{FLOAT}\nint y = static_cast<int>(args[2]);"),
+        ("0.5f", "union { uint32_t u; float f; } x;\nx.u = static_cast<uint32_t>(args[2]);"),
+    ],
+)
+def test_types_that_agree_or_are_not_known(scalar: str, read: str) -> None:
+    assert found(scalar, read) == []
+
+
+def test_bits_that_a_helper_of_the_kernel_takes_for_a_float() -> None:
+    helper = "__aicore__ float bits(uint32_t v) { union { uint32_t u; float f; } c; c.u = v; return c.f; }"
+    assert found("0.5f", INTEGER, above=helper) == []
+
+
+def test_a_variable_of_another_block_has_another_type() -> None:
+    assert found("x", INTEGER, before="{ float x = 0.5f; use(x); }\nint x = 3;") == []
+
+
+def test_alternatives() -> None:
+    files = {**PACK.example([("cpp", body("0.5f").replace("p.add_scalar(0.5f);", EITHER))]), PATH: kernel(INTEGER)}
+    assert lint_files([PACK], files, ["PTO135"]).codes() == []
+
+
+EITHER = "if (orch_args.scalar(1)) {\np.add_scalar(0.5f);\n} else {\np.add_scalar(1);\n}"
+
+
+NUMBER = "int32_t n = static_cast<int32_t>(orch_args.scalar(0));"
+
+
+def test_a_test_passes_what_the_orchestration_does_not_read() -> None:
+    message = "scalar `n` is a `float`, and the orchestration takes it for an integer"
+    assert in_test("ctypes.c_float(n)", f"{NUMBER}\n{body('7')}") == [('Scalar("n", ctypes.c_float(n))', message + END)]
+    real = "float n = from_u64<float>(orch_args.scalar(0));"
+    message = "scalar `n` is an integer, and the orchestration takes its bits for a `float`"
+    for scalar in ("ctypes.c_int64(n)", "3", 'ctypes.c_int32(params["n"])'):
+        assert in_test(scalar, f"{real}\n{body('7')}") == [(f'Scalar("n", {scalar})', message + END)]
+
+
+def test_a_scalar_that_the_orchestration_passes_on() -> None:
+    message = "scalar `n` is a `float`, and kernel 0 (`add`) takes it for an integer"
+    for scalar, before in (("orch_args.scalar(0)", ""), ("n", "uint64_t n = orch_args.scalar(0);")):
+        assert in_test("0.5", body(scalar, before), INTEGER) == [('Scalar("n", 0.5)', message + END)]
+        assert in_test("0.5", body(scalar, before), FLOAT) == []
+
+
+@pytest.mark.parametrize(
+    ("scalar", "orchestration", "read"),
+    [
+        ("ctypes.c_float(0)", f"{NUMBER}\n{body('7')}", RAW),
+        ("ctypes.c_int64(n)", f"{NUMBER}\n{body('7')}", RAW),
+        ("ctypes.c_float(n)", f"{NUMBER}\n{body('n')}", FLOAT),
+        ("ctypes.c_int32(bits_of(0.5))", f"float n = from_u64<float>(orch_args.scalar(0));\n{body('7')}", RAW),
+        ("ctypes.c_float(n)", body("n", "uint64_t n = orch_args.scalar(0);\nn = n + 1;"), INTEGER),
+        ("ctypes.c_float(n)", body("static_cast<uint8_t>(orch_args.scalar(0))"), INTEGER),
+        ("ctypes.c_float(n)", f"if (orch_args.scalar(1) == 0) {{ {NUMBER} use(n); }}\n{body('7')}", RAW),
+    ],
+)
+def test_scalars_of_a_test_that_may_be_right(scalar: str, orchestration: str, read: str) -> None:
+    assert in_test(scalar, orchestration, read) == []
+
+
+def test_reading_many_scalars_takes_linear_time() -> None:
+    def seconds(count: int) -> float:
+        reads = "".join(f"int32_t v{n} = static_cast<int32_t>(args[{n}]);\nuse(&w{n});\n" for n in range(count))
+        started = time.process_time()
+        found = scalar_reads(f"void kernel_entry(int64_t *args) {{\n{reads}}}\n", 0, re.compile(r"args\[(\d+)\]"))
+        assert len(found) == count
+        return time.process_time() - started
+
+    assert min(seconds(8_000) for _ in range(3)) < 8 * min(seconds(2_000) for _ in range(3)) + 0.05
