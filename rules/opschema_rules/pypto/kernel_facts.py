@@ -60,9 +60,10 @@ class EventFault(msgspec.Struct, frozen=True, array_like=True):
 class OperandFault(msgspec.Struct, frozen=True, array_like=True):
     """An operand that is wrong, by its kind. ``exchanged``: a load from a tile or a store to one, ``name`` is the right call.
     ``overwritten``: the second of two loads into one tile. ``unused``: a tensor of the global memory that nothing uses.
+    ``repeated``: an argument that is unpacked a second time, in place of another.
     """
 
-    kind: Literal["exchanged", "overwritten", "unused"]
+    kind: Literal["exchanged", "overwritten", "unused", "repeated"]
     name: str
     span: Span
 
@@ -72,7 +73,7 @@ class KernelCode(msgspec.Struct, frozen=True, array_like=True):
     does not. ``absent`` says that it shows nothing: it has no entry and includes no code that may have one, or
     uses no argument at all; ``brief`` that memory was
     not followed. ``events`` are calls on any core that have no counterpart, ``operands`` those that are wrong, ``scalars`` are
-    arguments that it reads as numbers of one type; all only of kernels that are written by hand.
+    arguments that it reads as numbers of one type, which are only noted of kernels that are written by hand.
     """
 
     uses: tuple[ArgumentUse, ...] = ()

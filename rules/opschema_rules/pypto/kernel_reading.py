@@ -16,6 +16,7 @@ from opschema_rules.pypto.facts import ScalarRead
 from opschema_rules.pypto.includes import includes_others
 from opschema_rules.pypto.kernel_events import event_faults
 from opschema_rules.pypto.kernel_facts import ArgumentUse, KernelCode, UseKind
+from opschema_rules.pypto.kernel_generated import generated_faults, repeated_arguments
 from opschema_rules.pypto.kernel_operands import operand_faults
 from opschema_rules.pypto.kernel_statements import apply_statement
 from opschema_rules.pypto.kernel_text import KernelText
@@ -28,12 +29,17 @@ MAX_TEXT = 1_000_000
 
 _HEAD = 3_000
 _PLAIN = re.compile(
-    r"reinterpret_cast<__gm__ \w*Tensor\s?\*>\(args\[(?P<tensor>\d+)\]\)|= args\[(?P<scalar>\d+)\];"
-    rf"|\bget_\w+\(args\)|(?<={ENTRY}\()__gm__ int64_t\s?\*\s?args\)"
+    r"(?:(?P<tensor>reinterpret_cast<__gm__ \w*Tensor\s?\*>\()|(?P<scalar>= )|\bget_\w+\("
+    rf"|(?<={ENTRY}\()__gm__ int64_t\s?\*\s?)\Z"
 )
+"""Code in front of the arguments of a generated kernel."""
+
+_LONGEST = 80
+"""Most characters of it."""
+
 _SCALAR = re.compile(r"args(?<!\wargs)\s*\[\s*(\d+)\s*\]")
 _STARTS = re.compile(rf"{ENTRY}(?<!\w{ENTRY})\s*\(")
-_ARGS = re.compile(r"\bargs\b")
+_ARGS = re.compile(r"args(?!\w)(?<!\wargs)(?:\[(\d+)\]([;)])|(\)))?")
 
 
 def read_kernel(text: str) -> KernelCode:
@@ -42,12 +48,13 @@ def read_kernel(text: str) -> KernelCode:
 
 
 def read_arguments(text: str) -> KernelCode:
-    """The same, without the memory of a kernel that was generated, and with the events and operands of others."""
+    """The same with its events and operands, without the memory of a kernel that was generated, and with the scalars of others."""
     brief = _GENERATED.search(text, 0, _HEAD) is not None
     found = (_plain(text) if brief else None) or _read(text, brief=brief)
-    if brief or len(text) > MAX_TEXT:
+    if len(text) > MAX_TEXT:
         return found
-    events, operands, scalars = event_faults(text), operand_faults(text), _scalars(text)
+    operands = (*found.operands, *generated_faults(text)) if brief else operand_faults(text)
+    events, scalars = event_faults(text), () if brief else _scalars(text)
     return replace(found, events=events, operands=operands, scalars=scalars) if events or operands or scalars else found
 
 
@@ -62,15 +69,21 @@ def _plain(text: str) -> KernelCode | None:
     follow such an entry takes twenty times as long, and a program may have hundreds.
     """
     start = text.rfind(f"{ENTRY}(")
-    found = list(_PLAIN.finditer(text, start)) if start >= 0 else []
-    if not found or len(found) != len(_ARGS.findall(text, start)) or "__DAV_" in text[start:]:
+    if start < 0 or "__DAV_" in text[start:]:
         return None
     uses = []
-    for match in found:
-        if match["tensor"] or match["scalar"]:
-            kind: UseKind = "tensor" if match["tensor"] else "other"
-            uses.append(ArgumentUse(int(match["tensor"] or match["scalar"]), kind, Span(*match.span())))
-    return KernelCode(tuple(uses), brief=True)
+    for match in _ARGS.finditer(text, start):
+        begins = max(start, match.start() - _LONGEST)
+        before = _PLAIN.search(text[begins : match.start()])
+        closing = (")" if before["tensor"] else ";" if before["scalar"] else None) if before is not None else ""
+        if before is None or closing != match[2] or (closing is None and not match[3]):
+            return None
+        if closing is not None:
+            kind: UseKind = "tensor" if before["tensor"] else "other"
+            uses.append(ArgumentUse(int(match[1]), kind, Span(begins + before.start(), match.end())))
+    if not uses:
+        return None
+    return KernelCode(tuple(uses), brief=True, operands=tuple(repeated_arguments(uses)))
 
 
 def _read(text: str, *, brief: bool) -> KernelCode:

@@ -22,7 +22,7 @@ def kernel_event(program: Program) -> Iterator[Diagnostic]:
 
     Reported are two pipes and an event that a file only sets or only waits for, and those whose calls all stand in one block and
     are not as many. Nothing is reported in a file with an event that is computed or that a macro names, or that includes other
-    code of the program. Kernels that pypto's compiler wrote are not checked.
+    code of the program. Kernels that pypto's compiler wrote are checked too, as they are edited by hand at times.
 
     Bad:
 
@@ -79,7 +79,8 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
     * A `GlobalTensor` that nothing loads or stores is often one whose load takes another tensor. That is a warning.
 
     Variables count that are declared with a type alias (`using Global = GlobalTensor<...>`) of the file, and whose name stands for
-    nothing else in it. Kernels that pypto's compiler wrote are not checked.
+    nothing else in it. Of kernels that pypto's compiler wrote, exchanged operands are reported, and an argument that is unpacked
+    twice while another one is not.
 
     Bad:
 
@@ -129,7 +130,8 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
             message = {
                 "exchanged": f"the operands of {kernel.title} are exchanged: write `{item.name}`",
                 "overwritten": f"{kernel.title} loads into `{item.name}` twice, so that the first load is lost",
+                "repeated": f"{kernel.title} unpacks `{item.name}` a second time, and leaves out another argument",
                 "unused": f"{kernel.title} does not use `{item.name}`; is another tensor taken for it?",
             }[item.kind]
-            severity = Severity.ERROR if item.kind == "exchanged" else Severity.WARNING
+            severity = Severity.ERROR if item.kind in ("exchanged", "repeated") else Severity.WARNING
             yield Diagnostic(message, Place(kernel.source or "", item.span), ops=(kernel.title,), severity=severity)

@@ -1,0 +1,63 @@
+"""Operands that cannot be right of kernels that pypto's compiler wrote: these have one form for each statement, and are many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from opschema_cli.source.text import Span
+from opschema_rules.pypto.kernel_facts import ArgumentUse, OperandFault
+
+_GLOBAL = re.compile(r"= GlobalTensor<")
+_MOVES = {"TLOAD": re.compile(r"TLOAD\((\w+), (\w+)\)"), "TSTORE": re.compile(r"TSTORE\((\w+), (\w+)\)")}
+_LONGEST = 80
+"""Most characters of a name, and before it on its line."""
+
+_FEW = 8
+"""Most suspected calls whose names are searched for one by one."""
+
+
+def generated_faults(text: str) -> tuple[OperandFault, ...]:
+    """The loads and stores of a generated file whose operands are exchanged: loads into a ``GlobalTensor``, or stores from one."""
+    tensors = {_word_before(text, match.start()) for match in _GLOBAL.finditer(text)}
+    return tuple(_exchanged(text, tensors)) if tensors else ()
+
+
+def _exchanged(text: str, tensors: set[str]) -> Iterator[OperandFault]:
+    left = _FEW
+    for name, pattern in _MOVES.items():
+        for match in pattern.finditer(text):
+            wrong = match[1 if name == "TLOAD" else 2]
+            if wrong not in tensors or not left:
+                continue
+            left -= 1
+            if _is_statement(text, match.start()) and _is_only_global(text, wrong):
+                yield OperandFault("exchanged", f"{name}({match[2]}, {match[1]})", Span(*match.span()))
+
+
+def _word_before(text: str, at: int) -> str:
+    words = text[max(0, at - _LONGEST) : at].split()
+    return words[-1] if words else ""
+
+
+def _is_statement(text: str, at: int) -> bool:
+    return text[max(0, at - _LONGEST) : at].rstrip()[-1:] in (";", "{", "}")
+
+
+def _is_only_global(text: str, name: str) -> bool:
+    """Whether each variable of a name is declared as a ``GlobalTensor`` with a value."""
+    given = re.findall(rf"(?<!\w){name} =(?!=)\s*([\w:]+)", text)
+    others = re.search(rf"[\w>*&]\s+[*&]*{name}\s*(?:[,;({{\[]|\))", text)
+    return all(item == "GlobalTensor" for item in given) and (others is None or others[0].startswith("return"))
+
+
+def repeated_arguments(uses: Iterable[ArgumentUse]) -> Iterator[OperandFault]:
+    """The second tensor that a generated entry takes from one argument, if it leaves out another tensor: it unpacks each once."""
+    taken: dict[int, list[ArgumentUse]] = {}
+    for use in uses:
+        if use.kind == "tensor":
+            taken.setdefault(use.index, []).append(use)
+    missing = next((index for index in range(max(taken, default=0)) if index not in taken), None)
+    for index, found in taken.items() if missing is not None else ():
+        if len(found) > 1:
+            yield OperandFault("repeated", f"args[{index}]", found[1].span)
