@@ -15,6 +15,7 @@ import msgspec
 
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_cli.project import Project
+from opschema_cli.source.call_misfits import Fault
 from opschema_cli.source.python import Class, Expr, Param, PythonFile
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.facts import Entry
@@ -205,9 +206,19 @@ class Contract(msgspec.Struct, frozen=True):
         return "" if self.rule == "widest" else f" (`{self.rule.replace('_', '-')}`, says {self.source})"
 
 
+class SpecMisfit(msgspec.Struct, frozen=True):
+    """An argument that a class of specs does not take, or one that is missing, with the names of those that it takes."""
+
+    place: Place
+    cls: str
+    fault: Fault
+    name: str
+    known: tuple[str, ...]
+
+
 class SpecItem(msgspec.Struct, frozen=True, eq=False):
     """A ``TensorSpec(...)`` of pypto-lib: the name it is for, whether it is an output, has an initial value and stays on the
-    device (None when that is not known). ``is_scalar`` of a ``ScalarSpec(...)``.
+    device (None when that is not known). ``is_scalar`` of a ``ScalarSpec(...)``, ``misfit`` of a call that fails.
     """
 
     file: PythonFile
@@ -217,6 +228,7 @@ class SpecItem(msgspec.Struct, frozen=True, eq=False):
     has_init: bool | None
     resident: bool | None
     is_scalar: bool = False
+    misfit: SpecMisfit | None = None
 
     @property
     def place(self) -> Place:
@@ -297,6 +309,7 @@ class SpecEntry:
     lists: tuple[SpecOrder, ...] = ()
     wrong_calls: tuple[WrongCall, ...] = ()
     unknown_keys: tuple[UnknownKey, ...] = ()
+    misfits: tuple[SpecMisfit, ...] = ()
 
     def at(self, target: Expr | Span) -> Place:
         """A stretch of the entry's file as a place."""

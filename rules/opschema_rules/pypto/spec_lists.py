@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
+from msgspec.structs import replace
 
 from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.evaluator import Evaluator
@@ -18,6 +19,7 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.language import called, full_name
 from opschema_rules.pypto.model import SpecItem
+from opschema_rules.pypto.spec_calls import SpecClasses
 
 _MOST = 16
 """Most lists that one expression is taken to stand for."""
@@ -49,6 +51,7 @@ class SpecLists(msgspec.Struct):
     evaluator: Evaluator
     _known: dict[tuple[Body, int], tuple[Specs, ...]] = msgspec.field(default_factory=dict)
     _set: dict[tuple[Body, str], bool | None] = msgspec.field(default_factory=dict)
+    _classes: SpecClasses | None = None
 
     def of(self, body: Body, expr: Expr) -> list[Specs]:
         """Every list that an expression may stand for; none where it is not known."""
@@ -178,15 +181,19 @@ class SpecLists(msgspec.Struct):
         is_scalar = self._is(frame.body, call, "ScalarSpec")
         fields, certain = _arguments(call)
         name = self.evaluator.text(BoundArgument(frame, fields["name"])) if "name" in fields else None
+        self._classes = self._classes or SpecClasses(self.bodies)
+        misfit = self._classes.misfit(frame.body, call)
         if name is None or is_scalar:
             scalar = (
-                SpecItem(body.file, name, expr, False, False, False, is_scalar=True) if name is not None else "scalar"
+                SpecItem(body.file, name, expr, False, False, False, is_scalar=True, misfit=misfit)
+                if name is not None
+                else "scalar"
             )
             return scalar if is_scalar else None
         is_output, has_init, resident = (
             self._field(frame, fields.get(field), certain) for field in ("is_output", "init_value", "resident")
         )
-        return SpecItem(body.file, name, expr, is_output, has_init, resident)
+        return SpecItem(body.file, name, expr, is_output, has_init, resident, misfit=misfit)
 
     def _made(self, frame: Frame, expr: Expr) -> tuple[Frame, Expr] | None:
         """The call that makes a spec, in a function that is called for it or at once; None if there is none."""
@@ -276,4 +283,4 @@ def _without(items: Iterable[SpecItem], written: set[str]) -> Iterator[SpecItem]
         is_output = None if "is_output" in written else item.is_output
         has_init = None if "init_value" in written else item.has_init
         resident = None if "resident" in written else item.resident
-        yield SpecItem(item.file, item.name, item.call, is_output, has_init, resident)
+        yield replace(item, is_output=is_output, has_init=has_init, resident=resident)

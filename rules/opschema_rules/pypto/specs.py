@@ -186,9 +186,13 @@ class Pairs(msgspec.Struct):
         host = "jit.host" in names
         succeeds = _key(body) in self.succeeding and not _expects_exception(body.file)
         wrong = tuple(wrong_calls(self.bodies, body, self.followed)) if succeeds else ()
+        expects = _expects_exception(body.file)
+        misfits = (
+            () if expects else tuple(dict.fromkeys(item.misfit for item in _all(lists) if item.misfit is not None))
+        )
         ordered, keys = tuple(self.ordered.get(_key(body), ())), tuple(self.keys.get(_key(body), ()))
         place = (self.project, body.file, function.name, function.span, function.outer)
-        return SpecEntry(*place, host, params, known, ordered, wrong, keys)
+        return SpecEntry(*place, host, params, known, ordered, wrong, keys, misfits)
 
     def _loads(self, body: Body, call: Expr) -> bool:
         return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS
@@ -268,6 +272,12 @@ def _passed(call: Expr) -> tuple[Expr | None, Expr | None]:
     positional = call.positional() if runs else []
     entry = entry or (positional[0] if positional else None)
     return entry, specs or (positional[1] if len(positional) > 1 else None)
+
+
+def _all(lists: Iterable[Specs]) -> Iterator[SpecItem]:
+    """The specs of some lists, those of scalars too, but those of files that may expect an error."""
+    for specs in lists:
+        yield from (item for item in (*specs.items, *(specs.written or ())) if not _expects_exception(item.file))
 
 
 def _named(lists: Iterable[Specs], name: str) -> tuple[SpecItem, ...]:

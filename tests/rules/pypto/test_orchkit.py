@@ -330,7 +330,7 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
 }
 """What is planted: in which file, what it replaces, and what is found."""
 
-OF_THE_RUNTIME = {"orchestration-name", "scene-case"}
+OF_THE_RUNTIME = {"orchestration-name", "scene-case", "spec-argument"}
 """Rules that compare a program with the sources of its runtime and its harness, which the fixture does not have."""
 
 

@@ -85,3 +85,77 @@ run_jit(
 )
 """
     assert found(before=before) == []
+
+
+SPEC_CLASSES = """\
+from dataclasses import dataclass, field
+
+
+@dataclass{options}
+class TensorSpec:
+    name: str
+    shape: list[int]
+    dtype: object
+    init_value: object = field(default=None)
+    is_output: bool = False
+{own}
+
+@dataclass
+class ScalarSpec:
+    name: str
+    dtype: object
+    value: object
+"""
+
+
+def arguments(spec: str, *, options: str = "", own: str = "", before: str = "") -> list[tuple[str, str]]:
+    text = TEXT.format(x=X, spec=spec, before=before)
+    files = {
+        "examples/scale.py": text,
+        "golden/__init__.py": "from .spec import ScalarSpec, TensorSpec\n",
+        "golden/spec.py": SPEC_CLASSES.format(options=options, own=own),
+    }
+    linted = lint_files([PACK], files, ["PTO136"])
+    return [(linted.text(item.place), item.message) for item in linted.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (
+            SPEC.replace("init_value", "init_values"),
+            ("torch.randn", "`TensorSpec` takes no `init_values`; did you mean `init_value`?"),
+        ),
+        ('TensorSpec("x", [8, 4])', ("TensorSpec", "`TensorSpec` needs an argument `dtype`")),
+        (
+            'TensorSpec("x", [8, 4], torch.float32, None, True, 0)',
+            ("0", "`TensorSpec` takes 5 arguments, and this one is one more"),
+        ),
+        ('TensorSpec("x", [8, 4], torch.float32, shape=[8])', ("[8]", "`TensorSpec` gets `shape` twice")),
+        (
+            SPEC + ', ScalarSpec("m", torch.int32, values=3)',
+            ("3", "`ScalarSpec` takes no `values`; did you mean `value`?"),
+        ),
+    ],
+)
+def test_arguments_that_a_class_of_specs_does_not_take(spec: str, expected: tuple[str, str]) -> None:
+    assert arguments(spec) == [expected]
+
+
+WRONG = SPEC.replace("init_value", "values")
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "own", "before"),
+    [
+        (SPEC, "", "", ""),
+        (SPEC.replace("init_value=torch.randn", "**more"), "", "", "more = {}"),
+        (WRONG, "(init=False)", "    def __init__(self, *args, **kwargs): ...\n", ""),
+        (WRONG, "\n@patched", "", ""),
+        (WRONG, "", "", "class TensorSpec:\n    def __init__(self, *args, **kwargs): ...\n"),
+        (WRONG, "", "", "import pytest\n\ndef test():\n    with pytest.raises(TypeError):\n        run()\n"),
+        (WRONG, "", "", "if x:\n    from other import TensorSpec\n"),
+    ],
+)
+def test_arguments_that_may_be_right(spec: str, options: str, own: str, before: str) -> None:
+    assert arguments(spec, options=options, own=own, before=before) == []

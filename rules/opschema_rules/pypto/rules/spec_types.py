@@ -1,4 +1,4 @@
-"""The types and ranks of specs against the annotations of the parameters that they are passed for."""
+"""Specs against the annotations of the parameters that they are passed for, and against the fields of their classes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from opschema_cli.lint.diagnostic import Diagnostic, Place, Related
 from opschema_cli.lint.rule import rule
-from opschema_cli.phrases import count
+from opschema_cli.phrases import count, listed
 from opschema_cli.source.python import Expr
-from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem
+from opschema_cli.suggestions import did_you_mean, near_name
+from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem, SpecMisfit
 
 _TORCH = {
     "FP32": "float32",
@@ -139,3 +140,87 @@ def _ranks(entry: SpecEntry, param: EntryParam, spec: SpecItem) -> Iterator[Diag
         )
         related = Related(entry.at(shapes[0]), "declared here")
         yield Diagnostic(message, Place(spec.file.path, written.span), (related,), ops=(entry.name,))
+
+
+@rule("PTO136", "spec-argument")
+def spec_argument(entry: SpecEntry) -> Iterator[Diagnostic]:
+    """A spec with an argument that its class does not take, or without one that it needs.
+
+    `TensorSpec(..., init_values=torch.randn)` raises a `TypeError` when the specs are built, which many examples do only after the
+    entry was compiled.
+
+    The arguments are compared with the fields of `TensorSpec` and `ScalarSpec` where these are dataclasses of the tree. Calls in
+    files that expect errors are left alone.
+
+    Bad:
+
+    ```python golden/__init__.py
+    from .spec import TensorSpec
+    ```
+
+    ```python golden/spec.py
+    from dataclasses import dataclass
+
+
+    @dataclass
+    class TensorSpec:
+        name: str
+        shape: list[int]
+        dtype: object
+        init_value: object = None
+        is_output: bool = False
+    ```
+
+    ```python examples/scale.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+
+    @pl.jit
+    def scale(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]): ...
+
+
+    run_jit(
+        fn=scale,
+        specs=[
+            TensorSpec("x", [8], torch.float32, init_values=torch.randn),
+            TensorSpec("y", [8], torch.float32, is_output=True),
+        ],
+    )
+    ```
+
+    Good, the tree does not show the class:
+
+    ```python examples/scale.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, run_jit
+
+
+    @pl.jit
+    def scale(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]): ...
+
+
+    run_jit(
+        fn=scale,
+        specs=[
+            TensorSpec("x", [8], torch.float32, init_values=torch.randn),
+            TensorSpec("y", [8], torch.float32, is_output=True),
+        ],
+    )
+    ```
+    """
+    for item in entry.misfits:
+        yield Diagnostic(_misfit(item), item.place, ops=(entry.name,))
+
+
+def _misfit(item: SpecMisfit) -> str:
+    if item.fault == "missing":
+        return f"`{item.cls}` needs an argument `{item.name}`"
+    if item.fault == "surplus":
+        return f"`{item.cls}` takes {count(len(item.known), 'argument')}, and this one is one more"
+    if item.fault == "twice":
+        return f"`{item.cls}` gets `{item.name}` twice"
+    hint = did_you_mean(near_name(item.name, item.known, 0.6)) or f"; it takes {listed(item.known)}"
+    return f"`{item.cls}` takes no `{item.name}`{hint}"
