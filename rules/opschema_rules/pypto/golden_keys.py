@@ -19,8 +19,8 @@ _REPEATED = frozenset({"listcomp", "setcomp", "dictcomp", "generator"})
 
 def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs]) -> Iterator[UnknownKey]:
     """The items that the golden function of a call surely reads although no spec has their name, where all specs are known."""
-    golden, compiles = call.keyword("golden_fn"), call.keyword("compile_only")
-    if golden is None or golden.kind != "name" or not {"**", "golden_data"}.isdisjoint(call.keywords):
+    golden, compiles = _golden(call.keyword("golden_fn")), call.keyword("compile_only")
+    if golden is None or "**" in call.keywords or not _may_run(bodies, body, call.keyword("golden_data")):
         return
     if compiles is not None and compiles.value is True:
         return
@@ -35,6 +35,31 @@ def unknown_keys(bodies: Bodies, body: Body, call: Expr, lists: Sequence[Specs])
         if isinstance(key, str) and key not in names and key not in reported:
             reported.add(key)
             yield UnknownKey(function.at(expr.items[1]), key, tuple(sorted(names)), body.at(call.items[0]))
+
+
+def _golden(expr: Expr | None) -> Expr | None:
+    """The name of the golden function, perhaps under a condition (``None if args.no_golden else golden``)."""
+    parts = expr.items[1:] if expr is not None and expr.kind == "ifexp" else [expr]
+    named = [item for item in parts if item is not None and item.value is None and item.kind != "const"]
+    return named[0] if len(named) == 1 and named[0].kind == "name" else None
+
+
+def _may_run(bodies: Bodies, body: Body, data: Expr | None) -> bool:
+    """Whether the golden function runs unless an option of the command line gives its results: ``golden_data=args.golden_data``."""
+    if data is None or (data.kind == "const" and data.value is None):
+        return True
+    owner, _, option = data.text.partition(".") if data.kind == "name" else ("", "", "")
+    values = (body.binder(owner) or bodies.module(body.file)).values(owner) if option else None
+    if values is None or len(values) != 1 or not f".{values[0].callee}".endswith(".parse_args"):
+        return False
+    added = [item for item in body.scope.calls if item.callee.endswith(".add_argument")]
+    own = [item for item in added if any(_names_option(name, option) for name in item.positional())]
+    defaults = [item.keyword("default") for item in own]
+    return len(own) == 1 and (defaults[0] is None or (defaults[0].kind == "const" and defaults[0].value is None))
+
+
+def _names_option(expr: Expr, option: str) -> bool:
+    return isinstance(expr.value, str) and expr.value.lstrip("-").replace("-", "_") == option
 
 
 def _is_plain(golden: Body) -> bool:

@@ -30,7 +30,8 @@ _PASSES_ELSE, _MOST_PASSED = {"runtime_dir", "*", "**"}, 10
 """Arguments of ``run_jit()`` by which the function may get others than the specs, or none; and how many stand before these."""
 
 _EXPECTS_ERROR = re.compile(
-    r"\b(?:raises|assertRaises\w*|xfail|expectedFailure|skip\w*|suppress|monkeypatch|patch|mock|setattr|globals)\b"
+    r"\b(?:raises|assertRaises\w*|xfail|expectedFailure|suppress|monkeypatch|patch|mock|setattr|globals)\b"
+    r"|[.@]skip\w*|\bskip\w*\s*\("
     r"|\bassert\s+not\b|\bassert\b[^\n]*\bFalse\b|\bimport\s*\*|(?m:^\s*except\b)"
 )
 _RAISES = re.compile(r"\b(?:raises|assertRaises\w*|xfail|expectedFailure)\b")

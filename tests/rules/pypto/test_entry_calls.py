@@ -105,7 +105,16 @@ def test_an_error_that_another_file_expects(test: str, found: int) -> None:
     assert codes(f"import pytest\nfrom kernels import double\n{RUN}{test}", kernels=kernels) == ["PTO127"] * found
 
 
+def test_a_comment_about_skipping() -> None:
+    text = f'{PLAIN}# skip the first\ndef golden(t):\n    t["y"][:] = t["z"]\n{run("golden")}'
+    assert codes(text) == ["PTO128"]
+    assert codes(f'{text}\nif quick:\n    pytest.skip("too slow")\n') == []
+
+
 PLAIN = entry("return y")
+PARSED = (
+    'parser = argparse.ArgumentParser()\nparser.add_argument("--golden-data", type=str)\nargs = parser.parse_args()\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +164,16 @@ def test_names_of_a_golden_function(body: str, found: int) -> None:
             0,
         ),
         ("run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=folder)", 0),
+        ("run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=None)", 1),
+        (f"{PARSED}run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=args.golden_data)", 1),
+        (
+            PARSED.replace("=str", '=str, default="data"')
+            + "run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=args.golden_data)",
+            0,
+        ),
+        (f"{PARSED}run_jit(fn=double, specs=specs(), golden_fn=golden, golden_data=args.data)", 0),
+        (f"{PARSED}run_jit(fn=double, specs=specs(), golden_fn=None if args.quick else golden)", 1),
+        (f"{PARSED}run_jit(fn=double, specs=specs(), golden_fn=other if args.quick else golden)", 0),
         ("run_jit(fn=double, specs=specs(), golden_fn=golden, **options)", 0),
         ("run_jit(fn=double, specs=specs(), golden_fn=wrapped(golden))", 0),
         ("run_jit(fn=double, specs=specs(), golden_fn=golden, compile_only=True)", 0),

@@ -92,8 +92,8 @@ def golden_name(entry: SpecEntry) -> Iterator[Diagnostic]:
     renamed or dropped, the golden function raises `KeyError`, after the kernel was compiled.
 
     Only what a golden function of one parameter reads whenever it runs is reported, where all specs of the call are known. It
-    may write any name itself. Calls with `compile_only=True` or `golden_data`, and files that handle or expect errors, are left
-    alone.
+    may write any name itself. Calls with `compile_only=True`, or with `golden_data` that is not an option of the command line, and
+    files that handle or expect errors, are left alone.
 
     Bad:
 
