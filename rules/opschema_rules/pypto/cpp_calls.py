@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Sequence
 
 from opschema_cli.source.cpp import CppNode
-from opschema_rules.pypto.cpp_checks import COMMON
 from opschema_rules.pypto.cpp_declarations import kernel_of
 from opschema_rules.pypto.cpp_numbers import item_of
 from opschema_rules.pypto.cpp_scalars import type_of_scalar
@@ -175,8 +174,7 @@ class Calls:
         values = [self.expressions.value(item, scope, state) for item in arguments]
         field = function.field("field")
         name = _plain(field.text) if field is not None else ""
-        if name not in COMMON:
-            self.walk.checks.method(name, function, scope)
+        self.walk.checks.method(name, function, arguments, values, scope)
         if name == "get_ref":
             self._output(owner, values, function, node)
         if isinstance(owner, Outside):
@@ -267,7 +265,8 @@ class Calls:
             self.walk.checks.go_on([owner.number])
             self.walk.submitted_once.discard(owner.number)
         else:
-            late = owner.number in self.walk.submitted_once and not self.walk.loops
+            declared = self.walk.checks.loops.get(owner.number, 0)
+            late = owner.number in self.walk.submitted_once and self.walk.loops == declared
             self.walk.checks.fill(owner.number, node, late=late)
         if name in ADDS:
             added = zip(arguments, values, strict=True)

@@ -25,6 +25,12 @@ CLASSES = frozenset(
 """The classes of the runtime's interface whose members are noted."""
 
 PAYLOAD = "CoreTaskArgs"
+PLAIN = frozenset({"short", "swapped", "late", "unequal", "slot"})
+"""The kinds of misfits that are wrong as they are written, whatever the rest of the file does."""
+
+ANY_LENGTH = 1 << 64
+"""The length of an array that is not known."""
+
 
 COMMON = frozenset(
     {"add_input", "add_output", "add_inout", "add_scalar", "tensor", "scalar", "get_ref", "view", "ref"}
@@ -69,6 +75,7 @@ class Checks:
         self.types: dict[int, str] = {}
         self.lengths: dict[int, int] = {}
         self.floats: dict[int, str] = {}
+        self.loops: dict[int, int] = {}
         self.names: dict[tuple[str, str], Name] = {}
         self.misfits: dict[Span, Misfit] = {}
         self.filled: dict[int, tuple[str, Span]] = {}
@@ -76,10 +83,11 @@ class Checks:
         self.submitted_later: set[Span] = set()
         self.sites: dict[int, int] = {}
 
-    def declare(self, number: int, of: str, node: CppNode | None = None) -> None:
-        """Remember the class of a variable, and where it is declared."""
+    def declare(self, number: int, of: str, loops: int, node: CppNode | None = None) -> None:
+        """Remember the class of a variable, in how many loops it is declared, and where."""
         if of in CLASSES:
             self.types[number] = of
+            self.loops[number] = loops
             if node is not None:
                 self.sites[number] = node.span.start
         elif of in ("float", "double"):
@@ -114,8 +122,14 @@ class Checks:
         if function is not None and function.kind != "qualified_identifier":
             self.name("", function, name)
 
-    def method(self, name: str, function: CppNode, scope: Scope) -> None:
-        """Note a method of a variable whose class is declared in so many words, or of the outputs of a task."""
+    def method(
+        self, name: str, function: CppNode, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope
+    ) -> None:
+        """Note a method of a variable whose class is declared in so many words, or of the outputs of a task, and its arguments."""
+        if name in ("view", "set_task_timing_slot"):
+            self._sized(name, arguments, values, scope)
+        if name in COMMON:
+            return
         argument, field = function.field("argument"), function.field("field")
         if argument is None or field is None or argument.kind not in ("identifier", "call_expression"):
             return
@@ -123,6 +137,18 @@ class Checks:
         of = self.types.get(number, "") if number is not None else _made_by(argument)
         if of and "->" not in function.text:
             self.name(of, field, name)
+
+    def _sized(self, name: str, arguments: Sequence[CppNode], values: Sequence[Value], scope: Scope) -> None:
+        """Note arrays of different lengths for one view, and the timing slot of a task."""
+        if name == "view" and len(arguments) > 1:
+            numbers = [scope.find(item.text) for item in arguments[:2]]
+            have, want = (self.lengths.get(number, 0) if number is not None else 0 for number in numbers)
+            if have != want and min(have, want) > 0 and max(have, want) < ANY_LENGTH:
+                place = arguments[1].span
+                self.misfits[place] = Misfit("unequal", arguments[1].text, place, want, have)
+        elif name == "set_task_timing_slot" and len(values) == 1 and isinstance(values[0], Number):
+            place = arguments[0].span
+            self.misfits[place] = Misfit("slot", name, place, values[0].value)
 
     def fill(self, number: int, node: CppNode, *, late: bool) -> None:
         """Note that a call adds something to a payload; ``late`` says that its task is submitted already."""

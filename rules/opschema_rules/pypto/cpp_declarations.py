@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.text import words_in
+from opschema_rules.pypto.cpp_checks import ANY_LENGTH
 from opschema_rules.pypto.cpp_numbers import number_of, table_of
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
 from opschema_rules.pypto.cpp_values import (
@@ -37,7 +38,6 @@ _PLAIN = re.compile(
     r"\b(?:u?int\w*|size_t|bool|float|double|char|long|short|unsigned|DataType|PTO2TaskId|TaskId|\w*Config)\b"
 )
 _NUMBERS = frozenset({"uint32_t", "int32_t", "uint64_t", "int64_t", "int", "unsigned", "size_t"})
-_ANY_LENGTH = 1 << 64
 _ARRAY = re.compile(r"\barray<\s*([\w:]+)\s*,\s*(\w+)\s*>")
 _COPIES = re.compile(r"\b(?:auto|\w*Args?)\b")
 _HOLDS = re.compile(r"\b(?:vector|array|span|initializer_list|reference_wrapper|optional|unique_ptr|shared_ptr)\s*\Z")
@@ -65,7 +65,7 @@ class Declarations:
                 number = self.walk.declare(scope, name)
                 self.walk.limit(number, of)
                 if "static" not in told:
-                    self.walk.checks.declare(number, of, node)
+                    self.walk.checks.declare(number, of, self.walk.loops, node)
                 self._measure(number, declarator, given, of, scope, state)
                 if "static" in told and not fixed:
                     self.walk.hide(number)
@@ -101,13 +101,13 @@ class Declarations:
         lengths = self.walk.checks.lengths
         array = declarator.field("declarator") if declarator.kind == "init_declarator" else declarator
         if array is None or array.kind != "array_declarator":
-            lengths[number] = _ANY_LENGTH
+            lengths[number] = ANY_LENGTH
             return
         size = self.walk.expressions.value(array.field("size"), scope, state)
         if array.field("size") is None and given is not None and given.kind == "initializer_list":
             macros = [self.walk.parts.macros.get(word) for word in words_in(given.text)]
             size = Number(len(given.children)) if not any(item and "," in item.body for item in macros) else UNKNOWN
-        lengths[number] = max(lengths.get(number, 0), size.value) if isinstance(size, Number) else _ANY_LENGTH
+        lengths[number] = max(lengths.get(number, 0), size.value) if isinstance(size, Number) else ANY_LENGTH
 
     def _unnamed(self, declarator: CppNode, scope: Scope, state: State) -> None:
         """``auto [a, b] = ...``."""

@@ -44,7 +44,7 @@ class Statements(Walk):
             name = declared_name(parameter)
             if name:
                 self.bind(scope, state, name, Outside() if "Args" in parameter.text else UNKNOWN)
-                self.checks.declare(scope.names[name], type_of(parameter))
+                self.checks.declare(scope.names[name], type_of(parameter), self.loops)
         self._frames.append(Frame(self.number()))
         self.block(function.field("body"), scope, state)
         self.close()
@@ -111,7 +111,7 @@ class Statements(Walk):
                 inner.names[name] = number
             else:
                 self.limit(self.declare(inner, name), type_of(parameter))
-                self.checks.declare(inner.names[name], type_of(parameter))
+                self.checks.declare(inner.names[name], type_of(parameter), self.loops)
                 self.bind(inner, state, name, value, copies=not refers)
         return inner
 

@@ -142,10 +142,11 @@ class Misfit(msgspec.Struct, frozen=True, array_like=True):
     ``short``: an array of ``have`` numbers is passed for ``want`` dimensions. ``swapped``: a task is submitted with its payload in
     front of the kernel. ``unsubmitted``: a payload that is declared at ``have`` and filled, and that no followed code submits.
     ``late``: something is added to a payload whose task is submitted already. ``untaken``: a variable, declared at ``have``, with
-    the outputs of a task that has no others.
+    the outputs of a task that has no others. ``unequal``: arrays of ``have`` and ``want`` numbers for one view. ``slot``: the
+    timing slot ``have`` of a task.
     """
 
-    kind: Literal["short", "swapped", "unsubmitted", "late", "untaken"]
+    kind: Literal["short", "swapped", "unsubmitted", "late", "untaken", "unequal", "slot"]
     name: str
     span: Span
     have: int = 0

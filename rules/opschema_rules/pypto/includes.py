@@ -7,7 +7,7 @@ import re
 from opschema_cli.source.cpp_text import without_comments
 
 _INCLUDE = re.compile(r'(?m)^[ \t]*#[ \t]*(?:include(?:_next)?|import)\b[ \t]*("[^"\n]*"|<[^>\n]*>|.*)')
-_RUNTIME = re.compile(r'["<](pto/[\w/.-]+|(?:tensor|intrinsic|pipe_sync|pto\w*)\.h)[">]')
+_RUNTIME = re.compile(r'["<](pto/[\w/.-]+|(?:tensor|intrinsic|pipe_sync|platform_comm/\w+|pto\w*)\.h)[">]')
 _STANDARD = re.compile(
     r"<(?:algorithm|array|atomic|bit|bitset|chrono|climits|cmath|complex|condition_variable|deque|exception|functional|future"
     r"|initializer_list|iomanip|ios|iostream|iterator|limits|list|map|memory|mutex|new|numeric|optional|ostream|queue|random|ratio"

@@ -60,12 +60,14 @@ class EventFault(msgspec.Struct, frozen=True, array_like=True):
 class OperandFault(msgspec.Struct, frozen=True, array_like=True):
     """An operand that is wrong, by its kind. ``exchanged``: a load from a tile or a store to one, ``name`` is the right call.
     ``overwritten``: the second of two loads into one tile. ``unused``: a tensor of the global memory that nothing uses.
-    ``repeated``: an argument that is unpacked a second time, in place of another.
+    ``element``: a tensor over memory of other elements; ``name`` is its name, both types and the pointer.
+    ``repeated``: an argument that is unpacked a second time, in place of the one at ``index``.
     """
 
-    kind: Literal["exchanged", "overwritten", "unused", "repeated"]
+    kind: Literal["exchanged", "overwritten", "unused", "element", "repeated"]
     name: str
     span: Span
+    index: int = -1
 
 
 class KernelCode(msgspec.Struct, frozen=True, array_like=True):

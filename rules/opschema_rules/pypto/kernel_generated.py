@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.kernel_facts import ArgumentUse, OperandFault
 
-_GLOBAL = re.compile(r"= GlobalTensor<")
+_GLOBAL = re.compile(r"GlobalTensor<")
 _MOVES = {"TLOAD": re.compile(r"TLOAD\((\w+), (\w+)\)"), "TSTORE": re.compile(r"TSTORE\((\w+), (\w+)\)")}
 _LONGEST = 80
 """Most characters of a name, and before it on its line."""
@@ -19,7 +19,7 @@ _FEW = 8
 
 def generated_faults(text: str) -> tuple[OperandFault, ...]:
     """The loads and stores of a generated file whose operands are exchanged: loads into a ``GlobalTensor``, or stores from one."""
-    tensors = {_word_before(text, match.start()) for match in _GLOBAL.finditer(text)}
+    tensors = {_assigned(text, match.start()) for match in _GLOBAL.finditer(text)} - {""}
     return tuple(_exchanged(text, tensors)) if tensors else ()
 
 
@@ -35,8 +35,10 @@ def _exchanged(text: str, tensors: set[str]) -> Iterator[OperandFault]:
                 yield OperandFault("exchanged", f"{name}({match[2]}, {match[1]})", Span(*match.span()))
 
 
-def _word_before(text: str, at: int) -> str:
-    words = text[max(0, at - _LONGEST) : at].split()
+def _assigned(text: str, at: int) -> str:
+    """The variable that is declared with the value at a place; empty for a type."""
+    before = text[max(0, at - _LONGEST) : at].rstrip()
+    words = before[:-1].split() if before.endswith("=") else []
     return words[-1] if words else ""
 
 
@@ -52,12 +54,11 @@ def _is_only_global(text: str, name: str) -> bool:
 
 
 def repeated_arguments(uses: Iterable[ArgumentUse]) -> Iterator[OperandFault]:
-    """The second tensor that a generated entry takes from one argument, if it leaves out another tensor: it unpacks each once."""
-    taken: dict[int, list[ArgumentUse]] = {}
-    for use in uses:
-        if use.kind == "tensor":
-            taken.setdefault(use.index, []).append(use)
-    missing = next((index for index in range(max(taken, default=0)) if index not in taken), None)
-    for index, found in taken.items() if missing is not None else ():
-        if len(found) > 1:
-            yield OperandFault("repeated", f"args[{index}]", found[1].span)
+    """The arguments that a generated entry unpacks a second time, in place of one that it leaves out: it unpacks all in order."""
+    known = list(uses)
+    taken: set[int] = set()
+    every = {use.index for use in known}
+    for place, use in enumerate(known):
+        if use.index in taken and place not in every:
+            yield OperandFault("repeated", f"args[{use.index}]", use.span, place)
+        taken.add(use.index)

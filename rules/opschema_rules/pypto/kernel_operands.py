@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from opschema_cli.source.cpp_text import only_code, without_comments
 from opschema_cli.source.text import Span
@@ -20,6 +20,14 @@ _ALIAS = re.compile(r"using\s+(\w+)\s*=\s*(?:pto::)?(GlobalTensor|Tile|TileLeft|
 _VARIABLE = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*(?:(\([^;{}]*\))\s*|\{[^;{}]*\}\s*)?;")
 _MOVES = re.compile(r"T(?<!\wT)(LOAD|STORE)\s*\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
 _TWICE = re.compile(r"TLOAD(?<!\wTLOAD)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*;\s*(TLOAD\s*\(\s*\1\s*,\s*(?!\2\b)(\w+)\s*\))")
+_POINTER = re.compile(r"__gm__ (?:const )?(\w+)\s*\*\s*(\w+)")
+_ELEMENT = re.compile(r"using\s+(\w+)\s*=\s*(?:pto::)?GlobalTensor<\s*(\w+)\s*,")
+_OVER = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*[({]\s*(\w+)\s*(?=[)},+])")
+_ELEMENTS = frozenset(
+    {"float", "half", "bfloat16_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
+"""Types that stand for nothing else in a kernel."""
+
 _DECLARED = re.compile(r"[\w>][\s&*]+([A-Za-z_]\w*)(?=\s*(?:[,)=\[]|:(?!:)))|>[\s&*]*([A-Za-z_]\w*)")
 """A name that is declared in another way: as a parameter, with a value, in the head of a loop, or with a template's type."""
 
@@ -38,9 +46,41 @@ def operand_faults(text: str) -> tuple[OperandFault, ...]:
     """
     if "GlobalTensor" not in text or _UNCLEAR.search(text):
         return ()
-    if not _is_suspect(without_comments(text)):
+    is_mixed = _is_mixed(text)
+    if not is_mixed and not _is_suspect(without_comments(text)):
         return ()
-    return tuple(_faults(only_code(text, directives=False), only_code(text)))
+    code = only_code(text, directives=False)
+    return (*_faults(code, only_code(text)), *(_elements(code) if is_mixed else ()))
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether there may be a tensor over memory of other elements."""
+    types = {of for _, of in _ELEMENT.findall(text)}
+    return (bool(types) and any(of in _ELEMENTS and of not in types for of, _ in _POINTER.findall(text))) or len(
+        types
+    ) > 1
+
+
+def _elements(code: str) -> Iterator[OperandFault]:
+    """The tensors of the global memory that are made of a pointer to elements of another type: these do not compile."""
+    tensors, pointers = _types(_ELEMENT.findall(code)), _types((name, of) for of, name in _POINTER.findall(code))
+    for match in _OVER.finditer(code):
+        of, name, pointer = match.groups()
+        want, have = tensors.get(of), pointers.get(pointer)
+        if want in _ELEMENTS and have in _ELEMENTS and want != have:
+            yield OperandFault(
+                "element",
+                f"`{name}` has elements `{want}`, and `{pointer}` is a pointer to `{have}`",
+                Span(*match.span(3)),
+            )
+
+
+def _types(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The type of each name; of one with several types, none."""
+    found: dict[str, str] = {}
+    for name, of in pairs:
+        found[name] = of if found.get(name, of) == of else ""
+    return found
 
 
 def _is_suspect(code: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from opschema_cli.readings import Reading
 from opschema_cli.source.cpp import CppNode, CppTree
 from opschema_cli.source.preprocessor import is_dead
-from opschema_rules.pypto.cpp_declarations import declared_name, parameters_of
+from opschema_rules.pypto.cpp_checks import PLAIN
+from opschema_rules.pypto.cpp_declarations import declared_name, parameters_of, type_of
 from opschema_rules.pypto.cpp_numbers import number_of
 from opschema_rules.pypto.cpp_statements import Statements
 from opschema_rules.pypto.cpp_walk import Parts
@@ -30,12 +31,13 @@ def read_orchestration(tree: CppTree) -> Orchestration:
         walks[name].run(node)
     missed = _missed(tree, {at for walk in walks.values() for at in walk.reached}) if walks else []
     expected = _expected(functions.get(_CONFIGURATION))
+    graphs = [walks[name] for name, node in called.items() if _is_graph(node)]
     entries = []
     for name, node in called.items():
         others = [other.span for other in called.values() if other is not node]
         own = [at for at in missed if not any(span.start <= at < span.end for span in others)]
         lost = f"what submits in line {tree.text.count(chr(10), 0, own[0]) + 1} is not followed" if own else ""
-        entries.append(_entry(name, node, walks[name], expected, lost))
+        entries.append(_entry(name, node, walks[name], expected, lost, [] if _is_graph(node) else graphs))
     return Orchestration(tuple(entries))
 
 
@@ -48,15 +50,19 @@ def _missed(tree: CppTree, reached: Collection[int]) -> list[int]:
     return [node.span.start for node in live]
 
 
-def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str) -> Entry:
+def _entry(name: str, node: CppNode, walk: Statements, expected: int, lost: str, graphs: Sequence[Statements]) -> Entry:
     notes, taken, conditions = walk.notes, tuple(sorted(walk.taken.items())), node.tree.directives.conditions
     found = (item for item in walk.beyond.values() if item is not None)
     beyond = tuple(item for item in found if not conditions(item.span.start))
     needed = tuple(item for item in walk.needed.values() if not conditions(item.span.start))
     reason, submits, uses = notes.unresolved or lost, tuple(notes.submits), tuple(notes.uses)
-    names, misfits = tuple(walk.checks.names.values()), tuple(walk.checks.misfits.values())
+    names = dict(item for part in (*graphs, walk) for item in part.checks.names.items())
+    wrong = {item.span: item for part in graphs for item in part.checks.misfits.values() if item.kind in PLAIN}
+    misfits = tuple({**wrong, **walk.checks.misfits}.values())
     scalars = _scalars(node)
-    return Entry(name, node.span, submits, uses, taken, expected, reason, beyond, needed, names, misfits, scalars)
+    return Entry(
+        name, node.span, submits, uses, taken, expected, reason, beyond, needed, tuple(names.values()), misfits, scalars
+    )
 
 
 def _scalars(function: CppNode) -> tuple[ScalarRead, ...]:
@@ -92,6 +98,11 @@ def _is_called(name: str, function: CppNode) -> bool:
     exported = any(item.kind == "linkage_specification" for item in function.ancestors)
     takes = declarator is not None and re.search(r"\b\w*Args\b", declarator.text) is not None
     return exported and takes and name != _CONFIGURATION
+
+
+def _is_graph(function: CppNode) -> bool:
+    """Whether a function submits the tasks of a graph, which an entry of its file makes."""
+    return any(type_of(item) == "GraphTaskArgs" for item in parameters_of(function))
 
 
 def _expected(configuration: CppNode | None) -> int:

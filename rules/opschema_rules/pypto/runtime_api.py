@@ -34,6 +34,7 @@ class Interface:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._members: dict[str, frozenset[str] | None] = {}
+        self._constants: dict[str, int | None] = {}
 
     @cached_property
     def _texts(self) -> list[tuple[str, dict[int, int]]]:
@@ -73,6 +74,22 @@ class Interface:
             self._members[name] = frozenset(words) if is_whole else None
         return self._members[name]
 
+    def constant(self, name: str) -> int | None:
+        """The number that a constant of the tree's headers is; None where they do not give it one value."""
+        if name not in self._constants:
+            pattern = re.compile(rf"\bconstexpr\s+\w+\s+{name}\s*=\s*(\d+)\s*;".encode())
+            paths = (path for path in self._workspace.files if path.endswith(".h") and path.startswith("src/"))
+            found = {int(match[1]) for path in paths for match in pattern.finditer(self._workspace.peek(path))}
+            self._constants[name] = found.pop() if len(found) == 1 else None
+        return self._constants[name]
+
+    @cached_property
+    def holds_references(self) -> bool:
+        """Whether payloads of tasks hold tensors as ``TensorRef``, which cannot be copied, in all headers."""
+        known = [text for text, ends in self._texts if next(_definitions("TensorRef", text, ends), None) is not None]
+        is_held = any(_HELD.search(text) is not None for text, _ in self._texts)
+        return is_held and bool(known) and all(_UNCOPIED.search(text) is not None for text in known)
+
     def has_header(self, name: str) -> bool:
         """Whether a header is part of the tree."""
         return any(path == name or path.endswith(f"/{name}") for path in self._workspace.files)
@@ -82,6 +99,10 @@ class Interface:
         if not self._has_functions or name in self._words or not name.isascii():
             return True
         return name.encode() in self._included
+
+
+_HELD = re.compile(r"\bTaskArgsTpl\s*<\s*TensorRef\b")
+_UNCOPIED = re.compile(r"\bTensorRef\s*&\s*operator=\s*\(\s*const\s+TensorRef\s*&\s*\)\s*=\s*delete\b")
 
 
 @cached_on_argument

@@ -17,6 +17,8 @@ ARGUMENTS = frozenset({"TensorArg", "Scalar"})
 _EXPECTS_ERROR = ("raises", "assertRaises", "xfail", "monkeypatch")
 """Words in files whose tests may be wrong on purpose."""
 
+_COMMENT = re.compile(r"(?m)(?<=\s)#[^\n\"']*$")
+
 _ADDED = re.compile(r"""\b(TensorArg|Scalar)\(\s*["'](\w+)["']""")
 _STOPS = ("try", "match", "for", "while", "with", "def", "class", "global", "nonlocal", "import", "other")
 _NOT_RETURNING = frozenset({"skip", "skipTest", "fail", "importorskip", "exit"})
@@ -37,12 +39,20 @@ class Case(msgspec.Struct, frozen=True):
         return f"case `{name}`" if isinstance(name, str) else "a case"
 
 
+def expects_error(text: str) -> bool:
+    """Whether code of a file, or a text in it, speaks of errors that are expected; comments do not count."""
+    if not any(word in text for word in _EXPECTS_ERROR):
+        return False
+    code = _COMMENT.sub("", text)
+    return any(word in code for word in _EXPECTS_ERROR)
+
+
 @cached_on_argument
 def harness_names(file: PythonFile) -> frozenset[str]:
     """The names that a file imports from simpler's test harness, and that stand for nothing else; none where code of the file
     expects errors.
     """
-    if any(word in file.source.text for word in _EXPECTS_ERROR):
+    if expects_error(file.source.text):
         return frozenset()
     body = file.body
     bound = Counter([item.name for item in body.imports] + [item.target for item in body.assigns])

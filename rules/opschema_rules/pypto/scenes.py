@@ -21,8 +21,8 @@ _EXCEPTIONAL = (
     frozenset({"xfail", "raises", "importorskip", "monkeypatch", "patch", "mock", "add_tensor", "add_scalar"})  # tests
     | {"setattr", "vars", "globals", "exec", "eval", "__dict__"}
 )
-_EXCEPTIONS = ("skip", "assertRaises")
-"""Words, and beginnings of words, in files that may pass other arguments, or that expect an error."""
+_EXCEPTIONS = re.compile(r"[.@]skip|\bskip\w*\s*\(|\bskip_|\bassertRaises")
+"""Words, and uses of words, in files that may pass other arguments, or that expect an error."""
 
 _FAILS = re.compile(r"\bnot\s+\w+\.passed\b")
 _FUNCTIONS = {"generate_args", "compute_golden", "compare_outputs"}
@@ -39,6 +39,10 @@ _NOT_STRAIGHT = re.compile(
     r"|and|or|as|hasattr|getattr|locals|exit|fail|self)\b|:=|\+="
 )
 
+_LITERAL = re.compile(
+    r"""#[^\n]*|(?:\b[fF])?(?:\"{3}(?:[^\\]|\\.)*?\"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""",
+    re.DOTALL,
+)
 _LEAVES = re.compile(r"\breturn\b|\bdef\b")
 _SKIPS_GOLDEN = re.compile(r"\bskip_golden\b", re.IGNORECASE)
 """A setting by which a golden function is not called."""
@@ -141,7 +145,7 @@ def _plain_names(file: PythonFile) -> dict[str, str]:
     text = file.source.text
     own = {item.name for item in file.body.classes} | {item.name for item in file.body.functions}
     words = words_in(text)
-    if _EXCEPTIONAL & words or any(word.startswith(_EXCEPTIONS) for word in words):
+    if _EXCEPTIONAL & words or _EXCEPTIONS.search(text) is not None:
         return {}
     if _ALL_NAMES.search(text) or ("passed" in words and _FAILS.search(text)):
         return {}
@@ -187,8 +191,14 @@ def _argument(known: dict[str, str], expr: Expr) -> Argument | None:
 
 
 def _body(file: PythonFile, function: Function) -> str:
-    """The code of a function behind its head."""
-    return file.source.text[function.end : function.outer.end].partition("):\n")[2]
+    """The code of a function behind its head, without its strings and comments."""
+    return _LITERAL.sub(_blank, file.source.text[function.end : function.outer.end].partition("):\n")[2])
+
+
+def _blank(match: re.Match[str]) -> str:
+    """A string that is not formatted without its characters; nothing for a comment."""
+    text = match[0]
+    return "" if text.startswith("#") else text if text[0] in "fF" else f"{text[0]}{text[-1]}"
 
 
 def _unknown(file: PythonFile, golden: Function, known: tuple[Argument, ...]) -> tuple[tuple[str, Span], ...]:

@@ -254,3 +254,25 @@ def test_many_kernels_and_headers_end_in_time() -> None:
     start = time.process_time()
     assert len(lint_files([PACK], {**files, **DUMP}, ["PTO123"]).diagnostics) == number
     assert time.process_time() - start < 3
+
+
+KERNEL_SOURCE = 'extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args) {\n    use(args[0]);\n}\n'
+
+
+def test_the_source_of_a_kernel() -> None:
+    message = f"`{SOURCE}` is the source of a kernel: it has no function `aicpu_orchestration_entry`"
+    (item,) = found("aicpu_orchestration_entry", "D.IN, D.IN, D.OUT", {SOURCE: KERNEL_SOURCE})
+    assert (item[0], item[2]) == ("PTO113", message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KERNEL_SOURCE.replace("kernel_entry", "kernel"),
+        f'#include "shared.h"\n{KERNEL_SOURCE}',
+        f"#define MAIN aicpu_orchestration_entry\n{KERNEL_SOURCE}",
+        'extern "C" __aicore__ void kernel_entry(__gm__ int64_t *args);\n',
+    ],
+)
+def test_a_source_that_may_have_both(text: str) -> None:
+    assert found("aicpu_orchestration_entry", "D.IN, D.IN, D.OUT", {SOURCE: text}) == []

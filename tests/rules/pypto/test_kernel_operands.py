@@ -64,6 +64,32 @@ def test_operands_that_may_be_right(before: str, body: str) -> None:
     assert found(body, before) == []
 
 
+OVER = "__gm__ {} *memory = reinterpret_cast<__gm__ {} *>(args[0]);\n{} over({});\nTLOAD(tile, over);\n"
+
+
+def test_a_tensor_over_other_elements() -> None:
+    message = "in it, `over` has elements `float`, and `memory` is a pointer to `half`: it does not compile"
+    body = NAMES + RIGHT + OVER.format("half", "half", "Global", "memory + 16")
+    assert found(body) == [("memory", message)]
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [
+        ("", OVER.format("float", "float", "Global", "memory")),
+        ("", OVER.format("half", "half", "Global", "reinterpret_cast<__gm__ float *>(memory)")),
+        ("", OVER.format("half", "half", "Global", "memory->data")),
+        ("", OVER.format("T", "T", "Global", "memory")),
+        ("using Halves = GlobalTensor<half, Shape, Stride>;\n", OVER.format("half", "half", "Halves", "memory")),
+        ("void f(__gm__ float *memory) { Global over(memory); TLOAD(x, over); }\n", "__gm__ half *memory = x;\n"),
+        ("void f() { using Global = GlobalTensor<half, Shape>; }\n", OVER.format("half", "half", "Global", "memory")),
+        ("// __gm__ half *memory\n", OVER.format("float", "float", "Global", "memory")),
+    ],
+)
+def test_a_tensor_over_elements_that_may_be_its_own(before: str, body: str) -> None:
+    assert found(NAMES + RIGHT + body, before) == []
+
+
 def test_many_tensors_take_linear_time() -> None:
     def seconds(number: int) -> float:
         body = "".join(f"Global g{i}(x);\nTLOAD(tile, g{i});\n" for i in range(number))

@@ -163,6 +163,16 @@ def test_a_member_that_one_of_several_runtimes_has() -> None:
             "the task of `p` is submitted already, and nothing submits it again",
         ),
         (
+            f"while (more()) {{ {P}{RUN}p.add_scalar(1); }}",
+            "p.add_scalar(1)",
+            "the task of `p` is submitted already, and nothing submits it again",
+        ),
+        (
+            f"uint32_t sizes[2] = {{1, 2}};\nuint32_t starts[1] = {{0}};\n{P}p.add_input(x.view(sizes, starts));\n{RUN}",
+            "starts",
+            "`starts` has 1 element, and the shapes 2: `view()` reads as many of both",
+        ),
+        (
             f"{P}{RUN}CoreTaskArgs q;\nq.add_input(x);\n{RUN}",
             "q.add_input(x)",
             "`q` is filled and never submitted, so that this task does not run",
@@ -210,6 +220,11 @@ def test_a_call_that_cannot_be_right(body: str, place: str, message: str) -> Non
         f"{P}{RUN}p.add_scalar(1);\n{RUN}",
         f"{P}while (more()) {{ {RUN} p.reset(); p.add_scalar(1); }}",
         f"{P}while (more()) {{ {RUN} p.add_scalar(1); }}",
+        f"while (more()) {{ {P}while (more()) {{ {RUN}p.add_scalar(1); }} }}",
+        f"uint32_t sizes[2] = {{1, 2}};\nuint32_t starts[2] = {{0}};\n{P}p.add_input(x.view(sizes, starts));\n{RUN}",
+        f"uint32_t starts[1] = {{0}};\n{P}p.add_input(x.view(sizes, starts));\n{RUN}",
+        f"uint32_t sizes[2] = {{1, 2}};\n{P}p.add_input(x.view(sizes, &start));\n{RUN}",
+        f"{P}p.set_task_timing_slot(99);\n{RUN}",
         f"{P}p.add_inout(x);\n{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}",
         f"{P}TaskOutputTensors o = {RUN}",
         f"{P}{MADE}p.add_output(made);\nTaskOutputTensors o = {RUN}use(o);",
@@ -219,3 +234,39 @@ def test_a_call_that_cannot_be_right(body: str, place: str, message: str) -> Non
 )
 def test_a_call_that_may_be_right(body: str) -> None:
     assert found(body, codes=("PTO131",)) == []
+
+
+TIMED = {**HEADERS, "src/common/phase.h": "constexpr int NUM_TASK_TIMING_SLOTS = 16;\n"}
+
+
+@pytest.mark.parametrize("slot", [15, 16, 0])
+def test_a_timing_slot(slot: int) -> None:
+    message = "there is no timing slot 16; the last one is 15"
+    text = f"{P}p.set_task_timing_slot({slot});\n{RUN}"
+    assert found(text, headers=TIMED, codes=("PTO131",)) == ([("16", message)] if slot == 16 else [])
+    other = {**TIMED, "src/a5/phase.h": "constexpr int NUM_TASK_TIMING_SLOTS = 32;\n"}
+    assert found(text, headers=other, codes=("PTO131",)) == []
+
+
+def test_a_payload_that_cannot_copy_a_tensor() -> None:
+    base = "template <typename T>\nstruct TaskArgsTpl { void add_scalar(T t); void add_tensor(const T &t); };\n"
+    refs = "class TensorRef { public: TensorRef &operator=(const TensorRef &) = delete; };\n"
+    headers = {**HEADERS, f"{RUNTIME}runtime/task_args.h": base}
+    text = f"{P}p.add_tensor(x);\n{RUN}"
+    message = "`CoreTaskArgs` cannot copy a tensor: add it with `add_input()`, `add_output()` or `add_inout()`"
+    types = f"{RUNTIME}runtime/pto_types.h"
+    refused = {**headers, types: refs + headers[types]}
+    assert found(text, headers=refused, codes=("PTO130",)) == [("add_tensor", message)]
+    copied = {**headers, types: refs.replace("= delete", "") + headers[types]}
+    assert found(text, headers=copied, codes=("PTO130",)) == []
+    assert found(text, headers=headers, codes=("PTO130",)) == []
+    assert found(f"TaskArgs other;\nother.add_tensor(x);\n{P}{RUN}", headers=refused, codes=("PTO130",)) == []
+
+
+def test_functions_of_graphs() -> None:
+    graph = f"void layer(const GraphTaskArgs &args) {{\n{P.replace('orch_args', 'args')}p.add_inputs(x);\n{RUN}}}\n"
+    body = "auto make = [&](GraphTaskArgs &given) { rt_submit_graph(&layer, given); };\nmake(graph_args);"
+    message = "`CoreTaskArgs` has no `add_inputs`; did you mean `add_input`?"
+    exported = 'extern "C" {\n' + graph + "}\n"
+    assert found(body, exported, codes=("PTO130",)) == [("add_inputs", message)]
+    assert found(body, exported.replace("add_inputs", "add_input"), codes=("PTO130",)) == []

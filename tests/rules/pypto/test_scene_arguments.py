@@ -278,3 +278,13 @@ def test_many_tests_in_a_file_end_in_time() -> None:
     start = time.process_time()
     assert len(lint_files([PACK], files, ["PTO126"]).diagnostics) == 600
     assert time.process_time() - start < 5
+
+
+def test_words_in_strings_and_comments() -> None:
+    makes = f"# the case for skipping it\n        return TaskArgsBuilder({A}, {B}, {C}, Scalar('case', 3))"
+    golden = (
+        'args.c[:] = args.a  # if it is one, and not the other\n        log("for each")\n        args.c[:] = args.z'
+    )
+    (item,) = found(makes, golden)
+    assert item == ("args.z", "`generate_args()` passes no argument `z`; it passes `a`, `b`, `c` and `case`")
+    assert found(makes, golden.replace("log(", "return log(")) == []

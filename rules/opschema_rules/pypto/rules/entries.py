@@ -26,7 +26,8 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
     The runtime looks the function up by its name when the program is loaded, and aborts. A function that is defined without
     `extern "C"` has another name in the compiled library, and is not found either. Nothing is reported if the name appears in
     the source outside comments, even in a macro, if the source includes another file that may define it, or if the tree's
-    runtime always uses `aicpu_orchestration_entry`, as older ones do. A missing `extern "C"` is only reported if the file never
+    runtime always uses `aicpu_orchestration_entry`, as older ones do. A source without any such function is only reported if it
+    defines `kernel_entry()`. A missing `extern "C"` is only reported if the file never
     says `extern`, has no macros outside of functions, and includes only the runtime's headers and the standard library.
 
     Bad:
@@ -60,6 +61,9 @@ def orchestration_function(program: Program) -> Iterator[Diagnostic]:
         return
     defined = sorted(set(_DEFINED.findall(text)))
     if not defined:
+        if _KERNEL.search(code) is not None and not includes_others(text):
+            place = part.at(part.fields["source"][1])
+            yield Diagnostic(f"`{part.source}` is the source of a kernel: it has no function `{part.function}`", place)
         return
     near = near_names(part.function, defined, 1, 0.7)
     node = part.fields["function_name"][1]
@@ -86,6 +90,7 @@ def _mangled(part: OrchestrationPart, text: str) -> Iterator[Diagnostic]:
 
 _ARGUMENTS = r"[^;{})]*\b\w*Args\b[^;{})]*"
 _DEFINED = re.compile(rf"\bvoid\s+(\w+)\s*\({_ARGUMENTS}\)\s*\{{")
+_KERNEL = re.compile(rf"\b__aicore__\b[^;{{}}]*\b{ENTRY}\s*\([^;{{}}]*\)\s*\{{")
 _INCLUDES = re.compile(r'#\s*include\s*"[^"]*\.(?:cpp|cc|inc|inl|ipp)"')
 
 

@@ -8,7 +8,8 @@ from opschema_cli.lint.diagnostic import Diagnostic, Place, Severity
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count
 from opschema_rules.pypto.kernel_code import arguments_of
-from opschema_rules.pypto.model import Program
+from opschema_rules.pypto.model import Kernel, Program
+from opschema_rules.pypto.task_matching import tasks
 
 
 @rule("PTO132", "kernel-event")
@@ -76,6 +77,7 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
       compile with these in another order, which is noticed where the tool chain is.
     * Of two loads into one tile, with nothing between them, the first is lost: often the second should be into another tile. That
       is a warning.
+    * A `GlobalTensor<float, ...>` is made of a pointer to `float`; one to other elements does not compile.
     * A `GlobalTensor` that nothing loads or stores is often one whose load takes another tensor. That is a warning.
 
     Variables count that are declared with a type alias (`using Global = GlobalTensor<...>`) of the file, and whose name stands for
@@ -127,11 +129,21 @@ def kernel_operand(program: Program) -> Iterator[Diagnostic]:
         code = arguments_of(kernel) if kernel.source not in seen else None
         seen.add(kernel.source or "")
         for item in code.operands if code is not None else ():
+            if item.kind == "repeated" and not _passes(program, kernel, item.index):
+                continue
             message = {
                 "exchanged": f"the operands of {kernel.title} are exchanged: write `{item.name}`",
                 "overwritten": f"{kernel.title} loads into `{item.name}` twice, so that the first load is lost",
-                "repeated": f"{kernel.title} unpacks `{item.name}` a second time, and leaves out another argument",
+                "repeated": f"{kernel.title} unpacks `{item.name}` a second time, and not `args[{item.index}]`, which its task"
+                " passes",
+                "element": f"in {kernel.title}, {item.name}: it does not compile",
                 "unused": f"{kernel.title} does not use `{item.name}`; is another tensor taken for it?",
             }[item.kind]
-            severity = Severity.ERROR if item.kind in ("exchanged", "repeated") else Severity.WARNING
+            severity = Severity.ERROR if item.kind in ("exchanged", "element", "repeated") else Severity.WARNING
             yield Diagnostic(message, Place(kernel.source or "", item.span), ops=(kernel.title,), severity=severity)
+
+
+def _passes(program: Program, kernel: Kernel, index: int) -> bool:
+    """Whether each task of a kernel surely passes an argument."""
+    own = [task for task in tasks(program) if kernel in task.kernels]
+    return bool(own) and all(task.payloads and all(len(item.slots) > index for item in task.payloads) for task in own)

@@ -92,10 +92,16 @@ def orchestration_name(program: Program) -> Iterator[Diagnostic]:
 def _of_class(interface: Interface, item: Name, own: set[str]) -> str:
     """The message about a member that a class does not have; empty if it may have it, or if the class is one of the ``own``."""
     members = interface.members(item.owner) if item.owner not in own else None
+    if members is not None and (item.owner, item.member) == ("CoreTaskArgs", "add_tensor"):
+        is_refused = "add_tensor" not in members or interface.holds_references
+        return f"`CoreTaskArgs` cannot copy a tensor: {_ADDS}" if is_refused else ""
     if members is None or item.member in members:
         return ""
     hint = did_you_mean(near_name(item.member, members, 0.7))
     return f"`{item.owner}` has no `{item.member}`{hint}"
+
+
+_ADDS = "add it with `add_input()`, `add_output()` or `add_inout()`"
 
 
 class _Undeclared:
@@ -161,13 +167,16 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
     * `TensorCreateInfo(shapes, n, ...)`, `make_tensor_external()`, `get_tensor_data()` and `set_tensor_data()` read `n` numbers
       from an array: one that is shorter makes a tensor of arbitrary size. The array has to be a variable with a known size.
     * `rt_submit_aiv_task(p, 0)` has its arguments in the wrong order.
-    * What is added to a payload after its task was submitted, outside of loops, reaches no task.
+    * `view(shapes, offsets)` reads as many numbers from both arrays; if one is shorter than the other, it has too few, or the
+      other has some that nothing reads. That is a warning.
+    * `set_task_timing_slot(n)` refuses a slot beyond the last one of the tree's runtime, so that the task fails.
+    * What is added to a payload after its task was submitted reaches no task, unless a loop around it submits it again.
     * A payload that is filled and never submitted is a task that does not run, often since another payload is submitted twice.
     * Outputs that are kept in a variable which nothing uses are lost, if the task writes nothing else: often those of another task
       are taken instead.
 
-    The last two are warnings. They are only reported where the variable has no other use in its block, a payload only where the
-    entire orchestration can be followed.
+    The last two are warnings, too. They are only reported where the variable has no other use in its block, a payload only where
+    the entire orchestration can be followed.
 
     Bad:
 
@@ -209,17 +218,15 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
     source = program.project.source(part.source) if part is not None and part.source is not None else None
     if entry is None or source is None or not entry.misfits:
         return
-    uses = [_Uses(source.text), _Uses(only_code(source.text))] if any(item.have for item in entry.misfits) else []
+    own = [item for item in entry.misfits if item.kind in ("untaken", "unsubmitted")]
+    uses = [_Uses(source.text), _Uses(only_code(source.text))] if own else []
     for item in entry.misfits:
         place = Place(source.path, item.span)
-        if item.kind == "short":
-            yield Diagnostic(
-                f"`{item.name}` has {count(item.have, 'element')}, and {item.want} are read from it", place
-            )
-        elif item.kind == "swapped":
-            yield Diagnostic(f"`{item.name}()` gets the kernel first, and then the payload", place)
-        elif item.kind == "late":
-            yield Diagnostic(f"the task of `{item.name}` is submitted already, and nothing submits it again", place)
+        if item not in own:
+            severity = Severity.WARNING if item.kind == "unequal" else Severity.ERROR
+            message = _misfit(program, item)
+            if message:
+                yield Diagnostic(message, place, severity=severity)
         elif not all(text.is_alone(item) for text in uses):
             continue
         elif item.kind == "untaken":
@@ -229,6 +236,21 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
             message = f"`{item.name}` is filled and never submitted, so that this task does not run"
             related = (Related(Place(source.path, Span(item.have, item.have)), "declared here"),)
             yield Diagnostic(message, place, related, severity=Severity.WARNING)
+
+
+def _misfit(program: Program, item: Misfit) -> str:
+    """The message about a call that is wrong as it is written; empty if it is right in the tree's runtime."""
+    if item.kind == "short":
+        return f"`{item.name}` has {count(item.have, 'element')}, and {item.want} are read from it"
+    if item.kind == "unequal":
+        return f"`{item.name}` has {count(item.have, 'element')}, and the shapes {item.want}: `view()` reads as many of both"
+    if item.kind == "slot":
+        slots = interface_of(program.project).constant("NUM_TASK_TIMING_SLOTS")
+        is_right = slots is None or 0 <= item.have < slots
+        return "" if slots is None or is_right else f"there is no timing slot {item.have}; the last one is {slots - 1}"
+    if item.kind == "swapped":
+        return f"`{item.name}()` gets the kernel first, and then the payload"
+    return f"the task of `{item.name}` is submitted already, and nothing submits it again"
 
 
 class _Uses:
