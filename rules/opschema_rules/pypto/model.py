@@ -292,6 +292,15 @@ class UnknownKey(msgspec.Struct, frozen=True):
     call: Place
 
 
+class UnusedComparison(msgspec.Struct, frozen=True):
+    """A function that compares an output which there is not: its key, and the spec of that name, if there is one."""
+
+    place: Place
+    key: str
+    spec: Place | None
+    outputs: tuple[str, ...]
+
+
 @dataclass(eq=False)
 class SpecEntry:
     """A ``@pl.jit`` function (``host`` for ``@pl.jit.host``), or the orchestration of a ``@pl.program``, with the specs that a
@@ -310,6 +319,7 @@ class SpecEntry:
     wrong_calls: tuple[WrongCall, ...] = ()
     unknown_keys: tuple[UnknownKey, ...] = ()
     misfits: tuple[SpecMisfit, ...] = ()
+    unused_comparisons: tuple[UnusedComparison, ...] = ()
 
     def at(self, target: Expr | Span) -> Place:
         """A stretch of the entry's file as a place."""

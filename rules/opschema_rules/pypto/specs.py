@@ -17,10 +17,11 @@ from opschema_cli.source.bodies import Bodies, Body, param_for
 from opschema_cli.source.program import ClassRef, FunctionRef, Program
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import Span
+from opschema_rules.pypto.compared_outputs import unused_comparisons
 from opschema_rules.pypto.golden_keys import unknown_keys
 from opschema_rules.pypto.language import called, direction_of, entries, full_name, is_entry, language_name
 from opschema_rules.pypto.language_calls import wrong_calls
-from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem, SpecOrder, UnknownKey
+from opschema_rules.pypto.model import EntryParam, SpecEntry, SpecItem, SpecOrder, UnknownKey, UnusedComparison
 from opschema_rules.pypto.spec_lists import SpecLists, Specs
 
 _LOADS = ("load", "slice", "read", "tensor.slice", "tensor.read", "tile.load")
@@ -57,6 +58,7 @@ class Pairs(msgspec.Struct):
     found: dict[tuple[str, int], tuple[Body, list[Specs]]] = msgspec.field(default_factory=dict)
     ordered: dict[tuple[str, int], list[SpecOrder]] = msgspec.field(default_factory=dict)
     keys: dict[tuple[str, int], list[UnknownKey]] = msgspec.field(default_factory=dict)
+    unused: dict[tuple[str, int], list[UnusedComparison]] = msgspec.field(default_factory=dict)
     followed: set[Body] = msgspec.field(default_factory=set)
     succeeding: set[tuple[str, int]] = msgspec.field(default_factory=set)
 
@@ -97,6 +99,7 @@ class Pairs(msgspec.Struct):
                 if _assigned(body.file) is not None and self.lists.in_order(body, specs):
                     unknown = unknown_keys(self.bodies, body, call, lists)
                     self.keys.setdefault(_key(candidates[0][0]), []).extend(unknown)
+                    self.unused.setdefault(_key(candidates[0][0]), []).extend(unused_comparisons(body, call, lists))
             is_sure = not _expects_exception(body.file) and not allows_any_error(self.bodies, body, call.start)
             self.succeeding.update(_key(function) for function, _ in candidates if is_sure)
             for function, at in candidates:
@@ -192,8 +195,9 @@ class Pairs(msgspec.Struct):
             () if expects else tuple(dict.fromkeys(item.misfit for item in _all(lists) if item.misfit is not None))
         )
         ordered, keys = tuple(self.ordered.get(_key(body), ())), tuple(self.keys.get(_key(body), ()))
+        unused = tuple(self.unused.get(_key(body), ()))
         place = (self.project, body.file, function.name, function.span, function.outer)
-        return SpecEntry(*place, host, params, known, ordered, wrong, keys, misfits)
+        return SpecEntry(*place, host, params, known, ordered, wrong, keys, misfits, unused)
 
     def _loads(self, body: Body, call: Expr) -> bool:
         return call.callee.endswith(_LOADS) and language_name(self.bodies, body, call.callee) in _LOADS

@@ -207,3 +207,35 @@ def test_many_functions_are_followed_once() -> None:
 
     lint(10)
     assert lint(800) < 12 * lint(200)
+
+
+COMPARES = "run_jit(fn=double, specs={}, compare_fn={{{}}})\n"
+
+
+def compared(keys: str, specs: str = "specs()", before: str = "") -> list[str]:
+    text = HEAD + PLAIN + RUN + before + COMPARES.format(specs, keys)
+    return [item.message for item in lint_files([PACK], {"run.py": text}, ["PTO137"]).diagnostics]
+
+
+def test_a_comparison_that_is_not_used() -> None:
+    assert compared('"y": close, "x": close') == [
+        "`x` is no output of `double`, so that nothing compares it: `is_output` is not set"
+    ]
+    assert compared('"ys": close') == [
+        "`double` has no output `ys`, so that this function is not called; did you mean `y`?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "specs", "before"),
+    [
+        ('"y": close', "specs()", ""),
+        ('name: close, **{"x": close}', "specs()", ""),
+        ('"x": close', "specs() + more()", ""),
+        ('"z": close', "specs() + more", "more = [build(name) for name in names]\n"),
+        ('"z": close', 'specs() + [TensorSpec("z", [8], torch.float32, is_output=mode)]', ""),
+        ('"x": close', "marked(specs())", "def marked(specs):\n    specs[0].is_output = True\n    return specs\n"),
+    ],
+)
+def test_comparisons_that_may_be_used(keys: str, specs: str, before: str) -> None:
+    assert compared(keys, specs, before) == []

@@ -322,6 +322,11 @@ FAULTS: dict[str, tuple[str, dict[str, str], str]] = {
         {"softmax_args.add_scalar(block);": "softmax_args.add_scalar(1.0f);"},
         "attention/orchestration/attention.cpp:67:41: scalar-type",
     ),
+    "a comparison of an output that there is not": (
+        SCALE,
+        {"golden_fn=golden_scale)": 'golden_fn=golden_scale, compare_fn={"y": close})'},
+        "language/scale.py:62:86: compared-name",
+    ),
     "a value of another name": (
         SCALE,
         {'tensors["out"][:]': 'tensors["y"][:]'},

@@ -1,4 +1,4 @@
-"""Calls in entries of pypto's language, and the names that their golden functions read."""
+"""Calls in entries of pypto's language, and the names that their golden functions read and their runs compare."""
 
 from __future__ import annotations
 
@@ -156,3 +156,71 @@ def golden_name(entry: SpecEntry) -> Iterator[Diagnostic]:
             (Related(item.call, "the specs are passed here"),),
             ops=(entry.name,),
         )
+
+
+@rule("PTO137", "compared-name", severity="warning")
+def compared_name(entry: SpecEntry) -> Iterator[Diagnostic]:
+    """A key of `compare_fn` that is not the name of an output.
+
+    The harness calls the functions of `compare_fn` for the outputs of their names, and ignores others. So after an output was
+    renamed it is compared with the tolerances of the run, and after a spec lost its `is_output=True` it is not compared at all.
+
+    Only a dict that is written in the call is checked, where all specs of the call are known.
+
+    Bad, the spec is no output:
+
+    ```python examples/double.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, ratio_allclose, run_jit
+
+
+    @pl.jit
+    def double(x: pl.Tensor[[8], pl.FP32], y: pl.InOut[pl.Tensor[[8], pl.FP32]]): ...
+
+
+    run_jit(
+        fn=double,
+        specs=[
+            TensorSpec("x", [8], torch.float32, init_value=torch.randn, is_output=True),
+            TensorSpec("y", [8], torch.float32),
+        ],
+        compare_fn={"y": ratio_allclose(atol=1e-4)},
+    )
+    ```
+
+    Good:
+
+    ```python examples/double.py
+    import pypto.language as pl
+    import torch
+    from golden import TensorSpec, ratio_allclose, run_jit
+
+
+    @pl.jit
+    def double(x: pl.Tensor[[8], pl.FP32], y: pl.InOut[pl.Tensor[[8], pl.FP32]]): ...
+
+
+    run_jit(
+        fn=double,
+        specs=[
+            TensorSpec("x", [8], torch.float32, init_value=torch.randn),
+            TensorSpec("y", [8], torch.float32, is_output=True),
+        ],
+        compare_fn={"y": ratio_allclose(atol=1e-4)},
+    )
+    ```
+    """
+    for item in entry.unused_comparisons:
+        if item.spec is not None:
+            related: tuple[Related, ...] = (Related(item.spec, "its spec"),)
+            message = (
+                f"`{item.key}` is no output of `{entry.name}`, so that nothing compares it: `is_output` is not set"
+            )
+        else:
+            hint = did_you_mean(near_name(item.key, item.outputs, 0.6))
+            related, message = (
+                (),
+                f"`{entry.name}` has no output `{item.key}`, so that this function is not called{hint}",
+            )
+        yield Diagnostic(message, item.place, related, ops=(entry.name,))
