@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from opschema_cli.evaluation.binding import arguments_of, callers
+from opschema_cli.evaluation.binding import arguments_of
 from opschema_cli.evaluation.containers import constant
 from opschema_cli.evaluation.evaluator import Evaluator
 from opschema_cli.evaluation.origins import origin, origins
@@ -34,6 +34,9 @@ _COMPILES = {"compile_orchestration": ("runtime_name", "source_path"), "compile_
 _SAME = frozenset({"extract_text_section", "list", "tuple", "bytes"})
 """Functions whose result is made of their first argument alone."""
 
+_MOST_CALLS = 16
+"""Most calls of a function that builds programs that are told apart."""
+
 _MOST = 60
 """Most expressions that are followed to find what one argument is."""
 
@@ -51,8 +54,25 @@ class BuiltPrograms(msgspec.Struct, frozen=True):
         """The programs that a body builds, one for each call of its function where these differ in what they pass."""
         for call in body.scope.calls:
             if _is_call_of(call, _CHIP) and _passes(call, "children", "binary", "func_name"):
-                for frame in callers(self.evaluator, body):
+                for frame in self._frames(body):
                     yield self._program(frame, call)
+
+    def _frames(self, body: Body) -> list[Frame]:
+        """A frame of a function for each call of it in its file; the one without a call if there is none."""
+        assumed = self.evaluator.frames.assumed(body)
+        if body.function is None or not body.params or body.parent is None or body.parent.function is not None:
+            return [assumed]
+        name, function = body.function.name, Func(body, self.evaluator.frames.assumed(body.parent))
+        calls = [
+            (other, call) for other in self.bodies.of(body.file) for call in other.scope.calls if call.callee == name
+        ]
+        found = [
+            self.evaluator.frames.entered(
+                function, arguments_of(self.evaluator, self.evaluator.frames.assumed(other), call)
+            )
+            for other, call in calls[:_MOST_CALLS]
+        ]
+        return [frame for frame in found if frame is not None] or [assumed]
 
     def _program(self, frame: Frame, call: Expr) -> Program:
         file = frame.body.file

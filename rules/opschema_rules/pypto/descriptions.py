@@ -169,7 +169,8 @@ def _is_unnumbered(record: Record) -> bool:
 
 @lru_cache(maxsize=16)
 def _adds_kernels(text: str) -> bool:
-    return _ADDED.search(text) is not None
+    is_named = "KERNELS" in text or 'incores"]' in text or "incores']" in text
+    return is_named and _ADDED.search(text) is not None
 
 
 def _is_scene(body: Body) -> bool:

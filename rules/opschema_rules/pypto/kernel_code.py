@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Place, Related
 from opschema_rules.pypto.facts import Submit
 from opschema_rules.pypto.kernel_facts import Effect, KernelCode
@@ -36,6 +37,7 @@ class Access(msgspec.Struct, frozen=True):
         return Direction.INOUT if self.read and self.written else Direction.IN if self.read else Direction.OUT
 
 
+@cached_on_argument
 def arguments_of(kernel: Kernel) -> KernelCode | None:
     """The arguments that a kernel uses on its core; None without a source."""
     if kernel.source is None:

@@ -23,6 +23,7 @@ _TWICE = re.compile(r"TLOAD(?<!\wTLOAD)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)\s*;\s*(TLO
 _POINTER = re.compile(r"__gm__ (?:const )?(\w+)\s*\*\s*(\w+)")
 _ELEMENT = re.compile(r"using\s+(\w+)\s*=\s*(?:pto::)?GlobalTensor<\s*(\w+)\s*,")
 _OVER = re.compile(r"(?<=[;{}])\s*(\w+)\s+(\w+)\s*[({]\s*(\w+)\s*(?=[)},+])")
+_MADE_OVER = re.compile(r"\w+[({]\s*(\w+)")
 _ELEMENTS = frozenset(
     {"float", "half", "bfloat16_t", *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 )
@@ -54,20 +55,31 @@ def operand_faults(text: str) -> tuple[OperandFault, ...]:
 
 
 def _is_mixed(text: str) -> bool:
-    """Whether there may be a tensor over memory of other elements."""
-    types = {of for _, of in _ELEMENT.findall(text)}
-    return (bool(types) and any(of in _ELEMENTS and of not in types for of, _ in _POINTER.findall(text))) or len(
-        types
-    ) > 1
+    """Whether there may be a tensor over memory of other elements: a quick search, as nearly all kernels are right."""
+    tensors, pointers = _elements_of(text)
+    for alias, want in list(tensors.items())[:_MANY]:
+        at = text.find(f"{alias} ")
+        while at >= 0:
+            made = _MADE_OVER.match(text, at + len(alias) + 1)
+            if made is not None and pointers.get(made[1], want) != want:
+                return True
+            at = text.find(f"{alias} ", at + 1)
+    return False
+
+
+def _elements_of(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The elements of each type of tensors, and of each pointer into the global memory, where these are known."""
+    tensors = _types(_ELEMENT.findall(text))
+    return tensors, _types((name, of) for of, name in _POINTER.findall(text)) if tensors else {}
 
 
 def _elements(code: str) -> Iterator[OperandFault]:
     """The tensors of the global memory that are made of a pointer to elements of another type: these do not compile."""
-    tensors, pointers = _types(_ELEMENT.findall(code)), _types((name, of) for of, name in _POINTER.findall(code))
+    tensors, pointers = _elements_of(code)
     for match in _OVER.finditer(code):
         of, name, pointer = match.groups()
         want, have = tensors.get(of), pointers.get(pointer)
-        if want in _ELEMENTS and have in _ELEMENTS and want != have:
+        if want is not None and have is not None and want != have:
             yield OperandFault(
                 "element",
                 f"`{name}` has elements `{want}`, and `{pointer}` is a pointer to `{have}`",
@@ -76,11 +88,11 @@ def _elements(code: str) -> Iterator[OperandFault]:
 
 
 def _types(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The type of each name; of one with several types, none."""
+    """The type of each name that has one type of elements only."""
     found: dict[str, str] = {}
     for name, of in pairs:
         found[name] = of if found.get(name, of) == of else ""
-    return found
+    return {name: of for name, of in found.items() if of in _ELEMENTS}
 
 
 def _is_suspect(code: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from opschema_cli.source.text import Span
 
@@ -41,9 +41,20 @@ def _spaces(match: re.Match[str]) -> str:
     return " " * (match.end() - match.start())
 
 
+@lru_cache(maxsize=4096)
 def is_name(token: str) -> bool:
     """Whether a token is an identifier or a keyword."""
     return _NAME.match(token) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_qualifier(token: str) -> bool:
+    return _QUALIFIER.match(token) is not None
+
+
+@lru_cache(maxsize=4096)
+def _may_be_in_type(token: str) -> bool:
+    return _IN_TYPE.match(token) is not None
 
 
 class Tokens:
@@ -93,7 +104,7 @@ class Tokens:
                     return at + 1
             elif word in "([" and at in self.partner:
                 at = self.partner[at]
-            elif not _IN_TYPE.match(word):
+            elif not _may_be_in_type(word):
                 return index
             at += 1
         return index
@@ -124,7 +135,7 @@ class Tokens:
             word = self.words[at]
             if word == "__attribute__" and at + 1 in self.partner:
                 at = self.partner[at + 1] + 1
-            elif _QUALIFIER.match(word):
+            elif _is_qualifier(word):
                 at += 1
             elif is_name(word):
                 _, behind = self.behind_name(at, end)
@@ -142,7 +153,7 @@ class Tokens:
         at = start
         named = False
         while at < end and (is_name(self.words[at]) or self.words[at] == "::"):
-            named = named or not _QUALIFIER.match(self.words[at])
+            named = named or not _is_qualifier(self.words[at])
             at = self.behind_name(at, end)[1] if is_name(self.words[at]) else at + 1
         if not named:
             return False

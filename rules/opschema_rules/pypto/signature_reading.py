@@ -20,6 +20,9 @@ _ENUM = "ArgDirection"
 _SET = re.compile(
     r"""\[\s*["'](?:signature|arg_index)["']\s*\]\s*(?:\+=|=(?!=)|\.\s*(?:append|extend|insert|pop)\b)|\bsetdefault\(\s*["'](?:signature|arg_index)["']"""
 )
+_MARKS = [re.compile(mark) for mark in (r"signature[\"']\s*\]", r"arg_index[\"']\s*\]", r"setdefault\(")]
+"""Parts of it, one of which is in each such text, and which are quick to find."""
+
 _DIRECTIONS = {item.value: item for item in Direction}
 
 
@@ -125,4 +128,4 @@ def _named(value: Value) -> Direction | None:
 
 @lru_cache(maxsize=16)
 def _sets_signatures(text: str) -> bool:
-    return _SET.search(text) is not None
+    return any(mark.search(text) for mark in _MARKS) and _SET.search(text) is not None

@@ -218,9 +218,10 @@ def orchestration_call(program: Program) -> Iterator[Diagnostic]:
     source = program.project.source(part.source) if part is not None and part.source is not None else None
     if entry is None or source is None or not entry.misfits:
         return
-    own = [item for item in entry.misfits if item.kind in ("untaken", "unsubmitted")]
+    misfits = [item for item in entry.misfits if not (item.kind == "untaken" and _is_used_soon(source.text, item))]
+    own = [item for item in misfits if item.kind in ("untaken", "unsubmitted")]
     uses = [_Uses(source.text), _Uses(only_code(source.text))] if own else []
-    for item in entry.misfits:
+    for item in misfits:
         place = Place(source.path, item.span)
         if item not in own:
             severity = Severity.WARNING if item.kind == "unequal" else Severity.ERROR
@@ -253,6 +254,25 @@ def _misfit(program: Program, item: Misfit) -> str:
     return f"the task of `{item.name}` is submitted already, and nothing submits it again"
 
 
+def _is_used_soon(text: str, item: Misfit) -> bool:
+    """Whether a variable is used in its block, not far behind its declaration: nearly all are, which is quick to see."""
+    at, until = item.span.end, item.span.end + _SOON
+    while (at := text.find(item.name, at, until)) >= 0:
+        end = at + len(item.name)
+        is_word = not (
+            text[at - 1].isalnum() or text[at - 1] == "_" or text[end : end + 1].isalnum() or text[end : end + 1] == "_"
+        )
+        if is_word:
+            depth = 0
+            for brace in _BRACE.findall(text, item.span.end, at):
+                depth += 1 if brace == "{" else -1
+                if depth < 0:
+                    return False
+            return True
+        at = end
+    return False
+
+
 class _Uses:
     """The places of the words of a text, and the ends of the blocks that its braces stand in."""
 
@@ -282,6 +302,9 @@ class _Uses:
             own = [at for at in own if _METHOD.match(self._text, at + len(item.name)) is None]
         return len(own) == 1 and item.name not in self._in_macros
 
+
+_SOON = 2_000
+"""Most characters between the declaration of a variable and its next use that are searched at once."""
 
 _BRACE, _WORD, _METHOD = re.compile(r"[{}]"), re.compile(r"\w+"), re.compile(r"\s{0,100}\.")
 _DEFINE = re.compile(r"(?m)^[ \t]*#[ \t]*define\b(?:\\\r?\n|.)*")
