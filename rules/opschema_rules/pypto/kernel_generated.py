@@ -10,6 +10,10 @@ from opschema_rules.pypto.kernel_facts import ArgumentUse, OperandFault
 
 _GLOBAL = re.compile(r"GlobalTensor<")
 _MOVES = {"TLOAD": re.compile(r"TLOAD\((\w+), (\w+)\)"), "TSTORE": re.compile(r"TSTORE\((\w+), (\w+)\)")}
+_INDENT = 24
+"""Most spaces in front of the value of a variable, and one character more."""
+
+_VALUE = re.compile(r"\s*([\w:]+)")
 _LONGEST = 80
 """Most characters of a name, and before it on its line."""
 
@@ -26,8 +30,11 @@ def generated_faults(text: str) -> tuple[OperandFault, ...]:
 def _exchanged(text: str, tensors: set[str]) -> Iterator[OperandFault]:
     left = _FEW
     for name, pattern in _MOVES.items():
+        at = 0 if name == "TLOAD" else 1
+        if all(names[at] not in tensors for names in pattern.findall(text)):
+            continue
         for match in pattern.finditer(text):
-            wrong = match[1 if name == "TLOAD" else 2]
+            wrong = match[at + 1]
             if wrong not in tensors or not left:
                 continue
             left -= 1
@@ -37,8 +44,9 @@ def _exchanged(text: str, tensors: set[str]) -> Iterator[OperandFault]:
 
 def _assigned(text: str, at: int) -> str:
     """The variable that is declared with the value at a place; empty for a type."""
-    before = text[max(0, at - _LONGEST) : at].rstrip()
-    words = before[:-1].split() if before.endswith("=") else []
+    if not text[max(0, at - _INDENT) : at].rstrip().endswith("="):
+        return ""
+    words = text[max(0, at - _LONGEST) : at].rstrip()[:-1].split()
     return words[-1] if words else ""
 
 
@@ -48,9 +56,14 @@ def _is_statement(text: str, at: int) -> bool:
 
 def _is_only_global(text: str, name: str) -> bool:
     """Whether each variable of a name is declared as a ``GlobalTensor`` with a value."""
-    given = re.findall(rf"(?<!\w){name} =(?!=)\s*([\w:]+)", text)
+    at, begin = -1, f"{name} ="
+    while (at := text.find(begin, at + 1)) >= 0:
+        is_inside = text[at - 1].isalnum() or text[at - 1] == "_"
+        value = _VALUE.match(text, at + len(begin))
+        if not is_inside and value is not None and value[1] != "GlobalTensor":
+            return False
     others = re.search(rf"[\w>*&]\s+[*&]*{name}\s*(?:[,;({{\[]|\))", text)
-    return all(item == "GlobalTensor" for item in given) and (others is None or others[0].startswith("return"))
+    return others is None or others[0].startswith("return")
 
 
 def repeated_arguments(uses: Iterable[ArgumentUse]) -> Iterator[OperandFault]:

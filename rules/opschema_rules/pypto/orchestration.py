@@ -70,7 +70,7 @@ def _scalars(function: CppNode) -> tuple[ScalarRead, ...]:
     names = [declared_name(item) for item in parameters_of(function)]
     if len(names) != 1 or not names[0]:
         return ()
-    subject = re.compile(rf"\b{names[0]}\s*\.\s*scalar\s*\(\s*(\d+)\s*\)")
+    subject = re.compile(rf"{names[0]}(?<!\w{names[0]})\s*\.\s*scalar\s*\(\s*(\d+)\s*\)")
     return scalar_reads(function.tree.text, function.span.start, subject, function.span.end)
 
 

@@ -13,7 +13,9 @@ from opschema_rules.pypto.facts import ScalarRead, ScalarReading
 _NEAR = 120
 """Most characters before a scalar that tell how it is read."""
 
-_SUSPECT = ("from_u64", "_cast", "(float)", "(double)", "(int)", "int32_t)", "float ", "double ")
+_MARK = re.compile(r"(?:<\s*|\(\s*)(?:float|double|int|u?int32_t|unsigned)\s*[>)]|\b(?:float|double)\s+\w+\s*=")
+"""Part of the code before each scalar that is read as one of the types."""
+
 _CASTS = r"(?:static_cast\s*<\s*u?int64_t\s*>\s*\(\s*|\(\s*u?int64_t\s*\)\s*)?"
 _BITS = re.compile(rf"\bfrom_u64\s*<\s*(float|double)\s*>\s*\(\s*{_CASTS}\Z")
 _CONVERTED = re.compile(
@@ -41,9 +43,10 @@ def scalar_reads(text: str, start: int, subject: re.Pattern[str], end: int | Non
     ``subject`` finds a scalar with its index, such as ``args[2]``. An integer counts where it is kept in a variable whose
     address is not taken, which is not added to a payload, and in a file that takes no bits of an integer for a float.
     """
-    if not any(word in text for word in _SUSPECT):
+    places = [match.span() for match in subject.finditer(text, start, len(text) if end is None else end)]
+    if not any(_MARK.search(text, max(start, at - _NEAR), at) for at, _ in places):
         return ()
-    code = _Code(text, start, only_code(text[start:end], directives=False))
+    code = _Code(text, start, only_code(text[start : places[-1][1]], directives=False))
     found: dict[int, list[ScalarRead | None]] = {}
     depth, seen, is_sure = 0, 0, True
     for match in subject.finditer(code.body):
