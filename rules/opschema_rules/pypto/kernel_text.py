@@ -266,7 +266,8 @@ class KernelText(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def types(self) -> frozenset[str]:
         """The classes that the file defines."""
-        return frozenset(_TYPE.findall(self.text))
+        has_any = any(word in self.text for word in ("struct", "class", "union"))
+        return frozenset(_TYPE.findall(self.text) if has_any else ())
 
     @cached_property
     def aliases(self) -> dict[str, str]:
