@@ -34,6 +34,9 @@ _COMPILES = {"compile_orchestration": ("runtime_name", "source_path"), "compile_
 _SAME = frozenset({"extract_text_section", "list", "tuple", "bytes"})
 """Functions whose result is made of their first argument alone."""
 
+_DEEPEST = 3
+"""Most calls between functions of a file that are followed to one that builds programs."""
+
 _MOST_CALLS = 16
 """Most calls of a function that builds programs that are told apart."""
 
@@ -57,21 +60,17 @@ class BuiltPrograms(msgspec.Struct, frozen=True):
                 for frame in self._frames(body):
                     yield self._program(frame, call)
 
-    def _frames(self, body: Body) -> list[Frame]:
+    def _frames(self, body: Body, depth: int = _DEEPEST) -> list[Frame]:
         """A frame of a function for each call of it in its file; the one without a call if there is none."""
-        assumed = self.evaluator.frames.assumed(body)
+        frames = self.evaluator.frames
+        assumed = frames.assumed(body)
         if body.function is None or not body.params or body.parent is None or body.parent.function is not None:
             return [assumed]
-        name, function = body.function.name, Func(body, self.evaluator.frames.assumed(body.parent))
-        calls = [
-            (other, call) for other in self.bodies.of(body.file) for call in other.scope.calls if call.callee == name
-        ]
-        found = [
-            self.evaluator.frames.entered(
-                function, arguments_of(self.evaluator, self.evaluator.frames.assumed(other), call)
-            )
-            for other, call in calls[:_MOST_CALLS]
-        ]
+        name, function, found = body.function.name, Func(body, frames.assumed(body.parent)), list[Frame | None]()
+        for other in self.bodies.of(body.file):
+            for call in (item for item in other.scope.calls if item.callee == name and len(found) < _MOST_CALLS):
+                around = self._frames(other, depth - 1) if depth else [frames.assumed(other)]
+                found += [frames.entered(function, arguments_of(self.evaluator, frame, call)) for frame in around]
         return [frame for frame in found if frame is not None] or [assumed]
 
     def _program(self, frame: Frame, call: Expr) -> Program:

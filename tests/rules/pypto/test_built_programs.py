@@ -69,7 +69,17 @@ def found(code: str, orchestration: str = ORCHESTRATION, select: str = "PTO116")
     return [item.message for item in lint_files([PACK], files, [select]).diagnostics]
 
 
-@pytest.mark.parametrize("code", [PLAIN, HELPERS])
+NESTED = (
+    HELPERS.replace('build_one("add.cpp", "entry",', 'build_two("entry",')
+    + """
+
+def build_two(func_name, signature):
+    return build_one("add.cpp", func_name, signature)
+"""
+)
+
+
+@pytest.mark.parametrize("code", [PLAIN, HELPERS, NESTED])
 def test_a_kernel_that_reads_more_than_its_task_passes(code: str) -> None:
     assert found(HEAD + code) == [MESSAGE]
 
