@@ -19,6 +19,7 @@ from opschema_cli.source.bodies import Body
 from opschema_cli.source.guarded_code import is_conditional, is_guarded, is_tried
 from opschema_cli.source.python import Expr, PythonFile
 from opschema_cli.source.text import places_of
+from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_guards import conditions_around, is_guarded_around, names_version
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.dead_code import is_dead
@@ -27,6 +28,9 @@ from opschema_rules.flydsl.rebinding import may_be_another
 
 _ASKING = frozenset({"signature", "getfullargspec", "getargspec", "co_argcount", "co_varnames"})
 """Names through which code asks for the parameters of a function."""
+
+_BY_NAME = frozenset({"hasattr", "getattr", "setattr", "delattr", "attrgetter", "methodcaller", "object", "patch"})
+"""Last words of what takes the name of an attribute as a string."""
 
 
 def is_unsure(tree: FlyTree, body: Body, call: Expr) -> bool:
@@ -74,6 +78,30 @@ def is_left_alone(tree: FlyTree, body: Body, at: int, word: str) -> bool:
     if word in _said_or_set(body.file):
         return True
     return is_guarded_around(tree, body, at) or expects_failure(bodies, body, at) or is_handled(bodies, body, at)
+
+
+def may_be_absent(tree: FlyTree, body: Body, at: int, word: str = "") -> bool:
+    """Whether code asks for an attribute or sets it, runs for some versions only, or expects an error. Unlike
+    :func:`is_left_alone` it is for what no release has: a condition that is not known makes no difference.
+    """
+    if word and word in _asked_or_set(body.file):
+        return True
+    return names_version(tree, body, at) or expects_failure(tree.bodies, body, at) or is_handled(tree.bodies, body, at)
+
+
+@cached_on_argument
+def _asked_or_set(file: PythonFile) -> frozenset[str]:
+    """The attributes that a file asks for by their names or sets, on the instances of its own classes, too; with all its strings,
+    if it computes some of these names.
+    """
+    scopes = list(file.body.walk())
+    found = {
+        holder_word[2] for scope in scopes for item in scope.assigns if (holder_word := item.target.rpartition("."))[0]
+    }
+    for call in (call for scope in scopes for call in scope.calls if called_word(call.items[0]) in _BY_NAME):
+        names = [item.value for item in call.items[1:] if isinstance(item.value, str)]
+        found.update(names or (text for scope in scopes for text in scope.strings))
+    return frozenset(found)
 
 
 @cached_on_argument

@@ -17,7 +17,7 @@ from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import is_plain_number
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.operands import LONGEST
-from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
+from opschema_rules.flydsl.usage import is_meant_to_fail, may_be_absent
 from opschema_rules.flydsl.value_classes import (
     bodies_with_values,
     is_float,
@@ -100,7 +100,7 @@ def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
             wrong = _refused(tree, body, expr)
             if wrong is None or may_pass(tree, body, expr.start):
                 continue
-            if not is_left_alone(tree, body, expr.start, "") and not is_meant_to_fail(tree, body):
+            if not may_be_absent(tree, body, expr.start) and not is_meant_to_fail(tree, body):
                 what = "is a comparison, which has no negative" if wrong.kind == "compare" else "is a float"
                 written = f"`{excerpt(body.file.text(wrong), LONGEST)}` {what}"
                 instead = "" if wrong.kind == "compare" else f", and `{expr.text}` takes integers"

@@ -21,7 +21,7 @@ from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.operands import LONGEST, argument
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.storages import Storage, fields, is_composite, storage_of
-from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail, is_unsure
+from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, may_be_absent
 from opschema_rules.flydsl.value_classes import plain_name, value_at, value_classes
 
 _ARRAY = "fx.Array[type, size]` or `fx.Array[type, size, alignment]"
@@ -125,7 +125,7 @@ def _arrays(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
 def _is_expected(tree: FlyTree, body: Body, at: int) -> bool:
     """Whether an error at a place is expected or handled."""
     return any(
-        may_pass(tree, item, at) or is_left_alone(tree, item, at, "Array") or is_meant_to_fail(tree, item)
+        may_pass(tree, item, at) or may_be_absent(tree, item, at, "Array") or is_meant_to_fail(tree, item)
         for item in body.outward()
     )
 
@@ -231,7 +231,7 @@ def _absent(tree: FlyTree, inner: Body, body: Body, use: Use, held: Mapping[Span
     name = Expr("name", use.start, use.end, use.name)
     if may_be_another(tree, inner, name) or may_pass(tree, inner, use.start):
         return
-    if is_left_alone(tree, inner, use.start, word) or is_meant_to_fail(tree, inner):
+    if may_be_absent(tree, inner, use.start, word) or is_meant_to_fail(tree, inner):
         return
     near = near_names(word, [*known, *_OWN], 1)
     yield Diagnostic(

@@ -20,7 +20,7 @@ from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.rules.tensor_uses import OF_TORCH
-from opschema_rules.flydsl.usage import is_left_alone, is_meant_to_fail
+from opschema_rules.flydsl.usage import is_meant_to_fail, may_be_absent
 from opschema_rules.flydsl.value_classes import bodies_with_values, own_variables, possible_of, value_classes
 from opschema_rules.flydsl.value_table import ENUMERATIONS, NUMERIC, attributes, attributes_of_any
 
@@ -183,7 +183,7 @@ def _may_have(tree: FlyTree, body: Body, kind: str, owner: Expr, word: str, at: 
         return True
     if owner.text in _asked(body):
         return True
-    return may_pass(tree, body, at) or is_left_alone(tree, body, at, word) or is_meant_to_fail(tree, body)
+    return may_pass(tree, body, at) or may_be_absent(tree, body, at, word) or is_meant_to_fail(tree, body)
 
 
 @cached_on_argument
@@ -251,4 +251,4 @@ def _may_be_there(tree: FlyTree, body: Body, name: Expr, holder: str, word: str)
     if may_be_another(tree, body, name) or (tree.contract.own and tree.answers.may_have(kind, word)):
         return True
     at = name.start
-    return may_pass(tree, body, at) or is_left_alone(tree, body, at, word) or is_meant_to_fail(tree, body)
+    return may_pass(tree, body, at) or may_be_absent(tree, body, at, word) or is_meant_to_fail(tree, body)
