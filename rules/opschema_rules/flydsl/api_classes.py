@@ -17,6 +17,9 @@ _ENUMERATIONS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _OF_ENUMERATIONS = frozenset(name for cls in (IntFlag, str, EnumMeta) for name in dir(cls))
 """Attributes of every enumeration, whatever its body binds."""
 
+_OF_CLASSES = frozenset(dir(type))
+"""Attributes of every class."""
+
 _ALIASING = frozenset({"_add_alias_", "_add_value_alias_", "setattr", "__setattr__"})
 """Names of methods and functions that add attributes to enumerations."""
 
@@ -51,6 +54,15 @@ def method_signature(cls: Class, name: str) -> Signature | None:
     return Signature(others, written.params["classmethod" in written.decorators :])
 
 
+def constructor_signature(cls: Class) -> Signature | None:
+    """The signature of a call of a class, by its own `__init__`; None of one that has a base or makes its instances itself."""
+    found = _own_function(cls, "__init__") if _is_plain(cls) and _has_no_base(cls) else None
+    if found is None or "__new__" in cls.body.named:
+        return None
+    written = signature_of(found)
+    return Signature(written.decorators, written.params[1:])
+
+
 def result_signature(module: Scope, function: Function, name: str, changing: Set[str]) -> Signature | None:
     """The signature of a method of what a function returns, without the instance: the function only makes an instance of a class of
     its module. ``changing`` are the classes whose attributes are written elsewhere.
@@ -73,6 +85,10 @@ def _is_plain(cls: Class) -> bool:
     return not cls.keywords and cls.sure and all(called_word(item) in _REGISTERING for item in cls.decorators)
 
 
+def _has_no_base(cls: Class) -> bool:
+    return all(item.kind == "name" and item.text in HARMLESS_BASES for item in cls.bases)
+
+
 def _own_function(cls: Class, name: str) -> Function | None:
     """The one function of that name in the body of a class."""
     bound = cls.body.named.get(name, [])
@@ -83,6 +99,15 @@ def _own_function(cls: Class, name: str) -> Function | None:
 def _sets(cls: Class, name: str) -> bool:
     """Whether a method of a class sets an attribute of that name."""
     return any(item.target.endswith(f".{name}") for scope in cls.body.walk() for item in scope.assigns)
+
+
+def members_of_class(cls: Class) -> frozenset[str] | None:
+    """The attributes of a class that has no base, decorator or keyword; None of any other, and if its body may bind any name."""
+    computed = any(call.callee in ("vars", "locals", "exec") for call in cls.body.calls)
+    if cls.decorators or not _is_plain(cls) or not _has_no_base(cls) or computed:
+        return None
+    written = {item.target.rpartition(".")[2] for scope in cls.body.walk() for item in scope.assigns}
+    return frozenset(cls.body.named) | written | _OF_CLASSES
 
 
 # Enumerations

@@ -50,7 +50,7 @@ class Lookup:
 
     def absent(self, body: Body, dotted: str) -> Absent | None:
         """The first part that FlyDSL does not have of a dotted name in a body."""
-        full = self.tree.names.full(body, dotted)
+        full = self.tree.names.member(body, dotted)
         return self.absent_of(full) if full else None
 
     def absent_of(self, full: str) -> Absent | None:

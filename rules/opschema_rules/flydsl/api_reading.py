@@ -24,6 +24,8 @@ from opschema_cli.source.text import Source, holds_word
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.api_classes import (
     Signature,
+    constructor_signature,
+    members_of_class,
     members_of_enumeration,
     members_of_result,
     method_signature,
@@ -92,7 +94,7 @@ class Package(Mapping[str, "frozenset[str] | None"]):
 
     def __getitem__(self, module: str) -> frozenset[str] | None:
         if module not in self.paths:
-            return self._enumeration(module)
+            return self._of_class(module)
         if module not in self._kept:
             found = self.names(module)
             below = (name.removeprefix(f"{module}.") for name in self.paths if name.startswith(f"{module}."))
@@ -129,11 +131,13 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         return self._names[module]
 
     def signature(self, full: str) -> Signature | None:
-        """The signature of the function, or of the method called on its class, that a full name stands for."""
+        """The signature of the function or class, or of the method called on its class, that a full name stands for."""
         owner, _, name = full.rpartition(".")
         if owner in self.paths:
-            found = self._definition(full)
-            return signature_of(found[1]) if found is not None and isinstance(found[1], Function) else None
+            defined = (self._definition(full) or (None, None))[1]
+            if isinstance(defined, Class):
+                return constructor_signature(defined) if defined.name not in self._changing else None
+            return signature_of(defined) if defined is not None else None
         holder = self._class(owner)
         return method_signature(holder[1], name) if holder is not None else None
 
@@ -188,14 +192,16 @@ class Package(Mapping[str, "frozenset[str] | None"]):
         file, found = self._definition(full) or (None, None)
         return (file, found) if file and isinstance(found, Class) and found.name not in self._changing else None
 
-    def _enumeration(self, full: str) -> frozenset[str]:
-        """The attributes of an enumeration.
+    def _of_class(self, full: str) -> frozenset[str]:
+        """The attributes of an enumeration, or of a class without bases.
 
         Raises:
             KeyError: the name stands for none, or for one that may have other attributes than its body says.
         """
         found = self._class(full)
         members = members_of_enumeration(found[0].body, found[1]) if found is not None else None
+        if found is not None and members is None:
+            members = members_of_class(found[1])
         if members is None:
             raise KeyError(full)
         return members

@@ -29,6 +29,13 @@ class Names:
             found = self._full[around, dotted] = self._meant(around, dotted)
         return found
 
+    def member(self, body: Body, dotted: str) -> str:
+        """The same of a dotted name that may be a method or an attribute of a class of FlyDSL."""
+        holder, _, word = dotted.rpartition(".")
+        full = self.full(body, dotted)
+        owner = self.full(body, holder) if holder and not full else ""
+        return f"{owner}.{word}" if owner else full
+
     def _meant(self, body: Body, dotted: str) -> str:
         if _is_parameter(body, dotted.partition(".")[0]):
             return ""

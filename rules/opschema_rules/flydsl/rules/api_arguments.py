@@ -11,7 +11,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import misfits
-from opschema_cli.source.python import Expr, Param
+from opschema_cli.source.python import Expr, Param, PythonFile
 from opschema_cli.source.word_index import called_word
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.api_guards import names_version
@@ -25,8 +25,10 @@ from opschema_rules.flydsl.value_table import counts, methods
 
 _Signature: TypeAlias = "tuple[str, tuple[Param, ...]]"
 
-_TRANSPARENT = frozenset({"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args"})
-"""Decorators of FlyDSL that pass on all arguments."""
+_TRANSPARENT = frozenset(
+    {"dsl_loc_tracing", "dsl_wrap_result", "dsl_math_wrap_result", "coerce_int_tuple_args", "contextmanager"}
+)
+"""Decorators that pass on all arguments."""
 
 _REPORTED_ONCE = frozenset({"missing", "surplus"})
 
@@ -143,7 +145,7 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
         if tree.bodies.program.module_name(each.path).partition(".")[0] == ROOT:
             continue
         known: dict[str, _Signature | None] = {}
-        uses = tree.words.indexes[each.path].uses
+        uses = {*tree.words.indexes[each.path].uses, *_imported(tree, each)}
         names = {item.partition(".")[0] for item in uses}
         for body in tree.bodies.calling(each, {item.rpartition(".")[2] for item in uses}):
             for call in body.scope.calls:
@@ -161,6 +163,14 @@ def api_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     yield from _marks(tree)
     for body in bodies_with_values(tree):
         yield from _methods(tree, body)
+
+
+def _imported(tree: FlyTree, each: PythonFile) -> Iterator[str]:
+    """The names of functions and classes that a file imports from FlyDSL and calls."""
+    calls = tree.bodies.words(each).calls
+    for item in each.body.imports if tree.contract.own else ():
+        if item.attr and item.name in calls and item.module.partition(".")[0] == ROOT:
+            yield item.name
 
 
 def _methods(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
@@ -195,7 +205,7 @@ def _marks(tree: FlyTree) -> Iterator[Diagnostic]:
 
 def _signature(tree: FlyTree, body: Body, callee: str) -> _Signature | None:
     """The name and the parameters of a function of FlyDSL, if nothing that stands before it changes what it takes."""
-    full = tree.names.full(body, callee)
+    full = tree.names.member(body, callee)
     found = tree.answers.signature(full) if full else None
     return (full.rpartition(".")[2], found[1]) if found is not None and found[0] <= _TRANSPARENT else None
 
