@@ -108,6 +108,7 @@ FUNCTIONS: dict[str, tuple[Taken, ...]] = {
     "recast_iter": (Taken("a type of FlyDSL's", frozenset(), frozenset({"torch dtype", "python type"}), (str,)),),
     "from_c_void_p": (
         Taken("a type of FlyDSL's, such as `fx.Uint8`", frozenset(), _OTHER_TYPES, (str, int, type(None))),
+        Taken("an address", frozenset(), _NO_TYPES, (float, str)),
     ),
     "copy": (COPY, TENSOR, TENSOR),
     "copy_atom_call": (

@@ -43,6 +43,13 @@ _RESHAPED = frozenset(("reshape", "view", "flatten", "permute", "transpose", "sq
 _LEAVING = {"numpy": "an array of NumPy", "tolist": "a list"}
 """Methods of torch's tensors that return something else."""
 
+_DEEPEST = 16
+"""Most operations and variables behind one another that are followed to an integer."""
+
+_INTEGER = frozenset({"+", "-", "*", "//", "%"})
+_COMPLEX = frozenset({"torch.complex32", "torch.complex64", "torch.complex128", "torch.cfloat", "torch.cdouble"})
+"""Dtypes whose tensors FlyDSL does not take."""
+
 _NO_NUMBERS = frozenset({"shape", "dtype", "device"})
 _CONVERTING = {"half": "Float16", "float": "Float32", "double": "Float64", "bfloat16": "BFloat16"}
 _ELEMENTS = {
@@ -176,7 +183,7 @@ def shape_of(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> tu
         return None
     made = tree.names.external(body, expr.callee)
     if made.rpartition(".")[0] == "torch" and made.rpartition(".")[2] in _MAKERS:
-        sizes = _sizes(expr)
+        sizes = _sizes(tree, body, expr)
         return (body, sizes) if sizes is not None else None
     if made == "torch.randint":
         size = expr.keyword("size") or next(
@@ -221,6 +228,27 @@ def what_it_is(tree: FlyTree, body: Body, expr: Expr) -> str:
         return ""
     is_dtype = expr.kind == "name" and tree.names.external(body, expr.text) in _ELEMENTS
     return "a dtype of torch" if is_dtype and not may_be_another(tree, body, expr) else ""
+
+
+def is_address(tree: FlyTree, body: Body, expr: Expr) -> bool:
+    """Whether an expression surely is the address of a tensor that torch makes."""
+    owner = expr.items[0].owner if expr.kind == "call" and len(expr.items) == 1 else None
+    return owner is not None and method_of(expr) == "data_ptr" and _is_of_torch(tree, body, owner)
+
+
+def is_complex(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
+    """Whether an expression surely is a tensor of complex numbers that torch makes."""
+    if expr.kind == "name" and hops > 0 and not may_be_another(tree, body, expr):
+        value = value_of(tree, body, expr.text)
+        return value is not None and is_complex(tree, body.binder(expr.text) or body, value, hops - 1)
+    if expr.kind != "call" or hops <= 0:
+        return False
+    made = tree.names.external(body, expr.callee)
+    if made.rpartition(".")[0] == "torch":
+        dtype = expr.keyword("dtype") if made.rpartition(".")[2] in _MAKERS else None
+        return dtype is not None and dtype.kind == "name" and tree.names.external(body, dtype.text) in _COMPLEX
+    owner = _keeper(expr) if method_of(expr) in ("cuda", "cpu", "contiguous", "detach") else None
+    return owner is not None and is_complex(tree, body, owner, hops - 1)
 
 
 def _is_of_torch(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
@@ -286,18 +314,36 @@ def _call_params(body: Body) -> tuple[Param, ...]:
     return body.params[1:] if is_method else body.params
 
 
-def _sizes(call: Expr) -> tuple[Expr, ...] | None:
+def _sizes(tree: FlyTree, body: Body, call: Expr) -> tuple[Expr, ...] | None:
     """The sizes of ``torch.empty(2, 3)`` or ``torch.empty((2, 3))``."""
     if any(word in ("*", "**", "memory_format", "names", "out") for word in call.keywords):
         return None
     given = call.positional() or [item for item in [call.keyword("size")] if item is not None]
     if len(given) == 1:
-        return given[0].elements if given[0].kind in ("tuple", "list") else _single(given[0])
+        return given[0].elements if given[0].kind in ("tuple", "list") else _single(tree, body, given[0])
     return tuple(given) or None
 
 
-def _single(size: Expr) -> tuple[Expr, ...] | None:
-    return (size,) if size.kind == "const" else None
+def _single(tree: FlyTree, body: Body, size: Expr) -> tuple[Expr, ...] | None:
+    return (size,) if _is_integer(tree, body, size) else None
+
+
+def _is_integer(tree: FlyTree, body: Body, expr: Expr, hops: int = _DEEPEST) -> bool:
+    """Whether an expression surely is an integer, and no tuple: a constant, a parameter that is annotated so, and what is computed
+    of these.
+    """
+    if expr.kind == "binary":
+        return (
+            expr.text in _INTEGER and hops > 0 and all(_is_integer(tree, body, item, hops - 1) for item in expr.items)
+        )
+    if expr.kind != "name" or "." in expr.text or hops <= 0:
+        return expr.kind == "const"
+    binder = body.binder(expr.text) or tree.bodies.module(body.file)
+    param = next((item for item in binder.params if item.name == expr.text), None)
+    if param is not None:
+        return param.annotation is not None and param.annotation.text == "int"
+    value = value_of(tree, body, expr.text)
+    return value is not None and _is_integer(tree, binder, value, hops - 1)
 
 
 def _keeper(call: Expr) -> Expr | None:

@@ -22,6 +22,9 @@ from opschema_rules.flydsl.usage import is_meant_to_fail, of_sure_call
 UNPROMISED = 256
 """The most threads of a block without ``known_block_size`` before that release."""
 
+MOST = 1024
+"""The most threads of a block on the GPUs that FlyDSL compiles for: the largest `amdgpu_flat_work_group_size` of LLVM."""
+
 INFERRED = Version("0.3.1")
 """The first release that takes ``known_block_size`` from the launch."""
 
@@ -33,8 +36,8 @@ def block_size(file: FlyFile) -> Iterator[Diagnostic]:
     `known_block_size` is a promise about every launch: three positive integers, else the decorator raises. A launch whose
     `block` is known while tracing and differs raises `ValueError`, and so does one without `block`, which means one thread.
 
-    Up to 0.3.0 a block of more than 256 threads raises too, unless the kernel declares its `known_block_size`. From 0.3.1
-    on the size is taken from the launch.
+    No GPU takes a block of more than 1024 threads. Up to 0.3.0 one of more than 256 threads raises too, unless the kernel
+    declares its `known_block_size`. From 0.3.1 on the size is taken from the launch.
 
     Bad:
 
@@ -156,6 +159,10 @@ def _contradicting(tree: FlyTree, call: Call, launch: Expr) -> Iterator[Diagnost
     place = call.body.at(given) if given is not None else call.body.at(launch.items[0])
     if sizes is not None and known is not None:
         yield from _broken(tree, call, known, place, given, sizes if given is not None else None)
+    elif sizes is not None and all(sizes) and math.prod(item or 0 for item in sizes) > MOST:
+        total = math.prod(item or 0 for item in sizes)
+        message = f"a block of {total} threads is larger than any GPU takes, which is {MOST}: the launch fails"
+        yield Diagnostic(message, place, (signature(call.target),), ops=(call.target.title,))
     elif sizes is not None and "**" not in call.target.decorator.keywords and _needs_promise(tree):
         total = math.prod(item or 0 for item in sizes)
         if total > UNPROMISED:

@@ -27,6 +27,9 @@ LAUNCH = ("grid", "block", "smem", "stream", "cluster", *ATTRIBUTES)
 
 SIZES = ("grid", "block", "cluster")
 
+_STREAMS = frozenset(f"torch.cuda.{name}" for name in ("current_stream", "default_stream", "Stream", "ExternalStream"))
+"""What makes streams of torch."""
+
 _DIVISION = re.compile(r"[^/\n]/[^/=]")
 
 
@@ -37,8 +40,8 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
     It takes `grid`, `block`, `cluster`, `smem`, `stream` and, since 0.1.8, `unit_attrs` and `value_attrs`, all by keyword:
     any other keyword and any argument by position raise `TypeError`. A size has one to three entries: an empty one raises,
     and of four the last is dropped silently. Its entries are integers: a run-time value divided by `/` is a float, which
-    the verifier rejects (use `//`). `None`, strings and tuples are no entries. A `stream` is a launcher's parameter or `None`;
-    a number raises.
+    the verifier rejects (use `//`). `None`, strings and tuples are no entries, and with an entry of 0 no thread runs. A `stream`
+    is a launcher's parameter or `None`: a number raises, and so does a stream of torch.
 
     It is a method of what the call of a kernel returns, and not of the kernel: `fill.launch(A, grid=(1,))` raises
     `AttributeError`. What the call returns is not called itself: `fill(A)(grid=(1,))` raises `TypeError`.
@@ -58,6 +61,7 @@ def launch_configuration(file: FlyFile) -> Iterator[Diagnostic]:
         fill(A).launch(grid=(1, 1, 1, 2), block=(), stream=0)
         fill(A).launch(grid=(n / 64,), block=(64,), stream=stream)
         fill(A).launch(grid=(n, None, 1), block=(64,), stream=stream)
+        fill(A).launch(grid=(n, 0, 1), block=(64,), stream=torch.cuda.current_stream())
         fill.launch(A, grid=(n,), block=(64,), stream=stream)
         filled = fill(A)
         filled(grid=(n,), block=(64,), stream=stream)
@@ -156,25 +160,49 @@ def _refused(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
         return f"`.launch` takes no `{keyword}`" + (
             f", but `{close[0]}`" if close else f": it takes {quoted(list(LAUNCH))}"
         )
-    if keyword == "stream" and value.kind == "const" and isinstance(value.value, int | float | str):
+    if keyword == "stream":
+        return _refused_stream(tree, call, value)
+    return _refused_size(tree, call, keyword, value) if keyword in SIZES else ""
+
+
+def _refused_stream(tree: FlyTree, call: Call, value: Expr) -> str:
+    """The reason why a stream is none; empty when it may be one."""
+    if value.kind == "const" and isinstance(value.value, int | float | str):
         return "a `stream` is a launcher's parameter or `None`, not a constant: it raises"
+    if value.kind == "call" and tree.names.external(call.body, value.callee) in _STREAMS and tree.around(call.body):
+        return "a `stream` is a launcher's parameter or `None`, not one of torch: it raises; take it as an `fx.Stream`"
+    return ""
+
+
+def _refused_size(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:
+    """The reason why a size is refused; empty when it may be right."""
     entries = value.elements if value.kind in ("tuple", "list") else None
-    if keyword in SIZES and any(map(_is_no_size, entries if entries is not None else ())):
+    if any(map(_is_no_size, entries if entries is not None else ())):
         return f"an entry of `{keyword}` is a number, and no `None`, string or tuple: it raises"
-    if keyword in ("grid", "block") and value.kind == "const" and not isinstance(value.value, int | float):
+    small = [item for item in (entries if entries is not None else (value,)) if _is_no_count(item)]
+    if small:
+        return f"`{call.body.file.text(small[0])}` in `{keyword}` is no positive number: no thread runs"
+    if keyword != "cluster" and value.kind == "const" and not isinstance(value.value, int | float):
         return f"`{keyword}` has one to three numbers, and is no constant of another type: it raises"
-    if keyword in SIZES and entries is not None:
+    if entries is not None:
         if not value.items:
             return f"`{keyword}` has no entry: it raises"
         if len(value.items) > 3:
             return f"`{keyword}` has {len(value.items)} entries, and `.launch` takes the first three"
-    return _divided(tree, call, keyword, value) if keyword in SIZES else ""
+    return _divided(tree, call, keyword, value)
 
 
 def _is_no_size(entry: Expr) -> bool:
     """Whether an entry of a size is written as something else than a number."""
     plain = entry.kind == "const" and not isinstance(entry.value, int | float)
     return plain or entry.kind in ("tuple", "list", "dict", "fstring")
+
+
+def _is_no_count(entry: Expr) -> bool:
+    """Whether an entry of a size is written as a number that is not positive."""
+    if entry.kind == "unary" and entry.text == "-":
+        return isinstance(entry.items[0].value, int)
+    return entry.kind == "const" and type(entry.value) is int and entry.value < 1
 
 
 def _divided(tree: FlyTree, call: Call, keyword: str, value: Expr) -> str:

@@ -16,11 +16,12 @@ from opschema_rules.flydsl.dsl_types import clash, lacking
 from opschema_rules.flydsl.key import has_computed_key, rewrites_blocks
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.tensors import attribute_of_tensor, is_no_scalar, what_it_is
+from opschema_rules.flydsl.tensors import attribute_of_tensor, is_address, is_complex, is_no_scalar, what_it_is
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, of_sure_call
 
 _COLLECTIONS = ("list", "set", "dict")
 _DISPLAYS = ("list", "tuple", "set", "dict")
+_STREAMS = frozenset({"torch.cuda.Stream", "torch.cuda.ExternalStream", "torch.Stream"})
 _UNFIT = frozenset({"const", "literal", "fstring", *_DISPLAYS})
 
 
@@ -154,8 +155,9 @@ def argument_kind(file: FlyFile) -> Iterator[Diagnostic]:
     parameter a `Constexpr`. The variable of a loop over `range` raises, too: write `fx.Int32(i)`.
 
     A launcher's arguments come from the host, which may pass Python numbers, but no `None`, string, list, tuple or dict for a
-    tensor or a number, also not by default, no `x.shape` or `x.dtype`, and no tensor of several elements for a number. The
-    fraction of a `float` for an `fx.Int32` is lost silently.
+    tensor or a number, also not by default, no `x.shape` or `x.dtype`, no tensor of complex numbers, and no tensor of several
+    elements for a number. `x.data_ptr()` is a number, and no tensor. A stream is one of torch, an integer or `None`. The fraction
+    of a `float` for an `fx.Int32` is lost silently.
 
     A tensor that is passed where a number or an `fx.TiledCopy` is declared, or the reverse, causes an error only when the
     body reads an attribute of it that the argument does not have: annotations are not enforced, and the argument decides. An
@@ -357,6 +359,8 @@ def _unfit(tree: FlyTree, item: Argument) -> str:
     value = item.value
     if item.parameter.kind is Kind.NUMBER and is_no_scalar(tree, item.call.body, item.expr):
         return "a tensor"
+    if item.parameter.kind is Kind.TENSOR and is_complex(tree, item.call.body, item.expr):
+        return "a tensor of complex numbers"
     if value.kind not in _UNFIT:
         word = attribute_of_tensor(tree, item.call.body, item.expr)
         return f"the `{word}` of a tensor" if word else what_it_is(tree, item.call.body, value)
@@ -368,6 +372,8 @@ def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     parameter, target = item.parameter, item.call.target
     if item.around is not None and Kind.NUMBER not in (parameter.kind, item.own.kind if item.own else None):
         yield from _other_type(tree, item)
+    if parameter.kind is Kind.STREAM and _is_host(tree, item.call):
+        yield from _other_stream(tree, item)
     if parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
         return
     value, what = item.value, _unfit(tree, item)
@@ -386,4 +392,28 @@ def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
             _declared(item),
             ops=(target.title,),
             severity=Severity.WARNING,
+        )
+    elif parameter.kind is Kind.TENSOR and is_address(tree, item.call.body, value):
+        yield Diagnostic(
+            f"`{target.name}` takes `{parameter.name}` as `fx.Tensor`, and `{item.text}` is an address, which becomes an "
+            "`fx.Int32`: pass the tensor",
+            item.place,
+            _declared(item),
+            ops=(target.title,),
+        )
+
+
+def _other_stream(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
+    """A stream that is none: a string, a float or a class of streams instead of an instance."""
+    value = item.value
+    text = isinstance(value.value, str | float) or value.kind in _DISPLAYS
+    what = f"`{item.text}` is none" if text else ""
+    if value.kind == "name" and tree.names.external(item.call.body, value.text) in _STREAMS:
+        what = f"`{item.text}` is a class: write `{item.text}()`"
+    if what:
+        yield Diagnostic(
+            f"`{item.call.target.name}` takes `{item.parameter.name}` as a stream, and {what}; the launch raises",
+            item.place,
+            _declared(item),
+            ops=(item.call.target.title,),
         )
