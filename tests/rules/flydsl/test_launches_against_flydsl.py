@@ -9,14 +9,18 @@ import pytest
 from opschema_cli.testing import lint_files
 from opschema_rules.flydsl.examples import BASE_FILES, KERNELS_PATH
 from opschema_rules.flydsl.pack import PACK
+from tests.rules.flydsl.code_cases import CODE
 from tests.rules.flydsl.dead_cases import UNREACHED
 from tests.rules.flydsl.key_oracle import RELEASES, release_of
 from tests.rules.flydsl.launch_cases import ALWAYS_TRUE, BLOCKS, CALLS, FINE, HASHED, HELPERS, KINDS, LATE, Case
 from tests.rules.flydsl.trace_oracle import errors
 from tests.rules.flydsl.usage_cases import USAGES
 
-CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS, *UNREACHED, *USAGES]
-RULES = [f"FLY{number}" for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229, 230, 231, 232)]
+CASES = [*LATE, *ALWAYS_TRUE, *FINE, *CALLS, *KINDS, *HELPERS, *BLOCKS, *UNREACHED, *USAGES, *CODE]
+RULES = [
+    f"FLY{number}"
+    for number in (211, 213, 214, 215, 216, 217, 218, 219, 221, 222, 223, 224, 229, 230, 231, 232, 240, 241)
+]
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in CASES])

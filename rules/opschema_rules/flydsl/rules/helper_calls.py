@@ -1,0 +1,232 @@
+"""Calls of the tree's own helpers, and names, in code that is traced."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+
+from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.lint.diagnostic import Diagnostic
+from opschema_cli.lint.rule import rule
+from opschema_cli.phrases import quoted
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.call_misfits import Misfit, misfits
+from opschema_cli.source.python import Expr, Param, PythonFile
+from opschema_cli.source.text import SpanSet
+from opschema_cli.suggestions import near_names
+from opschema_rules.flydsl.code import FlyFile
+from opschema_rules.flydsl.dead_code import may_pass
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.rebinding import is_bound_around
+from opschema_rules.flydsl.traced_code import traced_code
+from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, may_be_absent
+
+_PASSING = frozenset({"dsl_loc_tracing", "lru_cache", "cache", "contextmanager", "staticmethod"})
+"""Decorators that pass on all arguments."""
+
+_BINDING = frozenset({"exec", "globals", "locals", "vars", "eval"})
+"""Functions behind which a name may be bound that no statement binds."""
+
+_OF_MODULES = frozenset({"__file__", "__name__", "__doc__", "__spec__", "__package__", "__path__", "__class__"})
+
+
+@rule("FLY240", "helper-arguments", pure=True)
+def helper_arguments(file: FlyFile) -> Iterator[Diagnostic]:
+    """A call of a helper, in code that is traced, that does not match its signature.
+
+    Kernels call plain functions of the tree: for loads and stores, reductions, layouts. A missing or additional argument, or a
+    keyword that the function does not have, raises `TypeError`, but only when a kernel is traced that gets there: for one dtype,
+    one shape or one GPU perhaps. The rule checks the calls in traced functions, in functions inside them, and in the helpers
+    that these call in the same file.
+
+    Functions with decorators that may change their parameters are not checked, and no methods.
+
+    Bad:
+
+    ```python
+    def store(tensor, index, value, *, cached=True):
+        tensor[index] = value
+
+
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32):
+        store(A, 0, n, cache=False)
+        store(A, n)
+    ```
+
+    Good:
+
+    ```python
+    def store(tensor, index, value, *, cached=True):
+        tensor[index] = value
+
+
+    @flyc.kernel
+    def fill(A: fx.Tensor, n: fx.Int32, pairs: fx.Constexpr[tuple] = ()):
+        store(A, 0, n, cached=False)
+        store(A, *pairs)
+
+        def store_all(store):
+            store(A)
+
+        store_all(print)
+    ```
+    """
+    tree = file.tree
+    for bodies in traced_code(tree).values():
+        known: dict[str, tuple[str, tuple[Param, ...]] | None] = {}
+        for body in bodies:
+            for call in body.scope.calls:
+                yield from _of_call(tree, body, call, known)
+
+
+def _of_call(
+    tree: FlyTree, body: Body, call: Expr, known: dict[str, tuple[str, tuple[Param, ...]] | None]
+) -> Iterator[Diagnostic]:
+    name = call.callee
+    if not name or hasattr(builtins, name):
+        return
+    if name.partition(".")[0] in body.visible:
+        found = _helper(tree, body, name)
+    else:
+        found = known[name] if name in known else known.setdefault(name, _helper(tree, body, name))
+    wrong = [item for item in misfits(call, found[1]) if item.fault != "twice"] if found is not None else []
+    if found is None or not wrong or not _is_plain(tree, body, name) or is_unsure(tree, body, call):
+        return
+    missing = [item.name for item in wrong if item.fault == "missing"]
+    if missing:
+        yield _misfit(body, found[0], f"nothing is passed for {quoted(missing)}", call.items[0])
+    for item in wrong:
+        if item.argument is not None and item.fault != "missing":
+            yield _misfit(body, found[0], _fault(item, found[1]), item.argument)
+
+
+def _helper(tree: FlyTree, body: Body, name: str) -> tuple[str, tuple[Param, ...]] | None:
+    """The name and the parameters of a function of the tree that is no method."""
+    binder = body.binder(name.partition(".")[0])
+    if binder is not None and len(binder.scope.named.get(name, ())) != 1:
+        return None
+    found = tree.names.parameters(body, name) if not tree.names.full(body, name) else None
+    return found if found is not None and tree.names.meaning(body, name).kind in ("function", "other") else None
+
+
+def _is_plain(tree: FlyTree, body: Body, name: str) -> bool:
+    """Whether a function takes what its definition says: it is no method, and no decorator changes that."""
+    target = tree.bodies.called(body, name)
+    if target is None or target.function is None or (target.parent is not None and target.parent.cls is not None):
+        return False
+    wrapping = tree.names.wrapping(body, name)
+    decorators = [item.items[0] if item.kind == "call" else item for item in target.function.decorators]
+    words = {item.text.rpartition(".")[2] for item in decorators}
+    return words <= _PASSING and (wrapping is None or wrapping <= _PASSING) and tree.traced_of(target) is None
+
+
+def _misfit(body: Body, name: str, what: str, at: Expr) -> Diagnostic:
+    return Diagnostic(
+        f"this call of `{name}` does not fit: {what}; tracing raises `TypeError`", body.at(at), ops=(name,)
+    )
+
+
+def _fault(item: Misfit, params: tuple[Param, ...]) -> str:
+    if item.fault == "surplus":
+        return f"at most {sum(param.kind in ('posonly', 'normal') for param in params)} arguments are taken by position"
+    if item.fault == "position-only":
+        return f"`{item.name}` is taken by position only"
+    near = near_names(item.name, [param.name for param in params], 1)
+    return f"it has no parameter `{item.name}`" + (f", but `{near[0]}`" if near else "")
+
+
+@rule("FLY241", "undefined-name", pure=True)
+def undefined_name(file: FlyFile) -> Iterator[Diagnostic]:
+    """A name, in code that is traced, that nothing defines.
+
+    A traced function runs when it is launched for the first time, so a module that is not imported, or a variable that was renamed,
+    raises `NameError` only there, and in code for one dtype or GPU perhaps only years later. `torch` is often imported inside
+    the functions of the host, which does not define it for kernels.
+
+    So does a name that is imported only under `if TYPE_CHECKING:`. Files that import `*`, and those that bind names by `exec()` or
+    `globals()`, are not checked.
+
+    Bad:
+
+    ```python
+    def run(x):
+        import math
+
+        return math.prod(x.shape)
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Constexpr[int]):
+        A[0] = math.log2(n)
+    ```
+
+    Good:
+
+    ```python
+    import math
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, n: fx.Constexpr[int]):
+        A[0] = math.log2(n)
+        A[1] = late(n)
+        A[2] = sum(part for part in (1, 2))
+
+
+    def late(n):
+        return n
+    ```
+    """
+    tree = file.tree
+    for path, bodies in traced_code(tree).items():
+        each = tree.bodies.program.load(path)
+        bound = _bound_in_module(tree, each) if each is not None else None
+        seen: set[tuple[Body, str]] = set()
+        for body in bodies if bound is not None else ():
+            for use in body.scope.uses:
+                name = use.name.partition(".")[0]
+                if (
+                    bound is None
+                    or name in bound
+                    or name in body.visible
+                    or (body, name) in seen
+                    or not name.isidentifier()
+                ):
+                    continue
+                seen.add((body, name))
+                if not _may_be_bound(tree, body, name, use.start):
+                    message = f"nothing defines `{name}` here: it raises `NameError` when this is traced"
+                    yield Diagnostic(message, body.at(Expr("name", use.start, use.start + len(name), name)))
+
+
+def _bound_in_module(tree: FlyTree, each: PythonFile) -> frozenset[str] | None:
+    """The names that a module may bind; None if there may be more."""
+    own, called = each.body, tree.bodies.words(each).calls
+    if any(item.attr == "*" for item in own.imports) or any(word in called for word in _BINDING):
+        return None
+    typing = SpanSet(item.body for item in own.conditions if item.expr.text.rpartition(".")[2] == "TYPE_CHECKING")
+    bound = (name for name, items in own.named.items() if any(item.start not in typing for item in items))
+    names = {name.partition(".")[0] for name in bound} | {*each.rebound, *own.deleted}
+    names |= {name for item in own.unpacks for name in item.targets} | {
+        name for item in own.loops for name in item.targets
+    }
+    return frozenset(names) | frozenset(dir(builtins)) | _OF_MODULES
+
+
+@cached_on_argument
+def _annotations(body: Body) -> SpanSet:
+    """The annotations in a function and of those in it, which need not be evaluated."""
+    found = [item.annotation for item in body.scope.assigns]
+    for function in body.scope.functions:
+        found += [*(param.annotation for param in function.params), function.returns]
+    return SpanSet(item.span for item in found if item is not None)
+
+
+def _may_be_bound(tree: FlyTree, body: Body, name: str, at: int) -> bool:
+    """Whether something else may bind a name, or nobody gets to its use."""
+    inner = [item for item in body.outward() if item.definition is not None]
+    around = any(name in item.bound or any(cls.name == name for cls in item.scope.classes) for item in inner)
+    if around or is_bound_around(body, name, at) or tree.words.is_replaced(name) or at in _annotations(body):
+        return True
+    return may_pass(tree, body, at) or may_be_absent(tree, body, at) or is_meant_to_fail(tree, body)

@@ -1,0 +1,152 @@
+"""Tuners that FlyDSL's `autotune` makes: the functions that they tune, their configurations and their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from opschema_cli.evaluation.limits import MAX_CALLS
+from opschema_cli.source.bodies import Body
+from opschema_cli.source.python import Assign, Expr, Param
+from opschema_cli.source.word_index import called_word
+from opschema_rules.flydsl.body_index import index_of
+from opschema_rules.flydsl.detection import ROOT
+from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.rebinding import may_be_another
+
+MAKING = frozenset({"autotune", "Autotuner"})
+"""The last words of what makes tuners."""
+
+_MODULE = f"{ROOT}.autotune"
+
+
+class Tuner(msgspec.Struct, frozen=True, eq=False):
+    """A tuner that a call in a body makes of the function ``target``. ``decorates`` tells whether the call is its decorator."""
+
+    body: Body
+    expr: Expr
+    target: Body
+    decorates: bool = False
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """The parameters of the function."""
+        return self.target.params
+
+    def argument(self, name: str) -> Expr | None:
+        """An argument of the call: by keyword, or one of the first two of `autotune()`."""
+        given, places = self.expr.positional(), ("configs", "key")
+        place = places.index(name) if name in places and called_word(self.expr.items[0]) == "autotune" else len(given)
+        return self.expr.keyword(name) or (
+            given[place] if place < len(given) and "*" not in self.expr.keywords else None
+        )
+
+
+class Configs(msgspec.Struct):
+    """The calls of `Config` of which a tuner takes its configurations, by their bodies, and whether these are all."""
+
+    calls: list[tuple[Body, Expr]]
+    complete: bool = True
+
+
+def is_of_autotune(tree: FlyTree, body: Body, call: Expr, word: str) -> bool:
+    """Whether a call surely is of that name of FlyDSL's module `autotune`."""
+    if called_word(call.items[0]) != word or not call.callee or may_be_another(tree, body, call.items[0]):
+        return False
+    full = tree.names.full(body, call.callee)
+    return full in (f"{_MODULE}.{word}", f"{ROOT}.{word}")
+
+
+def tuners_in(tree: FlyTree, body: Body) -> Iterator[Tuner]:
+    """The tuners that a body makes of functions whose parameters are known."""
+    for call in body.scope.calls:
+        word, applied = called_word(call.items[0]), call.items[0].kind == "call"
+        if word not in MAKING or applied is not (word == "autotune") or (applied and call.keywords != ("",)):
+            continue
+        made, name = (call.items[0], call.items[1]) if applied else (call, call.keyword("fn"))
+        target = tree.bodies.called(body, name.text) if name is not None and name.kind == "name" else None
+        if target is None or not is_of_autotune(tree, body, made, word):
+            continue
+        if target.function is not None and not target.this and not _is_wrapped(tree, target):
+            yield Tuner(body, made, target)
+    for inner in tree.bodies.within(body):
+        decorators = inner.function.decorators if inner.function is not None else ()
+        first = decorators[0] if decorators else None
+        if first is None or first.kind != "call" or not is_of_autotune(tree, body, first, "autotune"):
+            continue
+        traced = tree.traced_of(inner)
+        if len(decorators) == 2 and traced is not None and traced.decorator in decorators and not inner.this:
+            yield Tuner(body, first, inner, decorates=True)
+
+
+def _is_wrapped(tree: FlyTree, target: Body) -> bool:
+    """Whether something else than FlyDSL decorates a function, so that it may take other arguments."""
+    traced = tree.traced_of(target)
+    decorators = target.function.decorators if target.function is not None else ()
+    return any(traced is None or item is not traced.decorator for item in decorators)
+
+
+def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
+    """The configurations that a tuner takes: those written in its call, in the variables and functions of its file that this names,
+    and in what these name.
+    """
+    found = Configs([])
+    waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
+    seen: set[tuple[Body, str]] = set()
+    while waiting:
+        body, expr, hops = waiting.pop()
+        for part in _outside_configs(expr):
+            if _is_config(part):
+                found.complete &= is_of_autotune(tree, body, part, "Config") and "**" not in part.keywords
+                found.calls.append((body, part))
+            elif part.kind == "name" and (body, part.text) not in seen:
+                seen.add((body, part.text))
+                waiting += ((*item, hops + 1) for item in _values(tree, body, part.text, found) if hops < MAX_CALLS)
+    calls = {(body, call.start): call for body, call in found.calls if is_of_autotune(tree, body, call, "Config")}
+    found.calls = [(body, call) for (body, _), call in calls.items()]
+    return found
+
+
+def _is_config(expr: Expr) -> bool:
+    return expr.kind == "call" and called_word(expr.items[0]) == "Config"
+
+
+def _outside_configs(expr: Expr) -> Iterator[Expr]:
+    """The parts of an expression with its configurations, without the parts of these."""
+    yield expr
+    for item in () if _is_config(expr) else expr.items:
+        yield from _outside_configs(item)
+
+
+def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tuple[Body, Expr]]:
+    """The values of a name in the file of a body: of a variable, or what a function returns."""
+    binder = body.binder(name) or tree.bodies.module(body.file)
+    bound = binder.scope.named.get(name, ())
+    if any(item.name == name for item in binder.params):
+        found.complete = False
+    for item in bound:
+        if isinstance(item, Assign):
+            found.complete &= item.value is not None and len(bound) == 1
+            yield from ((binder, value) for value in (item.value,) if value is not None)
+        else:
+            target = tree.bodies.called(body, name)
+            found.complete &= target is not None
+            yield from ((target, value) for value in target.scope.returns) if target is not None else ()
+
+
+def calls_of_tuner(tree: FlyTree, tuner: Tuner) -> Iterator[tuple[Body, Expr]]:
+    """The calls of a tuner in its file, by the variable of the module that holds it or by the name of the function."""
+    module = tree.bodies.module(tuner.body.file)
+    if tuner.decorates:
+        yield from tree.bodies.calls_of(tuner.target)
+        return
+    if tuner.body is not module:
+        return
+    names = [name for span, held in index_of(module).targets.items() if tuner.expr.start == span.start for name in held]
+    for name in names:
+        if len(module.scope.named.get(name, ())) != 1 or name in module.file.rebound:
+            continue
+        for body in tree.bodies.calling(module.file, [name]):
+            calls = (call for call in body.scope.calls if call.callee == name)
+            yield from ((body, call) for call in calls if body.binder(name) is None)
