@@ -11,8 +11,9 @@ import msgspec
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.model import FlyTree
+from opschema_rules.flydsl.possible_types import UNKNOWN, is_scalar, possible_of
 from opschema_rules.flydsl.rebinding import is_bound_around
-from opschema_rules.flydsl.value_classes import is_scalar, possible_of, value_classes
+from opschema_rules.flydsl.value_classes import value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 Nature: TypeAlias = Literal[
@@ -166,7 +167,8 @@ def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
         return taken.refuses(Argument("constant", constant=expr.value))
     if expr.kind in _DISPLAYS:
         return "display" in taken.natures
-    return not taken.kinds.isdisjoint(possible_of(body, expr))
+    kinds = possible_of(body, expr)
+    return UNKNOWN not in kinds and not taken.kinds.isdisjoint(kinds)
 
 
 def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:

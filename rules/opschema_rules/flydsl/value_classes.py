@@ -4,57 +4,60 @@ traced functions are annotated as.
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, MutableMapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from packaging.version import Version
 
 from opschema_cli.cached_on_argument import cached_on_argument
-from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr, Function, PythonFile
-from opschema_cli.source.word_index import called_word
-from opschema_rules.flydsl.annotations import is_number
+from opschema_cli.source.bodies import Body, argument_for
+from opschema_cli.source.python import Expr, Function, Import
 from opschema_rules.flydsl.arguments import call_arguments, is_simple
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.detection import ROOT
-from opschema_rules.flydsl.device_values import DEEPEST, is_plain_number, launches
+from opschema_rules.flydsl.device_values import DEEPEST, launches
 from opschema_rules.flydsl.dsl_types import clash
+from opschema_rules.flydsl.host_values import is_of_host
 from opschema_rules.flydsl.model import FlyTree, Kind, Traced
-from opschema_rules.flydsl.rebinding import is_bound_around
-from opschema_rules.flydsl.value_table import KEEPING, MAKERS, METHOD_RESULTS, NUMERIC, TYPES, has_type
+from opschema_rules.flydsl.possible_types import CASTS, CHOOSING, COMPUTED, INDEXES, METHOD_WORDS, is_local, is_scalar
+from opschema_rules.flydsl.rebinding import is_bound_around, may_be_another
+from opschema_rules.flydsl.value_table import KEEPING, MAKERS, METHOD_RESULTS, NUMERIC, has_type
 
-_METHODS = frozenset(method for _, method in METHOD_RESULTS)
 MAKING = frozenset(word.rpartition(".")[2] for word in MAKERS)
 """The last words of calls whose results have a known type; those of numbers are others."""
 
-_BY_WORD = {name.rpartition(".")[2]: frozenset({kind}) for name, kind in MAKERS.items()}
-"""The types that results of calls may have, by the last words of what is called."""
+ASKING = ("hasattr", "getattr", "isinstance", "type")
+"""Functions of Python's that ask for the type of a value."""
 
-_TYPED = frozenset({"call", "name", "subscript", "binary", "compare", "unary"})
-_NONE, _ANY = frozenset[str](), frozenset(TYPES)
-_NUMERIC, _TENSOR = frozenset({NUMERIC}), frozenset({"Tensor"})
-_CASTS = frozenset({"to", "bitcast"})
+_WRAPPING = Version("0.3.2")
+"""A release that gives what it loads and selects its own types."""
+
+_MOST = 200
+"""Most expressions that are followed to find whether a variable keeps its type."""
+
+_INDEX = frozenset({"const", "name", "binary", "call"})
 _OPERATORS = frozenset({"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>"})
 _COMPARISONS = frozenset({"<", "<=", ">", ">="})
-_NUMBERS = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
 
 
 _OWNERS = frozenset(f"{ROOT}.{name}" for name in ("expr", "compiler"))
 _MODULES = frozenset(
-    {"primitive", "derived", "typing", "gpu", "numeric", "jit_argument", "rocdl", "universal", "inst", "struct"}
+    {
+        "primitive",
+        "derived",
+        "typing",
+        "gpu",
+        "numeric",
+        "arith",
+        "jit_argument",
+        "rocdl",
+        "universal",
+        "inst",
+        "struct",
+    }
 )
-_ALIAS = re.compile(r"x\d+\Z")
-
-
-@lru_cache(maxsize=4096)
-def is_scalar(name: str) -> bool:
-    """Whether FlyDSL's type of that name is one of single numbers."""
-    return is_number(name) and _ALIAS.search(name) is None
-
-
-def is_float(name: str) -> bool:
-    """Whether FlyDSL's type of that name is one of single floats."""
-    return is_scalar(name) and "Float" in name
 
 
 def plain_name(full: str) -> str:
@@ -69,19 +72,29 @@ def plain_name(full: str) -> str:
     return word if known else ""
 
 
+_Key: TypeAlias = "tuple[Body, int, int] | tuple[Body, str] | tuple[Body]"
+"""An expression by its place, a variable of a function, or what a function returns."""
+
+
 class ValueClasses:
     """The types of values in one tree."""
 
     def __init__(self, tree: FlyTree) -> None:
         self.tree = tree
         self._depth = 0
-        self._helpers: dict[Body, str] = {}
-        self._known: dict[tuple[Body, int, int], str] = {}
+        self._known: MutableMapping[_Key, str] = {}
+        self._left = 0
+        """The number of expressions that may still be followed under an assumption, so that many variables take linear time."""
+        self._assumed = False
+        """Whether the type of a variable is assumed, which what is found may rest on."""
 
     def of(self, body: Body, expr: Expr) -> str:
         """The type of an expression that stands in a body; empty if it is not sure, as of a very deep one."""
         key = (body, expr.start, expr.end)
         if key not in self._known:
+            self._left -= self._assumed
+            if self._left < 0:
+                return ""
             self._depth += 1
             # Also where it rests on what is too deep: a variable may be made of others in an exponential number of ways.
             self._known[key] = self._of(body, expr) if self._depth <= DEEPEST else ""
@@ -98,6 +111,9 @@ class ValueClasses:
                 return self._slice(body, expr)
             case "unary" if expr.text == "-":
                 return NUMERIC if self.of(body, expr.items[0]) == NUMERIC else ""
+            case "ifexp":
+                first, second = (self.of(body, item) for item in expr.items[1:])
+                return first if first == second else ""
             case "binary" if expr.text in _OPERATORS:
                 return self._computed(body, expr)
             case "compare" if expr.text in _COMPARISONS:
@@ -106,16 +122,27 @@ class ValueClasses:
 
     def _index(self, body: Body, name: str) -> str:
         words = name.split(".")
-        known = len(words) > 1 and words[-2] in _NUMBERS and words[-1] in ("x", "y", "z")
+        known = len(words) > 1 and words[-2] in INDEXES and words[-1] in ("x", "y", "z")
         return NUMERIC if known and self.tree.names.full(body, name) else ""
 
     def _computed(self, body: Body, expr: Expr) -> str:
-        """A number that is computed of others."""
-        kinds = {NUMERIC if is_plain_number(item) else self.of(body, item) for item in expr.items}
-        return NUMERIC if kinds == {NUMERIC} and not all(map(is_plain_number, expr.items)) else ""
+        """A number or a vector that is computed of others, and of values of Python."""
+        return self._joined(body, expr.items)
+
+    def _joined(self, body: Body, items: Sequence[Expr]) -> str:
+        """The type of what is computed of several values: a vector, if one of them is, or a number."""
+        kinds = [self.of(body, item) for item in items]
+        found = set(kinds) - {""}
+        if not found or found - COMPUTED:
+            return ""
+        others = (item for item, kind in zip(items, kinds, strict=True) if not kind)
+        kind = "Vector" if "Vector" in found else NUMERIC
+        return kind if all(is_of_host(self.tree, body, item) for item in others) else ""
 
     def _slice(self, body: Body, expr: Expr) -> str:
-        """A part of a tensor: with `None` among the coordinates it is a tensor, too."""
+        """A part of a tensor, which is a tensor, too, with `None` among the coordinates; or an element of a vector."""
+        if self.of(body, expr.items[0]) == "Vector" and len(expr.items) == 2 and expr.items[1].kind in _INDEX:
+            return NUMERIC
         given = expr.items[1].elements or expr.items[1:] if len(expr.items) == 2 else expr.items[1:]
         sliced = any(item.kind == "const" and item.value is None for item in given)
         return "Tensor" if sliced and self.of(body, expr.items[0]) == "Tensor" else ""
@@ -127,7 +154,7 @@ class ValueClasses:
         if full:
             return self._made(body, call, plain_name(full))
         owner = callee.owner
-        if owner is not None and word in _METHODS:
+        if owner is not None and word in METHOD_WORDS:
             return self._method(body, call, owner, word)
         return self._of_helper(body, call.callee) if call.callee and "." not in call.callee else ""
 
@@ -135,6 +162,10 @@ class ValueClasses:
         if word in KEEPING:
             given = call.positional()
             return self.of(body, given[0]) if given else ""
+        if word == "memref_load":
+            return NUMERIC if self._wraps and not any(call.keywords) else ""
+        if word in CHOOSING:
+            return self._joined(body, call.items[1:]) if not any(call.keywords) else ""
         if is_scalar(word):
             return NUMERIC if call.keywords == ("",) else ""
         return MAKERS.get(word, "")
@@ -144,27 +175,41 @@ class ValueClasses:
         target = self._helper(body, name)
         if target is None or target.function is None:
             return ""
-        if target not in self._helpers:
-            self._helpers[target] = ""  # of functions that call each other
+        key = (target,)
+        if key not in self._known:
+            self._known[key] = ""  # of functions that call each other
             found = {self.of(target, item) for item in target.scope.returns}
-            self._helpers[target] = found.pop() if len(found) == 1 else ""
-        return self._helpers[target]
+            self._known[key] = found.pop() if len(found) == 1 else ""
+        return self._known[key]
 
     def _helper(self, body: Body, name: str) -> Body | None:
-        """The function without decorators that a name stands for, if nothing else ever does."""
+        """The function without decorators that a name stands for, if nothing else ever does; also one of another file."""
         binder = body.binder(name) or self.tree.bodies.module(body.file)
         bound = binder.scope.named.get(name, ())
         one = bound[0] if len(bound) == 1 and name not in body.file.rebound else None
         helper = self.tree.bodies.defined(body.file, one) if isinstance(one, Function) else None
+        if isinstance(one, Import) and not may_be_another(self.tree, body, Expr("name", 0, 0, name)):
+            helper = self.tree.bodies.called(body, name)
         return helper if helper is not None and is_simple(helper) else None
 
     def _method(self, body: Body, call: Expr, owner: Expr, word: str) -> str:
         kind = self.of(body, owner)
-        if kind == NUMERIC and word in _CASTS:
+        if kind == NUMERIC and word in CASTS:
             given = call.positional()
             own = self.tree.names.last(body, given[0]) if given else ""
             return NUMERIC if is_scalar(own) else ""
+        if kind == NUMERIC and word == "select":
+            return self._joined(body, call.items[1:]) if self._wraps and not any(call.keywords) else ""
         return METHOD_RESULTS.get((kind, word), "")
+
+    @cached_property
+    def _wraps(self) -> bool:
+        """Whether what FlyDSL loads and selects has its types, and is no value of MLIR, as it is up to 0.2."""
+        contract = self.tree.contract
+        if contract.own:
+            found = self.tree.answers.signature(f"{ROOT}.expr.primitive.memref_load")
+            return found is not None and "dsl_wrap_result" in found[0]
+        return bool(contract.releases) and min(contract.releases) >= _WRAPPING
 
     def _name(self, body: Body, name: Expr) -> str:
         binder = body.binder(name.text)
@@ -173,11 +218,66 @@ class ValueClasses:
         if any(item.name == name.text for item in binder.params):
             return self._parameter(binder, name.text)
         value = value_at(body, binder, name)
-        return self.of(binder, value) if value is not None and value.span != name.span else ""
+        if value is not None:
+            return self.of(binder, value) if value.span != name.span else ""
+        return self._carried(binder, name.text)
+
+    def _carried(self, binder: Body, name: str) -> str:
+        """The type of a variable that has the same one in all its values, where those after the first may be computed of it."""
+        key = (binder, name)
+        if key in self._known:
+            return self._known[key]
+        values = own_values(binder, name)
+        if self._assumed or not values:  # one variable at a time
+            return ""
+        first = self.of(binder, values[0])
+        holds = bool(first) and self._holds(key, first, values[1:])
+        self._known[key] = first if holds else ""
+        return self._known[key]
+
+    def _holds(self, key: tuple[Body, str], kind: str, values: Sequence[Expr]) -> bool:
+        """Whether some values of a variable have a type if the variable has it; what rests on a wrong assumption is dropped."""
+        known = self._known
+        assumed: dict[_Key, str] = {key: kind}
+        self._known, self._assumed, self._left = ChainMap(assumed, known), True, _MOST
+        holds = all(self.of(key[0], item) == kind for item in values)
+        self._known, self._assumed, self._left = known, False, 0
+        if holds:
+            known.update(assumed)
+        return holds
+
+    def _of_arguments(self, binder: Body, name: str) -> str:
+        """The type that calls of a plain function pass for a parameter: all of them, if it decides by any; else those known."""
+        key = (binder, name)
+        if key in self._known:
+            return self._known[key]
+        self._known[key] = ""  # of functions that call each other
+        deciding = _deciding(binder)
+        if name in deciding or not is_local(binder) or name in binder.file.rebound or binder.scope.named.get(name):
+            return ""
+        calls = self._calls_of(binder)
+        given = [(caller, argument_for(call, binder.params, name)) for caller, call in calls]
+        found = {self.of(caller, item) if item is not None else "" for caller, item in given}
+        if deciding.isdisjoint(item.name for item in binder.params):
+            found -= {""}
+        self._known[key] = found.pop() if len(found) == 1 else ""
+        return self._known[key]
+
+    def _calls_of(self, helper: Body) -> Iterator[tuple[Body, Expr]]:
+        """The calls of a function that only code around it calls, or its file."""
+        around, name = helper.parent, helper.function.name if helper.function is not None else ""
+        if around is None or len(around.scope.named.get(name, ())) != 1 or name in helper.file.rebound:
+            return
+        binder = around if around.function is not None else None
+        for body in self.tree.bodies.calling(helper.file, [name]):
+            if body.binder(name) is binder:
+                yield from ((body, call) for call in body.scope.calls if call.callee == name)
 
     def _parameter(self, binder: Body, name: str) -> str:
         traced = self.tree.traced_of(binder)
-        if traced is None or name in binder.file.rebound or len(binder.scope.named.get(name, ())) > 0:
+        if traced is None:
+            return self._of_arguments(binder, name)
+        if name in binder.file.rebound or len(binder.scope.named.get(name, ())) > 0:
             return ""
         found = traced.parameter(name)
         if found is None or found.kind is Kind.CONSTEXPR or not self._is_passed_so(traced, name):
@@ -209,103 +309,19 @@ def value_at(body: Body, binder: Body, name: Expr) -> Expr | None:
 
 
 @cached_on_argument
-def own_variables(body: Body) -> dict[str, frozenset[str]]:
-    """The types that the variables of a function may have, without those that have none of FlyDSL's."""
-    if body.function is None:
-        return {}
-    found: dict[str, frozenset[str]] = {}
-    for param in body.params:
-        word = param.annotation.text.rpartition(".")[2] if param.annotation is not None else ""
-        if has_type(word) or is_scalar(word):
-            found[param.name] = frozenset({word if has_type(word) else NUMERIC})
-    for item in body.scope.assigns:
-        if item.value is None or "." in item.target:
-            continue
-        types = _possible(body, item.value, found)
-        if types:
-            found[item.target] = types | found.get(item.target, _NONE)
-    return found
+def _deciding(body: Body) -> frozenset[str]:
+    """The names in the conditions of a function, and those about whose types it asks."""
+    tests = [item.expr for item in body.scope.conditions]
+    tests += [item.items[0] for item in body.scope.conditional_expressions]
+    tests += [call for call in body.scope.calls if call.callee in ASKING]
+    return frozenset(item.text.partition(".")[0] for test in tests for item in test.walk() if item.kind == "name")
 
 
-@cached_on_argument
-def variables(body: Body) -> ChainMap[str, frozenset[str]]:
-    """The variables that a function sees and that may have such types, with these; those of each function are kept once."""
-    around = variables(body.parent) if body.parent is not None else ChainMap[str, frozenset[str]]()
-    own = own_variables(body)
-    return around.new_child(own) if own else around
-
-
-def possible_of(body: Body, expr: Expr) -> frozenset[str]:
-    """The types that an expression may have, by its words; nothing is resolved."""
-    return _possible(body, expr, variables(body)) if expr.kind in _TYPED else _NONE
-
-
-def _possible(body: Body, expr: Expr, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    match expr.kind:
-        case "call":
-            word = called_word(expr.items[0])
-            if is_scalar(word):
-                return _NUMERIC
-            if word in KEEPING:
-                return _possible(body, expr.items[1], known) if len(expr.items) > 1 else _NONE
-            types = _BY_WORD.get(word) or _results(body, expr, word, known)
-            return types or (_ANY if expr.callee == word and _is_helper(body, word) else _NONE)
-        case "name":
-            if "." not in expr.text:
-                return known.get(expr.text, _NONE)
-            return _NUMERIC if expr.text.split(".")[-2] in _NUMBERS else _NONE
-        case "subscript":
-            return known.get(expr.items[0].text, _NONE) & _TENSOR if expr.items[0].kind == "name" else _TENSOR
-        case "binary" | "compare" | "unary":
-            return _NUMERIC if any(NUMERIC in _possible(body, item, known) for item in expr.items) else _NONE
-    return _NONE
-
-
-def _results(body: Body, call: Expr, word: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The types that a method may return, by the types that its value may have."""
-    owner = call.items[0].owner if word in _METHODS else None
-    kinds = _possible(body, owner, known) if owner is not None else _NONE
-    if NUMERIC in kinds and word in _CASTS:
-        return _NUMERIC | ({"Vector"} & kinds)
-    return frozenset(METHOD_RESULTS[kind, word] for kind in kinds if (kind, word) in METHOD_RESULTS)
-
-
-def _is_helper(body: Body, name: str) -> bool:
-    """Whether a function around, or the module, defines a function of that name."""
-    return any(name in _functions(item) for item in body.outward()) or name in _functions_of(body.file)
-
-
-@cached_on_argument
-def _functions(body: Body) -> frozenset[str]:
-    return _plain(body.scope.functions) if body.function is not None else frozenset()
-
-
-@cached_on_argument
-def _functions_of(file: PythonFile) -> frozenset[str]:
-    return _plain(file.body.functions)
-
-
-def _plain(functions: Iterable[Function]) -> frozenset[str]:
-    """The functions without decorators."""
-    return frozenset(item.name for item in functions if not item.decorators)
-
-
-def may_be_floats(body: Body, names: Collection[str]) -> bool:
-    """Whether any of some names is a variable that a function sees and that may be given a float."""
-    return any(not _floats(item).isdisjoint(names) for item in body.outward())
-
-
-@cached_on_argument
-def _floats(body: Body) -> frozenset[str]:
-    """The variables of a function that may be given a float."""
-    values = ((item.target, item.value) for item in body.scope.assigns) if body.function is not None else ()
-    return frozenset(name for name, value in values if value is not None and _is_float_written(value))
-
-
-def _is_float_written(value: Expr) -> bool:
-    if value.kind == "call":
-        return is_float(value.callee.rpartition(".")[2])
-    return isinstance(value.value, float) or (value.kind == "binary" and value.text == "/")
+def own_values(body: Body, name: str) -> list[Expr]:
+    """The values of a variable of a function in their order, if all that binds it are assignments of them."""
+    bound, values = body.scope.named.get(name, ()), body.values(name)
+    known = values is not None and len(values) == len(bound) and name not in body.file.rebound
+    return values if values is not None and known and name not in index_of(body).walruses else []
 
 
 @cached_on_argument

@@ -96,6 +96,7 @@ MAKERS = {
     "make_view": "Tensor",
     "make_fragment_like": "Tensor",
     "memref_load_vec": "Vector",
+    "Vector": "Vector",
     "Vector.filled": "Vector",
     "Vector.from_elements": "Vector",
     "full": "Vector",
@@ -115,6 +116,8 @@ METHOD_RESULTS = {
     ("Tensor", "load"): "Vector",
     **{("Vector", name): "Vector" for name in ("to", "bitcast", "reshape", "shuffle", "broadcast_to")},
     ("Vector", "reduce"): NUMERIC,
+    **{("Vector", name): "Vector" for name in ("addf", "exp2", "maximumf", "minimumf", "rsqrt")},
+    **{(NUMERIC, name): NUMERIC for name in ("addf", "exp2", "maximumf", "minimumf", "shuffle_xor")},
 }
 """Types of the results of their methods, by the type and the method."""
 
@@ -156,7 +159,7 @@ def counts(word: str) -> frozenset[int]:
 @cache
 def attributes_of_any(kinds: frozenset[str]) -> frozenset[str]:
     """The attributes that values of any of some types have."""
-    return frozenset(word for kind in kinds for word in attributes(kind))
+    return frozenset(word for kind in kinds if kind in _TYPES for word in attributes(kind))
 
 
 def has_type(kind: str) -> bool:

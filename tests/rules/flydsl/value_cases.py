@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.rules.flydsl.launch_cases import Case
 
 TILES = """\
@@ -40,6 +42,8 @@ def made(slots):
 
 Reduction = made(4)
 """
+
+_WIDTH = "import os\n\nWIDTH = len(os.sep) + 3\n"
 
 
 def _told(code: str, *lines: str) -> list[Case]:
@@ -127,6 +131,44 @@ METHODS = [
     ),
 ]
 """Calls of methods."""
+
+INFERRED = [
+    *_told(
+        "FLY233",
+        "y = (vector * 2.0).max()",
+        "y = (vector < vector).any()",
+        "y = vector[0].item()",
+        "y = (fx.Int32(n) % WIDTH).item()",
+        "y = (fx.Int32(n) + WIDTH * 2).item()",
+        "for i in fx.range_constexpr(4):\n    y = (fx.Int32(n) + i * WIDTH).item()",
+        "y = fx.Float32(1.0).addf(fx.Float32(2.0)).item()",
+        "y = fx.Vector(vector).max()",
+        "y = vector if WIDTH > 1 else vector * 2.0\nz = y.max()",
+        "def f(v):\n    return v.max()\ny = f(vector)",
+        "def f(v):\n    w = v\n    return (w * 2.0).max()\ny = f(vector)",
+        "y = vector\nfor i in fx.range_constexpr(4):\n    y = y + vector\nz = y.max()",
+        "y = fx.Float32(0.0)\nfor i in fx.range_constexpr(4):\n    w = y.shuffle_xor(i, 64)\n    y = y.addf(w)\nz = y.item()",
+    ),
+    *_told(
+        "FLY228",
+        "def f(v):\n    return v.shuffle_xor(1)\ny = f(fx.Float32(1.0))",
+        "def f(v):\n    w = v\n    for i in fx.range_constexpr(2):\n        w = w.addf(v, fast=1)\n    return w\n"
+        "y = f(fx.Float32(1))",
+    ),
+    *_right(
+        "def f(v):\n    return v.upper()\ny = f('a')",
+        "def f(v):\n    return v.strip()\ny = [f(v) for v in ('a', 'b')]",
+        "def f(v):\n    return v.upper() if isinstance(v, str) else v\ny = (f('a'), f(vector))",
+        "def f(v):\n    if fx.const_expr(isinstance(v, list)):\n        v.sort()\n    return v\ny = f(vector)",
+        "def f(v, plain):\n    if fx.const_expr(plain):\n        v.sort()\n    return v\ny = (f([1], True), f(vector, False))",
+        "y = vector\nfor i in fx.range_constexpr(2):\n    y = [i]\ny.sort()",
+        "y = 'a'\nfor i in fx.range_constexpr(2):\n    y = y + 'b'\nz = y.upper()",
+        "y = (WIDTH * 2).bit_length()",
+        "rows = [vector] * 2\nrows.append(vector)",
+        "y = vector[0] + 1.0",
+    ),
+]
+"""Types that follow from operations, variables of loops, and what helpers are passed."""
 
 ARGUMENTS = [
     *_told(
@@ -353,4 +395,13 @@ BITS = [
 ]
 """Operations on bits."""
 
-VALUES = [*ATTRIBUTES, *METHODS, *ARGUMENTS, *LAYOUTS, *STORAGES, *STATES, *BITS]
+VALUES = [
+    *[replace(case, helper=_WIDTH) for case in INFERRED],
+    *ATTRIBUTES,
+    *METHODS,
+    *ARGUMENTS,
+    *LAYOUTS,
+    *STORAGES,
+    *STATES,
+    *BITS,
+]

@@ -17,17 +17,9 @@ from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.device_values import is_plain_number
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.operands import LONGEST
+from opschema_rules.flydsl.possible_types import is_float, is_scalar, may_be_floats, possible_of
 from opschema_rules.flydsl.usage import is_meant_to_fail, may_be_absent
-from opschema_rules.flydsl.value_classes import (
-    bodies_with_values,
-    is_float,
-    is_scalar,
-    may_be_floats,
-    plain_name,
-    possible_of,
-    value_at,
-    value_classes,
-)
+from opschema_rules.flydsl.value_classes import bodies_with_values, plain_name, value_at, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _BITS = frozenset({"&", "|", "^", "<<", ">>"})

@@ -14,9 +14,10 @@ from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.operands import LONGEST
+from opschema_rules.flydsl.possible_types import may_be_floats
 from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.usage import is_unsure
-from opschema_rules.flydsl.value_classes import may_be_floats, plain_name
+from opschema_rules.flydsl.value_classes import plain_name
 
 _LAYOUTS = {"make_layout": "stride", "make_ordered_layout": "order"}
 """Functions that take a shape and something for each of its parts, with the parameter of that."""

@@ -15,7 +15,8 @@ from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.gpu_blocks import in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.operands import LONGEST
-from opschema_rules.flydsl.value_classes import possible_of, value_classes
+from opschema_rules.flydsl.possible_types import possible_of
+from opschema_rules.flydsl.value_classes import value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _DISPLAYS = ("list", "tuple")

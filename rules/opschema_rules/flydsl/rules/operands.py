@@ -27,8 +27,9 @@ from opschema_rules.flydsl.operands import (
     may_be_refused,
     may_be_type,
 )
+from opschema_rules.flydsl.possible_types import is_scalar, possible_of
 from opschema_rules.flydsl.usage import is_unsure
-from opschema_rules.flydsl.value_classes import is_scalar, plain_name, possible_of, value_classes
+from opschema_rules.flydsl.value_classes import plain_name, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _CAST = re.compile(

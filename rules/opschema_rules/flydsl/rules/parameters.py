@@ -13,16 +13,14 @@ from opschema_rules.flydsl.arguments import ON_DEVICE, Argument, call_arguments,
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
 from opschema_rules.flydsl.dsl_types import clash, lacking
+from opschema_rules.flydsl.host_arguments import is_none, what_is_no_stream, what_is_unfit
 from opschema_rules.flydsl.key import has_computed_key, rewrites_blocks
 from opschema_rules.flydsl.model import Call, FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
-from opschema_rules.flydsl.tensors import attribute_of_tensor, is_address, is_complex, is_no_scalar, what_it_is
+from opschema_rules.flydsl.tensors import is_address
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, of_sure_call
 
 _COLLECTIONS = ("list", "set", "dict")
-_DISPLAYS = ("list", "tuple", "set", "dict")
-_STREAMS = frozenset({"torch.cuda.Stream", "torch.cuda.ExternalStream", "torch.Stream"})
-_UNFIT = frozenset({"const", "literal", "fstring", *_DISPLAYS})
 
 
 def _at(traced: Traced, parameter: Parameter) -> Place:
@@ -112,7 +110,7 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
                 ops=(target.title,),
             )
     elif has_computed_key(tree) and _is_host(tree, item.call):
-        kind, nothing = item.value.kind, _is_none(item)
+        kind, nothing = item.value.kind, is_none(item)
         if kind in _COLLECTIONS or (nothing and tree.contract.surely(Era.SPLIT, Era.CURRENT)):
             what = "None" if nothing else f"a {kind}"
             yield Diagnostic(
@@ -122,10 +120,6 @@ def _unfit_constant(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
                 _declared(item),
                 ops=(target.title,),
             )
-
-
-def _is_none(item: Argument) -> bool:
-    return item.value.kind == "const" and item.call.body.file.text(item.value) == "None"
 
 
 def _origin(item: Argument) -> Iterator[Related]:
@@ -354,29 +348,17 @@ def _wrapped(tree: FlyTree, parameter: Parameter, written: Body, body: Body, exp
     return Fix(f"write `{text}`", (FileEdit(body.file.path, Edit(expr.span, text)),))
 
 
-def _unfit(tree: FlyTree, item: Argument) -> str:
-    """What an argument of a launcher is that is neither a tensor nor a number, or a tensor for a number; else empty."""
-    value = item.value
-    if item.parameter.kind is Kind.NUMBER and is_no_scalar(tree, item.call.body, item.expr):
-        return "a tensor"
-    if item.parameter.kind is Kind.TENSOR and is_complex(tree, item.call.body, item.expr):
-        return "a tensor of complex numbers"
-    if value.kind not in _UNFIT:
-        word = attribute_of_tensor(tree, item.call.body, item.expr)
-        return f"the `{word}` of a tensor" if word else what_it_is(tree, item.call.body, value)
-    text = value.kind in ("literal", "fstring") or isinstance(value.value, str)
-    return "`None`" if _is_none(item) else "a string" if text else f"a {value.kind}" if value.kind in _DISPLAYS else ""
-
-
 def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
     parameter, target = item.parameter, item.call.target
     if item.around is not None and Kind.NUMBER not in (parameter.kind, item.own.kind if item.own else None):
         yield from _other_type(tree, item)
-    if parameter.kind is Kind.STREAM and _is_host(tree, item.call):
-        yield from _other_stream(tree, item)
+    no_stream = what_is_no_stream(tree, item) if parameter.kind is Kind.STREAM and _is_host(tree, item.call) else ""
+    if no_stream:
+        message = f"`{target.name}` takes `{parameter.name}` as a stream, and {no_stream}; the launch raises"
+        yield Diagnostic(message, item.place, _declared(item), ops=(target.title,))
     if parameter.kind not in (Kind.TENSOR, Kind.NUMBER) or not _is_host(tree, item.call):
         return
-    value, what = item.value, _unfit(tree, item)
+    value, what = item.value, what_is_unfit(tree, item)
     if what and (what == "`None`" or tree.contract.surely(Era.SPLIT, Era.CURRENT)):
         yield Diagnostic(
             f"`{target.name}` takes `{parameter.name}` as `fx.{parameter.dsl}`, which cannot be {what}: it raises `TypeError` "
@@ -400,20 +382,4 @@ def _to_launcher(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
             item.place,
             _declared(item),
             ops=(target.title,),
-        )
-
-
-def _other_stream(tree: FlyTree, item: Argument) -> Iterator[Diagnostic]:
-    """A stream that is none: a string, a float or a class of streams instead of an instance."""
-    value = item.value
-    text = isinstance(value.value, str | float) or value.kind in _DISPLAYS
-    what = f"`{item.text}` is none" if text else ""
-    if value.kind == "name" and tree.names.external(item.call.body, value.text) in _STREAMS:
-        what = f"`{item.text}` is a class: write `{item.text}()`"
-    if what:
-        yield Diagnostic(
-            f"`{item.call.target.name}` takes `{item.parameter.name}` as a stream, and {what}; the launch raises",
-            item.place,
-            _declared(item),
-            ops=(item.call.target.title,),
         )

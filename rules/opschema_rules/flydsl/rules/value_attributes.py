@@ -18,10 +18,11 @@ from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.operands import LONGEST
+from opschema_rules.flydsl.possible_types import own_variables, possible_of
 from opschema_rules.flydsl.rebinding import may_be_another
 from opschema_rules.flydsl.rules.tensor_uses import OF_TORCH
 from opschema_rules.flydsl.usage import is_meant_to_fail, may_be_absent
-from opschema_rules.flydsl.value_classes import bodies_with_values, own_variables, possible_of, value_classes
+from opschema_rules.flydsl.value_classes import ASKING, bodies_with_values, value_classes
 from opschema_rules.flydsl.value_table import ENUMERATIONS, NUMERIC, attributes, attributes_of_any
 
 _AXES = frozenset({"x", "y", "z"})
@@ -30,7 +31,6 @@ _OF_INDEXES = _AXES | {"factory", "dtype"}
 _BY_AXIS = frozenset({"thread_id", "block_id", "block_dim", "grid_dim"})
 _WORD = re.compile(r"\w+")
 _DOTTED = re.compile(r"\b([A-Za-z_]\w*)\.(\w+)")
-_ASKING = ("hasattr", "getattr", "isinstance", "type")
 
 
 @rule("FLY233", "value-attribute", pure=True)
@@ -189,7 +189,7 @@ def _may_have(tree: FlyTree, body: Body, kind: str, owner: Expr, word: str, at: 
 @cached_on_argument
 def _asked(body: Body) -> frozenset[str]:
     """The names about whose types a function or one around it asks."""
-    calls = (call for call in body.scope.calls if call.callee in _ASKING)
+    calls = (call for call in body.scope.calls if call.callee in ASKING)
     own = frozenset(item.text for call in calls for item in call.positional()[:1])
     return own | _asked(body.parent) if body.parent is not None else own
 
