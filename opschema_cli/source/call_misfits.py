@@ -23,6 +23,8 @@ class Misfit(msgspec.Struct, frozen=True):
 
 def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> Iterator[Misfit]:
     """The reasons why a call does not fit, without those that ``*`` or ``**`` may hide. ``also`` are further permitted keywords."""
+    if _fits_by_position(call, params):
+        return
     starred, mapped = "*" in call.keywords, "**" in call.keywords
     filled: set[str] = set()
     named = {item.name: item for item in reversed(params) if item.kind in ("normal", "kwonly")}
@@ -41,6 +43,20 @@ def misfits(call: Expr, params: Sequence[Param], also: Collection[str] = ()) -> 
     for param in params:
         if param.name not in filled and _is_needed(param) and not mapped and not (starred and param.kind != "kwonly"):
             yield Misfit("missing", param.name)
+
+
+def _fits_by_position(call: Expr, params: Sequence[Param]) -> bool:
+    """Whether a call passes all that is needed by position, and nothing else."""
+    if any(call.keywords):
+        return False
+    taken = needed = 0
+    for item in params:
+        if item.kind == "kwonly" and item.default is None:
+            return False
+        if item.kind in ("posonly", "normal"):
+            taken += 1
+            needed += item.default is None
+    return needed <= len(call.keywords) <= taken
 
 
 def _unknown(keyword: str, value: Expr, params: Sequence[Param]) -> Iterator[Misfit]:

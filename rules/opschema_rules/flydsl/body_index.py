@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from functools import cached_property
 
@@ -10,6 +11,8 @@ from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Expr, Unpack, Use
 from opschema_cli.source.text import NestedSpans, Span, SpanSet
+
+_FOR = re.compile(r"\bfor\b")
 
 
 class BodyIndex:
@@ -86,6 +89,8 @@ class BodyIndex:
 
     @cached_property
     def _parts(self) -> list[Expr]:
+        if not binds_inside(self._body, ":="):
+            return []
         exprs = (part for item in all_statements(self._body.statements) for part in own_expressions(item))
         return [part for part in exprs if part.kind in ("generator", "walrus")]
 
@@ -94,6 +99,32 @@ class BodyIndex:
         """The stretches of the body that may not run, or not to their end, and those that run several times."""
         contexts = (item.span for item in all_statements(self._body.statements) if item.kind == "with")
         return NestedSpans([*self._body.scope.guarded, *(item.body for item in self._body.scope.loops), *contexts])
+
+
+@cached_on_argument
+def _may_comprehend(body: Body) -> bool:
+    """Whether a function may have comprehensions or lambdas, by its text alone, so that its statements need not be decoded."""
+    if body.function is None:
+        return True
+    text, (start, end) = body.file.source.text, body.function.outer
+    if text.find("lambda", start, end) >= 0:
+        return True
+    for match in _FOR.finditer(text, start, end):
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
+        line_end = text.find("\n", match.end(), end)
+        line = text[match.end() : line_end if line_end >= 0 else end]
+        is_loop = before in ("", "async") and line.rstrip().endswith(":")
+        if not is_loop and not before.startswith("#"):
+            return True
+    return False
+
+
+def binds_inside(body: Body, *words: str) -> bool:
+    """Whether expressions of a function may bind names: comprehensions and lambdas, and what has one of the words in its text."""
+    if _may_comprehend(body):
+        return True
+    text, (start, end) = body.file.source.text, body.function.outer if body.function is not None else (0, 0)
+    return any(text.find(word, start, end) >= 0 for word in words)
 
 
 @cached_on_argument

@@ -14,6 +14,7 @@ from opschema_rules.flydsl.deciding import Decisions
 from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.forwarding import forwarding_call
 from opschema_rules.flydsl.replaced_names import computed_names, may_set, replaced_names, setting_calls
+from opschema_rules.flydsl.unbound_names import unbound_names
 
 _DISPLAYS = frozenset({"list", "dict", "set"})
 
@@ -58,6 +59,8 @@ class FileIndex(msgspec.Struct):
     """Those that it sets when it is imported."""
     computing: list[str]
     """Its strings that may be such names, if it sets some that it computes."""
+    unbound: list[str]
+    """The names of a file that imports FlyDSL which nothing around their uses binds."""
 
 
 def index_file(file: PythonFile) -> FileIndex:
@@ -72,6 +75,7 @@ def index_file(file: PythonFile) -> FileIndex:
     leading = outside.union(names) if outside is not None and not any(item.attr == "*" for item in own) else None
     held = {name for scope in scopes for name in _holding(scope)}
     calls = [call for scope in scopes for call in scope.calls]
+    used = [{use.name for use in scope.uses} for scope in scopes] if names else []
     decisions = Decisions(file.source.text)
     forwarding = sorted(item.name for item in file.body.functions if forwarding_call(item) is not None)
     called = {_name(call.items[0]) for call in calls}
@@ -85,7 +89,7 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(_exported(file.body)),
         sorted({*_making(file.body, names), *forwarding}) if names else [],
         forwarding,
-        sorted(_uses(scopes, names)) if names else [],
+        sorted(_uses(used, names)),
         names.isdisjoint(inner) and not any(item.level for item in imports),
         sorted({item.name for scope in scopes for item in scope.functions if item.param("max_size") is not None}),
         sorted(set(_taking(calls, held))),
@@ -105,6 +109,7 @@ def index_file(file: PythonFile) -> FileIndex:
         sorted(replaced_names(scopes, all_setting)),
         sorted(replaced_names(scopes[:1], setting[0])),
         sorted(computed_names(scopes, all_setting, words.calls)),
+        unbound_names(file, found, used, words.calls) if names else [],
     )
 
 
@@ -212,9 +217,8 @@ def _patches(file: PythonFile) -> Iterator[str]:
         yield from (f"{callee} {package}" for name in passed if (package := through(classes, name)) is not None)
 
 
-def _uses(scopes: list[Scope], names: set[str]) -> set[str]:
-    used = {use.name for scope in scopes for use in scope.uses}
-    return {name for name in used if "." in name and name.partition(".")[0] in names}
+def _uses(used: Iterable[set[str]], names: set[str]) -> set[str]:
+    return {name for name in set().union(*used) if "." in name and name.partition(".")[0] in names}
 
 
 def _holding(scope: Scope) -> Iterator[str]:
@@ -249,6 +253,6 @@ def _taking(calls: Iterable[Expr], held: Collection[str]) -> Iterator[str]:
                 break
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 8", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 9", index_file, FileIndex)
 
 FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

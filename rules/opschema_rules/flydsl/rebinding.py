@@ -9,6 +9,7 @@ from opschema_cli.evaluation.statements import all_statements, bound_by
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Span, SpanSet
+from opschema_rules.flydsl.body_index import binds_inside
 from opschema_rules.flydsl.model import FlyTree
 
 
@@ -30,7 +31,7 @@ def is_bound_around(body: Body, name: str, at: int) -> bool:
     """Whether a lambda or a comprehension around a place binds a name, or the class in whose body it is used."""
     if body.cls is not None and (body.binds(name) or any(item.name == name for item in body.scope.classes)):
         return True
-    return at in _binding_within(body).get(name, ())
+    return binds_inside(body) and at in _binding_within(body).get(name, ())
 
 
 @cached_on_argument

@@ -6,9 +6,20 @@ from __future__ import annotations
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import PythonFile
+from opschema_cli.source.python import Expr, PythonFile
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.value_classes import bodies_with_values
+
+
+@cached_on_argument
+def calls_by_name(body: Body) -> dict[str, list[Expr]]:
+    """The calls of a body by the dotted names that they call."""
+    found: dict[str, list[Expr]] = {}
+    for call in body.scope.calls:
+        callee = call.items[0]
+        if callee.kind == "name":
+            found.setdefault(callee.text, []).append(call)
+    return found
 
 
 @cached_on_argument
@@ -28,8 +39,7 @@ def _reached(tree: FlyTree, file: PythonFile, waiting: list[Body]) -> list[Body]
         if body in found:
             continue
         found[body] = None
-        for call in body.scope.calls:
-            name = call.callee
+        for name in calls_by_name(body):
             helper = tree.bodies.defined(file, helpers[name]) if name in helpers and name not in body.visible else None
             if helper is not None and helper not in found:
                 waiting += tree.bodies.inside(helper)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.lint.diagnostic import Diagnostic
@@ -11,23 +11,25 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import Misfit, misfits
-from opschema_cli.source.python import Expr, Param, PythonFile
+from opschema_cli.source.python import Expr, Function, Param, Scope
 from opschema_cli.source.text import SpanSet
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
+from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import is_bound_around
-from opschema_rules.flydsl.traced_code import traced_code
+from opschema_rules.flydsl.traced_code import calls_by_name, traced_code
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, may_be_absent
 
 _PASSING = frozenset({"dsl_loc_tracing", "lru_cache", "cache", "contextmanager", "staticmethod"})
 """Decorators that pass on all arguments."""
 
-_BINDING = frozenset({"exec", "globals", "locals", "vars", "eval"})
-"""Functions behind which a name may be bound that no statement binds."""
+_OTHERS = frozenset({ROOT, "torch", "math", "functools", "itertools", "typing", "os", "pytest", "numpy"})
+"""Packages that are not the tree's own."""
 
-_OF_MODULES = frozenset({"__file__", "__name__", "__doc__", "__spec__", "__package__", "__path__", "__class__"})
+_Helper: TypeAlias = "tuple[str, tuple[Param, ...]] | None"
+"""The name and the parameters of a function; None of what is none."""
 
 
 @rule("FLY240", "helper-arguments", pure=True)
@@ -74,24 +76,48 @@ def helper_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for bodies in traced_code(tree).values():
-        known: dict[str, tuple[str, tuple[Param, ...]] | None] = {}
+        known: dict[str, _Helper] = {}
         for body in bodies:
-            for call in body.scope.calls:
-                yield from _of_call(tree, body, call, known)
+            for name, calls in calls_by_name(body).items():
+                found = _signature(tree, body, name, known)
+                for call in calls if found is not None else ():
+                    yield from _of_call(tree, body, call, found)
 
 
-def _of_call(
-    tree: FlyTree, body: Body, call: Expr, known: dict[str, tuple[str, tuple[Param, ...]] | None]
-) -> Iterator[Diagnostic]:
-    name = call.callee
-    if not name or hasattr(builtins, name):
-        return
-    if name.partition(".")[0] in body.visible:
-        found = _helper(tree, body, name)
-    else:
-        found = known[name] if name in known else known.setdefault(name, _helper(tree, body, name))
+def _signature(tree: FlyTree, body: Body, name: str, known: dict[str, _Helper]) -> _Helper:
+    """The helper that a name stands for in a body; ``known`` are those of the module's names."""
+    first, dot, _ = name.partition(".")
+    if first in body.visible:
+        binder = body.binder(first)
+        return _defined(binder.scope, name) if binder is not None and not dot else None
+    if name not in known:
+        known[name] = _of_module(tree, body, name)
+    return known[name]
+
+
+def _defined(scope: Scope, name: str) -> _Helper:
+    """The function of that name that a scope defines, and nothing else."""
+    bound = scope.named.get(name, ())
+    one = bound[0] if len(bound) == 1 else None
+    return (name, one.params) if isinstance(one, Function) else None
+
+
+def _of_module(tree: FlyTree, body: Body, name: str) -> _Helper:
+    """The helper that a name of a module stands for: a function of it, or of another module of the tree."""
+    first, dot, _ = name.partition(".")
+    own = body.file.body
+    imported = [item for item in own.imports if item.name == first]
+    if not imported:
+        return _defined(own, name) if not dot and name not in body.file.rebound else None
+    if any(item.module.partition(".")[0] in _OTHERS for item in imported) or tree.names.full(body, name):
+        return None
+    found = tree.names.parameters(body, name)
+    return found if found is not None and tree.names.meaning(body, name).kind == "function" else None
+
+
+def _of_call(tree: FlyTree, body: Body, call: Expr, found: _Helper) -> Iterator[Diagnostic]:
     wrong = [item for item in misfits(call, found[1]) if item.fault != "twice"] if found is not None else []
-    if found is None or not wrong or not _is_plain(tree, body, name) or is_unsure(tree, body, call):
+    if found is None or not wrong or not _is_plain(tree, body, call.callee) or is_unsure(tree, body, call):
         return
     missing = [item.name for item in wrong if item.fault == "missing"]
     if missing:
@@ -99,15 +125,6 @@ def _of_call(
     for item in wrong:
         if item.argument is not None and item.fault != "missing":
             yield _misfit(body, found[0], _fault(item, found[1]), item.argument)
-
-
-def _helper(tree: FlyTree, body: Body, name: str) -> tuple[str, tuple[Param, ...]] | None:
-    """The name and the parameters of a function of the tree that is no method."""
-    binder = body.binder(name.partition(".")[0])
-    if binder is not None and len(binder.scope.named.get(name, ())) != 1:
-        return None
-    found = tree.names.parameters(body, name) if not tree.names.full(body, name) else None
-    return found if found is not None and tree.names.meaning(body, name).kind in ("function", "other") else None
 
 
 def _is_plain(tree: FlyTree, body: Body, name: str) -> bool:
@@ -179,39 +196,17 @@ def undefined_name(file: FlyFile) -> Iterator[Diagnostic]:
     ```
     """
     tree = file.tree
-    for path, bodies in traced_code(tree).items():
-        each = tree.bodies.program.load(path)
-        bound = _bound_in_module(tree, each) if each is not None else None
-        seen: set[tuple[Body, str]] = set()
-        for body in bodies if bound is not None else ():
-            for use in body.scope.uses:
-                name = use.name.partition(".")[0]
-                if (
-                    bound is None
-                    or name in bound
-                    or name in body.visible
-                    or (body, name) in seen
-                    or not name.isidentifier()
-                ):
-                    continue
-                seen.add((body, name))
-                if not _may_be_bound(tree, body, name, use.start):
+    for path, bodies in (
+        traced_code(tree).items() if any(tree.words.indexes[each.path].unbound for each in tree.files) else ()
+    ):
+        unbound = frozenset(tree.words.indexes[path].unbound)
+        for body in bodies if unbound else ():
+            first = {use.name.partition(".")[0]: use for use in reversed(body.scope.uses)}
+            for name in sorted(unbound.intersection(first) - body.visible):
+                at = first[name].start
+                if not _may_be_bound(tree, body, name, at):
                     message = f"nothing defines `{name}` here: it raises `NameError` when this is traced"
-                    yield Diagnostic(message, body.at(Expr("name", use.start, use.start + len(name), name)))
-
-
-def _bound_in_module(tree: FlyTree, each: PythonFile) -> frozenset[str] | None:
-    """The names that a module may bind; None if there may be more."""
-    own, called = each.body, tree.bodies.words(each).calls
-    if any(item.attr == "*" for item in own.imports) or any(word in called for word in _BINDING):
-        return None
-    typing = SpanSet(item.body for item in own.conditions if item.expr.text.rpartition(".")[2] == "TYPE_CHECKING")
-    bound = (name for name, items in own.named.items() if any(item.start not in typing for item in items))
-    names = {name.partition(".")[0] for name in bound} | {*each.rebound, *own.deleted}
-    names |= {name for item in own.unpacks for name in item.targets} | {
-        name for item in own.loops for name in item.targets
-    }
-    return frozenset(names) | frozenset(dir(builtins)) | _OF_MODULES
+                    yield Diagnostic(message, body.at(Expr("name", at, at + len(name), name)))
 
 
 @cached_on_argument

@@ -1,0 +1,72 @@
+"""Names that a file uses and that nothing around their uses binds, by its scopes alone."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from opschema_cli.source.python import PythonFile, Scope
+from opschema_cli.source.text import SpanSet
+
+_BINDING = frozenset({"exec", "globals", "locals", "vars", "eval"})
+"""Functions behind which a name may be bound that no statement binds."""
+
+_KNOWN = frozenset(dir(builtins)) | {
+    "__file__",
+    "__name__",
+    "__doc__",
+    "__spec__",
+    "__package__",
+    "__path__",
+    "__class__",
+}
+
+_INNER = re.compile(r"\bfor\s([^\n:]{1,200}?)\sin\b|\blambda\b([^\n:]{0,200}):")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def unbound_names(
+    file: PythonFile, found: Sequence[tuple[int, Scope]], used: Iterable[set[str]], called: Collection[str]
+) -> list[str]:
+    """The first words of the names that functions of a file use, and that no statement of the function, of those around it or of
+    the module binds when the code runs. ``found`` are the scopes of the file, those around others before these, ``used`` the
+    names that each uses, and ``called`` the last words of what they call.
+
+    Names that any comprehension, loop or lambda of the file binds are left out, and all of files that import `*` or bind names by
+    their text.
+    """
+    module, text = found[0][1], file.source.text
+    if any(item.attr == "*" for item in module.imports) or not _BINDING.isdisjoint(called):
+        return []
+    shared = {name for _, scope in found for name in scope.deleted}
+    visible: dict[int, frozenset[str]] = {}
+    unbound: set[str] = set()
+    for (start, scope), names in zip(found, used, strict=True):
+        own = visible.get(start, frozenset())
+        if scope is not module:
+            own = own.union(
+                [item.name for item in scope.functions],
+                [item.name for item in scope.classes],
+                [item.name for item in scope.imports],
+                [item.target for item in scope.assigns],
+            )
+            unbound.update({name.partition(".")[0] for name in names - own} - own)
+        visible.update((item.start, own | {param.name for param in item.params}) for item in scope.functions)
+        visible.update((item.start, own) for item in scope.classes)
+    unbound -= _KNOWN | shared | set(_bound_in_module(module))
+    if unbound:
+        unbound.difference_update(
+            word for match in _INNER.finditer(text) for word in _WORD.findall(match[1] or match[2] or "")
+        )
+    return sorted(name for name in unbound if name.isidentifier())
+
+
+def _bound_in_module(module: Scope) -> Iterator[str]:
+    """The names that a module binds when it runs, and not only for tools that check types."""
+    typing = SpanSet(item.body for item in module.conditions if item.expr.text.rpartition(".")[2] == "TYPE_CHECKING")
+    for name, items in module.named.items():
+        if any(item.start not in typing for item in items):
+            yield name.partition(".")[0]
+    yield from (name for item in module.unpacks for name in item.targets)
+    yield from (name for item in module.loops for name in item.targets)
