@@ -15,6 +15,7 @@ _MEMBER = re.compile(r"(?<!for )\b([A-Za-z_][\w.]*)(?: not)? in [\[(A-Za-z_]")
 _REPEATED = re.compile(r"[\]'\"] ?\*[^*]|,[^()\n]*\) ?\*[^*]|[\w)\]] ?\* ?(?:\[|['\"]|\([^()\n]*,)")
 _FORMAT = re.compile(r"\b[fF][rR]?['\"].*\{[^{}\n]*:[^{}\n]+\}")
 _INDEXES = frozenset({"thread_idx", "block_idx"})
+_IDENTITY = re.compile(r"\bis (?:not )?[-\d\"'TF]|[\d\"'e] is ")
 _DISPLAYS = frozenset({"list", "tuple", "listcomp"})
 
 
@@ -73,6 +74,8 @@ def _line_may_need(line: str, device: frozenset[str], arrays: Collection[str]) -
     if "if" in line and _COMPREHENSION.search(line) is not None:
         return True
     if any(not device.isdisjoint(match[1].split(".")) for match in (_MEMBER.finditer(line) if " in " in line else ())):
+        return True
+    if " is " in line and _IDENTITY.search(line) is not None and not device.isdisjoint(_WORD.findall(line)):
         return True
     repeats = "*" in line and _REPEATED.search(line) is not None
     if (repeats or ("{" in line and _FORMAT.search(line) is not None)) and not device.isdisjoint(_WORD.findall(line)):

@@ -16,7 +16,7 @@ from opschema_rules.flydsl.candidates import displays, is_display, may_need
 from opschema_rules.flydsl.device_values import DeviceValue, DeviceValues, stays_python
 from opschema_rules.flydsl.model import Kind
 
-Use: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_expr"]
+Use: TypeAlias = Literal["count", "index", "shape", "decide", "decide: const_expr", "identity"]
 
 _SHAPED = {"full": 1, "make_rmem_tensor": 1, "filled": 1, "UniversalCopy": 1, "make_tile": 9}
 """FlyDSL's functions whose first arguments are shapes that it needs while it traces, and how many."""
@@ -86,6 +86,8 @@ class _Needs:
                 yield from self._indexed(expr)
             case "compare" if expr.text in ("in", "not-in"):
                 yield from self._searched(expr.items[0], expr.items[1], "in", expr)
+            case "compare" if expr.text in ("is", "is-not"):
+                yield from self._identified(expr)
             case "binary" if expr.text == "*":
                 yield from self._repeated(expr)
             case "field" if not expr.text and any(part.items for part in expr.items[1:]):
@@ -191,6 +193,12 @@ class _Needs:
         found = self._display(within) if self._is_number(item) else None
         if found is not None and found.items and _is_integer(found.items[0]):
             yield from self._need(item, "decide", by, outer)
+
+    def _identified(self, expr: Expr) -> Iterator[Need]:
+        """The number of which a constant is asked to be the same object."""
+        for one, other in (expr.items, expr.items[::-1]):
+            if one.kind == "const" and isinstance(one.value, int | float | str):
+                yield from self._need(other, "identity", expr.text.replace("-", " "), expr)
 
     def _repeated(self, expr: Expr) -> Iterator[Need]:
         """The number by which a list, tuple or string is repeated."""

@@ -109,4 +109,30 @@ NAMES = [
 ]
 """Names that something defines, or nothing."""
 
-CODE = [*SIZES, *HOST, *HELPER_CALLS, *NAMES]
+IDENTITIES = [
+    *(
+        Case(body, ("FLY217",), refused=False)
+        for body in (
+            "if n is 0:\n    x = n",
+            "x = fx.thread_idx.x is not 3\ny = n",
+            "for i in range(4):\n    x = i is 2",
+        )
+    ),
+    *map(Case, ("x = n is None", "x = XS is n", "x = (n == 0) is None\ny = 'n is 3'", "m = 1\nx = (m is True) + n")),
+]
+"""Tests whether a value of the GPU is the same object as a constant, which are always false."""
+
+TYPES = [
+    Case(params="A: fx.Tensor, n: fx.Constexpr(int)", call="k(A, 3)", codes=("FLY230",)),
+    Case(params="A: fx.Tensor, n: fx.Constexpr[int]", call="k(A, 3)"),
+]
+"""Types of parameters."""
+
+LOOPS = [
+    Case("for i in range(0, 4, 1, init=[n]):\n    k = i[1]\n    r = yield [n]"),
+    Case("for i, (a, b) in range(0, 4, 1, init=[n, n]):\n    r = yield [a, b]"),
+    Case("for pair in range(0, 4, 1, init=[n]):\n    i, s = pair\n    r = yield [s[0] + 1]"),
+]
+"""Loops with `init` whose variables are right."""
+
+CODE = [*SIZES, *HOST, *HELPER_CALLS, *NAMES, *IDENTITIES, *TYPES, *LOOPS]

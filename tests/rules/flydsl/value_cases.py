@@ -191,6 +191,8 @@ ARGUMENTS = [
         "y = fx.Int32(n).to(torch.float32)",
         "y = fx.Float32('0')",
         "y = fx.Int32(None)",
+        "y = fx.Int32()",
+        "y = fx.Boolean()",
         "y = fx.Int32((n,))",
         "y = fx.Int32(torch.int32)",
         "fx.copy(source, values, atom)",
@@ -283,9 +285,10 @@ STORAGES = [
         )
     ),
     *(
-        _stored(_USE, "FLY236", helper=f"@fx.struct\nclass Storage:\n    sums: fx.Array{given}")
+        _stored(_USE, "FLY236", helper=f"SLOTS = 4\n\n\n@fx.struct\nclass Storage:\n    sums: fx.Array{given}")
         for given in (
             "[4, fx.Float32, 16]",
+            "[SLOTS, fx.Float32, 16]",
             "[float, 4, 16]",
             "[torch.float32, 4]",
             "[fx.Float32]",
@@ -344,6 +347,9 @@ STATES = [
             _LOOP.format("(n, n)", "[s[0], n, n]"),
             _LOOP.format("fx.Int32(n)", "[n]"),
             _LOOP.format("4", "[n]"),
+            "for i in range(0, 4, 1, init=[n]):\n    k = fx.Int32(i)\n    r = yield [n]",
+            "for i, a, b in range(0, 4, 1, init=[n, n]):\n    r = yield [a, b]",
+            "for i, (a, b) in range(0, 4, 1, init=[n]):\n    r = yield [a]",
         )
     ),
     *(
@@ -366,6 +372,7 @@ BITS = [
         for line in (
             "y = fx.Float32(1.0) << 1",
             "y = ~fx.Float32(1.0)",
+            "y = -fx.Boolean(n)",
             "y = fx.Float32(n) | 1",
             "y = -1 ^ fx.Float32(1.0)",
             "y = fx.Int32(n) & 1.5",
@@ -389,6 +396,7 @@ BITS = [
             "z = fx.Float32(0.0)\ny = (lambda z: z & 1)(3)",
             "y = {1} | {2}",
             "y = fx.Int32(2.0) & 1",
+            "y = -fx.Int32(n)",
             "y = (fx.Float32(1.0) > 0.5) & (fx.Int32(n) < 3)",
         )
     ),

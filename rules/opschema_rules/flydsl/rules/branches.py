@@ -162,6 +162,7 @@ _USES = {
     "count": "`{by}` needs a number while the function is traced: it raises",
     "index": "`{by}` is a Python list or tuple, which cannot be indexed by it: it raises",
     "shape": "`{by}` needs the shape while the function is traced: it fails",
+    "identity": "`{by}` compares objects, of which no two are the same: write `==` or `!=`",
     "decide": "`{by}` decides while the function is traced: it raises",
     "decide: const_expr": "`const_expr` decides while the function is traced: it raises",
 }

@@ -37,6 +37,8 @@ def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
     type, such as a list, an enumeration, a dataclass, `torch.dtype` or `Optional[int]`, raises `TypeError` where the function
     is defined, even before it is called.
 
+    So does `fx.Constexpr(int)` with parentheses.
+
     Pass what the kernel needs of the value instead: the members of an enumeration or a dataclass as numbers or strings, a list
     as a tuple, a dtype as its name. Or let the function capture it, in a factory.
 
@@ -77,6 +79,11 @@ def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
     for traced in tree.traced if refuses else ():
         for item in traced.parameters:
             annotation = item.param.annotation
+            if annotation is not None and _is_called(tree, traced, annotation) and not _may_be_left(tree, traced):
+                message = (
+                    f"`{item.name}` of `{traced.title}` calls `Constexpr`, which raises where the function is defined"
+                )
+                yield Diagnostic(f"{message}: write `Constexpr[...]`", traced.body.at(annotation), ops=(traced.title,))
             if item.kind is not Kind.CONSTEXPR or annotation is None or annotation.kind != "subscript":
                 continue
             given = annotation.items[1] if len(annotation.items) == 2 else annotation
@@ -87,6 +94,13 @@ def constexpr_type(file: FlyFile) -> Iterator[Diagnostic]:
                     f"{STRINGS_SINCE} on, `str`"
                 )
                 yield Diagnostic(message, traced.body.at(given), ops=(traced.title,))
+
+
+def _is_called(tree: FlyTree, traced: Traced, annotation: Expr) -> bool:
+    """Whether an annotation calls `Constexpr` with a type, instead of a subscript."""
+    if annotation.kind != "call" or len(annotation.items) < 2:
+        return False
+    return tree.names.full(traced.body.parent or traced.body, annotation.callee).endswith(".Constexpr")
 
 
 def _is_refused(tree: FlyTree, body: Body, given: Expr) -> bool:

@@ -23,7 +23,7 @@ from opschema_rules.flydsl.value_classes import bodies_with_values, plain_name, 
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _BITS = frozenset({"&", "|", "^", "<<", ">>"})
-_WRITTEN = re.compile(r"~|<<|>>|\||&|\^|-\(")
+_WRITTEN = re.compile(r"~|<<|>>|\||&|\^|-\(|-[\w.]*\bBoolean\(")
 _HINT = re.compile(r"Float\d+\(|[^/]/[^/]|\d\.\d")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMPARING = frozenset("<>")
@@ -37,7 +37,7 @@ def float_bits(file: FlyFile) -> Iterator[Diagnostic]:
 
     `&`, `|`, `^`, `<<`, `>>` and `~` take integers: with an `fx.Float32` on either side they raise `TypeError` when the function is
     traced. `/` gives a float, also of two integers: `n / 2 & 1` raises, `n // 2 & 1` does not. `bitcast()` gives the bits of a
-    float as an integer. A comparison has no negative: `-(n < 4)` raises, too.
+    float as an integer. A comparison has no negative: `-(n < 4)` raises, too, and so does `-fx.Boolean(n)`.
 
     Only floats are reported that are written as such: `fx.Float32(...)`, constants, results of `/`, and what is computed of these.
 
@@ -80,7 +80,7 @@ def _may_be_wrong(body: Body) -> bool:
         line = text[first : last if last >= 0 else end]
         if _HINT.search(line) is not None or may_be_floats(body, _WORD.findall(line)):
             return True
-        if not _COMPARING.isdisjoint(line.partition("-(")[2]):
+        if not _COMPARING.isdisjoint(line.partition("-(")[2]) or "Boolean(" in match[0]:
             return True
         last = last if last >= 0 else end
     return False
@@ -93,9 +93,10 @@ def _wrong(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
             if wrong is None or may_pass(tree, body, expr.start):
                 continue
             if not may_be_absent(tree, body, expr.start) and not is_meant_to_fail(tree, body):
-                what = "is a comparison, which has no negative" if wrong.kind == "compare" else "is a float"
+                boolean = expr.kind == "unary" and expr.text == "-"
+                what = "is a `Boolean`, which has no negative" if boolean else "is a float"
                 written = f"`{excerpt(body.file.text(wrong), LONGEST)}` {what}"
-                instead = "" if wrong.kind == "compare" else f", and `{expr.text}` takes integers"
+                instead = "" if boolean else f", and `{expr.text}` takes integers"
                 yield Diagnostic(f"{written}{instead}: tracing raises `TypeError`", body.at(expr))
 
 
@@ -103,7 +104,7 @@ def _refused(tree: FlyTree, body: Body, expr: Expr) -> Expr | None:
     """The operand that an operation does not take."""
     if expr.kind == "unary":
         operand = expr.items[0]
-        if expr.text == "-" and operand.kind == "compare":
+        if expr.text == "-" and (operand.kind == "compare" or operand.callee.rpartition(".")[2] == "Boolean"):
             return operand if value_classes(tree).of(body, operand) == NUMERIC else None
         return operand if expr.text == "~" and _floats(tree).has(body, operand) else None
     if expr.kind != "binary" or expr.text not in _BITS:

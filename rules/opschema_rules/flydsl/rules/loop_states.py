@@ -15,11 +15,12 @@ from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.gpu_blocks import in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.operands import LONGEST
-from opschema_rules.flydsl.possible_types import possible_of
+from opschema_rules.flydsl.possible_types import is_scalar, possible_of
 from opschema_rules.flydsl.value_classes import value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _DISPLAYS = ("list", "tuple")
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%"})
 
 
 @rule("FLY237", "loop-state", pure=True)
@@ -27,8 +28,9 @@ def loop_state(file: FlyFile) -> Iterator[Diagnostic]:
     """A loop with `init` whose body does not yield as many values.
 
     `for i, state in range(0, n, 1, init=[a, b])` is a loop of the GPU that begins with the values of `init`, and each turn gives
-    those of the next by `yield [c, d]`. A body without `yield`, a `yield` of nothing or of another number of values, and an `init`
-    that is a single number raise when the function is traced.
+    those of the next by `yield [c, d]`; its variables are the counter and a list of the values. A body without `yield`, a
+    `yield` of nothing or of another number of values, an `init` that is a single number, and other variables raise when the
+    function is traced.
 
     Only lists and tuples as they are written are counted.
 
@@ -81,7 +83,9 @@ def _states(tree: FlyTree, traced: Traced, body: Body) -> Iterator[Diagnostic]:
 
 
 def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator[tuple[Expr, str, tuple[Related, ...]]]:
-    yields = list(_yields(loop.blocks[0]))
+    yields, wrong = list(_yields(loop.blocks[0])), _target(tree, body, loop, init)
+    if wrong:
+        yield loop.exprs[0], wrong, ()
     related = (Related(body.at(init), "the values before the loop"),)
     if _is_number(tree, body, init):
         yield init, f"`init` is a list of values, and `{excerpt(body.file.text(init), LONGEST)}` is a number", ()
@@ -96,6 +100,42 @@ def _of_loop(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> Iterator
         counts = _count(init), _count(given) if given is not None else 0
         if counts[0] is not None and counts[1] is not None and counts[0] != counts[1]:
             yield part, f"`init` has {count(counts[0], 'value')}, and `yield` gives {counts[1]}", related
+
+
+def _target(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> str:
+    """The reason why the target of a loop with `init` does not fit what the loop gives: a pair of the counter and the values."""
+    target, given = loop.exprs[0], _count(init)
+    if target.kind == "name":
+        return _number(tree, body, loop, target.text)
+    parts = target.elements
+    if parts is None:
+        return ""
+    if len(parts) != 2:
+        return f"a loop with `init` gives a pair, the counter and the values, and not {count(len(parts), 'value')}"
+    values = parts[1].elements
+    if given is None or values is None or len(values) == given:
+        return ""
+    return f"`init` has {count(given, 'value')}, and the loop unpacks {len(values)}"
+
+
+def _number(tree: FlyTree, body: Body, loop: Statement, name: str) -> str:
+    """The reason why the one variable of a loop with `init` is used as a number, if all its uses are."""
+    uses = {
+        use.start for use in body.scope.uses if use.name == name and loop.blocks[0][0].start <= use.start < loop.end
+    }
+    found: set[int] = set()
+    for item in all_statements(loop.blocks[0]):
+        for expr in own_expressions(item):
+            if expr.kind == "binary" and expr.text in _ARITHMETIC:
+                found.update(part.start for part in expr.items if part.text == name)
+            elif is_scalar(expr.callee.rpartition(".")[2]) and tree.names.full(body, expr.callee):
+                found.update(part.start for part in expr.items[1:] if part.text == name)
+    one = uses and uses <= found and name not in body.file.rebound
+    return (
+        f"`{name}` is a pair, the counter and the values, and no number: write `for {name}, state in ...`"
+        if one
+        else ""
+    )
 
 
 def _init(item: Statement) -> Expr | None:

@@ -33,7 +33,7 @@ from opschema_rules.flydsl.value_classes import plain_name, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 _CAST = re.compile(
-    r"(?:Int|Uint|Float|Boolean)\w{0,20}\(\s*(?:[\"'\[{]|f[\"']|None\b|torch\.\w+\)|\w+\.(?:Int|Uint|Float)\w*\)|\([^(),]*,[^()]*\)\s*\))"
+    r"(?:Int|Uint|Float|Boolean)\w{0,20}\(\s*(?:\)|[\"'\[{]|f[\"']|None\b|torch\.\w+\)|\w+\.(?:Int|Uint|Float)\w*\)|\([^(),]*,[^()]*\)\s*\))"
 )
 """A cast of what may be no number."""
 
@@ -47,7 +47,8 @@ def argument_type(file: FlyFile) -> Iterator[Diagnostic]:
 
     The types of elements are FlyDSL's own, `fx.Float32`: a dtype of torch, a type of Python or its name raises. A copy takes an
     atom and two tensors, a tiled copy an atom, a layout and a tile, in this order. `make_copy_atom()` and `make_mma_atom()` take an
-    operation, so `fx.UniversalCopy128b` has to be called. `fx.Int32()` and the like take numbers, no strings, tuples and `None`.
+    operation, so `fx.UniversalCopy128b` has to be called. `fx.Int32(n)` and the like take a number, no string, tuple or `None`, and
+    not nothing.
 
     All of these raise when the function is traced. Only arguments are checked whose type is sure: constants, types by name, and
     what FlyDSL's functions return.
@@ -99,12 +100,24 @@ def argument_type(file: FlyFile) -> Iterator[Diagnostic]:
 def _refused(tree: FlyTree, body: Body, words: Collection[str]) -> Iterator[Diagnostic]:
     for call in body.scope.calls:
         word = called_word(call.items[0])
-        if word not in words or len(call.items) < 2 or "*" in call.keywords:
+        if word not in words or "*" in call.keywords:
+            continue
+        if len(call.items) < 2:
+            yield from _without_value(tree, body, call, word)
             continue
         for name, takes in _candidates(body, call, word).items():
             pairs = [pair for pair in _pairs(call, word, takes) if may_be_refused(body, *pair)]
             if pairs and _calls(tree, body, call, name):
                 yield from _misfits(tree, body, call, word, pairs)
+
+
+def _without_value(tree: FlyTree, body: Body, call: Expr, word: str) -> Iterator[Diagnostic]:
+    """A number of FlyDSL that is made of nothing."""
+    if is_scalar(word) and _calls(tree, body, call, word) and not is_unsure(tree, body, call):
+        message = (
+            f"`{word}()` needs a value: it raises `TypeError`; the type itself is `{body.file.text(call.items[0])}`"
+        )
+        yield Diagnostic(message, body.at(call), ops=(word,))
 
 
 def _misfits(

@@ -26,7 +26,7 @@ from opschema_rules.flydsl.value_classes import plain_name, value_at, value_clas
 
 _ARRAY = "fx.Array[type, size]` or `fx.Array[type, size, alignment]"
 _USUAL = re.compile(
-    r"\[\s*(?!int\b|float\b|bool\b|torch\b)[A-Za-z_][\w.]*\s*,(?!\s*0\b|\s*-|\s*\d*\.)[^,\]]+(?:,\s*(?:[A-Za-z_]\w*|1|2|4|8|16|32|64|128|256)\s*)?\]"
+    r"\[\s*(?!int\b|float\b|bool\b|torch\b)[A-Za-z_][\w.]*\s*,(?!\s*0\b|\s*-|\s*\d*\.|\s*[\w.]*\b(?:Int|Uint|Float|BFloat|Boolean)\d*\b)[^,\]]+(?:,\s*(?:[A-Za-z_]\w*|1|2|4|8|16|32|64|128|256)\s*)?\]"
 )
 """Usual parameters: a type, a number of elements, and perhaps an alignment."""
 
@@ -147,6 +147,8 @@ def _refused(tree: FlyTree, body: Body, field: Assign) -> str:
     written = excerpt(body.file.text(given[0]), LONGEST)
     if found.nature in ("torch dtype", "python type", "constant"):
         return f"has elements of `{written}`, which is no type of FlyDSL's: it raises; write `{_ARRAY}`"
+    if argument(tree, body, given[1]).nature == "flydsl type":
+        return f"has a type as the number of elements, which raises: write `{_ARRAY}`"
     if given[1].kind == "const" and (not isinstance(given[1].value, int) or given[1].value < 1):
         return f"has `{excerpt(body.file.text(given[1]), LONGEST)}` elements, which raises: the number is a positive integer"
     alignment = given[2].value if len(given) == 3 and given[2].kind == "const" else None
