@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.possible_types import UNKNOWN, is_scalar, possible_of
 from opschema_rules.flydsl.rebinding import is_bound_around
-from opschema_rules.flydsl.value_classes import value_classes
+from opschema_rules.flydsl.value_classes import plain_name, value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
 Nature: TypeAlias = Literal[
@@ -167,6 +168,8 @@ def may_be_refused(body: Body, expr: Expr, taken: Taken) -> bool:
         return taken.refuses(Argument("constant", constant=expr.value))
     if expr.kind in _DISPLAYS:
         return "display" in taken.natures
+    if expr.kind == "name" and "display" in taken.natures and expr.text in _tiles(body):
+        return True
     kinds = possible_of(body, expr)
     return UNKNOWN not in kinds and not taken.kinds.isdisjoint(kinds)
 
@@ -183,7 +186,24 @@ def argument(tree: FlyTree, body: Body, expr: Expr) -> Argument:
             if found.nature:
                 return found
     kind = value_classes(tree).of(body, expr)
+    if not kind and expr.kind == "name" and expr.text in _tiles(body):
+        made = _tiles(body)[expr.text]
+        if plain_name(tree.names.full(body, made.callee)) == "make_layout_tv" and not is_bound_around(
+            body, expr.text, expr.start
+        ):
+            return Argument("display")
     return Argument("value", kind) if kind else Argument()
+
+
+@cached_on_argument
+def _tiles(body: Body) -> dict[str, Expr]:
+    """The variables of a function that hold a tile, the first of what `make_layout_tv()` returns, by the calls."""
+    found: dict[str, Expr] = {}
+    for item in body.scope.unpacks if body.function is not None else ():
+        made, name = item.value, item.targets[0] if len(item.targets) == 2 else ""
+        if made.callee.rpartition(".")[2] == "make_layout_tv" and len(body.scope.named.get(name, ())) == 1:
+            found[name] = made
+    return found
 
 
 def _named(tree: FlyTree, body: Body, expr: Expr) -> Argument:

@@ -123,6 +123,11 @@ IDENTITIES = [
 """Tests whether a value of the GPU is the same object as a constant, which are always false."""
 
 TYPES = [
+    Case(params="A: fx.Tensor, n: fx.Int32, *rest", codes=("FLY242",)),
+    Case(takes="A: fx.Tensor, n: fx.Int32, *rest", launch=".launch(grid=(1,), block=(64,))", codes=("FLY242",)),
+    Case(takes="A: fx.Tensor, n: fx.Int32, **rest", launch=".launch(grid=(1,), block=(64,))", codes=("FLY242",)),
+    Case(params="A: fx.Tensor, n: fx.Int32, **rest", taken_since="0.3.2"),
+    Case("x = f(n, 1)", helper="@flyc.jit\ndef f(*values):\n    return values[0]\n"),
     Case(params="A: fx.Tensor, n: fx.Constexpr(int)", call="k(A, 3)", codes=("FLY230",)),
     Case(params="A: fx.Tensor, n: fx.Constexpr[int]", call="k(A, 3)"),
 ]

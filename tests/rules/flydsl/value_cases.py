@@ -58,6 +58,8 @@ ATTRIBUTES = [
     *_told(
         "FLY233",
         "y = fx.block_idx.w",
+        "y = fx.block_idx[0]",
+        "y = fx.gpu.thread_idx[n]",
         "y = fx.gpu.thread_id('w')",
         "y = tiled.slice(0)",
         "y = part.partition_dst(buf)",
@@ -83,6 +85,7 @@ ATTRIBUTES = [
     ),
     *_right(
         "y = fx.block_idx.z",
+        "thread_idx = [n]\ny = thread_idx[0]",
         "y = values.load().reduce(fx.ReductionOp.ADD)",
         "y = values.type",
         "y = part.tile_mn",
@@ -201,6 +204,7 @@ ARGUMENTS = [
         "fx.copy(atom, source, n + fx.Int32(1))",
         "fx.copy_atom_call(tiled, source, values)",
         "y = fx.make_tiled_copy(rows, rows, tile)",
+        "y = fx.make_tiled_copy(atom, tile, layout)",
         "y = fx.make_tiled_copy_A(multiply, atom)",
         "y = fx.make_tiled_copy_A(atom, mma)",
         "y = fx.make_tiled_mma(rows, mma)",

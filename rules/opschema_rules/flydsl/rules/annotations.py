@@ -1,4 +1,4 @@
-"""Parameters annotated as Python values."""
+"""Parameters that FlyDSL does not compile as they are written."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from opschema_cli.source.python import Expr
 from opschema_cli.source.text import Edit
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.contract import Era
+from opschema_rules.flydsl.device_values import launches
 from opschema_rules.flydsl.helpers import is_compiled
 from opschema_rules.flydsl.model import FlyTree, Kind, Parameter, Traced
 from opschema_rules.flydsl.proofs import TRACED
+from opschema_rules.flydsl.usage import is_meant_to_fail
 
 _NUMBERS = {"int": "Int32", "float": "Float32", "bool": "Boolean"}
 """FlyDSL's types of Python's numbers."""
@@ -112,3 +114,55 @@ def _prefix(tree: FlyTree, traced: Traced) -> str:
         if module == "flydsl.expr" and not item.level and "." not in item.name and item.name != "flydsl":
             return item.name
     return ""
+
+
+@rule("FLY242", "variadic-parameter", pure=True)
+def variadic_parameter(file: FlyFile) -> Iterator[Diagnostic]:
+    """A parameter of a traced function that takes any number of arguments.
+
+    FlyDSL passes each parameter of a kernel by its name, and makes a value of the GPU of each parameter of a launcher. So `*rest`
+    of a kernel or a launcher raises `TypeError` at every call, even if nothing is passed for it, and so does `**rest` of a
+    launcher. Functions that are called while others are traced are plain functions, which may have such parameters.
+
+    Bad:
+
+    ```python
+    @flyc.kernel
+    def scale(A: fx.Tensor, *rest):
+        A[0] = 1
+
+
+    @flyc.jit
+    def launch(A: fx.Tensor, **options):
+        scale(A).launch(grid=(1,), block=(64,))
+    ```
+
+    Good:
+
+    ```python
+    def total(*values):
+        return sum(values)
+
+
+    @flyc.jit
+    def rows(*values):
+        return len(values)
+
+
+    @flyc.kernel
+    def scale(A: fx.Tensor, **rest):
+        A[0] = total(1, 2, rows(3, 4))
+    ```
+    """
+    tree = file.tree
+    for traced in tree.traced:
+        if is_meant_to_fail(tree, traced.body) or (traced.kind == "jit" and not launches(tree, traced)):
+            continue
+        for item in traced.call_parameters:
+            kind = item.param.kind
+            if kind == "vararg" or (kind == "kwarg" and traced.kind == "jit"):
+                stars = "*" if kind == "vararg" else "**"
+                message = (
+                    f"FlyDSL has no way to pass `{stars}{item.name}` of `{traced.title}`: every call raises `TypeError`"
+                )
+                yield Diagnostic(message, traced.body.at(item.param.full_span), ops=(traced.title,))

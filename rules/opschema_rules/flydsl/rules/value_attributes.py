@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from opschema_cli.cached_on_argument import cached_on_argument
+from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import excerpt, quoted
@@ -29,6 +30,7 @@ _AXES = frozenset({"x", "y", "z"})
 _INDEXES = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
 _OF_INDEXES = _AXES | {"factory", "dtype"}
 _BY_AXIS = frozenset({"thread_id", "block_id", "block_dim", "grid_dim"})
+_SUBSCRIBED = re.compile(r"\b(?:thread_idx|block_idx|block_dim|grid_dim)\[")
 _WORD = re.compile(r"\w+")
 _DOTTED = re.compile(r"\b([A-Za-z_]\w*)\.(\w+)")
 
@@ -200,6 +202,9 @@ def _members(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
     wrong = {use for use in uses if _absent(use.split("."))}
     for body in tree.bodies.calling(each, _BY_AXIS):
         yield from _axes(tree, body)
+    if _SUBSCRIBED.search(each.source.text) is not None:
+        for body in tree.bodies.of(each):
+            yield from _subscribed(tree, body)
     for body in tree.bodies.of(each) if wrong else ():
         for use in body.scope.uses:
             parts = use.name.split(".") if use.name in wrong else []
@@ -208,6 +213,19 @@ def _members(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
             )
             if parts and absent and not _may_be_there(tree, body, Expr("name", use.start, use.end, use.name), *absent):
                 yield Diagnostic(_no_member(*absent), body.at(use.span))
+
+
+def _subscribed(tree: FlyTree, body: Body) -> Iterator[Diagnostic]:
+    """The subscripts of `thread_idx` and the like, which have attributes alone."""
+    for item in all_statements(body.statements):
+        for expr in own_expressions(item):
+            owner = expr.items[0] if expr.kind == "subscript" else None
+            word = owner.text.rpartition(".")[2] if owner is not None and owner.kind == "name" else ""
+            if owner is None or word not in _INDEXES or tree.names.full(body, owner.text).rpartition(".")[2] != word:
+                continue
+            if not _may_be_there(tree, body, owner, word, "__getitem__"):
+                message = f"`{word}` has no items: it raises `TypeError`; its axes are `x`, `y` and `z`"
+                yield Diagnostic(message, body.at(expr))
 
 
 def _at(parts: list[str]) -> int:
