@@ -108,7 +108,7 @@ def _misfits(tree: FlyTree, tuner: Tuner) -> Iterator[Diagnostic]:
     configs = configs_of(tree, tuner)
     for body, call in configs.calls:
         for keyword, value in call.args:
-            if not keyword:
+            if not keyword and not tree.contract.own:  # else FLY228 reports it
                 yield Diagnostic("`Config` takes keywords only: it raises `TypeError`", body.at(value), ops=_ops(tuner))
     if any(item.kind == "kwarg" for item in tuner.params):
         return
