@@ -156,13 +156,17 @@ def variadic_parameter(file: FlyFile) -> Iterator[Diagnostic]:
     """
     tree = file.tree
     for traced in tree.traced:
-        if is_meant_to_fail(tree, traced.body) or (traced.kind == "jit" and not launches(tree, traced)):
+        taking = [item.param for item in traced.call_parameters if _takes_any(traced, item.param.kind)]
+        if not taking or is_meant_to_fail(tree, traced.body) or (traced.kind == "jit" and not launches(tree, traced)):
             continue
-        for item in traced.call_parameters:
-            kind = item.param.kind
-            if kind == "vararg" or (kind == "kwarg" and traced.kind == "jit"):
-                stars = "*" if kind == "vararg" else "**"
-                message = (
-                    f"FlyDSL has no way to pass `{stars}{item.name}` of `{traced.title}`: every call raises `TypeError`"
-                )
-                yield Diagnostic(message, traced.body.at(item.param.full_span), ops=(traced.title,))
+        for param in taking:
+            stars = "*" if param.kind == "vararg" else "**"
+            message = (
+                f"FlyDSL has no way to pass `{stars}{param.name}` of `{traced.title}`: every call raises `TypeError`"
+            )
+            yield Diagnostic(message, traced.body.at(param.full_span), ops=(traced.title,))
+
+
+def _takes_any(traced: Traced, kind: str) -> bool:
+    """Whether a parameter of that kind takes any number of arguments, which FlyDSL does not pass."""
+    return kind == "vararg" or (kind == "kwarg" and traced.kind == "jit")
