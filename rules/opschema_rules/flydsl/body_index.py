@@ -11,8 +11,9 @@ from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Assign, Expr, Unpack, Use
 from opschema_cli.source.text import NestedSpans, Span, SpanSet
+from opschema_rules.flydsl.deciding import is_in_word
 
-_FOR = re.compile(r"\bfor\b")
+_FOR = re.compile(r"for\b")
 
 
 class BodyIndex:
@@ -110,6 +111,8 @@ def _may_comprehend(body: Body) -> bool:
     if text.find("lambda", start, end) >= 0:
         return True
     for match in _FOR.finditer(text, start, end):
+        if is_in_word(text, match.start()):
+            continue
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
         line_end = text.find("\n", match.end(), end)
         line = text[match.end() : line_end if line_end >= 0 else end]

@@ -47,7 +47,7 @@ def _first_of_lines(text: str) -> Iterator[int]:
     """
     matches = (match.start() for pattern in _EACH for match in pattern.finditer(text))
     end = -1
-    for start in sorted(start for start in matches if not _is_in_word(text, start)):
+    for start in sorted(start for start in matches if not is_in_word(text, start)):
         if start > end:
             yield start
             end = text.find("\n", start)
@@ -55,6 +55,7 @@ def _first_of_lines(text: str) -> Iterator[int]:
                 return
 
 
-def _is_in_word(text: str, start: int) -> bool:
+def is_in_word(text: str, start: int) -> bool:
+    """Whether a place in a text is inside a word, or at its end."""
     before = text[start - 1 : start]
     return before == "_" or before.isalnum()

@@ -22,7 +22,8 @@ _KNOWN = frozenset(dir(builtins)) | {
     "__class__",
 }
 
-_INNER = re.compile(r"\bfor\s([^\n:]{1,200}?)\sin\b|\blambda\b([^\n:]{0,200}):")
+_INNER = (re.compile(r"for\s([^\n:]{1,200}?)\sin\b"), re.compile(r"lambda\b([^\n:]{0,200}):"))
+"""Each begins with a constant word, which is found several times faster than one of two."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -56,9 +57,8 @@ def unbound_names(
         visible.update((item.start, own) for item in scope.classes)
     unbound -= _KNOWN | shared | set(_bound_in_module(module))
     if unbound:
-        unbound.difference_update(
-            word for match in _INNER.finditer(text) for word in _WORD.findall(match[1] or match[2] or "")
-        )
+        inner = (match[1] for pattern in _INNER for match in pattern.finditer(text))
+        unbound.difference_update(word for part in inner for word in _WORD.findall(part))
     return sorted(name for name in unbound if name.isidentifier())
 
 

@@ -202,7 +202,7 @@ def undefined_name(file: FlyFile) -> Iterator[Diagnostic]:
         unbound = frozenset(tree.words.indexes[path].unbound)
         for body in bodies if unbound else ():
             first = {use.name.partition(".")[0]: use for use in reversed(body.scope.uses)}
-            for name in sorted(unbound.intersection(first) - body.visible):
+            for name in sorted(name for name in unbound.intersection(first) if name not in body.visible):
                 at = first[name].start
                 if not _may_be_bound(tree, body, name, at):
                     message = f"nothing defines `{name}` here: it raises `NameError` when this is traced"

@@ -30,7 +30,7 @@ _AXES = frozenset({"x", "y", "z"})
 _INDEXES = frozenset({"thread_idx", "block_idx", "block_dim", "grid_dim"})
 _OF_INDEXES = _AXES | {"factory", "dtype"}
 _BY_AXIS = frozenset({"thread_id", "block_id", "block_dim", "grid_dim"})
-_SUBSCRIBED = re.compile(r"\b(?:thread_idx|block_idx|block_dim|grid_dim)\[")
+_SUBSCRIBED = [f"{index}[" for index in sorted(_INDEXES)]
 _WORD = re.compile(r"\w+")
 _DOTTED = re.compile(r"\b([A-Za-z_]\w*)\.(\w+)")
 
@@ -202,7 +202,7 @@ def _members(tree: FlyTree, each: PythonFile) -> Iterator[Diagnostic]:
     wrong = {use for use in uses if _absent(use.split("."))}
     for body in tree.bodies.calling(each, _BY_AXIS):
         yield from _axes(tree, body)
-    if _SUBSCRIBED.search(each.source.text) is not None:
+    if any(index in each.source.text for index in _SUBSCRIBED):
         for body in tree.bodies.of(each):
             yield from _subscribed(tree, body)
     for body in tree.bodies.of(each) if wrong else ():
