@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One more than the two cores that CI has: many tests wait for processes that they started.
 JOBS ?= 3
+TEST = -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 # What the tests are written against; a bare torch may bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
@@ -58,7 +59,7 @@ demo: $(VENV)/.demo  ## lint the example repositories, migrate one, verify that 
 	@cd $(VENV)/atenkit && ../bin/opschema stubs --apply
 
 test: $(VENV)/.dev  ## run all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+	$(BIN)/python $(TEST)
 
 $(VENV)-lowest/.made: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lowest
@@ -67,7 +68,7 @@ $(VENV)-lowest/.made: pyproject.toml
 	@touch $@
 
 lowest: $(VENV)-lowest/.made  ## run all tests with the lowest versions of the dependencies that pyproject.toml allows
-	$(VENV)-lowest/bin/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+	$(VENV)-lowest/bin/python $(TEST)
 
 # Where nvcc and compute-sanitizer are missing, those of the registry serve, as far as the driver is new enough; nvcc needs g++.
 CUDA_TOOLS = $(CURDIR)/$(VENV)-cuda/tools
