@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -71,11 +71,39 @@ def _mentions_torch(data: bytes) -> bool:
 
 
 _TORCH = Reading("bindings torch", _mentions_torch, bool)
+_DECLARES = re.compile(rb"\bTensor\b")
+_LONGEST = 4000
+"""Most bytes before and behind the name of a function that are taken for a part of its declaration."""
 
 
-def includes_torch(units: CppUnits, path: str) -> bool:
-    """Whether a C++ file includes a header of the workspace with tensors of torch, such as the ``ops.h`` beside it."""
-    return any(found for _, found in units.project.scan(_TORCH, units.included(path)))
+def declares_tensors(units: CppUnits, path: str, functions: Collection[str]) -> bool:
+    """Whether a header of the workspace that a C++ file includes, such as the ``ops.h`` beside it, declares one of some functions
+    with tensors of torch.
+    """
+    names = "|".join(map(re.escape, sorted(functions)))
+    called = re.compile(rf"\b(?:{names})\s*\(".encode()) if names else None
+    return called is not None and any(
+        _DECLARES.search(data, _before(data, match.start()), _behind(data, match.end())) is not None
+        for data in map(units.project.workspace.peek, _with_tensors(units, path))
+        for match in called.finditer(data)
+    )
+
+
+def _with_tensors(units: CppUnits, path: str) -> list[str]:
+    """The headers of the workspace that a C++ file includes and that speak of torch."""
+    return [header for header, found in units.project.scan(_TORCH, units.included(path)) if found]
+
+
+def _before(data: bytes, at: int) -> int:
+    """The beginning of the declaration around a place."""
+    first = max(at - _LONGEST, 0)
+    return max(first, *(data.rfind(end, first, at) + 1 for end in (b";", b"}", b"{", b"\n\n")))
+
+
+def _behind(data: bytes, at: int) -> int:
+    """Its end."""
+    last = at + _LONGEST
+    return min((found for end in (b";", b"{") if (found := data.find(end, at, last)) >= 0), default=last)
 
 
 class Marks(NamedTuple):
@@ -131,7 +159,7 @@ def _binds_declared(project: Project, roles: Mapping[str, int]) -> bool:
     from opschema_cli.cpp_units import CppUnits
 
     units = CppUnits(project)
-    return any(includes_torch(units, path) for path in modules)
+    return any(_with_tensors(units, path) for path in modules)
 
 
 def claims(project: Project, options: BindingsOptions, path: str) -> bool:

@@ -14,12 +14,14 @@ from opschema_cli.project import Project
 from opschema_cli.source.cpp_namespaces import is_within, may_mean
 from opschema_cli.source.expansion import ExpansionError, expand
 from opschema_cli.source.preprocessor import exclusive, is_dead
-from opschema_rules.bindings.detection import ROLES, BindingsOptions, includes_torch, python_marks
+from opschema_rules.bindings.detection import ROLES, BindingsOptions, declares_tensors, python_marks
 from opschema_rules.bindings.facts import BindingFacts, Block, Step
 from opschema_rules.bindings.model import Alias, Binding, Module
 from opschema_rules.bindings.reader import FACTS, read_bindings
 from opschema_rules.torchlib.cpp_build import EXTENSION_NAME
 from opschema_rules.torchlib.extension_names import ExtensionNames
+
+_LAST_WORD = re.compile(r"(\w+)\s*\Z")
 
 MAX_DEPTH = 20
 """Deepest chain of functions that pass a module on."""
@@ -75,7 +77,8 @@ class _Join:
                     module.built_as = self.extensions.built_as(path, written)
                     self._fill(module, path, block, 0)
                     module.of_tensors |= any(self.facts[binding.path].torch for binding in module.bindings)
-                    module.of_tensors = module.of_tensors or includes_torch(self.units, path)
+                    functions = {word for binding in module.bindings for word in _LAST_WORD.findall(binding.step.value)}
+                    module.of_tensors = module.of_tensors or declares_tensors(self.units, path, functions)
                     found.append(module)
         names = dict(self.extensions.by_exclusion({item.path: item.name for item in found if is_cpp(item.path)}))
         for module in found:

@@ -386,7 +386,13 @@ def test_the_header_of_torch_in_brackets_and_in_quotes(header: str) -> None:
     assert lint_files(PACK, files).codes() == ([] if "torchless" in header else ["BND303"])
 
 
-@pytest.mark.parametrize(("head", "found"), [(HEAD, ["BND301"]), (PLAIN, [])])
+OTHERS = (
+    "#include <torch/torch.h>\nat::Tensor g(at::Tensor x);\nvoid f(int n, int m) { g({}); }\nvoid h(at::Tensor x);\n"
+)
+"""A header in which the function that is bound has nothing to do with tensors."""
+
+
+@pytest.mark.parametrize(("head", "found"), [(HEAD, ["BND301"]), (PLAIN, []), (OTHERS, [])])
 def test_a_module_whose_tensors_are_in_its_own_header(head: str, found: list[str]) -> None:
     files = {
         "setup.py": SETUP,
