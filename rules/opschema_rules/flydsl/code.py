@@ -27,7 +27,7 @@ from opschema_rules.flydsl.words import Words
 
 T = TypeVar("T")
 
-MAX_UNPACKED = 1_500_000
+MAX_UNPACKED = 1_200_000
 """Characters of files whose functions stay unpacked; these take some 25 times the space."""
 
 
