@@ -253,6 +253,6 @@ def _taking(calls: Iterable[Expr], held: Collection[str]) -> Iterator[str]:
                 break
 
 
-FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 9", index_file, FileIndex)
+FILE_INDEX: Reading[PythonFile, FileIndex] = Reading("flydsl index 10", index_file, FileIndex)
 
 FREE_NAMES: Reading[PythonFile, FreeNames] = Reading("free variables", free_names, FreeNames)

@@ -12,6 +12,9 @@ from opschema_cli.source.text import SpanSet
 _BINDING = frozenset({"exec", "globals", "locals", "vars", "eval"})
 """Functions behind which a name may be bound that no statement binds."""
 
+_NAMESPACE = re.compile(r"globals(?:__)?\b|\bsys\.modules\b")
+"""The names of a module as a dictionary or an object, through which code may bind them, also under another name."""
+
 _KNOWN = frozenset(dir(builtins)) | {
     "__file__",
     "__name__",
@@ -20,11 +23,24 @@ _KNOWN = frozenset(dir(builtins)) | {
     "__package__",
     "__path__",
     "__class__",
+    "__builtins__",
+    "__cached__",
+    "__annotations__",
+    "WindowsError",
+    "PythonFinalizationError",
 }
+"""What is bound everywhere: also by other systems and releases of Python than the one that runs this."""
 
 _INNER = (re.compile(r"for\s([^\n:]{1,200}?)\sin\b"), re.compile(r"lambda\b([^\n:]{0,200}):"))
 """Each begins with a constant word, which is found several times faster than one of two."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TYPES = (re.compile(r"\btype\s+(\w+)\s*[=\[]"), re.compile(r"\b(?:def|class|type)\s+\w+\s*\[([^\]]{0,200})\]"))
+"""Names of types and their parameters in the syntax of Python 3.12."""
+
+
+def sets_namespace(text: str) -> bool:
+    """Whether code may bind names of its module through the dictionary or the object that holds them."""
+    return _NAMESPACE.search(text) is not None
 
 
 def unbound_names(
@@ -34,8 +50,8 @@ def unbound_names(
     the module binds when the code runs. ``found`` are the scopes of the file, those around others before these, ``used`` the
     names that each uses, and ``called`` the last words of what they call.
 
-    Names that any comprehension, loop or lambda of the file binds are left out, and all of files that import `*` or bind names by
-    their text.
+    Names that any comprehension, loop, lambda or list of type parameters of the file binds are left out, and all of files that
+    import `*` or bind names by their text.
     """
     module, text = found[0][1], file.source.text
     if any(item.attr == "*" for item in module.imports) or not _BINDING.isdisjoint(called):
@@ -56,17 +72,26 @@ def unbound_names(
         visible.update((item.start, own | {param.name for param in item.params}) for item in scope.functions)
         visible.update((item.start, own) for item in scope.classes)
     unbound -= _KNOWN | shared | set(_bound_in_module(module))
+    if unbound and sets_namespace(text):
+        return []
     if unbound:
-        inner = (match[1] for pattern in _INNER for match in pattern.finditer(text))
+        inner = (match[1] for pattern in (*_INNER, *_TYPES) for match in pattern.finditer(text))
         unbound.difference_update(word for part in inner for word in _WORD.findall(part))
     return sorted(name for name in unbound if name.isidentifier())
 
 
 def _bound_in_module(module: Scope) -> Iterator[str]:
     """The names that a module binds when it runs, and not only for tools that check types."""
-    typing = SpanSet(item.body for item in module.conditions if item.expr.text.rpartition(".")[2] == "TYPE_CHECKING")
+    conditions = () if _is_set(module, "TYPE_CHECKING") else module.conditions
+    typing = SpanSet(item.body for item in conditions if item.expr.text.rpartition(".")[2] == "TYPE_CHECKING")
     for name, items in module.named.items():
         if any(item.start not in typing for item in items):
             yield name.partition(".")[0]
     yield from (name for item in module.unpacks for name in item.targets)
     yield from (name for item in module.loops for name in item.targets)
+
+
+def _is_set(module: Scope, name: str) -> bool:
+    """Whether a module gives a variable another value than `False`."""
+    values = (item.value for item in module.assigns if item.target == name)
+    return any(value is None or value.kind != "const" or bool(value.value) for value in values)

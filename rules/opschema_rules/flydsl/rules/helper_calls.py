@@ -20,10 +20,14 @@ from opschema_rules.flydsl.detection import ROOT
 from opschema_rules.flydsl.model import FlyTree
 from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.traced_code import calls_by_name, traced_code
+from opschema_rules.flydsl.unbound_names import sets_namespace
 from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, may_be_absent
 
 _PASSING = frozenset({"dsl_loc_tracing", "lru_cache", "cache", "contextmanager", "staticmethod"})
 """Decorators that pass on all arguments."""
+
+_PASSING_MODULES = ("functools.", "contextlib.")
+"""The modules of those of Python's."""
 
 _OTHERS = frozenset({ROOT, "torch", "math", "functools", "itertools", "typing", "os", "pytest", "numpy"})
 """Packages that are not the tree's own."""
@@ -133,9 +137,24 @@ def _is_plain(tree: FlyTree, body: Body, name: str) -> bool:
     if target is None or target.function is None or (target.parent is not None and target.parent.cls is not None):
         return False
     wrapping = tree.names.wrapping(body, name)
-    decorators = [item.items[0] if item.kind == "call" else item for item in target.function.decorators]
-    words = {item.text.rpartition(".")[2] for item in decorators}
-    return words <= _PASSING and (wrapping is None or wrapping <= _PASSING) and tree.traced_of(target) is None
+    if (wrapping is not None and not wrapping <= _PASSING) or tree.traced_of(target) is not None:
+        return False
+    texts = {target.file.source.text, body.file.source.text}
+    if any(sets_namespace(text) or f"{target.function.name}.__" in text for text in texts):
+        return False
+    return all(_is_passing(tree, target, item) for item in target.function.decorators)
+
+
+def _is_passing(tree: FlyTree, target: Body, decorator: Expr) -> bool:
+    """Whether a decorator of a function is one of those of Python or FlyDSL that pass on all arguments."""
+    name = (decorator.items[0] if decorator.kind == "call" else decorator).text
+    word, around = name.rpartition(".")[2], target.parent or target
+    if word not in _PASSING:
+        return False
+    if name == word == "staticmethod":
+        return not tree.bodies.module(target.file).binds(name)
+    known = {f"{module}{word}" for module in _PASSING_MODULES}
+    return tree.names.external(around, name) in known or bool(tree.names.full(around, name))
 
 
 def _misfit(body: Body, name: str, what: str, at: Expr) -> Diagnostic:
