@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Assign, Expr, Param
+from opschema_cli.source.python import Assign, Expr, Param, PythonFile
 from opschema_cli.source.word_index import called_word
 from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.detection import ROOT
@@ -17,6 +18,9 @@ from opschema_rules.flydsl.rebinding import may_be_another
 
 MAKING = frozenset({"autotune", "Autotuner"})
 """The last words of what makes tuners."""
+
+_COPYING = frozenset({"list", "tuple"})
+"""Functions that return a list of the same elements."""
 
 _MODULE = f"{ROOT}.autotune"
 
@@ -88,23 +92,29 @@ def _is_wrapped(tree: FlyTree, target: Body) -> bool:
 
 
 def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
-    """The configurations that a tuner takes: those written in its call, in the variables and functions of its file that this names,
-    and in what these name.
+    """The configurations that a tuner surely takes: the elements of lists that are written in its call, in the variables and
+    functions of its file that this names, and in what these name. Of lists that code selects from or changes, none is sure.
     """
     found = Configs([])
     waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
+    read: list[tuple[str, Body, Expr]] = []
     seen: set[tuple[Body, str]] = set()
     while waiting:
         body, expr, hops = waiting.pop()
-        for part in _outside_configs(expr):
+        for part in _elements(expr):
+            name = part.callee if part.kind == "call" and len(part.items) == 1 else part.text
             if _is_config(part):
                 found.complete &= is_of_autotune(tree, body, part, "Config") and "**" not in part.keywords
                 found.calls.append((body, part))
-            elif part.kind == "name" and (body, part.text) not in seen:
-                seen.add((body, part.text))
-                waiting += ((*item, hops + 1) for item in _values(tree, body, part.text, found) if hops < MAX_CALLS)
+            elif (part.kind != "name" and name == part.text) or not name or hops >= MAX_CALLS:
+                found.complete = False
+            elif (body, name) not in seen:
+                seen.add((body, name))
+                read.append((name, body, part))
+                waiting += ((*item, hops + 1) for item in _values(tree, body, name, found))
     calls = {(body, call.start): call for body, call in found.calls if is_of_autotune(tree, body, call, "Config")}
     found.calls = [(body, call) for (body, _), call in calls.items()]
+    found.complete &= not any(_is_used_elsewhere(*item) for item in read)
     return found
 
 
@@ -112,27 +122,54 @@ def _is_config(expr: Expr) -> bool:
     return expr.kind == "call" and called_word(expr.items[0]) == "Config"
 
 
-def _outside_configs(expr: Expr) -> Iterator[Expr]:
-    """The parts of an expression with its configurations, without the parts of these."""
-    yield expr
-    for item in () if _is_config(expr) else expr.items:
-        yield from _outside_configs(item)
+def _elements(expr: Expr) -> Iterator[Expr]:
+    """The elements of an expression that is a list, and what stands for further ones: names, calls and any other expressions."""
+    match expr.kind:
+        case "list" | "tuple" | "starred":
+            inside = expr.items
+        case "binary" if expr.text == "+":
+            inside = expr.items
+        case "listcomp" | "generator" if all(len(item.items) == 2 for item in expr.items[1:]):
+            inside = expr.items[:1]
+        case "lambda":
+            inside = expr.items[-1:]
+        case "call" if expr.callee in _COPYING and expr.keywords == ("",):
+            inside = expr.items[1:]
+        case _:
+            yield expr
+            return
+    for item in inside:
+        yield from _elements(item)
 
 
 def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tuple[Body, Expr]]:
-    """The values of a name in the file of a body: of a variable, or what a function returns."""
+    """The value of a name in the file of a body that has one: of a variable, or what a function returns."""
     binder = body.binder(name) or tree.bodies.module(body.file)
     bound = binder.scope.named.get(name, ())
-    if any(item.name == name for item in binder.params):
+    one = bound[0] if len(bound) == 1 and name not in binder.file.rebound else None
+    if isinstance(one, Assign) and one.value is not None:
+        yield binder, one.value
+        return
+    target = tree.bodies.called(body, name) if one is not None and not isinstance(one, Assign) else None
+    if target is None or len(target.scope.returns) != 1 or any(item.name == name for item in binder.params):
         found.complete = False
-    for item in bound:
-        if isinstance(item, Assign):
-            found.complete &= item.value is not None and len(bound) == 1
-            yield from ((binder, value) for value in (item.value,) if value is not None)
-        else:
-            target = tree.bodies.called(body, name)
-            found.complete &= target is not None
-            yield from ((target, value) for value in target.scope.returns) if target is not None else ()
+    else:
+        yield target, target.scope.returns[0]
+
+
+def _is_used_elsewhere(name: str, body: Body, at: Expr) -> bool:
+    """Whether a list or a function that makes one is used at other places of the file, too, which may change it."""
+    return any(not at.start <= place < at.end for place in _uses(body.file).get(name.partition(".")[0], ()))
+
+
+@cached_on_argument
+def _uses(file: PythonFile) -> dict[str, list[int]]:
+    """The places of a file where names are used, by their first words."""
+    found: dict[str, list[int]] = {}
+    for scope in file.body.walk():
+        for use in scope.uses:
+            found.setdefault(use.name.partition(".")[0], []).append(use.start)
+    return found
 
 
 def calls_of_tuner(tree: FlyTree, tuner: Tuner) -> Iterator[tuple[Body, Expr]]:

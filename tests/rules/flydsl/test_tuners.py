@@ -119,3 +119,37 @@ def test_configurations_of_another_file() -> None:
     }
     text = "from kit.configs import configs\n\ntuned = autotune(configs, ['n'])(scale)\n"
     assert [item for item, _ in found(text, other)] == ["1"]
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        "TABLES['scale']",
+        "ALL[:1]",
+        "[item for item in ALL if 'BLOCK' in item.kwargs]",
+        "[Config(BLOCK=item.kwargs['BLOC']) for item in ALL]",
+        "[Config(BLOCK=2)] * len(ALL)",
+        "renamed(ALL)",
+        "configs_for('scale')",
+        "ALL[:1] if torch else ALL",
+        "[Config(BLOCK=1, num_warps=None)]",
+    ],
+)
+def test_configurations_that_code_selects_or_computes(configs: str) -> None:
+    text = (
+        "ALL = [Config(BLOCK=1), Config(BLOC=2)]\nTABLES = {'scale': [Config(BLOCK=1)], 'add': [Config(BLOC=2)]}\n\n\n"
+        "def renamed(items):\n    return [Config(BLOCK=item.kwargs['BLOC']) for item in items]\n\n\n"
+        "def configs_for(name):\n    if name == 'add':\n        return [Config(BLOC=2)]\n    return [Config(BLOCK=1)]\n\n\n"
+        f"tuned = autotune({configs}, ['n'])(scale)\n"
+    )
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["CONFIGS.append(Config(BLOCK=4))\n", "for item in CONFIGS:\n    item.kwargs['BLOCK'] = 4\n", "CONFIGS += MORE\n"],
+)
+def test_a_list_of_configurations_that_is_changed_later(change: str) -> None:
+    made = "tuned = autotune(CONFIGS, ['n'])(scale)\n\n\ndef run(x):\n    tuned(x, 3)\n"
+    assert [place for place, _ in found(f"CONFIGS = [Config(waves_per_eu=1)]\n{made}")] == ["tuned"]
+    assert found(f"CONFIGS = [Config(waves_per_eu=1)]\n{change}{made}") == []

@@ -136,7 +136,8 @@ def _of_config(tuner: Tuner, body: Body, call: Expr) -> Iterator[Diagnostic]:
     """The keywords of a configuration that are no parameters."""
     names = _parameters(tuner)
     for keyword, value in call.args:
-        if keyword and keyword != "**" and keyword not in _OPTIONS and keyword not in names:
+        unset = keyword == "num_warps" and value.kind == "const" and value.value is None
+        if keyword and keyword != "**" and not unset and keyword not in _OPTIONS and keyword not in names:
             near = near_names(keyword, names, 1)
             message = f"`{_ops(tuner)[0]}` has no parameter `{keyword}`, so this configuration fails"
             message += f"; did you mean `{near[0]}`?" if near else ""
