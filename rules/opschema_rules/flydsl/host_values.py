@@ -5,11 +5,14 @@ from __future__ import annotations
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Expr
+from opschema_cli.source.python import Assign, Expr
 from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.rebinding import is_bound_around
 
 _OPERATORS = frozenset({"+", "-", "*", "//", "%", "/", "**", "<<", ">>", "&", "|"})
+
+_NUMBERS = frozenset({"int", "float", "bool", "len", "round", "ord"})
+"""Functions of Python's that return numbers."""
 
 
 def is_of_host(tree: FlyTree, body: Body, expr: Expr, hops: int = MAX_CALLS) -> bool:
@@ -44,15 +47,27 @@ def _is_computed(tree: FlyTree, body: Body, name: str, hops: int) -> bool:
 def _is_outside(tree: FlyTree, body: Body, name: str) -> bool:
     """Whether a variable is a `Constexpr` of the traced function around, or has its value before that is traced."""
     binder, around = body.binder(name), tree.around(body)
+    module = tree.bodies.module(body.file)
     if binder is None:
-        return not tree.names.full(body, name) and name not in body.file.rebound
+        return not tree.names.full(body, name) and name not in body.file.rebound and not _is_made(module, name)
     if around is None or binder not in around.body.outward():
         return False
     if binder is around.body:
         found = around.parameter(name)
         constant = found is not None and found.kind is Kind.CONSTEXPR
         return constant and not binder.scope.named.get(name) and name not in binder.scope.deleted
-    return tree.around(binder) is None and _is_called_by_host(tree, binder)
+    return tree.around(binder) is None and _is_called_by_host(tree, binder) and not _is_made(binder, name)
+
+
+def _is_made(binder: Body, name: str) -> bool:
+    """Whether a call may give a variable its value, so that it may be an instance whose class has operators of its own."""
+    values = (item.value for item in binder.scope.named.get(name, ()) if isinstance(item, Assign))
+    return any(
+        part.kind == "call" and part.callee not in _NUMBERS
+        for value in values
+        if value is not None
+        for part in value.walk()
+    )
 
 
 @cached_on_argument

@@ -19,6 +19,9 @@ from opschema_rules.flydsl.rebinding import may_be_another
 MAKING = frozenset({"autotune", "Autotuner"})
 """The last words of what makes tuners."""
 
+_MOST = 200
+"""Most elements of lists of configurations that are looked at for one tuner."""
+
 _COPYING = frozenset({"list", "tuple"})
 """Functions that return a list of the same elements."""
 
@@ -99,9 +102,14 @@ def configs_of(tree: FlyTree, tuner: Tuner) -> Configs:
     waiting = [(tuner.body, item, 0) for item in map(tuner.argument, ("configs", "default")) if item is not None]
     read: list[tuple[str, Body, Expr]] = []
     seen: set[tuple[Body, str]] = set()
+    left = _MOST
     while waiting:
         body, expr, hops = waiting.pop()
         for part in _elements(expr):
+            if left == 0:
+                found.complete = False
+                break
+            left -= 1
             name = part.callee if part.kind == "call" and len(part.items) == 1 else part.text
             if _is_config(part):
                 found.complete &= is_of_autotune(tree, body, part, "Config") and "**" not in part.keywords
@@ -124,22 +132,22 @@ def _is_config(expr: Expr) -> bool:
 
 def _elements(expr: Expr) -> Iterator[Expr]:
     """The elements of an expression that is a list, and what stands for further ones: names, calls and any other expressions."""
-    match expr.kind:
-        case "list" | "tuple" | "starred":
-            inside = expr.items
-        case "binary" if expr.text == "+":
-            inside = expr.items
-        case "listcomp" | "generator" if all(len(item.items) == 2 for item in expr.items[1:]):
-            inside = expr.items[:1]
-        case "lambda":
-            inside = expr.items[-1:]
-        case "call" if expr.callee in _COPYING and expr.keywords == ("",):
-            inside = expr.items[1:]
-        case _:
-            yield expr
-            return
-    for item in inside:
-        yield from _elements(item)
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        match part.kind:
+            case "list" | "tuple" | "starred":
+                waiting += part.items
+            case "binary" if part.text == "+":
+                waiting += part.items
+            case "listcomp" | "generator" if all(len(item.items) == 2 for item in part.items[1:]):
+                waiting += part.items[:1]
+            case "lambda":
+                waiting += part.items[-1:]
+            case "call" if part.callee in _COPYING and part.keywords == ("",):
+                waiting += part.items[1:]
+            case _:
+                yield part
 
 
 def _values(tree: FlyTree, body: Body, name: str, found: Configs) -> Iterator[tuple[Body, Expr]]:

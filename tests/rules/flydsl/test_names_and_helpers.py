@@ -87,3 +87,13 @@ def test_types_that_are_imported_for_tools_alone() -> None:
 def test_helpers_that_take_other_arguments(before: str) -> None:
     replaced = f"{STORE.replace('store', 'replaced')}for name in ['replaced']:\n    globals()[name] = print\n"
     assert codes(before + STORING, {"kit/other.py": OWN_CACHE + replaced}) == []
+
+
+@pytest.mark.parametrize("value", ["np.arange(4)", "Mine()", "[Mine()][0]"])
+def test_a_product_with_an_instance_whose_class_may_have_operators(value: str) -> None:
+    before = f"import numpy as np\n\n\nclass Mine:\n    def __rmul__(self, other):\n        return []\n\n\nBASE = {value}\n\n\n"
+    text = "@flyc.kernel\ndef use(A: fx.Tensor, n: fx.Int32):\n    part = n * BASE\n    A[0] = part.index(n)\n"
+    files = {**BASE_FILES, KERNELS_PATH: f"{HEAD}{before}{text}"}
+    assert lint_files([PACK], files, ["FLY233"]).codes() == []
+    number = {**files, KERNELS_PATH: f"{HEAD}BASE = int('4') * 2\n\n\n{text}"}
+    assert lint_files([PACK], number, ["FLY233"]).codes() == ["FLY233"]

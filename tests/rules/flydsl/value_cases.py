@@ -352,6 +352,7 @@ STATES = [
             _LOOP.format("fx.Int32(n)", "[n]"),
             _LOOP.format("4", "[n]"),
             "for i in range(0, 4, 1, init=[n]):\n    k = fx.Int32(i)\n    r = yield [n]",
+            "for i in range(0, 4, 1, init=[n]):\n    k = i * 64 + n\n    r = yield [n]",
             "for i, a, b in range(0, 4, 1, init=[n, n]):\n    r = yield [a, b]",
             "for i, (a, b) in range(0, 4, 1, init=[n]):\n    r = yield [a]",
         )
@@ -365,6 +366,13 @@ STATES = [
             "xs = [n, n]\nfor i, s in range(0, 4, 1, init=[n, *xs]):\n    r = yield [s[0], s[1], s[2]]\nx = n",
             "xs = [n, n]\nfor i, s in range(0, 4, 1, init=xs):\n    r = yield [s[0], s[1]]\nx = n",
             "for i in range(0, 4, 1, init=None):\n    x = n",
+            "for i in range(0, 4, 1, init=[n]):\n    i = 4\n    r = yield [n + i]",
+            "for i in range(0, 4, 1, init=[n]):\n    i, j = 4, 5\n    r = yield [n + i]",
+            "for i in range(0, 4, 1, init=[n]):\n    for i in fx.range_constexpr(2):\n        x = n + i\n    r = yield [n]",
+            "for i in range(0, 4, 1, init=[n]):\n    print('%s %s' % i)\n    r = yield [n]",
+            "for i in range(0, 4, 1, init=[n]):\n    a, b, c, d = i * 2\n    r = yield [n]",
+            "for i in range(0, 4, 1, init=[n]):\n    a, b, c = i + (1,)\n    r = yield [n]",
+            "for i in range(0, 4, 1, init=[n]):\n    xs = [i + 1 for i in (1, 2)]\n    r = yield [n]",
         )
     ),
 ]

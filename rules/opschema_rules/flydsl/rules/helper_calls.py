@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import quoted
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.call_misfits import Misfit, misfits
-from opschema_cli.source.python import Expr, Function, Param, Scope
+from opschema_cli.source.python import Expr, Function, Param, PythonFile, Scope
 from opschema_cli.source.text import SpanSet
 from opschema_cli.suggestions import near_names
 from opschema_rules.flydsl.code import FlyFile
@@ -25,6 +26,8 @@ from opschema_rules.flydsl.usage import is_meant_to_fail, is_unsure, may_be_abse
 
 _PASSING = frozenset({"dsl_loc_tracing", "lru_cache", "cache", "contextmanager", "staticmethod"})
 """Decorators that pass on all arguments."""
+
+_SPECIAL = re.compile(r"\b([A-Za-z_]\w*)\.__")
 
 _PASSING_MODULES = ("functools.", "contextlib.")
 """The modules of those of Python's."""
@@ -139,10 +142,21 @@ def _is_plain(tree: FlyTree, body: Body, name: str) -> bool:
     wrapping = tree.names.wrapping(body, name)
     if (wrapping is not None and not wrapping <= _PASSING) or tree.traced_of(target) is not None:
         return False
-    texts = {target.file.source.text, body.file.source.text}
-    if any(sets_namespace(text) or f"{target.function.name}.__" in text for text in texts):
+    name = target.function.name
+    if any(_sets_namespace(file) or name in _special_attributes(file) for file in (target.file, body.file)):
         return False
     return all(_is_passing(tree, target, item) for item in target.function.decorators)
+
+
+@cached_on_argument
+def _sets_namespace(file: PythonFile) -> bool:
+    return sets_namespace(file.source.text)
+
+
+@cached_on_argument
+def _special_attributes(file: PythonFile) -> frozenset[str]:
+    """The names whose special attributes a file mentions, as `__defaults__` of a function."""
+    return frozenset(_SPECIAL.findall(file.source.text))
 
 
 def _is_passing(tree: FlyTree, target: Body, decorator: Expr) -> bool:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.statements import all_statements, own_expressions
 from opschema_cli.lint.diagnostic import Diagnostic, Related
 from opschema_cli.lint.rule import rule
 from opschema_cli.phrases import count, excerpt
 from opschema_cli.source.bodies import Body
 from opschema_cli.source.python import Expr, Statement
+from opschema_rules.flydsl.body_index import index_of
 from opschema_rules.flydsl.code import FlyFile
 from opschema_rules.flydsl.dead_code import may_pass
 from opschema_rules.flydsl.gpu_blocks import in_rewritten
 from opschema_rules.flydsl.model import FlyTree, Traced
 from opschema_rules.flydsl.operands import LONGEST
 from opschema_rules.flydsl.possible_types import is_scalar, possible_of
+from opschema_rules.flydsl.rebinding import is_bound_around
 from opschema_rules.flydsl.value_classes import value_classes
 from opschema_rules.flydsl.value_table import NUMERIC
 
@@ -120,22 +124,63 @@ def _target(tree: FlyTree, body: Body, loop: Statement, init: Expr) -> str:
 
 def _number(tree: FlyTree, body: Body, loop: Statement, name: str) -> str:
     """The reason why the one variable of a loop with `init` is used as a number, if all its uses are."""
-    uses = {
-        use.start for use in body.scope.uses if use.name == name and loop.blocks[0][0].start <= use.start < loop.end
-    }
+    start, end = loop.blocks[0][0].start, loop.end
+    places = _uses(body).get(name, [])
+    uses = set(places[bisect_left(places, start) : bisect_left(places, end)])
+    if not uses or name in body.file.rebound or _is_rebound(body, name, start, end):
+        return ""
     found: set[int] = set()
     for item in all_statements(loop.blocks[0]):
         for expr in own_expressions(item):
             if expr.kind == "binary" and expr.text in _ARITHMETIC:
-                found.update(part.start for part in expr.items if part.text == name)
+                found.update(_as_numbers(tree, body, expr, name))
             elif is_scalar(expr.callee.rpartition(".")[2]) and tree.names.full(body, expr.callee):
                 found.update(part.start for part in expr.items[1:] if part.text == name)
-    one = uses and uses <= found and name not in body.file.rebound
-    return (
-        f"`{name}` is a pair, the counter and the values, and no number: write `for {name}, state in ...`"
-        if one
-        else ""
-    )
+    if not uses <= found or any(is_bound_around(body, name, place) for place in uses):
+        return ""
+    return f"`{name}` is a pair, the counter and the values, and no number: write `for {name}, state in ...`"
+
+
+@cached_on_argument
+def _uses(body: Body) -> dict[str, list[int]]:
+    """The places where a function uses names, in their order."""
+    return {name: sorted(use.start for use in uses) for name, uses in index_of(body).uses.items()}
+
+
+def _is_rebound(body: Body, name: str, start: int, end: int) -> bool:
+    """Whether anything else than a loop may bind the variable of a loop, or another loop inside that."""
+    loops = _loops(body).get(name, [])
+    if len(loops) != len(body.scope.named.get(name, ())) or name in index_of(body).walruses:
+        return True
+    return bisect_left(loops, start) != bisect_left(loops, end)
+
+
+@cached_on_argument
+def _loops(body: Body) -> dict[str, list[int]]:
+    """The places of what the loops of a function go through, by their variables, in their order."""
+    found: dict[str, list[int]] = {}
+    for item in sorted(body.scope.loops, key=lambda item: item.iterable.start):
+        for name in item.targets:
+            found.setdefault(name, []).append(item.iterable.start)
+    return found
+
+
+def _as_numbers(tree: FlyTree, body: Body, expr: Expr, name: str) -> Iterator[int]:
+    """The places of a name among the operands of an operation that takes no pair there: a pair may be repeated, extended by another
+    one, and the values of a format.
+    """
+    for part, other in zip(expr.items, reversed(expr.items), strict=True):
+        repeated = next((item for item in part.items if item.text == name and part.text == "*"), None)
+        named = repeated if part.kind == "binary" and repeated is not None else part
+        if named.text != name or named.kind != "name":
+            continue
+        if (
+            expr.text in ("-", "/", "//")
+            or (expr.text == "%" and part is expr.items[0])
+            or (isinstance(other.value, int | float) and (expr.text == "+" or isinstance(other.value, float)))
+            or value_classes(tree).of(body, other) == NUMERIC
+        ):
+            yield named.start
 
 
 def _init(item: Statement) -> Expr | None:
