@@ -5,7 +5,7 @@ from __future__ import annotations
 from opschema_cli.cached_on_argument import cached_on_argument
 from opschema_cli.evaluation.limits import MAX_CALLS
 from opschema_cli.source.bodies import Body
-from opschema_cli.source.python import Assign, Expr
+from opschema_cli.source.python import Expr
 from opschema_rules.flydsl.model import FlyTree, Kind
 from opschema_rules.flydsl.rebinding import is_bound_around
 
@@ -49,25 +49,25 @@ def _is_outside(tree: FlyTree, body: Body, name: str) -> bool:
     binder, around = body.binder(name), tree.around(body)
     module = tree.bodies.module(body.file)
     if binder is None:
-        return not tree.names.full(body, name) and name not in body.file.rebound and not _is_made(module, name)
+        return not tree.names.full(body, name) and name not in body.file.rebound and name not in _made(module)
     if around is None or binder not in around.body.outward():
         return False
     if binder is around.body:
         found = around.parameter(name)
         constant = found is not None and found.kind is Kind.CONSTEXPR
         return constant and not binder.scope.named.get(name) and name not in binder.scope.deleted
-    return tree.around(binder) is None and _is_called_by_host(tree, binder) and not _is_made(binder, name)
+    return tree.around(binder) is None and _is_called_by_host(tree, binder) and name not in _made(binder)
 
 
-def _is_made(binder: Body, name: str) -> bool:
-    """Whether a call may give a variable its value, so that it may be an instance whose class has operators of its own."""
-    values = (item.value for item in binder.scope.named.get(name, ()) if isinstance(item, Assign))
-    return any(
-        part.kind == "call" and part.callee not in _NUMBERS
-        for value in values
-        if value is not None
-        for part in value.walk()
-    )
+@cached_on_argument
+def _made(binder: Body) -> frozenset[str]:
+    """The variables that a call may give their values, so that they may be instances whose classes have operators of their own."""
+    values = ((item.target, item.value) for item in binder.scope.assigns if item.value is not None)
+    return frozenset(name for name, value in values if any(map(_is_making, value.walk())))
+
+
+def _is_making(part: Expr) -> bool:
+    return part.kind == "call" and part.callee not in _NUMBERS
 
 
 @cached_on_argument
