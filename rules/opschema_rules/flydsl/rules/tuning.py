@@ -37,6 +37,7 @@ def tuner_arguments(file: FlyFile) -> Iterator[Diagnostic]:
     `reset_to_zero` it is ignored, and the configurations are compared on tensors that the others have changed.
 
     Only functions are checked whose parameters are known and that take no `**kwargs`, and calls of the tuner in its file.
+    Configurations that code selects or computes from others are not checked.
 
     Bad:
 
