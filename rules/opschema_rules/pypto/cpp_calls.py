@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_declarations import kernel_of
-from opschema_rules.pypto.cpp_numbers import item_of
+from opschema_rules.pypto.cpp_numbers import item_of, keeps_bits
 from opschema_rules.pypto.cpp_scalars import type_of_scalar
 from opschema_rules.pypto.cpp_state import EMPTY, LOST, Scope, State
 from opschema_rules.pypto.cpp_values import (
@@ -68,6 +68,8 @@ _VIEWS = re.compile(
 _MAKES_TENSOR = re.compile(
     r"(?!\w*(?:[Ii]nfo|[Ll]ike|[Dd]esc))(?:make|from|create|init|alloc|to)_?\w*[Tt]ensor\w*\Z|\w*[Tt]ensor\Z"
 )
+_TO = re.compile(r"<\s*([^<>]+?)\s*>\Z")
+"""The type of a cast."""
 
 
 class Calls:
@@ -137,7 +139,8 @@ class Calls:
             if "rt_submit" in name:
                 self.walk.reached.add(node.span.start)
                 self.walk.lose(f"`{name}()` is not followed")
-        return values[0] if len(values) == 1 and "cast" in name else UNKNOWN
+        is_cast = len(values) == 1 and "cast" in name and (not isinstance(values[0], Bits) or _keeps_bits(node))
+        return values[0] if is_cast else UNKNOWN
 
     def _graph(
         self,
@@ -357,3 +360,10 @@ def _plain(name: str) -> str:
     """A name without its namespace and template arguments."""
     name = name.partition("<")[0].strip()
     return name if name.startswith("std::") else name.rpartition("::")[2].strip()
+
+
+def _keeps_bits(call: CppNode) -> bool:
+    """Whether the type of a cast such as ``static_cast<uint32_t>(...)`` keeps the bits of a scalar."""
+    function = call.field("function")
+    of = _TO.search(function.text) if function is not None else None
+    return of is not None and keeps_bits(of[1])

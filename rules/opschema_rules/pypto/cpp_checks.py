@@ -65,6 +65,9 @@ _SUBMITS = re.compile(r"rt_submit_(?:aic_|aiv_|dummy_)?task")
 _SURE_SLOTS = 8
 """As many timing slots each runtime that has any has had."""
 
+_POINTS = re.compile(r"[*\[(]")
+"""Marks of a declaration of a pointer, an array or a function."""
+
 _SHAPED = {"TensorCreateInfo": 0, "make_tensor_external": 1, "get_tensor_data": 2, "set_tensor_data": 2}
 """Functions that get an array of numbers and how many there are, with the place of the array; the last two get the number first."""
 
@@ -93,7 +96,11 @@ class Checks:
             self.loops[number] = loops
             if node is not None:
                 self.sites[number] = node.span.start
-        elif of in ("float", "double"):
+
+    def declare_real(self, number: int, of: str, declarator: CppNode) -> None:
+        """Remember the type of a variable with a real number, where it is no pointer or array, and declared in any case."""
+        is_plain = of in ("float", "double") and not _POINTS.search(declarator.text.partition("=")[0])
+        if is_plain and not declarator.tree.directives.conditions(declarator.span.start):
             self.floats[number] = of
 
     def name(self, owner: str, node: CppNode, text: str = "") -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from opschema_cli.source.cpp import CppNode
 from opschema_cli.source.text import words_in
 from opschema_rules.pypto.cpp_checks import ANY_LENGTH
-from opschema_rules.pypto.cpp_numbers import number_of, table_of
+from opschema_rules.pypto.cpp_numbers import is_zero, number_of, table_of
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
 from opschema_rules.pypto.cpp_values import (
     OTHER,
@@ -66,6 +66,8 @@ class Declarations:
                 self.walk.limit(number, of)
                 if "static" not in told:
                     self.walk.checks.declare(number, of, self.walk.loops, node)
+                if given is None or not is_zero(given.text):
+                    self.walk.checks.declare_real(number, of, declarator)
                 self._measure(number, declarator, given, of, scope, state)
                 if "static" in told and not fixed:
                     self.walk.hide(number)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto.cpp_calls import MEMORY, Calls
 from opschema_rules.pypto.cpp_declarations import is_tensor, type_of
-from opschema_rules.pypto.cpp_numbers import computed, item_of, number_of, table_of, truth
+from opschema_rules.pypto.cpp_numbers import computed, item_of, keeps_bits, number_of, table_of, truth
 from opschema_rules.pypto.cpp_state import Scope, State
 from opschema_rules.pypto.cpp_stores import Stores, operator_of
 from opschema_rules.pypto.cpp_values import (
@@ -96,7 +96,9 @@ class Expressions:
 
     def _inner(self, node: CppNode, scope: Scope, state: State) -> Value:
         inner = node.field("value") or (node.children[-1] if node.children else None)
-        return self.value(inner, scope, state)
+        found, of = self.value(inner, scope, state), node.field("type")
+        is_same = not isinstance(found, Bits) or of is None or keeps_bits(of.text)
+        return found if is_same else UNKNOWN
 
     def _last(self, node: CppNode, scope: Scope, state: State) -> Value:
         values = [self.value(child, scope, state) for child in node.children]

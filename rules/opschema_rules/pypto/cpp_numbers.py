@@ -80,8 +80,22 @@ _COMPUTED: dict[str, Callable[[int, int], int]] = {
 _FRACTION = re.compile(r"\b(?:float|double|half|bfloat\w*)\b")
 _UNSIGNED = re.compile(r"\b(?:uint\w*|unsigned|size_t|auto)\b")
 _BITS = re.compile(r"int(8|16)_t\b|\b(char|short)\b")
+_KEEPS_BITS = re.compile(
+    r"(?:(?:std::)?(?:u?int(?:32|64)_t|size_t|uintptr_t)|int|unsigned(?: int)?|(?:unsigned )?long(?: long)?(?: int)?|auto)"
+)
+_ZERO = re.compile(r"[-+({\s]*(?:0x0+|[0.]*(?:[eE][-+]?\d+)?)[fFlLuU]*[)}\s]*")
 NOTHING = range(0)
 """The numbers of a variable whose number is never known."""
+
+
+def is_zero(text: str) -> bool:
+    """Whether a text is a zero of any type, perhaps in brackets, or empty brackets."""
+    return _ZERO.fullmatch(text) is not None
+
+
+def keeps_bits(of: str) -> bool:
+    """Whether a scalar that is converted to a type has the same lower half there: an integer of at least 32 bits."""
+    return _KEEPS_BITS.fullmatch(of.removeprefix("const ").strip()) is not None
 
 
 @lru_cache(maxsize=1_000)

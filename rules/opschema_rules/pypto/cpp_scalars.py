@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from opschema_cli.source.cpp import CppNode
-from opschema_rules.pypto.cpp_numbers import number_of
+from opschema_rules.pypto.cpp_numbers import is_zero, number_of
 from opschema_rules.pypto.cpp_state import Scope
-from opschema_rules.pypto.cpp_values import Bits, Value
+from opschema_rules.pypto.cpp_values import Bits, Number, Value
 from opschema_rules.pypto.cpp_walk import Walk
 
 FLOATS = frozenset({"float", "double"})
@@ -24,6 +24,8 @@ def type_of_scalar(node: CppNode, value: Value, scope: Scope, walk: Walk) -> str
     for any other expression. Zero has the same bits in each type.
     """
     text = node.text
+    if node.tree.directives.conditions(node.span.start) or (isinstance(value, Number) and not value.value):
+        return ""
     real = _REAL.fullmatch(text)
     if real is not None:
         return (
@@ -38,7 +40,7 @@ def type_of_scalar(node: CppNode, value: Value, scope: Scope, walk: Walk) -> str
         return _of_integer(walk.parts.constants.get(text))
     cast = _CAST.match(text) if node.kind in ("call_expression", "cast_expression") else None
     if cast is not None:
-        return cast[1] or cast[2]
+        return "" if is_zero(text[cast.end() - 1 :]) else cast[1] or cast[2]
     return _of_integer(number_of(text)) if node.kind == "number_literal" else ""
 
 

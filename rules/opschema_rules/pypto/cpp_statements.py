@@ -13,8 +13,9 @@ from opschema_cli.source.cpp import CppNode
 from opschema_rules.pypto import cpp_flow, cpp_loops
 from opschema_rules.pypto.cpp_declarations import Declarations, declared_name, is_tensor, parameters_of, type_of
 from opschema_rules.pypto.cpp_expressions import Expressions
+from opschema_rules.pypto.cpp_numbers import is_zero, keeps_bits
 from opschema_rules.pypto.cpp_state import EMPTY, Scope, State
-from opschema_rules.pypto.cpp_values import OTHER, UNKNOWN, Object, Outside, Tensors, Value, merged
+from opschema_rules.pypto.cpp_values import OTHER, UNKNOWN, Bits, Object, Outside, Tensors, Value, merged
 from opschema_rules.pypto.cpp_walk import Frame, Parts, Walk
 
 MAX_CALLS = 8
@@ -85,7 +86,8 @@ class Statements(Walk):
         self.turns = turns
         state.become(self.joined([end, *frame.ended], before) or before)
         if frame.returned:
-            return merged(frame.returned)
+            found = merged(frame.returned)
+            return UNKNOWN if isinstance(found, Bits) and not keeps_bits(type_of(function)) else found
         return OTHER if is_tensor(type_of(function)) else UNKNOWN
 
     def _passed(
@@ -112,6 +114,8 @@ class Statements(Walk):
             else:
                 self.limit(self.declare(inner, name), type_of(parameter))
                 self.checks.declare(inner.names[name], type_of(parameter), self.loops)
+                if argument is not None and not is_zero(argument.text):
+                    self.checks.declare_real(inner.names[name], type_of(parameter), parameter)
                 self.bind(inner, state, name, value, copies=not refers)
         return inner
 

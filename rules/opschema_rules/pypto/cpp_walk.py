@@ -16,9 +16,9 @@ from opschema_cli.source.preprocessor import Macro
 from opschema_cli.source.text import Span
 from opschema_rules.pypto.cpp_checks import Checks
 from opschema_rules.pypto.cpp_notes import Notes
-from opschema_rules.pypto.cpp_numbers import NOTHING, numbers_of
+from opschema_rules.pypto.cpp_numbers import NOTHING, keeps_bits, numbers_of
 from opschema_rules.pypto.cpp_state import Scope, State, joined
-from opschema_rules.pypto.cpp_values import UNKNOWN, Number, Object, Value
+from opschema_rules.pypto.cpp_values import UNKNOWN, Bits, Number, Object, Value
 from opschema_rules.pypto.facts import Beyond, Needed, Payload, Submit, Use
 
 MAX_STEPS = 300_000
@@ -132,6 +132,7 @@ class Walk(ABC):
         self.submitted: set[int] = set()
         self.submitted_once: set[int] = set()
         self.ranges: dict[int, range] = {}
+        self.converting: set[int] = set()
         self._skipped: set[int] = set()
         self.jumps = False
         self.branches = self.loops = self.unsure = 0
@@ -271,12 +272,16 @@ class Walk(ABC):
         numbers = numbers_of(of)
         if numbers is not None:
             self.ranges[number] = numbers
+        if not keeps_bits(of):
+            self.converting.add(number)
 
     def hide(self, number: int) -> None:
         """Say that a variable may be changed at any time from now on in ways that are not followed."""
         self.ranges[number] = NOTHING
 
     def fitting(self, number: int, value: Value) -> Value:
-        """The value of a variable after an assignment; unknown for a number that its type may change."""
+        """The value of a variable after an assignment; unknown for a number or bits that its type may change."""
+        if isinstance(value, Bits):
+            return UNKNOWN if number in self.converting else value
         fits = not isinstance(value, Number) or number not in self.ranges or value.value in self.ranges[number]
         return value if fits else UNKNOWN

@@ -39,6 +39,9 @@ _LONGEST = 80
 
 _SCALAR = re.compile(r"args(?<!\wargs)\s*\[\s*(\d+)\s*\]")
 _STARTS = re.compile(rf"{ENTRY}(?<!\w{ENTRY})\s*\(")
+_TAKES = re.compile(rf"{ENTRY}\s*\([^(){{}};]*\bu?int64_t\s*\*[\s\w]*\bargs\s*\)\s*\{{")
+"""The head of an entry whose arguments have their usual name."""
+
 _ARGS = re.compile(r"args(?!\w)(?<!\wargs)(?:\[(\d+)\]([;)])|(\)))?")
 
 
@@ -61,7 +64,8 @@ def read_arguments(text: str) -> KernelCode:
 def _scalars(text: str) -> tuple[ScalarRead, ...]:
     """The arguments that the one entry of a kernel reads as numbers of one type."""
     starts = [match.start() for match in _STARTS.finditer(text)]
-    return scalar_reads(text, starts[0], _SCALAR) if len(starts) == 1 else ()
+    is_plain = len(starts) == 1 and _TAKES.match(text, starts[0]) is not None
+    return scalar_reads(text, starts[0], _SCALAR) if is_plain else ()
 
 
 def _plain(text: str) -> KernelCode | None:

@@ -16,6 +16,9 @@ from opschema_rules.pypto.cpp_walk import Parts
 from opschema_rules.pypto.facts import Entry, Orchestration, ScalarRead
 from opschema_rules.pypto.scalar_reads import scalar_reads
 
+_REALS = re.compile(r"\busing\s+(\w+)\s*=\s*(?:float|double)\b|\btypedef\s+(?:float|double)\s+(\w+)")
+"""Other names of such a type."""
+
 _CONFIGURATION = "aicpu_orchestration_config"
 _SUBMIT = re.compile(r"\b(?:pto2_)?rt_submit_\w+\s*\(")
 _EXPECTED = re.compile(r"expected_arg_count\s*=(?!=)\s*([^,;}]*)")
@@ -118,11 +121,17 @@ def _constants(tree: CppTree) -> Iterator[tuple[str, int]]:
         value = _whole(macro.body) if macro.parameters is None else None
         if value is not None:
             yield macro.name, value
+    reals = {"float", "double", *(name for names in _REALS.findall(tree.text) for name in names if name)}
     for node in tree.root.walk(lambda item: item.kind == "compound_statement"):
         if node.kind == "enumerator_list":
             yield from _enumerators(node)
-        elif node.kind == "declaration" and re.search(r"\bconst(?:expr)?\b", node.text):
+        elif node.kind == "declaration" and _is_constant(node, reals):
             yield from _declared(node)
+
+
+def _is_constant(node: CppNode, reals: Collection[str]) -> bool:
+    """Whether a declaration is that of constants, but not of a type of real numbers."""
+    return type_of(node) not in reals and re.search(r"\bconst(?:expr)?\b", node.text) is not None
 
 
 def _declared(node: CppNode) -> Iterator[tuple[str, int]]:

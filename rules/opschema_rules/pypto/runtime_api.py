@@ -84,6 +84,11 @@ class Interface:
         return self._constants[name]
 
     @cached_property
+    def converts_scalars(self) -> bool:
+        """Whether ``add_scalar()`` of a runtime converts its argument to an integer, as older ones do."""
+        return any(_ADDS_INTEGER.search(text) is not None for text, _ in self._texts)
+
+    @cached_property
     def holds_references(self) -> bool:
         """Whether payloads of tasks hold tensors as ``TensorRef``, which cannot be copied, in all headers."""
         known = [text for text, ends in self._texts if next(_definitions("TensorRef", text, ends), None) is not None]
@@ -101,6 +106,7 @@ class Interface:
         return name.encode() in self._included
 
 
+_ADDS_INTEGER = re.compile(r"\badd_scalar\s*\(\s*u?int64_t\b")
 _HELD = re.compile(r"\bTaskArgsTpl\s*<\s*TensorRef\b")
 _UNCOPIED = re.compile(r"\bTensorRef\s*&\s*operator=\s*\(\s*const\s+TensorRef\s*&\s*\)\s*=\s*delete\b")
 

@@ -12,6 +12,7 @@ from opschema_rules.pypto.facts import Payload, ScalarReading, Slot
 from opschema_rules.pypto.kernel_code import arguments_of
 from opschema_rules.pypto.model import Kernel, Program
 from opschema_rules.pypto.rules.declaring import declaring
+from opschema_rules.pypto.runtime_api import interface_of
 from opschema_rules.pypto.scene_scalars import type_of_passed
 from opschema_rules.pypto.scenes import Argument
 from opschema_rules.pypto.task_matching import Task, tasks
@@ -129,8 +130,9 @@ def scalar_type(program: Program) -> Iterator[Diagnostic]:
 
     The types of literals, of variables that are declared as `float` or `double` and of casts are known, and those of the scalars
     that a scene test on one chip passes: `ctypes.c_float(x)`, small integers. A scalar that the orchestration adds as it gets it is
-    followed to the kernel. What a kernel or orchestration reads counts if it does so before any condition, and as one type only; an
-    integer if it is kept in a variable whose bits nothing takes for a `float`. Zero has the same bits in all types.
+    followed to the kernel. What a kernel or orchestration reads counts if it does so in any case, and as one type only; an integer
+    if it is kept in a variable that is used as a number (`n * 16`, `i < n`), and whose bits nothing takes for a `float`. Zero has
+    the same bits in all types. Nothing is reported in a tree whose runtime converts scalars to integers, as older ones do.
 
     Bad:
 
@@ -186,6 +188,8 @@ def scalar_type(program: Program) -> Iterator[Diagnostic]:
     rt_submit_aiv_task(0, p);
     ```
     """
+    if interface_of(program.project).converts_scalars:
+        return
     passed = _passed(program)
     yield from _read_by_orchestration(program, passed)
     seen: set[tuple[str, int, int]] = set()
@@ -227,7 +231,7 @@ def _passed(program: Program) -> dict[str, tuple[str, Argument]]:
     if scene is None or cls is None or program.listed:
         return {}
     found = enumerate(scene.of("scalar"))
-    return {f"scalar {at}": (of, item) for at, item in found if (of := type_of_passed(cls, item))}
+    return {f"scalar {at}": (of, item) for at, item in found if (of := type_of_passed(program.file, cls, item))}
 
 
 def _read_by_orchestration(program: Program, passed: dict[str, tuple[str, Argument]]) -> Iterator[Diagnostic]:
