@@ -19,6 +19,6 @@ def unused_comparisons(body: Body, call: Expr, lists: Sequence[Specs]) -> Iterat
     specs = [item for found in lists for item in found.items]
     outputs = tuple(sorted({item.name for item in specs if item.is_output is not False}))
     for key in compared.items[::2]:
-        if isinstance(key.value, str) and key.value not in outputs:
+        if isinstance(key.value, str) and key.value.isidentifier() and key.value not in outputs:
             own = next((item for item in specs if item.name == key.value), None)
             yield UnusedComparison(body.at(key), key.value, own.place if own is not None else None, outputs)

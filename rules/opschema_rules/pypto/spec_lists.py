@@ -193,6 +193,8 @@ class SpecLists(msgspec.Struct):
         is_output, has_init, resident = (
             self._field(frame, fields.get(field), certain) for field in ("is_output", "init_value", "resident")
         )
+        if "is_output" not in fields and self._classes.may_be_output(frame.body, call):
+            is_output = None
         return SpecItem(body.file, name, expr, is_output, has_init, resident, misfit=misfit)
 
     def _made(self, frame: Frame, expr: Expr) -> tuple[Frame, Expr] | None:

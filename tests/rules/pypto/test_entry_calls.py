@@ -239,3 +239,22 @@ def test_a_comparison_that_is_not_used() -> None:
 )
 def test_comparisons_that_may_be_used(keys: str, specs: str, before: str) -> None:
     assert compared(keys, specs, before) == []
+
+
+def test_comparisons_in_a_tree_whose_specs_are_outputs_by_default() -> None:
+    golden = """\
+from dataclasses import dataclass
+
+
+@dataclass
+class TensorSpec:
+    name: str
+    shape: list
+    dtype: object
+    init_value: object = None
+    is_output: bool = {}
+"""
+    text = HEAD + PLAIN + RUN + COMPARES.format("specs()", '"x": close, "*": close')
+    for default, expected in (("True", []), ("False", ["PTO137"])):
+        files = {"run.py": text, "golden/__init__.py": golden.format(default)}
+        assert lint_files([PACK], files, ["PTO137"]).codes() == expected

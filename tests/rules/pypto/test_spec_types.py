@@ -159,3 +159,57 @@ WRONG = SPEC.replace("init_value", "values")
 )
 def test_arguments_that_may_be_right(spec: str, options: str, own: str, before: str) -> None:
     assert arguments(spec, options=options, own=own, before=before) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("class TensorSpec:", "class TensorSpec(metaclass=Relaxed):"),
+        ("    is_output: bool = False\n", "    is_output: bool = False\n    __init__ = relaxed()\n"),
+        ("class ScalarSpec", "class ScalarSpec"),
+        ("@dataclass\nclass TensorSpec", "@dataclass(init=OWN)\nclass TensorSpec"),
+        ("@dataclass\nclass TensorSpec", "@dataclass(**OPTIONS)\nclass TensorSpec"),
+    ],
+)
+def test_constructors_that_are_not_those_of_the_fields(old: str, new: str) -> None:
+    own = SPEC_CLASSES.format(options="", own="")
+    assert old in own
+    after = "\nTensorSpec.__init__ = relaxed()\n" if old == new else ""
+    assert with_classes(own.replace(old, new) + after, WRONG) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "field"),
+    [
+        ("from typing import ClassVar", "kinds: 'ClassVar[dict]'"),
+        ("from typing_extensions import ClassVar", "kinds: ClassVar[dict]"),
+        ("OPTIONS = {}", "kinds: dict = field(**OPTIONS)"),
+    ],
+)
+def test_fields_that_may_be_left_out(head: str, field: str) -> None:
+    own = f"{head}\n" + SPEC_CLASSES.format(options="", own="").replace(
+        "    name: str\n", f"    {field}\n    name: str\n"
+    )
+    assert with_classes(own, SPEC) == []
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "try:\n    from fast import TensorSpec\nexcept ImportError:\n    from .spec import TensorSpec\n",
+        "from .spec import TensorSpec\n\nTensorSpec.__init__ = relaxed()\n",
+    ],
+)
+def test_packages_that_may_have_another_class(package: str) -> None:
+    own = SPEC_CLASSES.format(options="", own="")
+    assert with_classes(own, WRONG, package + "from .spec import ScalarSpec\n") == []
+    assert with_classes(own, WRONG, before="from mine import *\n") == []
+    assert with_classes(own, WRONG) != []
+
+
+def with_classes(
+    classes: str, spec: str, package: str = "from .spec import ScalarSpec, TensorSpec\n", before: str = ""
+) -> list[str]:
+    text = TEXT.format(x=X, spec=spec, before=before)
+    files = {"examples/scale.py": text, "golden/__init__.py": package, "golden/spec.py": classes}
+    return [item.message for item in lint_files([PACK], files, ["PTO136"]).diagnostics]
